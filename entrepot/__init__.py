@@ -1,0 +1,74 @@
+"""entrepot: a framework-agnostic conversion and export hub for neural networks.
+
+The public names below load the module behind them at first use, so importing the package costs next to nothing
+and loads no framework.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from entrepot.exporters.registry import export, verify
+    from entrepot.exporters.sample import Sample
+    from entrepot.ir.errors import (
+        ConversionError,
+        EntrepotError,
+        InputError,
+        MissingDependencyError,
+        ModelFormatError,
+        ResourceLimitError,
+        UnsupportedOpError,
+        VerificationError,
+    )
+    from entrepot.ir.io.read import load
+    from entrepot.ir.limits import Limits
+    from entrepot.ir.model import Model
+    from entrepot.ir.opset.convert import can_convert, convert_opset
+    from entrepot.parity.compare import compare
+    from entrepot.runtime.session import Session
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "export": "entrepot.exporters.registry",
+    "verify": "entrepot.exporters.registry",
+    "Sample": "entrepot.exporters.sample",
+    "load": "entrepot.ir.io.read",
+    "Limits": "entrepot.ir.limits",
+    "Model": "entrepot.ir.model",
+    "convert_opset": "entrepot.ir.opset.convert",
+    "can_convert": "entrepot.ir.opset.convert",
+    "Session": "entrepot.runtime.session",
+    "compare": "entrepot.parity.compare",
+    "EntrepotError": "entrepot.ir.errors",
+    "ModelFormatError": "entrepot.ir.errors",
+    "UnsupportedOpError": "entrepot.ir.errors",
+    "ConversionError": "entrepot.ir.errors",
+    "VerificationError": "entrepot.ir.errors",
+    "ResourceLimitError": "entrepot.ir.errors",
+    "InputError": "entrepot.ir.errors",
+    "MissingDependencyError": "entrepot.ir.errors",
+}
+
+__all__ = [  # noqa: RUF022 - grouped by what a reader looks for
+    "export", "load", "Model", "Sample", "Limits",
+    "convert_opset", "can_convert",
+    "Session", "compare", "verify",
+    "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
+    "ResourceLimitError", "InputError", "MissingDependencyError",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'entrepot' has no attribute '{name}'")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,28 @@
+"""What a file may ask for before it is believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on what reading and running a model may cost; the defaults admit every real model.
+
+    Attributes:
+        nodes: Nodes in all graphs, subgraphs and functions of the file.
+        expanded_nodes: Nodes after every call of a model-local function is expanded.
+        nesting: Depth of subgraphs within subgraphs.
+        tensor_bytes: Size of one tensor.
+        total_bytes: Size of all tensors together.
+        dims: Rank of one tensor.
+        loop_iterations: Trips of one Loop or Scan at run time.
+    """
+
+    nodes: int = 2_000_000
+    expanded_nodes: int = 10_000_000
+    nesting: int = 64
+    tensor_bytes: int = 1 << 40
+    total_bytes: int = 1 << 43
+    dims: int = 64
+    loop_iterations: int = 100_000_000

@@ -1,0 +1,165 @@
+"""The handle users hold: a thin, printable wrapper over an ``onnx_ir.Model`` at any opset."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+
+    import onnx
+    import onnx_ir
+
+    from entrepot.parity.report import Report
+
+
+@dataclass(frozen=True)
+class ValueSpec:
+    """An input or output of a model.
+
+    Attributes:
+        name: Its name in the graph.
+        dtype: ONNX element type in lower case (``"float32"``), or ``None`` if the file does not say.
+        shape: One entry per axis: a size, a symbol, or ``None`` if unknown; ``None`` for an unknown rank.
+        kind: ``"tensor"``, or ``"sequence"``, ``"optional"``, ``"sparse_tensor"``.
+    """
+
+    name: str
+    dtype: str | None
+    shape: tuple[int | str | None, ...] | None
+    kind: str = "tensor"
+
+    def __str__(self) -> str:
+        dims = "?" if self.shape is None else ", ".join("?" if dim is None else str(dim) for dim in self.shape)
+        text = f"{self.name}: {self.dtype or '?'}[{dims}]"
+        return text if self.kind == "tensor" else f"{text} ({self.kind})"
+
+
+class Model:
+    """A model in the neutral form, at whatever opset it came in.
+
+    Treat it as immutable: conversions and passes return a new ``Model`` that shares the weights.
+
+    Args:
+        model: The graph this handle wraps; not copied.
+        path: The file it was read from, for messages.
+        report: The verification made when it was exported.
+    """
+
+    def __init__(
+        self, model: onnx_ir.Model, *, path: str | os.PathLike[str] | None = None, report: Report | None = None
+    ) -> None:
+        self._ir = model
+        self._hub: Model | None = None
+        self.path = path
+        self.report = report
+
+    @property
+    def ir(self) -> onnx_ir.Model:
+        """The ``onnx_ir.Model`` underneath."""
+        return self._ir
+
+    @property
+    def inputs(self) -> tuple[ValueSpec, ...]:
+        """What must be fed: graph inputs without a default (an initializer of the same name)."""
+        initializers = self._ir.graph.initializers
+        return tuple(_spec(value) for value in self._ir.graph.inputs if value.name not in initializers)
+
+    @property
+    def outputs(self) -> tuple[ValueSpec, ...]:
+        """What comes out, in graph order."""
+        return tuple(_spec(value) for value in self._ir.graph.outputs)
+
+    @property
+    def opset(self) -> int:
+        """The ai.onnx version of the main graph; 0 when the model does not use that domain."""
+        return self.opsets.get("", 0)
+
+    @property
+    def opsets(self) -> dict[str, int]:
+        """Domain to version, with ``""`` for ai.onnx."""
+        return dict(self._ir.graph.opset_imports)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The model's ``metadata_props``."""
+        return self._ir.metadata_props
+
+    def at_hub(self) -> Model:
+        """The same model at ``entrepot.ir.OPSET``: what runs, is optimised and is imported; made once.
+
+        Raises:
+            ConversionError: A node cannot be brought to the hub's opset.
+        """
+        if self._hub is None:
+            from entrepot.ir.opset.convert import raise_to_hub
+
+            self._hub = raise_to_hub(self)
+        return self._hub
+
+    def to_proto(self) -> onnx.ModelProto:
+        """The model as a new ``onnx.ModelProto``, weights included."""
+        from entrepot.ir.io.write import to_proto
+
+        return to_proto(self)
+
+    def save(self, path: str | os.PathLike[str], *, external_data: str | None = "auto") -> None:
+        """Write the model, atomically for model and data together.
+
+        Args:
+            path: Where the ``.onnx`` file goes; its folder must exist.
+            external_data: ``"auto"`` puts weights in ``<name>.data`` beside the model when it would pass 2 GB or when
+                they already lie there; another string names that file; ``None`` keeps everything inside.
+        """
+        from entrepot.ir.io.write import save
+
+        save(self, path, external_data=external_data)
+
+    def __repr__(self) -> str:
+        lines = [f"entrepot.Model {self._ir.graph.name or 'model'!r}, {self._summary()}"]
+        lines += [f"  in   {spec}" for spec in self.inputs]
+        lines += [f"  out  {spec}" for spec in self.outputs]
+        if self.report is not None:
+            lines.append(f"  {self.report.summary()}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{kind}</td><td>{html.escape(str(spec))}</td></tr>"
+            for kind, specs in (("in", self.inputs), ("out", self.outputs))
+            for spec in specs
+        )
+        title = html.escape(f"{self._ir.graph.name or 'model'}: {self._summary()}")
+        return f"<table><caption>{title}</caption>{rows}</table>"
+
+    def _summary(self) -> str:
+        opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
+        weights = [value.const_value for value in self._ir.graph.initializers.values() if value.const_value is not None]
+        size = sum(weight.nbytes for weight in weights) / 2**20
+        return f"opset {opsets}, {len(self._ir.graph)} nodes, {len(weights)} weights ({size:.1f} MiB)"
+
+
+def _spec(value: onnx_ir.Value) -> ValueSpec:
+    shape = None if value.shape is None else tuple(_dim(dim) for dim in value.shape)
+    dtype = None if value.dtype is None else _dtype_name(value.dtype)
+    kind = "tensor" if value.type is None else _KINDS[type(value.type).__name__]
+    return ValueSpec(value.name or "", dtype, shape, kind)
+
+
+_KINDS = {
+    "TensorType": "tensor",
+    "SparseTensorType": "sparse_tensor",
+    "SequenceType": "sequence",
+    "OptionalType": "optional",
+}
+
+
+def _dim(dim: Any) -> int | str | None:
+    return dim if isinstance(dim, int) else dim.value
+
+
+def _dtype_name(dtype: onnx_ir.DataType) -> str:
+    names = {"FLOAT": "float32", "DOUBLE": "float64"}
+    return names.get(dtype.name, dtype.name.lower())

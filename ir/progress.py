@@ -1,0 +1,37 @@
+"""How long work tells what it is doing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+Progress: TypeAlias = "bool | Callable[[str], None] | None"
+"""``None``: on a terminal, after a second. ``True``: always. ``False``: never. A callable is given each line."""
+
+
+def reporter(progress: Progress) -> Callable[[str], None]:
+    """The function that long work calls with one short line per stage."""
+    if callable(progress):
+        return progress
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        return _silent
+    return _DelayedLines(delay=0.0 if progress else 1.0)
+
+
+def _silent(_text: str) -> None:
+    pass
+
+
+class _DelayedLines:
+    """Prints to standard error, but nothing for work that ends within ``delay`` seconds."""
+
+    def __init__(self, delay: float) -> None:
+        self._start = time.monotonic()
+        self._delay = delay
+
+    def __call__(self, text: str) -> None:
+        elapsed = time.monotonic() - self._start
+        if elapsed >= self._delay:
+            print(f"[{elapsed:6.1f} s] {text}", file=sys.stderr, flush=True)  # noqa: T201 - progress is printed

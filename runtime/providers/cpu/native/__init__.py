@@ -1,0 +1,1 @@
+"""What NumPy does better itself: same signatures as the shared meanings, one file per family."""

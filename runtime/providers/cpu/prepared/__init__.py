@@ -1,0 +1,1 @@
+"""Kernels bound to one node: packed weights, kept buffers, choices made once."""
