@@ -1,0 +1,28 @@
+"""Every Python example in the documents runs, in order, one process state per document."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WITH_EXAMPLES = [path for path in DOCUMENTS if BLOCK.search(path.read_text())]
+
+
+def test_the_documents_have_examples():
+    assert len(WITH_EXAMPLES) >= 5
+
+
+@pytest.mark.parametrize("document", WITH_EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": document.stem}
+    text = document.read_text()
+    for block in BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start(1))
+        code = compile("\n" * line + block.group(1), str(document), "exec")
+        exec(code, names)
