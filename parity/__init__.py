@@ -1,0 +1,7 @@
+"""Whether two things compute the same."""
+
+from __future__ import annotations
+
+from entrepot.parity.report.report import Report, Run
+
+__all__ = ["Report", "Run"]

@@ -1,0 +1,186 @@
+"""Whether two sets of outputs agree, by one stated rule, with every figure that helps to judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from entrepot.parity.metrics import Metrics, measure
+from entrepot.parity.scale import typical_magnitude
+from entrepot.parity.tolerance import Tolerance, classify, default_tolerance, dtype_name
+
+__all__ = ["Comparison", "OutputComparison", "Tolerance", "compare", "scales_of"]
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """The verdict about one tensor.
+
+    Attributes:
+        name: Its name; the elements of a sequence are ``name[0]``, ``name[1]``, …
+        problem: Empty when it agrees, else what is wrong, as a short sentence.
+        dtype: What the dtype should be.
+        shape: What the shape should be; ``None`` for an output that is not a tensor.
+        tolerance: The rule applied, ``atol`` made absolute; ``None`` when the two could not be compared.
+        metrics: Every figure; ``None`` when the two could not be compared.
+    """
+
+    name: str
+    problem: str
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    tolerance: Tolerance | None = None
+    metrics: Metrics | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the two agree."""
+        return not self.problem
+
+    @property
+    def excess(self) -> float:
+        """How many times the allowed error was reached: infinite when the two could not be compared."""
+        if self.metrics is not None:
+            return self.metrics.excess
+        return 0.0 if self.ok else float("inf")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The verdict about all outputs, in the order of the expected ones."""
+
+    outputs: tuple[OutputComparison, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every output agrees."""
+        return all(output.ok for output in self.outputs)
+
+    @property
+    def worst(self) -> OutputComparison | None:
+        """The output that is furthest off for what is allowed; ``None`` when there are no outputs."""
+        return max(self.outputs, key=lambda output: (not output.ok, output.excess), default=None)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """One sentence for each output that does not agree."""
+        return tuple(f"output '{output.name}': {output.problem}" for output in self.outputs if not output.ok)
+
+
+def compare(
+    expected: Mapping[str, Any],
+    actual: Mapping[str, Any],
+    tolerance: Tolerance | None = None,
+    *,
+    scales: Mapping[str, float] | None = None,
+) -> Comparison:
+    """Compare outputs by name: ``|actual - expected| <= atol + rtol * |expected|`` for every element.
+
+    Shape and dtype must match; NaN agrees with NaN and an infinity with the same infinity; a missing or an extra
+    output is a failure. An output may be an array, ``None``, or a sequence or mapping of these.
+
+    Args:
+        expected: The outputs to trust, any shapes.
+        actual: The outputs to judge.
+        tolerance: The rule for every floating-point output; ``None`` takes ``default_tolerance`` of each dtype.
+        scales: Typical magnitude by output name, when more is known than ``expected`` shows (as ``scales_of`` does
+            over several runs).
+
+    Returns:
+        The verdict with all metrics, computed in float64 whatever the rule says.
+
+    Raises:
+        InputError: An output has a dtype that no model produces.
+    """
+    left, right = dict(_leaves(expected)), dict(_leaves(actual))
+    names = [*left, *(name for name in right if name not in left)]
+    judged = [_judge(name, left, right, tolerance, (scales or {}).get(name, 0.0)) for name in names]
+    # lengths and keys are worth a line only where they differ
+    return Comparison(tuple(item for item in judged if not (item.ok and isinstance(left[item.name], int | list))))
+
+
+def scales_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The typical magnitude of each floating-point output over several runs of one source.
+
+    One small result near zero says little about how exact it can be; the other runs say it.
+    """
+    scales: dict[str, float] = {}
+    for outputs in runs:
+        for name, leaf in _leaves(outputs):
+            if isinstance(leaf, np.ndarray) and default_tolerance(leaf.dtype).scaled:
+                scales[name] = max(scales.get(name, 0.0), typical_magnitude(leaf))
+    return scales
+
+
+def _leaves(outputs: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every array or ``None`` with its path, and each container as its length, which must match too."""
+    if isinstance(outputs, Mapping):
+        if name:
+            yield f"keys({name})", sorted(map(str, outputs))
+        for key, value in outputs.items():
+            yield from _leaves(value, f"{name}[{key!r}]" if name else str(key))
+    elif isinstance(outputs, list | tuple):
+        yield f"len({name})", len(outputs)
+        for index, value in enumerate(outputs):
+            yield from _leaves(value, f"{name}[{index}]")
+    else:
+        yield name, None if outputs is None else np.asarray(outputs)
+
+
+def _judge(
+    name: str, expected: Mapping[str, Any], actual: Mapping[str, Any], tolerance: Tolerance | None, scale: float
+) -> OutputComparison:
+    if name not in actual:
+        return OutputComparison(name, "missing")
+    if name not in expected:
+        return OutputComparison(name, "not expected")
+    left, right = expected[name], actual[name]
+    if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
+        return OutputComparison(name, "" if _equal_structure(left, right) else _instead(right, left))
+    return _judge_arrays(name, left, right, tolerance, scale)
+
+
+def _equal_structure(left: Any, right: Any) -> bool:
+    return not isinstance(left, np.ndarray) and not isinstance(right, np.ndarray) and left == right
+
+
+def _instead(actual: Any, expected: Any) -> str:
+    got, wanted = ("an array" if isinstance(item, np.ndarray) else str(item) for item in (actual, expected))
+    return f"is {got}, expected {wanted}"
+
+
+def _judge_arrays(
+    name: str, expected: np.ndarray, actual: np.ndarray, tolerance: Tolerance | None, scale: float
+) -> OutputComparison:
+    dtypes = dtype_name(expected.dtype), dtype_name(actual.dtype)
+    if dtypes[0] != dtypes[1]:
+        return OutputComparison(name, f"is {dtypes[1]}, expected {dtypes[0]}", dtypes[0], expected.shape)
+    if expected.shape != actual.shape:
+        problem = f"has shape {actual.shape}, expected {expected.shape}"
+        return OutputComparison(name, problem, dtypes[0], expected.shape)
+    rule = _rule(expected, tolerance, scale)
+    metrics = measure(expected, actual, rule)
+    return OutputComparison(name, _problem(metrics), dtypes[0], expected.shape, rule, metrics)
+
+
+def _rule(expected: np.ndarray, tolerance: Tolerance | None, scale: float) -> Tolerance:
+    rule = default_tolerance(expected.dtype) if tolerance is None else tolerance
+    if classify(expected.dtype) in {"bool", "string"}:
+        return Tolerance(0.0, 0.0)
+    if classify(expected.dtype) == "integer":
+        return Tolerance(0.0, 0.0, steps=rule.steps)
+    # a tensor of zeros has no scale of its own: take it for one of ordinary activations
+    return rule.at_scale(scale or typical_magnitude(expected) or 1.0) if rule.scaled else rule
+
+
+def _problem(metrics: Metrics) -> str:
+    if not metrics.mismatched or metrics.worst is None:
+        return ""
+    worst = metrics.worst
+    return (
+        f"{metrics.mismatched} of {metrics.size} elements differ by more than allowed; "
+        f"worst at {worst.index}: {worst.actual!r}, expected {worst.expected!r}"
+    )

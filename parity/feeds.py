@@ -1,0 +1,173 @@
+"""Inputs to compare on: other sizes, other values, or values made up from a model's input specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from entrepot.ir.errors import InputError
+from entrepot.parity.tolerance import classify
+
+if TYPE_CHECKING:
+    from entrepot.ir.model import Model, ValueSpec
+
+Feeds: TypeAlias = Mapping[str, Any]
+"""Input name to array (a list of arrays for a sequence input)."""
+
+
+def resize(array: np.ndarray, axis: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    """The same kind of values at another size of one axis.
+
+    A smaller size keeps the first slices. A larger one keeps them all and appends slices drawn from the array, each
+    shuffled within itself, so that ids stay in range and no two rows are the same where they can differ. Integers
+    ascending along the axis (positions, offsets) go on ascending: their last slice is repeated.
+
+    Args:
+        array: Any shape of rank 1 or more.
+        axis: The axis to change.
+        size: Its new size, 0 or more.
+        rng: Where the draws come from.
+
+    Returns:
+        An array of the same dtype and rank; zeros where ``array`` has nothing to draw from.
+    """
+    axis %= array.ndim
+    have = array.shape[axis]
+    if size <= have:
+        return array.take(range(size), axis=axis)
+    missing = size - have
+    if have == 0:
+        shape = (*array.shape[:axis], missing, *array.shape[axis + 1 :])
+        return np.zeros(shape, array.dtype)
+    if _ascends(array, axis):
+        added = array.take([have - 1] * missing, axis=axis)
+    else:
+        drawn = np.moveaxis(array.take(rng.integers(0, have, missing), axis=axis), axis, 0)
+        added = np.moveaxis(rng.permuted(drawn.reshape(missing, -1), axis=1).reshape(drawn.shape), 0, axis)
+    return np.concatenate([array, added], axis=axis)
+
+
+def vary(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Other values of the same kind, dtype and shape.
+
+    Floats are drawn between pairs of the array's own values, so they stay in its range; a constant float array gets
+    normal noise of a tenth of its size. Integers, booleans and strings are shuffled; integers ascending along the last
+    axis (positions, offsets) are kept.
+    """
+    if array.size == 0:
+        return array.copy()
+    if classify(array.dtype) in {"float", "complex"}:
+        return _vary_floats(array, rng)
+    if array.ndim and _ascends(array, -1):
+        return array.copy()
+    return rng.permutation(array.reshape(-1)).reshape(array.shape)
+
+
+def _vary_floats(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    values = array.reshape(-1)
+    one, other = (values[rng.integers(0, values.size, values.size)] for _ in range(2))
+    wide = np.complex128 if array.dtype.kind == "c" else np.float64
+    if bool((values == values[0]).all()):
+        level = max(float(np.abs(values[0].astype(wide))), 1.0)
+        mixed = one.astype(wide) + 0.1 * level * rng.standard_normal(values.size)
+    elif bool(np.isfinite(values.astype(wide)).all()):
+        # mostly near one of the two, so that the spread is nearly that of the array
+        share = rng.beta(0.3, 0.3, values.size)
+        mixed = share * one.astype(wide) + (1 - share) * other.astype(wide)
+    else:
+        mixed = one  # between a number and infinity there is nothing
+    return np.asarray(mixed).astype(array.dtype).reshape(array.shape)
+
+
+def _ascends(array: np.ndarray, axis: int) -> bool:
+    if classify(array.dtype) != "integer" or array.shape[axis] < 2:
+        return False
+    steps = np.diff(array.astype(np.int64), axis=axis)
+    return bool((steps >= 0).all() and (steps > 0).any())
+
+
+def bind(model: Model, feeds: Feeds) -> dict[str, int]:
+    """The size of every symbol of the model's input shapes, read from the feeds.
+
+    Raises:
+        InputError: Two inputs give one symbol different sizes.
+    """
+    sizes: dict[str, int] = {}
+    for spec, axis, symbol in symbolic_axes(model):
+        if spec.name not in feeds:
+            continue
+        size = np.shape(feeds[spec.name])[axis]
+        if sizes.setdefault(symbol, size) != size:
+            raise InputError(
+                f"axis {axis} has size {size}, but '{symbol}' is {sizes[symbol]} in another input", value=spec.name
+            )
+    return sizes
+
+
+def symbolic_axes(model: Model) -> Iterator[tuple[ValueSpec, int, str]]:
+    """Every input axis without a fixed size, with its symbol; an unnamed one gets ``input.axis`` for a symbol."""
+    for spec in model.inputs:
+        if spec.kind == "tensor" and spec.shape is not None:
+            for axis, dim in enumerate(spec.shape):
+                if not isinstance(dim, int):
+                    yield spec, axis, dim or f"{spec.name}.{axis}"
+
+
+def generate(
+    model: Model, *, dims: Mapping[str, int] | None = None, rng: np.random.Generator | None = None
+) -> dict[str, np.ndarray]:
+    """Random feeds made from a model's input specs.
+
+    Floats are standard normal, integers 0 or 1 (any id table has two rows), booleans either, strings short.
+
+    Args:
+        model: The model to feed.
+        dims: Sizes by symbol, an unnamed axis by ``input.axis``; a symbol left out gets 1, 2, 3, … in order.
+        rng: Where the draws come from; seeded with 0 by default, so two calls agree.
+
+    Raises:
+        InputError: An input's rank or dtype is unknown, it is no tensor, or ``dims`` names an unknown symbol.
+    """
+    rng = rng or np.random.default_rng(0)
+    symbols = dict.fromkeys(symbol for _, _, symbol in symbolic_axes(model))
+    for unknown in (dims or {}).keys() - symbols.keys():
+        raise InputError(f"no input has an axis '{unknown}'", hint=f"symbols: {', '.join(symbols) or 'none'}")
+    sizes = {symbol: count for count, symbol in enumerate(symbols, start=1)} | dict(dims or {})
+    return {spec.name: _draw(spec, sizes, rng) for spec in model.inputs}
+
+
+def _draw(spec: ValueSpec, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
+    if spec.kind != "tensor" or spec.shape is None or spec.dtype is None:
+        raise InputError("no values can be made up for it", value=spec.name, hint=f"feed it yourself: {spec}")
+    shape = tuple(
+        dim if isinstance(dim, int) else sizes[dim or f"{spec.name}.{axis}"] for axis, dim in enumerate(spec.shape)
+    )
+    return draw(numpy_dtype(spec.dtype), shape, rng)
+
+
+def draw(dtype: np.dtype, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Random values of one dtype: normal floats, integers and booleans of 0 and 1, strings of one letter."""
+    kind = classify(dtype)
+    if kind in {"float", "complex"}:
+        return np.asarray(rng.standard_normal(shape)).astype(dtype)
+    bits = np.asarray(rng.integers(0, 2, shape))
+    return np.where(bits, "a", "b").astype(object) if kind == "string" else bits.astype(dtype)
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """The NumPy dtype of an ONNX element type in lower case.
+
+    Raises:
+        InputError: There is no such element type.
+    """
+    import onnx_ir
+
+    try:
+        return onnx_ir.DataType[_ONNX_NAMES.get(name, name.upper())].numpy()
+    except KeyError:
+        raise InputError(f"there is no element type '{name}'") from None
+
+
+_ONNX_NAMES = {"float32": "FLOAT", "float64": "DOUBLE"}

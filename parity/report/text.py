@@ -1,0 +1,78 @@
+"""A report on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import rich.table
+
+    from entrepot.parity.report.report import Report, Run
+
+HEADINGS = ("inputs", "provider", "verdict", "max abs", "max rel", "cosine", "of allowed")
+_STYLES = {"agrees": "green", "differs": "bold red", "error": "bold red", "refused": "dim"}
+
+
+def summary(report: Report) -> str:
+    """The verdict in one line, with the largest error and what could not be proved."""
+    ran = len(report.runs) - len(report.refusals)
+    if report.ok:
+        parts = [f"verified against {report.source}: {ran} runs on {', '.join(report.providers)} agree"]
+        parts += [f"largest error {figure(worst.excess)} of the allowed"] if (worst := report.worst) else []
+    elif not report.failures:
+        parts = [f"NOT verified against {report.source}: nothing was compared"]
+    else:
+        parts = [f"NOT verified against {report.source}: {len(report.failures)} of {ran} runs failed"]
+        parts += [f"worst: {worst.label} on {worst.provider}: {worst.message}"] if (worst := report.worst) else []
+    if report.refusals:
+        parts.append(f"{len(report.refusals)} refused by the source")
+    if report.unproven:
+        parts.append(f"no other size proved for {', '.join(report.unproven)}")
+    return "; ".join(parts)
+
+
+def table(report: Report) -> str:
+    """The summary, and under it one line per run; messages of failures follow."""
+    rows = [HEADINGS, *(cells(run) for run in report.runs)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    messages = [f"{run.label} on {run.provider}: {run.message}" for run in report.failures]
+    return "\n".join([summary(report), "", *lines, *([""] if messages else []), *messages])
+
+
+def rich_table(report: Report) -> rich.table.Table:
+    """The same with colours, for ``rich.print``."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(*HEADINGS, title=Text(summary(report), "green" if report.ok else "bold red"), title_justify="left")
+    for run in report.runs:
+        row = list(cells(run))
+        row[2] = f"[{_STYLES[run.verdict]}]{row[2]}[/]"
+        shown.add_row(*row)
+    messages = [f"{run.label} on {run.provider}: {run.message}" for run in report.failures]
+    shown.caption = Text("\n".join(messages)) if messages else None
+    shown.caption_justify = "left"
+    return shown
+
+
+def cells(run: Run) -> tuple[str, ...]:
+    """The figures of one run, as its worst output shows them."""
+    worst = run.worst
+    if worst is None or worst.metrics is None:
+        return (run.label, run.provider, run.verdict, "", "", "", "")
+    metrics = worst.metrics
+    return (
+        run.label,
+        run.provider,
+        run.verdict,
+        figure(metrics.max_abs),
+        figure(metrics.max_rel),
+        f"{metrics.cosine:.7f}",
+        figure(metrics.excess),
+    )
+
+
+def figure(value: float) -> str:
+    """A few digits: ``0``, ``1.3e-06``, ``0.042``."""
+    return f"{value:.2g}"

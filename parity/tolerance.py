@@ -1,0 +1,118 @@
+"""How far two values may be apart and still agree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import ml_dtypes
+import numpy as np
+
+from entrepot.ir.errors import InputError
+
+DTypeClass = Literal["float", "complex", "integer", "bool", "string"]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The rule ``|actual - expected| <= atol + rtol * |expected|``, element by element.
+
+    Booleans and strings always agree exactly. Integers agree exactly too, unless ``steps`` says otherwise: a relative
+    tolerance must not let index 5000 pass for 5001.
+
+    Attributes:
+        atol: Absolute part.
+        rtol: Part relative to the expected element.
+        steps: Largest difference allowed between two integers (1 lets quantised values round either way).
+        scaled: ``atol`` is in units of the expected tensor's ``typical_magnitude``.
+    """
+
+    atol: float
+    rtol: float
+    steps: int = 0
+    scaled: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a tolerance that would let everything pass, or nothing."""
+        for name in ("atol", "rtol", "steps"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise InputError(f"tolerance {name} must be finite and not negative, got {value}")
+
+    def at_scale(self, scale: float) -> Tolerance:
+        """The same rule with an absolute ``atol``, for a tensor whose typical magnitude is ``scale``."""
+        return replace(self, atol=self.atol * scale, scaled=False) if self.scaled else self
+
+
+def default_tolerance(dtype: np.dtype) -> Tolerance:
+    """The tolerance for results of one dtype when the caller names none.
+
+    ``atol`` follows the tensor: probabilities around 1e-5 are not waved through by an absolute 1e-4, and a zero
+    among logits of 1000 is not asked to be exact to 1e-5. A float32 network sums thousands of terms in float32, hence
+    about 1000 eps; half precision formats are rounded after each operation but summed in float32, hence about 10 eps;
+    an 8-bit or 4-bit float may be rounded to the neighbouring value.
+
+    ============================ ======================== =============================
+    dtype                        rtol                     atol, times the typical magnitude
+    ============================ ======================== =============================
+    float64, complex128          1e-9                     1e-10
+    float32, complex64           1e-4                     2e-5
+    float16, bfloat16            10 eps (1e-2, 8e-2)      10 eps
+    float8, float4               eps                      smallest subnormal, absolute
+    integers, booleans, strings  exact                    exact
+    ============================ ======================== =============================
+    """
+    if classify(dtype) not in {"float", "complex"}:
+        return Tolerance(0.0, 0.0)
+    if dtype.name in _WIDE:
+        return _WIDE[dtype.name]
+    limits = ml_dtypes.finfo(dtype)
+    eps = float(limits.eps)
+    if limits.bits < 16:
+        return Tolerance(atol=float(limits.smallest_subnormal), rtol=eps)
+    return Tolerance(atol=10 * eps, rtol=10 * eps, scaled=True)
+
+
+_WIDE = {
+    "float64": Tolerance(atol=1e-10, rtol=1e-9, scaled=True),
+    "complex128": Tolerance(atol=1e-10, rtol=1e-9, scaled=True),
+    "float32": Tolerance(atol=2e-5, rtol=1e-4, scaled=True),
+    "complex64": Tolerance(atol=2e-5, rtol=1e-4, scaled=True),
+}
+
+
+def classify(dtype: np.dtype) -> DTypeClass:
+    """Which comparison a dtype takes; ml_dtypes are known by their number format, not by NumPy's kind.
+
+    Raises:
+        InputError: No model has results of this dtype.
+    """
+    by_kind = _KINDS.get(dtype.kind)
+    if by_kind is not None:
+        return by_kind
+    for limits, found in _FORMATS:
+        try:
+            limits(dtype)
+        except ValueError:
+            continue
+        return found
+    raise InputError(f"values of dtype {dtype} cannot be compared", hint="convert them to numbers or strings")
+
+
+_FORMATS: tuple[tuple[type, DTypeClass], ...] = ((ml_dtypes.finfo, "float"), (ml_dtypes.iinfo, "integer"))
+_KINDS: dict[str, DTypeClass] = {
+    "f": "float",
+    "c": "complex",
+    "i": "integer",
+    "u": "integer",
+    "b": "bool",
+    "O": "string",
+    "U": "string",
+    "T": "string",
+}
+
+
+def dtype_name(dtype: np.dtype) -> str:
+    """``float32``, ``bfloat16``, …; every way NumPy stores text is ``string``."""
+    return "string" if classify(dtype) == "string" else dtype.name

@@ -1,0 +1,168 @@
+"""Run a model beside the source it came from, and tell where they agree."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from entrepot.ir.errors import EntrepotError
+from entrepot.ir.model import Model
+from entrepot.ir.progress import Progress, reporter
+from entrepot.parity.compare import Tolerance, compare, scales_of
+from entrepot.parity.feeds import Feeds
+from entrepot.parity.plan import Case
+from entrepot.parity.report.report import Report, Run
+from entrepot.runtime.session import Session
+
+Outputs: TypeAlias = Mapping[str, Any]
+"""Output name to array (a list for a sequence, ``None`` for an empty optional)."""
+
+
+class SourceRefusal(EntrepotError):  # noqa: N818 - it is an answer, not a fault
+    """The source itself cannot take these inputs, so the model need not either."""
+
+
+class Source(Protocol):
+    """What a model is held against: the framework it came from, or another model."""
+
+    @property
+    def name(self) -> str:
+        """What a report calls it."""
+
+    def run(self, feeds: dict[str, np.ndarray], /) -> Outputs:
+        """Outputs by the model's output names.
+
+        Raises:
+            SourceRefusal: The source cannot take inputs of these sizes or values.
+        """
+
+
+class ModelSource:
+    """Another model as the source: for comparing two models, two opsets or two providers.
+
+    Args:
+        model: The model to trust.
+        provider: Who runs it.
+    """
+
+    def __init__(self, model: Model, provider: str = "cpu") -> None:
+        self.name = f"{model_name(model)} on {provider}"
+        self._session = Session(model, providers=(provider,))
+
+    def run(self, feeds: dict[str, np.ndarray]) -> Outputs:
+        """Outputs by name.
+
+        Raises:
+            SourceRefusal: The model cannot be run on these feeds.
+        """
+        try:
+            return self._session.run(feeds)
+        except EntrepotError as error:
+            raise SourceRefusal(str(error)) from error
+
+
+def verify(
+    source: Source,
+    model: Model,
+    feeds: Sequence[Feeds | Case],
+    *,
+    providers: Sequence[str] | None = None,
+    tolerance: Tolerance | None = None,
+    progress: Progress = None,
+) -> Report:
+    """Run the source and the model on every feed and compare all outputs.
+
+    Args:
+        source: What to trust. It is given copies, so it may write into its inputs.
+        model: What to judge.
+        feeds: The sample first (which the source must take), then others; ``plan_cases`` makes a good list.
+        providers: Who runs the model; ``cpu``, and ``onnxruntime`` where it is installed, by default.
+        tolerance: See ``compare``.
+        progress: See ``entrepot.ir.progress``.
+
+    Returns:
+        The report; ``.ok`` tells. What the source refuses is recorded as refused (for the sample: as a failure), and
+        an error that a provider raises about the model is a failure with its message.
+    """
+    tell = reporter(progress)
+    cases = [feed if isinstance(feed, Case) else Case(f"feeds {at}", feed) for at, feed in enumerate(feeds)]
+    names = tuple(default_providers() if providers is None else providers)
+    answers = [_ask(source, case, tell) for case in cases]
+    # a small result near zero says little about its own scale: all runs of the source together do
+    scales = scales_of([answer for answer in answers if not isinstance(answer, SourceRefusal)])
+    rows = [[_refused(source, case, answer, at)] for at, (case, answer) in enumerate(zip(cases, answers, strict=True))]
+    for name in names:
+        runner = _Runner(name, model, tolerance, scales)
+        for row, case, answer in zip(rows, cases, answers, strict=True):
+            if not isinstance(answer, SourceRefusal):
+                tell(f"verifying on {name}: {case.label}")
+                row.append(runner.run(case, answer))
+    runs = tuple(run for row in rows for run in row if run is not None)
+    return Report(source.name, model_name(model), names, runs)
+
+
+def default_providers() -> tuple[str, ...]:
+    """Our own, and onnxruntime as an independent second opinion where it is installed."""
+    return ("cpu",) if importlib.util.find_spec("onnxruntime") is None else ("cpu", "onnxruntime")
+
+
+def model_name(model: Model) -> str:
+    """What a report calls a model: its file, else its graph."""
+    return str(model.path) if model.path is not None else model.ir.graph.name or "model"
+
+
+def _ask(source: Source, case: Case, tell: Callable[[str], None]) -> Outputs | SourceRefusal:
+    tell(f"running {source.name}: {case.label}")
+    copies = {name: copy.deepcopy(value) for name, value in case.feeds.items()}
+    try:
+        return source.run(copies)
+    except SourceRefusal as refusal:
+        return refusal
+
+
+def _refused(source: Source, case: Case, answer: Outputs | SourceRefusal, at: int) -> Run | None:
+    """The record of a refusal; the first feed is the sample, and a source that refuses it proves nothing."""
+    if not isinstance(answer, SourceRefusal):
+        return None
+    return Run(case.label, source.name, "error" if at == 0 else "refused", str(answer), symbol=case.symbol)
+
+
+class _Runner:
+    """One provider, opened once; an error of its is the result of a run, not the end of the verification."""
+
+    def __init__(self, provider: str, model: Model, tolerance: Tolerance | None, scales: Mapping[str, float]) -> None:
+        self._provider = provider
+        self._tolerance = tolerance
+        self._scales = scales
+        self._opened = self._open(model)
+
+    def _open(self, model: Model) -> Session | EntrepotError:
+        try:
+            return Session(model, providers=(self._provider,))
+        except EntrepotError as error:
+            return error
+
+    def run(self, case: Case, expected: Outputs) -> Run:
+        if isinstance(self._opened, EntrepotError):
+            return Run(case.label, self._provider, "error", str(self._opened), symbol=case.symbol)
+        start = time.perf_counter()
+        try:
+            actual = self._opened.run(case.feeds)
+        except EntrepotError as error:
+            return Run(case.label, self._provider, "error", str(error), symbol=case.symbol)
+        seconds = time.perf_counter() - start
+        comparison = compare(expected, actual, self._tolerance, scales=self._scales)
+        return Run(
+            label=case.label,
+            provider=self._provider,
+            verdict="agrees" if comparison.ok else "differs",
+            message="; ".join(comparison.problems),
+            symbol=case.symbol,
+            seconds=seconds,
+            comparison=comparison,
+        )
