@@ -1,0 +1,1 @@
+"""PyTorch models, written as their users write them: nothing here knows about export."""
