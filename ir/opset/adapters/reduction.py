@@ -1,0 +1,165 @@
+"""Reductions, ArgMax, ArgMin, cumulative sums and TopK.
+
+| version | Reduce* |
+|---|---|
+| 1 | ``axes`` an attribute, counted from the front |
+| 11 | negative axes |
+| 13 (ReduceSum), 18 (the others) | ``axes`` an input; ``noop_with_empty_axes`` |
+| 28 (ReduceLogSum, ReduceLogSumExp) | no integer types |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, unchanged
+
+REDUCTIONS = (
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+)
+AXES_MOVED = {name: (11, 13) if name == "ReduceSum" else (13, 18) for name in REDUCTIONS}
+
+for _name in REDUCTIONS:
+    negative_axes_allowed(_name, 1, 11)
+for _name in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSumSquare"):
+    unchanged(_name, 11, 13)
+for _name in ("ReduceMax", "ReduceMin"):
+    unchanged(_name, 11, 12, 13)
+    unchanged(_name, 18, 20)
+
+for _name in ("ArgMax", "ArgMin"):
+    negative_axis_allowed(_name, 1, 11)
+    unchanged(_name, 12, 13)
+unchanged("CumSum", 11, 14)
+unchanged("TopK", 11, 24)
+
+
+def axes_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move ``axes`` to an input; an empty list meant "all", as an absent input does."""
+    axes = op.node.attributes.get("axes")
+    if axes is not None and (axes.is_ref() or axes.as_ints()):
+        op.inputs(op.x(), op.attribute_as_input("axes"))
+    return op.drop("axes")
+
+
+def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Move known ``axes`` to an attribute; "no axes, and then do nothing" becomes the elementwise part alone."""
+    axes = op.need_known(1, "axes") if op.input(1) is not None else np.zeros(0, np.int64)
+    if not axes.size and op.attr("noop_with_empty_axes", 0):
+        return _elementwise_part(op, node)
+    op.inputs(op.x())
+    op.drop("noop_with_empty_axes")
+    return op.set(axes=axes.tolist()) if axes.size else None
+
+
+def _elementwise_part(op: OpBuilder, node: ir.Node) -> ir.Value:
+    parts: dict[str, Callable[[ir.Value], ir.Value]] = {
+        "ReduceL1": op.Abs,
+        "ReduceL2": op.Abs,
+        "ReduceLogSum": op.Log,
+        "ReduceSumSquare": lambda x: op.Mul(x, x),
+    }
+    return parts.get(node.op_type, op.Identity)(op.x())
+
+
+for _name, (_older, _newer) in AXES_MOVED.items():
+    adapter(_name, _older, _newer)(axes_to_input)
+    adapter(_name, _newer, _older)(axes_to_attribute)
+
+
+@adapter("ReduceLogSum", 18, 28)
+@adapter("ReduceLogSumExp", 18, 28)
+def logarithm_of_integers(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Compute integers, which version 28 does not take, in double."""
+    dtype = op.dtype(op.x())
+    if dtype is None or dtype.is_floating_point():
+        return None
+    reduced = op.again(op.Cast(op.x(), to=int(ir.DataType.DOUBLE)), op.input(1))
+    result: ir.Value = op.Cast(reduced, to=int(dtype))
+    return result
+
+
+def reversed_selection(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The last of equal elements is the first one of the reversed axis."""
+    x, axis, keepdims = op.x(), op.attr("axis", 0), op.attr("keepdims", 1)
+    backwards = op.Slice(x, op.ints(-1), op.ints(np.iinfo(np.int64).min + 1), op.ints(axis), op.ints(-1))
+    index = op.emit(node.op_type, [backwards], {"axis": axis, "keepdims": keepdims})
+    shape = op.shape(x)
+    size = None if shape is None else shape[axis]
+    last = op.const(np.int64(size - 1)) if size is not None else _last_index(op, x, axis)
+    result: ir.Value = op.Sub(last, index)
+    return result
+
+
+def _last_index(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
+    size = op.Squeeze(op.Gather(op.Shape(x), op.ints(axis), axis=0), axes=[0])
+    result: ir.Value = op.Sub(size, op.const(np.int64(1)))
+    return result
+
+
+for _name in ("ArgMax", "ArgMin"):
+    added(_name, 11, 12, select_last_index=0, otherwise=reversed_selection)
+
+
+@adapter("TopK", 1, 10)
+def topk_size_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move ``k`` to an input."""
+    op.inputs(op.x(), op.ints(op.attr("k")))
+    return op.drop("k")
+
+
+@adapter("TopK", 10, 1)
+def topk_size_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Move a known ``k`` to an attribute, and count the axis from the front."""
+    k = int(op.need_known(1, "K").item())
+    axis = op.attr("axis", -1)
+    axis = axis if axis >= 0 else axis + op.need_rank(op.x())
+    return tuple(op.emit("TopK", [op.x()], {"k": k, "axis": axis}, len(node.outputs)))
+
+
+def smallest(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The smallest are the largest of the negated; unsorted is a permission, not a demand."""
+    if op.attr("largest", 1):
+        return op.drop("sorted", "largest")
+    dtype = op.need_dtype(op.x())
+    if not dtype.is_floating_point():
+        op.refuse("largest=0 on integers is not expressible before version 11", hint="Cast to a float type first")
+    values, indices = op.emit("TopK", [op.Neg(op.x()), op.input(1)], {"axis": op.attr("axis", -1)}, len(node.outputs))
+    return op.Neg(values), indices
+
+
+added("TopK", 10, 11, largest=1, sorted=1, otherwise=smallest)
+
+
+@decomposition("CumSum", 11)
+def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Multiply with a triangular matrix of ones along an axis of fixed size."""
+    x, axis = op.x(), int(op.need_known(1, "axis").item())
+    rank, shape, dtype = op.need_rank(x), op.shape(x), op.need_dtype(x)
+    size = None if shape is None else shape[axis]
+    if size is None:
+        op.refuse("the axis has no fixed size", hint="possible with a fixed size")
+    if not dtype.is_floating_point():
+        op.refuse(f"element type {dtype.name.lower()} is not expressible before opset 11")
+    triangle = np.tril(np.ones((size, size)), -1 if op.attr("exclusive", 0) else 0)
+    matrix = op.const(triangle.T if op.attr("reverse", 0) else triangle, dtype=dtype)
+    order = [item for item in range(rank) if item != axis % rank]
+    front = op.Transpose(x, perm=[axis % rank, *order])
+    flat = op.MatMul(matrix, op.Reshape(front, op.ints(size, -1)))
+    summed = op.Reshape(flat, op.Shape(front))
+    result: ir.Value = op.Transpose(summed, perm=np.argsort([axis % rank, *order]).tolist())
+    return result

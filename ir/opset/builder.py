@@ -1,0 +1,259 @@
+"""``op``: what an adapter sees of the model, and how it writes nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from entrepot.ir.errors import ConversionError
+from entrepot.ir.opset.names import Names
+from entrepot.ir.opset.schemas import schema, since
+from entrepot.ir.opset.types import Types
+from entrepot.ir.opset.values import Known
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+EXACTLY_WIDER = {
+    "BOOL": ("INT32", "INT64", "FLOAT"),
+    "INT8": ("INT32", "INT64", "FLOAT"),
+    "INT16": ("INT32", "INT64", "FLOAT"),
+    "UINT8": ("INT32", "INT64", "FLOAT"),
+    "UINT16": ("INT32", "INT64", "FLOAT"),
+    "INT32": ("INT64", "DOUBLE"),
+    "UINT32": ("INT64", "DOUBLE"),
+    "FLOAT16": ("FLOAT", "DOUBLE"),
+    "BFLOAT16": ("FLOAT", "DOUBLE"),
+    "FLOAT": ("DOUBLE",),
+}
+"""Element types that hold every value of another, nearest first."""
+
+
+@dataclass
+class Surroundings:
+    """What all nodes of one conversion share."""
+
+    names: Names
+    known: Known
+    types: Types
+    targets: dict[str, int]
+
+
+@dataclass
+class OpBuilder:
+    """``op.Softmax(x, axis=-1)`` writes a node beside the one being replaced, at the version the adapter speaks.
+
+    Attributes:
+        node: The node under conversion.
+        version: The opset that emitted nodes are read at.
+        emitted: Nodes written so far, in order.
+    """
+
+    node: ir.Node
+    version: int
+    around: Surroundings
+    domain: str = ""
+    reading: str | None = None
+    emitted: list[ir.Node] = field(default_factory=list)
+
+    def __getattr__(self, op_type: str) -> Callable[..., Any]:
+        if not op_type[:1].isupper():
+            raise AttributeError(op_type)
+
+        def emit(*inputs: ir.Value | Array | None, n_outputs: int = 1, **attributes: Any) -> Any:
+            return self.emit(op_type, inputs, attributes, n_outputs)
+
+        return emit
+
+    def within(self, domain: str) -> OpBuilder:
+        """The same place, writing operators of another domain at the version the conversion aims at."""
+        other = OpBuilder(self.node, self.around.targets[domain], self.around, domain)
+        other.emitted = self.emitted
+        return other
+
+    # writing
+
+    def emit(
+        self, op_type: str, inputs: Sequence[ir.Value | Array | None], attributes: dict[str, Any], n_outputs: int = 1
+    ) -> Any:
+        """Write a node; arrays among the inputs become constants and ``None`` attributes are left out."""
+        values = [self.const(item) if isinstance(item, np.ndarray | np.generic) else item for item in inputs]
+        while values and values[-1] is None:
+            values.pop()
+        node = ir.Node(
+            self.domain,
+            op_type,
+            values,
+            [self._attribute(op_type, name, value) for name, value in attributes.items() if value is not None],
+            num_outputs=n_outputs,
+            version=self.version,
+            metadata_props=dict(self.node.metadata_props),
+        )
+        stem = self.node.name or next((output.name for output in self.node.outputs if output.name), "node")
+        node.name = self.around.names.fresh(f"{stem}/{op_type}")
+        for output in node.outputs:
+            output.name = self.around.names.fresh(f"{node.name}_{output.index()}")
+        self.emitted.append(node)
+        return node.outputs[0] if n_outputs == 1 else tuple(node.outputs)
+
+    def again(self, *inputs: ir.Value | Array | None, drop: Sequence[str] = (), **changes: Any) -> Any:
+        """The node under conversion once more, on other inputs and with changed attributes."""
+        kept = {name: attr for name, attr in self.node.attributes.items() if name not in drop}
+        return self.emit(self.node.op_type, inputs, {**kept, **changes}, len(self.node.outputs))
+
+    def const(self, value: Any, *, like: ir.Value | None = None, dtype: ir.DataType | None = None) -> ir.Value:
+        """A Constant node; ``like`` or ``dtype`` gives the element type, else the array's own."""
+        kind = self.need_dtype(like) if like is not None else dtype
+        array = np.asarray(value) if kind is None else np.asarray(value).astype(kind.numpy())
+        result: ir.Value = self.emit("Constant", (), {"value": ir.tensor(array, dtype=kind)})
+        return result
+
+    def ints(self, *values: int) -> ir.Value:
+        """A 1-D int64 constant."""
+        return self.const(np.array(values, np.int64))
+
+    def attribute_as_input(self, name: str) -> ir.Value | None:
+        """An integer-list attribute as a 1-D constant, also when it refers to an attribute of the function around."""
+        attr = self.node.attributes.get(name)
+        if attr is None:
+            return None
+        if not attr.is_ref():
+            return self.ints(*attr.as_ints())
+        value: ir.Value = self.emit(
+            "Constant", (), {"value_ints": ir.RefAttr("value_ints", attr.ref_attr_name, attr.type)}
+        )
+        return value
+
+    def _attribute(self, op_type: str, name: str, value: Any) -> ir.Attr:
+        if isinstance(value, ir.Attr):
+            return value
+        kind = self._schema(op_type).attributes[name].type
+        return ir.convenience.convert_attributes({name: value})[0] if _is_graph(value) else _typed(name, value, kind)
+
+    def _schema(self, op_type: str) -> onnx.defs.OpSchema:
+        return schema(self.domain, op_type, since(self.domain, op_type, self.version))
+
+    # editing in place
+
+    def drop(self, *names: str) -> None:
+        """Take attributes off the node, which stays."""
+        for name in names:
+            self.node.attributes.pop(name, None)
+
+    def set(self, **attributes: Any) -> None:
+        """Put attributes on the node, which stays."""
+        for name, value in attributes.items():
+            self.node.attributes[name] = self._attribute(self.node.op_type, name, value)
+
+    def inputs(self, *values: ir.Value | None) -> None:
+        """Give the node, which stays, other inputs."""
+        trimmed = list(values)
+        while trimmed and trimmed[-1] is None:
+            trimmed.pop()
+        self.node.resize_inputs(len(trimmed))
+        for index, value in enumerate(trimmed):
+            if self.node.inputs[index] is not value:
+                self.node.replace_input_with(index, value)
+
+    # reading
+
+    def input(self, index: int) -> ir.Value | None:
+        """An input, or ``None`` when it is absent."""
+        return self.node.inputs[index] if index < len(self.node.inputs) else None
+
+    def x(self, index: int = 0) -> ir.Value:
+        """An input that has to be there."""
+        value = self.input(index)
+        if value is None:
+            self.refuse(f"its input {index} is missing")
+        return value
+
+    def used(self, index: int) -> bool:
+        """Whether an output is there and somebody reads it."""
+        if index >= len(self.node.outputs) or not self.node.outputs[index].name:
+            return False
+        return bool(self.node.outputs[index].uses()) or self.node.outputs[index].is_graph_output()
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute as a Python value; one that refers to a function's parameter is refused."""
+        attr = self.node.attributes.get(name)
+        if attr is None:
+            return default
+        if attr.is_ref():
+            self.refuse(
+                f"attribute {name} refers to the function's parameter '{attr.ref_attr_name}', which the step needs",
+                hint="inline the function first",
+            )
+        return list(attr.value) if isinstance(attr.value, tuple) else attr.value
+
+    def has_default(self, name: str, default: Any) -> bool:
+        """Whether an attribute is absent or equal to a default; a default ``[1]`` means "all ones"."""
+        value = self.attr(name)
+        if isinstance(default, list):
+            return value is None or all(item == default[0] for item in value)
+        return value is None or value == default
+
+    def known(self, value: ir.Value | None) -> Array | None:
+        """The value as an array when it is constant."""
+        return self.around.known.array(value)
+
+    def need_known(self, index: int, what: str) -> Array:
+        """The constant value of an input; refused when it is only known at run time."""
+        array = self.known(self.input(index))
+        if array is None:
+            self.refuse(f"{what} is computed at run time", hint=f"possible if {what} is a constant")
+        return array
+
+    def dtype(self, value: ir.Value | None) -> ir.DataType | None:
+        """Element type, or ``None`` when unknown."""
+        return self.around.types.dtype(value)
+
+    def need_dtype(self, value: ir.Value | None) -> ir.DataType:
+        """Element type; refused when unknown."""
+        dtype = self.dtype(value)
+        if dtype is None:
+            self.refuse(
+                "the element type of its input is not known", hint="possible if the file states it (value_info)"
+            )
+        return dtype
+
+    def shape(self, value: ir.Value | None) -> list[int | None] | None:
+        """The shape with ``None`` for dims that are not fixed, or ``None`` when the rank is unknown."""
+        shape = self.around.types.shape(value)
+        return None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
+
+    def rank(self, value: ir.Value | None) -> int | None:
+        """The rank, or ``None`` when unknown."""
+        shape = self.around.types.shape(value)
+        return None if shape is None else len(shape)
+
+    def need_rank(self, value: ir.Value | None) -> int:
+        """The rank; refused when unknown."""
+        rank = self.rank(value)
+        if rank is None:
+            self.refuse("the rank of its input is not known", hint="possible if the file states shapes (value_info)")
+        return rank
+
+    def refuse(self, reason: str, *, hint: str | None = None) -> NoReturn:
+        """The step cannot be taken.
+
+        Raises:
+            ConversionError: Always; the driver adds which node and which step.
+        """
+        raise self.refusal(reason, hint=hint)
+
+    def refusal(self, reason: str, *, hint: str | None = None) -> ConversionError:
+        """The error that ``refuse`` raises, for the end of a function that returns."""
+        return ConversionError(reason, hint=hint)
+
+
+def _is_graph(value: Any) -> bool:
+    return isinstance(value, ir.Graph)
+
+
+def _typed(name: str, value: Any, kind: onnx.defs.OpSchema.AttrType) -> ir.Attr:
+    return ir.convenience.convert_attribute(name, value, ir.AttributeType(int(kind)))

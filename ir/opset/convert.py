@@ -1,0 +1,274 @@
+"""Move a model between operator-set versions: per node, in exact steps, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import onnx_ir as ir
+
+from entrepot.ir.errors import ConversionError, EntrepotError, describe_node
+from entrepot.ir.model import Model
+from entrepot.ir.opset import ir_version
+from entrepot.ir.opset.builder import OpBuilder, Surroundings
+from entrepot.ir.opset.names import Names
+from entrepot.ir.opset.rules import Rule, Step, find, find_vanished, route
+from entrepot.ir.opset.schemas import CEILINGS, canonical, histories, since
+from entrepot.ir.opset.settle import settle
+from entrepot.ir.opset.types import Types, bodies
+from entrepot.ir.opset.values import Known
+
+
+def convert_opset(model: Model, target: int | Mapping[str, int]) -> Model:
+    """The same model at other operator-set versions; the argument is not changed and weights are shared.
+
+    Args:
+        model: Any model.
+        target: The ai.onnx version, or one per domain: ``{"": 17, "ai.onnx.ml": 3}``. Other domains stay as they are.
+
+    Returns:
+        A new model, or ``model`` itself when it is there already.
+
+    Raises:
+        ConversionError: A node cannot be expressed there; ``blockers`` lists every such node and why.
+    """
+    targets = _targets(target)
+    if _is_there(model.ir, targets):
+        return model
+    conversion = _Conversion(model, targets)
+    conversion.run()
+    if conversion.blockers:
+        count = len(conversion.blockers)
+        raise ConversionError(
+            f"cannot convert to opset {_spell(targets)}: {count} node{'s' * (count > 1)} in the way",
+            blockers=tuple(conversion.blockers),
+            path=None if model.path is None else str(model.path),
+        )
+    return Model(conversion.result, path=model.path, report=model.report)
+
+
+def can_convert(model: Model, target: int | Mapping[str, int]) -> tuple[EntrepotError, ...]:
+    """Everything that is in the way of ``convert_opset(model, target)``; empty when nothing is."""
+    try:
+        convert_opset(model, target)
+    except ConversionError as error:
+        return error.blockers or (error,)
+    return ()
+
+
+def raise_to_hub(model: Model) -> Model:
+    """The model at the versions that kernels, importers and passes are written for; itself when it is there already.
+
+    Raises:
+        ConversionError: A node cannot be raised, or the file is of an opset newer than the hub.
+    """
+    used = {canonical(domain) for scope in _scopes(model.ir) for domain in scope.opset_imports}
+    return convert_opset(model, {domain: version for domain, version in CEILINGS.items() if domain in used})
+
+
+class _Conversion:
+    """One conversion: a clone under change and the reasons found against it."""
+
+    def __init__(self, model: Model, targets: dict[str, int]) -> None:
+        self.result = model.ir.clone()
+        self.result.meta.update(model.ir.meta)
+        self.blockers: list[EntrepotError] = []
+        self._targets = targets
+        self._names = Names(self.result)
+        self._known = Known(self.result.ir_version)
+        self._graph_name: str | None = None
+        self._origins: dict[ir.Node, str] = {}
+        self._around: Surroundings
+        self._opsets: dict[str, int] = {}
+
+    def run(self) -> None:
+        for scope in _scopes(self.result):
+            self._scope(scope)
+        if self.blockers:
+            return
+        for scope in _scopes(self.result):
+            _stamp(scope, self._targets)
+        for node in self._origins:
+            node.version = None
+        ir_version.restamp(self.result)
+
+    def _scope(self, scope: ir.Graph | ir.Function) -> None:
+        imports = {**self.result.graph.opset_imports, **scope.opset_imports}
+        self._opsets = {canonical(domain): version for domain, version in imports.items()}
+        too_new = [domain for domain in CEILINGS if self._opsets.get(domain, 0) > CEILINGS[domain]]
+        if too_new:
+            self._block_scope(scope, too_new[0])
+            return
+        self._graph_name = scope.name
+        types = Types(self._known, self._opsets)
+        self._around = Surroundings(self._names, self._known, types, {**self._opsets, **self._targets})
+        self._nodes(scope)
+
+    def _block_scope(self, scope: ir.Graph | ir.Function, domain: str) -> None:
+        have, most = self._opsets[domain], CEILINGS[domain]
+        self.blockers.append(
+            ConversionError(
+                f"it is written for {domain or 'ai.onnx'} {have}; this entrepot knows versions up to {most}",
+                graph=scope.name,
+                hint="update entrepot, or export the model at an older opset",
+            )
+        )
+
+    def _nodes(self, nodes: Iterable[ir.Node]) -> None:
+        """Convert nodes and, after each, the nodes that replaced it; a body is converted before its node."""
+        for first in nodes:
+            stack = [first]
+            while stack:
+                node = stack.pop()
+                for body in bodies(node):
+                    self._nodes(body)
+                stack.extend(reversed(self._node(node)))
+
+    def _node(self, node: ir.Node) -> list[ir.Node]:
+        target = self._targets.get(node.domain)
+        version = node.version or self._opsets.get(node.domain, 0)
+        fresh = node in self._origins
+        if target is None or (version == target and not fresh):
+            return []
+        if (node.domain, node.op_type) not in histories():
+            return self._unknown(node, version, target)
+        start, stop = since(node.domain, node.op_type, version), since(node.domain, node.op_type, target)
+        if start == stop and not fresh:
+            return []
+        try:
+            for step in route(node.domain, node.op_type, start, stop):
+                replaced = self._step(node, step, _rule(step))
+                if replaced is not None:
+                    return replaced
+            return self._settle(node, target, descending=stop < start or fresh)
+        except ConversionError as error:
+            self._block(node, version, target, error)
+            return []
+
+    def _step(self, node: ir.Node, step: Step, rule: Rule) -> list[ir.Node] | None:
+        reading = step.stop if step.stop > step.start else step.start - 1
+        version = reading if not step.domain else self._around.targets.get("", CEILINGS[""])
+        op = OpBuilder(node, version, self._around)
+        result = rule(op, node)
+        if result is None:
+            self._origins.setdefault(node, describe_node(node, step.start))
+            node.version = reading
+            _insert(node, op.emitted)
+            self._adopt(node, op.emitted)
+            return [*op.emitted, node] if op.emitted else None
+        return self._replace(node, op, [result] if isinstance(result, ir.Value) else list(result))
+
+    def _settle(self, node: ir.Node, target: int, *, descending: bool) -> list[ir.Node]:
+        op = OpBuilder(node, target, self._around, node.domain)
+        result = settle(op, node, descending=descending)
+        return [] if result is None else self._replace(node, op, list(result))
+
+    def _replace(self, node: ir.Node, op: OpBuilder, results: list[ir.Value | None]) -> list[ir.Node]:
+        """Put what the adapter wrote in the node's place; every output keeps its name, type and metadata."""
+        made = {output for item in op.emitted for output in item.outputs}
+        given: set[ir.Value] = set()
+        pairs: list[tuple[ir.Value, ir.Value]] = []
+        for old, new in zip(node.outputs, results, strict=False):
+            if not old.name or new is None:
+                continue
+            final = new if new in made and new not in given else op.Identity(new)
+            given.add(final)
+            pairs.append((old, final))
+        _insert(node, op.emitted)
+        self._adopt(node, op.emitted)
+        for old, final in pairs:
+            _take_over(old, final)
+        _bear_name(node, pairs)
+        node.graph.remove(node, safe=True)  # type: ignore[union-attr]
+        return op.emitted
+
+    def _adopt(self, node: ir.Node, emitted: list[ir.Node]) -> None:
+        origin = self._origins.get(node) or describe_node(node, node.version or self._opsets.get(node.domain))
+        for item in emitted:
+            self._origins[item] = origin
+
+    def _unknown(self, node: ir.Node, version: int, target: int) -> list[ir.Node]:
+        if (node.domain, node.op_type, node.overload) in self.result.functions:
+            return []
+        rule = find_vanished(node.op_type) if not node.domain else None
+        try:
+            if rule is None:
+                raise ConversionError(f"{node.domain or 'ai.onnx'} has no operator of this name")  # noqa: TRY301
+            step = Step("", node.op_type, version, target) if target > version else Step("", node.op_type, 8, 7)
+            return self._step(node, step, rule) or []
+        except ConversionError as error:
+            self._block(node, version, target, error)
+            return []
+
+    def _block(self, node: ir.Node, version: int, target: int, error: ConversionError) -> None:
+        described = self._origins.get(node) or describe_node(node, version)
+        inner = f"its {node.op_type}: " if node in self._origins and node.op_type not in described else ""
+        blocker = ConversionError(
+            f"{inner}{error.message} (on the way from opset {version} to {target})",
+            graph=self._graph_name,
+            node=described,
+            hint=error.hint,
+        )
+        if str(blocker) not in map(str, self.blockers[-8:]):
+            self.blockers.append(blocker)
+
+
+def _rule(step: Step) -> Rule:
+    rule = find(step)
+    if rule is None:
+        stop = f"opset {step.start - 1}, where it does not exist" if step.stop == 0 else f"version {step.stop}"
+        raise ConversionError(f"no rule takes {step.op_type} from version {step.start} to {stop}")
+    return rule
+
+
+def _insert(node: ir.Node, emitted: list[ir.Node]) -> None:
+    if emitted:
+        node.graph.insert_before(node, emitted)  # type: ignore[union-attr]
+
+
+def _take_over(old: ir.Value, new: ir.Value) -> None:
+    new.type, new.shape, new.doc_string = old.type, old.shape, old.doc_string
+    new.metadata_props.update(old.metadata_props)
+    new.meta.update(old.meta)
+    old.replace_all_uses_with(new, replace_graph_outputs=True)
+    new.name = old.name
+
+
+def _bear_name(node: ir.Node, pairs: list[tuple[ir.Value, ir.Value]]) -> None:
+    """The node that makes the first output goes on under the old node's name."""
+    if pairs and node.name and (producer := pairs[0][1].producer()) is not None:
+        producer.name, producer.doc_string = node.name, node.doc_string
+
+
+def _scopes(model: ir.Model) -> tuple[ir.Graph | ir.Function, ...]:
+    return (model.graph, *model.functions.values())
+
+
+def _targets(target: int | Mapping[str, int]) -> dict[str, int]:
+    wanted = {"": target} if isinstance(target, int) else {canonical(k): v for k, v in target.items()}
+    for domain, version in wanted.items():
+        if domain not in CEILINGS:
+            raise ConversionError(f"no rules for domain '{domain}'; known: ai.onnx, ai.onnx.ml")
+        if not 1 <= version <= CEILINGS[domain]:
+            raise ConversionError(
+                f"{domain or 'ai.onnx'} {version} is out of range; this entrepot knows 1 to {CEILINGS[domain]}"
+            )
+    return wanted
+
+
+def _is_there(model: ir.Model, targets: dict[str, int]) -> bool:
+    return all(
+        targets.get(canonical(domain), version) == version
+        for scope in _scopes(model)
+        for domain, version in scope.opset_imports.items()
+    )
+
+
+def _stamp(scope: ir.Graph | ir.Function, targets: dict[str, int]) -> None:
+    imports = scope.opset_imports
+    for domain in list(imports):
+        if canonical(domain) in targets:
+            imports[domain] = targets[canonical(domain)]
+
+
+def _spell(targets: dict[str, int]) -> str:
+    return ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in targets.items())

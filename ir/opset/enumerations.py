@@ -1,0 +1,43 @@
+"""Attribute values that a version of an operator does not know yet; onnx's checker does not look at them."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from entrepot.ir.opset.builder import OpBuilder
+
+VALUES: dict[tuple[str, str], dict[str, int]] = {
+    ("Pad", "mode"): {"constant": 1, "reflect": 1, "edge": 1, "wrap": 19},
+    ("Resize", "coordinate_transformation_mode"): {
+        "half_pixel": 11,
+        "pytorch_half_pixel": 11,
+        "align_corners": 11,
+        "asymmetric": 11,
+        "tf_half_pixel_for_nn": 11,
+        "tf_crop_and_resize": 11,
+        "half_pixel_symmetric": 19,
+    },
+    ("Resize", "mode"): {"nearest": 10, "linear": 10, "cubic": 11},
+    ("Resize", "keep_aspect_ratio_policy"): {"stretch": 18, "not_larger": 18, "not_smaller": 18},
+    ("RoiAlign", "coordinate_transformation_mode"): {"half_pixel": 16, "output_half_pixel": 16},
+    ("ScatterElements", "reduction"): {"none": 16, "add": 16, "mul": 16, "max": 18, "min": 18},
+    ("ScatterND", "reduction"): {"none": 16, "add": 16, "mul": 16, "max": 18, "min": 18},
+    ("DepthToSpace", "mode"): {"DCR": 11, "CRD": 11},
+    ("SpaceToDepth", "mode"): {"DCR": 28, "CRD": 28},
+    ("GridSample", "padding_mode"): {"zeros": 16, "border": 16, "reflection": 16},
+    ("Gelu", "approximate"): {"none": 20, "tanh": 20},
+}
+"""(operator, attribute) to its values, each with the opset that brought it."""
+
+
+def check_values(op: OpBuilder, node: ir.Node) -> None:
+    """Refuse an attribute value that the opset ``op`` speaks does not know."""
+    if node.domain:
+        return
+    for name, attr in node.attributes.items():
+        births = VALUES.get((node.op_type, name))
+        if births is None or attr.is_ref():
+            continue
+        born = births.get(attr.as_string())
+        if born is None or born > op.version:
+            op.refuse(f"{name}='{attr.as_string()}' is not known to {node.op_type} of opset {op.version}")

@@ -1,0 +1,123 @@
+"""The few operators that shape arithmetic is made of, on NumPy arrays, at every opset they exist.
+
+They serve only the question whether a value is known, so a form that is not covered raises and the value is unknown.
+Where an operator moved an attribute to an input, both spellings are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+def _axes(given: Array | None, attribute: Sequence[int] | None) -> tuple[int, ...] | None:
+    if given is not None:
+        return tuple(int(axis) for axis in given)
+    return None if attribute is None else tuple(attribute)
+
+
+def _squeeze(x: Array, given: Array | None = None, *, axes: Sequence[int] | None = None) -> Array:
+    return np.squeeze(x, _axes(given, axes))
+
+
+def _unsqueeze(x: Array, given: Array | None = None, *, axes: Sequence[int] | None = None) -> Array:
+    return np.expand_dims(x, _axes(given, axes) or ())
+
+
+def _slice(
+    x: Array,
+    start: Array | None = None,
+    end: Array | None = None,
+    axis: Array | None = None,
+    step: Array | None = None,
+    *,
+    starts: Sequence[int] = (),
+    ends: Sequence[int] = (),
+    axes: Sequence[int] | None = None,
+) -> Array:
+    first, last = (starts, ends) if start is None or end is None else (start.tolist(), end.tolist())
+    chosen = _axes(axis, axes) or range(len(first))
+    steps = [1] * len(first) if step is None else step.tolist()
+    index = [slice(None)] * x.ndim
+    for axis_, a, b, c in zip(chosen, first, last, steps, strict=True):
+        # the clamped start or end of a backward slice may mean "past the beginning", which Python spells None
+        index[axis_] = slice(a, None if c < 0 and b < -x.shape[axis_] else b, c)
+    return x[tuple(index)]
+
+
+def _reshape(x: Array, shape: Array, *, allowzero: int = 0) -> Array:
+    dims = [x.shape[axis] if dim == 0 and not allowzero else int(dim) for axis, dim in enumerate(shape.tolist())]
+    return x.reshape(dims)
+
+
+def _divide(a: Array, b: Array) -> Array:
+    if np.issubdtype(a.dtype, np.integer):  # towards zero, as C does
+        return (np.sign(a) * np.sign(b) * (abs(a) // abs(b))).astype(a.dtype)
+    return np.asarray(a / b)
+
+
+def _constant_of_shape(shape: Array, *, value: Any = None) -> Array:
+    fill = np.zeros(1, np.float32) if value is None else value.numpy()
+    return np.full(shape.tolist(), fill[0], fill.dtype)
+
+
+def _cast(x: Array, *, to: int, saturate: int = 1) -> Array:
+    dtype = ir.DataType(to)
+    if not saturate or dtype.bitwidth < 8 or dtype.name.startswith("FLOAT8") or dtype == ir.DataType.STRING:
+        raise ValueError("rounding rules of narrow types are not folded")
+    return x.astype(dtype.numpy())
+
+
+def _concat(*xs: Array, axis: int = 1) -> Array:
+    return np.concatenate(xs, axis)
+
+
+def _gather(x: Array, indices: Array, *, axis: int = 0) -> Array:
+    return np.take(x, indices, axis)
+
+
+def _transpose(x: Array, *, perm: Sequence[int] | None = None) -> Array:
+    return np.transpose(x, perm)
+
+
+def _range(start: Array, limit: Array, delta: Array) -> Array:
+    return np.arange(start, limit, delta, start.dtype)
+
+
+FOLDS: Mapping[str, Callable[..., Any]] = {
+    "Identity": lambda x: x,
+    "Cast": _cast,
+    "Concat": _concat,
+    "ConstantOfShape": _constant_of_shape,
+    "Gather": _gather,
+    "Range": _range,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+    "Expand": lambda x, shape: np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist()))),
+    "Where": np.where,
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": _divide,
+    "Neg": np.negative,
+    "Floor": np.floor,
+    "Ceil": np.ceil,
+    "Abs": np.abs,
+    "Sqrt": np.sqrt,
+    "Equal": np.equal,
+    "Less": np.less,
+    "Greater": np.greater,
+    "And": np.logical_and,
+    "Or": np.logical_or,
+    "Not": np.logical_not,
+    "Max": lambda *xs: np.maximum.reduce(np.broadcast_arrays(*xs)),
+    "Min": lambda *xs: np.minimum.reduce(np.broadcast_arrays(*xs)),
+}

@@ -1,0 +1,65 @@
+"""Which IR version a model needs, and what a change of it asks of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import onnx.helper
+import onnx_ir as ir
+
+from entrepot.ir.opset.schemas import canonical
+
+_TYPES = {
+    "FLOAT8E4M3FN": 9,
+    "FLOAT8E4M3FNUZ": 9,
+    "FLOAT8E5M2": 9,
+    "FLOAT8E5M2FNUZ": 9,
+    "INT4": 10,
+    "UINT4": 10,
+    "FLOAT4E2M1": 11,
+    "FLOAT8E8M0": 12,
+    "INT2": 13,
+    "UINT2": 13,
+}
+"""Element types and the IR version that brought them."""
+
+INITIALIZERS_ARE_INPUTS = 3
+"""Up to this IR version every initializer has to be a graph input as well."""
+
+
+def natural(opsets: Mapping[str, int]) -> int:
+    """The IR version that was released with the newest of these opsets."""
+    return max((_released_with(canonical(domain), version) for domain, version in opsets.items()), default=3)
+
+
+def needed(model: ir.Model) -> int:
+    """The oldest IR version whose format can hold what the model uses, whatever its opset."""
+    version = 8 if model.functions else 3
+    if any(function.overload for function in model.functions.values()):
+        version = 10
+    if model.device_configurations:
+        version = 11
+    return max([version, *(_TYPES.get(dtype.name, 3) for dtype in _dtypes(model))])
+
+
+def restamp(model: ir.Model) -> None:
+    """Set the IR version that goes with the model's opsets, and keep its initializers legal there."""
+    model.ir_version = max(natural(model.opset_imports), needed(model))
+    if model.ir_version <= INITIALIZERS_ARE_INPUTS:
+        present = {value.name for value in model.graph.inputs}
+        model.graph.inputs.extend(v for name, v in model.graph.initializers.items() if name not in present)
+
+
+def _released_with(domain: str, version: int) -> int:
+    column = {"": 2, "ai.onnx.ml": 3}.get(domain)
+    if column is None:
+        return 3
+    return next((row[1] for row in onnx.helper.VERSION_TABLE if row[column] >= version), 3)
+
+
+def _dtypes(model: ir.Model) -> Iterator[ir.DataType]:
+    for value in (*model.graph.inputs, *model.graph.outputs, *model.graph.initializers.values()):
+        if value.dtype is not None:
+            yield value.dtype
+        elif value.const_value is not None:
+            yield value.const_value.dtype

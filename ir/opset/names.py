@@ -1,0 +1,47 @@
+"""One allocator of fresh names over all graphs, subgraphs and functions of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+
+class Names:
+    """Gives names that no value and no node of the model bears; the model is read at the first request.
+
+    Args:
+        model: The model that the names must be new to.
+    """
+
+    def __init__(self, model: ir.Model) -> None:
+        self._model = model
+        self._taken: set[str] | None = None
+
+    def fresh(self, wish: str) -> str:
+        """``wish`` itself if it is free, else ``wish_1``, ``wish_2``, ..."""
+        if self._taken is None:
+            self._taken = set(_all_names(self._model))
+        name, count = wish, 0
+        while name in self._taken:
+            count += 1
+            name = f"{wish}_{count}"
+        self._taken.add(name)
+        return name
+
+
+def _all_names(model: ir.Model) -> Iterator[str]:
+    for scope in (model.graph, *model.functions.values()):
+        graph = scope.graph if isinstance(scope, ir.Function) else scope
+        yield from _graph_names(graph)
+        for subgraph in scope.subgraphs():
+            yield from _graph_names(subgraph)
+
+
+def _graph_names(graph: ir.Graph) -> Iterator[str]:
+    yield from (value.name for value in graph.inputs if value.name)
+    yield from graph.initializers
+    for node in graph:
+        if node.name:
+            yield node.name
+        yield from (value.name for value in node.outputs if value.name)

@@ -1,0 +1,158 @@
+"""The last look at a node that was moved: does the target's schema take it, element types included?"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+
+import onnx
+import onnx_ir as ir
+
+from entrepot.ir.opset.builder import EXACTLY_WIDER, OpBuilder
+from entrepot.ir.opset.enumerations import check_values
+from entrepot.ir.opset.schemas import schema, since
+
+_Option = onnx.defs.OpSchema.FormalParameterOption
+
+
+def settle(op: OpBuilder, node: ir.Node, *, descending: bool) -> Sequence[ir.Value | None] | None:
+    """Check a node against the schema in force at ``op.version``.
+
+    Going down, an element type that the older operator lacks is computed in a wider one that holds it exactly.
+
+    Returns:
+        The node's outputs wrapped in Casts, or ``None`` when it can stay as it is.
+
+    Raises:
+        ConversionError: The node is not valid there.
+    """
+    version = since(node.domain, node.op_type, op.version)
+    known = schema(node.domain, node.op_type, version)
+    _check_form(op, node, known)
+    check_values(op, node)
+    if not descending:
+        return None
+    foreign = _foreign_types(op, node, known)
+    return _in_wider_types(op, node, known, foreign) if foreign else None
+
+
+def _check_form(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> None:
+    where = f"{node.op_type} of opset {op.version}"
+    if known.deprecated:
+        op.refuse(f"{where} is deprecated")
+    for name in node.attributes:
+        if name not in known.attributes:
+            op.refuse(f"{where} has no attribute '{name}'")
+    for name, attribute in known.attributes.items():
+        if attribute.required and name not in node.attributes:
+            op.refuse(f"{where} requires attribute '{name}'")
+    present = len(node.inputs) - next(
+        (i for i, v in enumerate(reversed(node.inputs)) if v is not None), len(node.inputs)
+    )
+    if present > known.max_input:
+        op.refuse(f"{where} has no input {known.max_input}")
+    if len(node.outputs) > known.max_output and any(op.used(i) for i in range(known.max_output, len(node.outputs))):
+        op.refuse(f"{where} has no output {known.max_output}")
+
+
+def _foreign_types(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> dict[str, ir.DataType]:
+    """Type variables (or parameter names) whose element type the schema does not list."""
+    found: dict[str, ir.DataType] = {}
+    for value, variable in _typed_values(node, known):
+        allowed = _allowed(node.domain, node.op_type, known.since_version)[variable]
+        kind = op.around.types.type(value)
+        if kind is None:
+            if not allowed >= _ALL:
+                op.refuse(
+                    f"the element type of '{value.name}' is not known, and {node.op_type} of opset {op.version} takes "
+                    f"only some",
+                    hint="possible if the file states it (value_info)",
+                )
+            continue
+        if _spell(kind) not in allowed:
+            if not isinstance(kind, ir.TensorType):
+                op.refuse(f"{node.op_type} of opset {op.version} does not take {_spell(kind)}")
+            found[variable] = kind.dtype
+    return found
+
+
+def _in_wider_types(
+    op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema, foreign: dict[str, ir.DataType]
+) -> Sequence[ir.Value | None]:
+    if node.op_type in ("Cast", "Constant", "CastLike"):
+        op.refuse(f"element type {next(iter(foreign.values())).name.lower()} is not known to opset {op.version}")
+    wider = {name: _wider(op, node, known, name, dtype) for name, dtype in foreign.items()}
+    variables = _variables(known, len(node.inputs), inputs=True)
+    inputs = [
+        op.Cast(value, to=int(wider[name])) if value is not None and name in wider else value
+        for value, name in zip(node.inputs, variables, strict=False)
+    ]
+    results = op.again(*inputs)
+    results = [results] if isinstance(results, ir.Value) else list(results)
+    back = _variables(known, len(node.outputs), inputs=False)
+    return [
+        op.Cast(value, to=int(foreign[name])) if name in foreign else value
+        for value, name in zip(results, back, strict=False)
+    ]
+
+
+def _wider(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema, variable: str, dtype: ir.DataType) -> ir.DataType:
+    allowed = _allowed(node.domain, node.op_type, known.since_version)[variable]
+    casts = _allowed("", "Cast", since("", "Cast", op.version))
+    for name in EXACTLY_WIDER.get(dtype.name, ()):
+        wider = ir.DataType[name]
+        if _spell(ir.TensorType(wider)) in allowed:
+            if _spell(ir.TensorType(dtype)) not in casts["T1"]:
+                break
+            return wider
+    where = f"{node.op_type} of opset {op.version}"
+    raise op.refusal(f"{where} does not take element type {dtype.name.lower()}, and no type there holds it exactly")
+
+
+def _typed_values(node: ir.Node, known: onnx.defs.OpSchema) -> Iterator[tuple[ir.Value, str]]:
+    for values, inputs in ((node.inputs, True), (node.outputs, False)):
+        for value, variable in zip(values, _variables(known, len(values), inputs=inputs), strict=False):
+            if value is not None and value.name:
+                yield value, variable
+
+
+def _variables(known: onnx.defs.OpSchema, count: int, *, inputs: bool) -> list[str]:
+    """The type variable of each of ``count`` inputs or outputs; a variadic one repeats."""
+    formal = list(known.inputs if inputs else known.outputs)
+    names = [_variable(parameter) for parameter in formal]
+    if formal and formal[-1].option == _Option.Variadic:
+        names += [names[-1]] * (count - len(names))
+    return names[:count]
+
+
+def _variable(parameter: onnx.defs.OpSchema.FormalParameter) -> str:
+    # variadic and not homogeneous: each value has a type of its own, so the name alone would tie them together
+    return parameter.type_str
+
+
+@functools.cache
+def _allowed(domain: str, op_type: str, version: int) -> dict[str, frozenset[str]]:
+    known = schema(domain, op_type, version)
+    allowed = {item.type_param_str: frozenset(item.allowed_type_strs) for item in known.type_constraints}
+    for parameter in (*known.inputs, *known.outputs):
+        allowed.setdefault(parameter.type_str, frozenset(parameter.types))
+    return allowed
+
+
+_ALL = frozenset(f"tensor({name})" for name in ("float", "double", "float16", "int32", "int64", "bool", "string"))
+
+
+def _spell(kind: ir.TypeProtocol | None) -> str:
+    """A type as schemas write it: ``tensor(float)``, ``seq(tensor(int64))``."""
+    if isinstance(kind, ir.TensorType):
+        return f"tensor({_names().get(kind.dtype, kind.dtype.name.lower())})"
+    if isinstance(kind, ir.SequenceType):
+        return f"seq({_spell(kind.elem_type)})"
+    if isinstance(kind, ir.OptionalType):
+        return f"optional({_spell(kind.elem_type)})"
+    return str(kind)
+
+
+@functools.cache
+def _names() -> dict[ir.DataType, str]:
+    return {ir.DataType.FLOAT: "float", ir.DataType.DOUBLE: "double"}

@@ -1,0 +1,183 @@
+"""One lazy type and shape query: what the file says, else what its producers imply; nothing is written to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import onnx
+import onnx_ir as ir
+
+from entrepot.ir.opset.schemas import schema, since
+from entrepot.ir.opset.values import Known
+
+SMALL = 64
+"""Elements of a known input that is shown to shape inference: shapes, axes, sizes."""
+
+
+class Spec(NamedTuple):
+    """Type and shape of a value as far as they are known."""
+
+    type: ir.TypeProtocol | None
+    shape: ir.Shape | None
+
+
+UNKNOWN = Spec(None, None)
+
+
+class Types:
+    """Element types and shapes of values, inferred per node and only where asked.
+
+    Args:
+        known: Answers whether a value is constant, since shapes may depend on it.
+        opsets: The versions in force where a node does not carry its own.
+    """
+
+    def __init__(self, known: Known, opsets: dict[str, int]) -> None:
+        self.opsets = opsets
+        self._known = known
+        self._memo: dict[ir.Value, Spec] = {}
+        known.types = self
+
+    def dtype(self, value: ir.Value | None) -> ir.DataType | None:
+        """Element type of a tensor, sequence or optional, or ``None`` when unknown."""
+        spec = self.spec(value, shape_needed=False)
+        return None if spec.type is None else spec.type.dtype
+
+    def type(self, value: ir.Value | None) -> ir.TypeProtocol | None:
+        """The whole type, or ``None`` when unknown."""
+        return self.spec(value, shape_needed=False).type
+
+    def shape(self, value: ir.Value | None) -> ir.Shape | None:
+        """The shape, symbolic dims included, or ``None`` when not even the rank is known."""
+        return self.spec(value).shape
+
+    def assume(self, value: ir.Value, spec: Spec) -> None:
+        """Say what a value is where the graph does not."""
+        self._memo[value] = spec
+
+    def spec(self, value: ir.Value | None, *, shape_needed: bool = True) -> Spec:
+        """Type and shape together."""
+        if value is None:
+            return UNKNOWN
+        found = self._memo.get(value) or _written(value)
+        if found.type is not None and (found.shape is not None or not shape_needed):
+            return found
+        self._infer(value)
+        return self._memo.get(value, UNKNOWN)
+
+    def _infer(self, value: ir.Value) -> None:
+        """Walk the producers without recursion: a chain may be 40,000 nodes long."""
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            missing = [item for item in _sources(top) if item not in self._memo]
+            if top in self._memo or not missing:
+                stack.pop()
+                if top not in self._memo:
+                    self._settle(top)
+            else:
+                stack.extend(missing)
+
+    def _settle(self, value: ir.Value) -> None:
+        node = value.producer()
+        if node is None:
+            self._memo[value] = _written(value)
+            return
+        inferred = self._outputs(node)
+        for output in node.outputs:
+            written = _written(output)
+            derived = inferred.get(output.name or "", UNKNOWN)
+            self._memo[output] = Spec(written.type or derived.type, written.shape or derived.shape)
+
+    def _outputs(self, node: ir.Node) -> dict[str, Spec]:
+        if node.op_type == "Constant" and "value" in node.attributes and not node.attributes["value"].is_ref():
+            tensor = node.attributes["value"].as_tensor()
+            return {node.outputs[0].name or "": Spec(ir.TensorType(tensor.dtype), ir.Shape(tensor.shape))}
+        if node.op_type == "If" and not node.domain:
+            return self._branches(node)
+        if any(True for _ in bodies(node)):
+            return self._loop(node)
+        return self._by_schema(node)
+
+    def _branches(self, node: ir.Node) -> dict[str, Spec]:
+        outputs: dict[str, Spec] = {}
+        for index, output in enumerate(node.outputs):
+            a, b = (self.spec(body.outputs[index]) for body in bodies(node))
+            outputs[output.name or ""] = Spec(a.type or b.type, a.shape if a.shape == b.shape else None)
+        return outputs
+
+    def _loop(self, node: ir.Node) -> dict[str, Spec]:
+        if node.domain or node.op_type not in ("Loop", "Scan"):
+            return {}
+        body = next(bodies(node))
+        results = body.outputs[1:] if node.op_type == "Loop" else body.outputs
+        return {
+            output.name or "": Spec(self.spec(result).type, None)
+            for output, result in zip(node.outputs, results, strict=False)
+        }
+
+    def _by_schema(self, node: ir.Node) -> dict[str, Spec]:
+        version = since(node.domain, node.op_type, node.version or self.opsets.get(node.domain, 0))
+        if not version:
+            return {}
+        types: dict[str, onnx.TypeProto] = {}
+        data: dict[str, onnx.TensorProto] = {}
+        for index, value in enumerate(node.inputs):
+            if value is None:
+                continue
+            types[value.name or ""] = _proto(self._memo.get(value, UNKNOWN))
+            if index:
+                array = self._known.array(value)
+                if array is not None and array.size <= SMALL and array.dtype.kind in "iufb":
+                    data[value.name or ""] = onnx.numpy_helper.from_array(array)
+        try:
+            inferred = onnx.shape_inference.infer_node_outputs(
+                schema(node.domain, node.op_type, version), ir.serde.serialize_node(node), types, data
+            )
+        except (onnx.shape_inference.InferenceError, KeyError):
+            return {}
+        return {name: _spec(proto) for name, proto in inferred.items()}
+
+
+def bodies(node: ir.Node) -> Iterator[ir.Graph]:
+    """The graphs a node carries in its attributes."""
+    for attr in node.attributes.values():
+        if attr.is_ref():
+            continue
+        if attr.type == ir.AttributeType.GRAPH:
+            yield attr.as_graph()
+        elif attr.type == ir.AttributeType.GRAPHS:
+            yield from attr.as_graphs()
+
+
+def _sources(value: ir.Value) -> list[ir.Value]:
+    """What the type of ``value`` follows from."""
+    written = _written(value)
+    node = value.producer()
+    if node is None or (written.type is not None and written.shape is not None):
+        return []
+    inner = [output for body in bodies(node) for output in body.outputs]
+    return [item for item in (*node.inputs, *inner) if item is not None]
+
+
+def _written(value: ir.Value) -> Spec:
+    if value.const_value is not None and value.is_initializer():
+        return Spec(ir.TensorType(value.const_value.dtype), ir.Shape(value.const_value.shape))
+    return Spec(value.type, value.shape)
+
+
+def _proto(spec: Spec) -> onnx.TypeProto:
+    proto = onnx.TypeProto()
+    if spec.type is not None:
+        ir.serde.serialize_type_into(proto, spec.type)
+        if spec.shape is not None:
+            ir.serde.serialize_shape_into(proto, spec.shape)
+    return proto
+
+
+def _spec(proto: onnx.TypeProto) -> Spec:
+    if proto.WhichOneof("value") is None:
+        return UNKNOWN
+    kind = ir.serde.deserialize_type_proto_for_type(proto)
+    return Spec(kind, ir.serde.deserialize_type_proto_for_shape(proto))

@@ -1,0 +1,114 @@
+"""One query for "is this value known?": constants, weights, and chains that fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.opset.folding import FOLDS
+from entrepot.ir.opset.ir_version import INITIALIZERS_ARE_INPUTS
+
+if TYPE_CHECKING:
+    from entrepot.ir.opset.types import Types
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+LIMIT = 1 << 16
+"""Elements; larger tensors are weights, and no adapter has to read them."""
+
+DEPTH = 64
+"""Nodes in a foldable chain."""
+
+
+class Known:
+    """What is known of the values of a model without running it.
+
+    Args:
+        ir_version: Of the model; up to IR 3 the format forces initializers to be inputs, later it means "may be fed".
+    """
+
+    def __init__(self, ir_version: int) -> None:
+        self._inputs_may_be_fed = ir_version > INITIALIZERS_ARE_INPUTS
+        self._memo: dict[ir.Value, Array] = {}
+        self.types: Types | None = None
+
+    def array(self, value: ir.Value | None, depth: int = DEPTH) -> Array | None:
+        """The value, or ``None`` when it is absent, not known, or larger than an adapter may read."""
+        if value is None:
+            return None
+        found = self._memo.get(value)
+        if found is None:
+            found = self._read(value, depth)
+            if found is not None:
+                self._memo[value] = found
+        return found
+
+    def _read(self, value: ir.Value, depth: int) -> Array | None:
+        if value.is_initializer():
+            fed = value.is_graph_input() and self._inputs_may_be_fed
+            return None if fed else _small(value.const_value)
+        node = value.producer()
+        if node is None or node.domain or depth == 0:
+            return None
+        if node.op_type == "Constant":
+            return constant(node)
+        if node.op_type in ("Shape", "Size"):
+            return self._extent(node)
+        return self._fold(node, value, depth)
+
+    def _extent(self, node: ir.Node) -> Array | None:
+        shape = None if self.types is None else self.types.shape(node.inputs[0])
+        if shape is None or not all(isinstance(dim, int) for dim in shape):
+            return None
+        dims = np.array(list(shape), np.int64)
+        if node.op_type == "Size":
+            return np.asarray(dims.prod(), np.int64)
+        if any(attr.is_ref() for attr in node.attributes.values()):
+            return None
+        start, end = (node.attributes.get_int(name, default) for name, default in (("start", 0), ("end", len(dims))))
+        return dims[start:end]
+
+    def _fold(self, node: ir.Node, value: ir.Value, depth: int) -> Array | None:
+        fold: Callable[..., Any] | None = FOLDS.get(node.op_type)
+        if fold is None or value.index() != 0 or any(attr.is_ref() for attr in node.attributes.values()):
+            return None
+        inputs = [self.array(item, depth - 1) for item in node.inputs]
+        if any(array is None and item is not None for array, item in zip(inputs, node.inputs, strict=True)):
+            return None
+        try:
+            result = fold(*inputs, **{name: attr.value for name, attr in node.attributes.items()})
+        except (TypeError, ValueError, IndexError, ZeroDivisionError):  # an attribute or form the fold has no case for
+            return None
+        return np.asarray(result) if np.size(result) <= LIMIT else None
+
+
+def constant(node: ir.Node) -> Array | None:
+    """What a Constant node holds, in any of its attribute forms; ``None`` for a reference to a function's attribute."""
+    for name, attr in node.attributes.items():
+        if attr.is_ref():
+            return None
+        if name == "value":
+            return _small(attr.as_tensor())
+        if name in _FORMS:
+            dtype, read = _FORMS[name]
+            return np.array(read(attr), dtype)
+    return None
+
+
+_FORMS: dict[str, tuple[Any, Callable[[ir.Attr], Any]]] = {
+    "value_float": (np.float32, ir.Attr.as_float),
+    "value_floats": (np.float32, ir.Attr.as_floats),
+    "value_int": (np.int64, ir.Attr.as_int),
+    "value_ints": (np.int64, ir.Attr.as_ints),
+    "value_string": (object, ir.Attr.as_string),
+    "value_strings": (object, ir.Attr.as_strings),
+}
+
+
+def _small(tensor: Any) -> Array | None:
+    if tensor is None or tensor.size > LIMIT:
+        return None
+    return np.asarray(tensor.numpy())
