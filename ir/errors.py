@@ -95,6 +95,24 @@ class ResourceLimitError(EntrepotError, RuntimeError):
     """A model asks for more than ``Limits`` allows; raised before anything is allocated."""
 
 
+class StorageError(EntrepotError, OSError):
+    """A file cannot be read or written, for reasons of the disk and not of the model.
+
+    Attributes:
+        errno: The system's number for the reason, such as ``errno.ENOSPC``.
+    """
+
+    def __init__(
+        self, message: str, *, path: str | os.PathLike[str] | None = None, errno: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, path=path, hint=hint)
+        self.errno = errno
+
+
+class MissingFileError(StorageError, FileNotFoundError):
+    """There is no such file or folder."""
+
+
 class InputError(EntrepotError, ValueError):
     """A feed, sample or argument does not fit what the model or function takes."""
 

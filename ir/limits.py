@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 
@@ -12,9 +13,10 @@ class Limits:
     Attributes:
         nodes: Nodes in all graphs, subgraphs and functions of the file.
         expanded_nodes: Nodes after every call of a model-local function is expanded.
-        nesting: Depth of subgraphs within subgraphs.
+        nesting: Depth of subgraphs within subgraphs, and of types within types.
         tensor_bytes: Size of one tensor.
         total_bytes: Size of all tensors together.
+        dense_bytes: Size of one sparse tensor in its dense form.
         dims: Rank of one tensor.
         loop_iterations: Trips of one Loop or Scan at run time.
     """
@@ -24,5 +26,12 @@ class Limits:
     nesting: int = 64
     tensor_bytes: int = 1 << 40
     total_bytes: int = 1 << 43
+    dense_bytes: int = 1 << 34
     dims: int = 64
     loop_iterations: int = 100_000_000
+
+    @classmethod
+    def unlimited(cls) -> Limits:
+        """No bounds, for files of known origin; nesting stays within what protobuf itself admits."""
+        none = sys.maxsize
+        return cls(none, none, 100, none, none, none, none, none)

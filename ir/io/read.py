@@ -2,46 +2,80 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import onnx
 import onnx_ir
+from google.protobuf.message import DecodeError
 
+from entrepot.ir.errors import InputError, MissingFileError, StorageError
+from entrepot.ir.io.build import build_model
+from entrepot.ir.io.context import Context
+from entrepot.ir.io.external import map_file, open_regular
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 
-if TYPE_CHECKING:
-    Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | onnx_ir.Model | Model
-
+Source: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto | onnx_ir.Model | Model"
 Trust: TypeAlias = Literal["untrusted", "trusted"]
 
 
 def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrusted") -> Model:
-    """Read a model; nothing in it is changed and no code in it is run.
+    """Read a model; nothing in it is changed, no code in it is run, and its weights files are mapped, not copied.
+
+    A file may be of any opset, and its nodes in any order.
 
     Args:
         source: Path of an ``.onnx`` file, its bytes, an ``onnx.ModelProto``, an ``onnx_ir.Model`` or a ``Model``.
-        limits: Bounds on what the file may ask for.
-        trust: ``"trusted"`` lifts limits and the rules on links of external data.
+            The last two are taken as they are; the others are checked throughout.
+        limits: Bounds on what the file may ask for; the defaults admit every real model.
+        trust: ``"trusted"`` lifts the limits, and the rule that external data stays in the model's folder even by
+            links. It lifts no check of validity.
+
+    Returns:
+        A model that does not depend on ``source`` any more, except for the weights files.
 
     Raises:
-        ModelFormatError: The source is not a valid model.
+        ModelFormatError: The source is not a valid model; the message names file, graph, node and cause.
         ResourceLimitError: It asks for more than ``limits`` allows.
-        FileNotFoundError: There is no such file.
+        MissingFileError: There is no such file (a ``FileNotFoundError``).
+        StorageError: The file cannot be read (an ``OSError``).
+        InputError: ``source`` or ``trust`` is none of the things above.
     """
+    if trust not in ("untrusted", "trusted"):
+        raise InputError(f"trust is {trust!r}, but must be 'untrusted' or 'trusted'")
     if isinstance(source, Model):
         return source
     if isinstance(source, onnx_ir.Model):
         return Model(source)
-    path = None if isinstance(source, bytes | onnx.ModelProto) else Path(source)
-    proto = source if isinstance(source, onnx.ModelProto) else onnx.ModelProto.FromString(_content(source))
-    model = onnx_ir.serde.deserialize_model(proto)
-    if path is not None:
-        onnx_ir.external_data.set_base_dir(model.graph, path.resolve().parent)
-    return Model(model, path=path)
+    if not isinstance(source, str | os.PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
+        raise InputError(f"cannot load a model from {type(source).__name__}", hint="give a path, bytes or ModelProto")
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    context = Context(path, limits or (Limits.unlimited() if trust == "trusted" else Limits()))
+    if isinstance(source, onnx.ModelProto):
+        proto = source
+    else:
+        proto = _parse(_content(path) if path is not None else bytes(source), context)
+    base = None if path is None else Path(os.path.abspath(path)).parent
+    return Model(build_model(proto, context, base, follow_links=trust == "trusted"), path=path)
 
 
-def _content(source: str | os.PathLike[str] | bytes) -> bytes:
-    return source if isinstance(source, bytes) else Path(source).read_bytes()
+def _content(path: Path) -> bytes:
+    try:
+        # copied, since protobuf must not crash when someone truncates the file while it parses
+        return bytes(map_file(open_regular(path), path).content)
+    except FileNotFoundError:
+        raise MissingFileError("there is no such file", path=path) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        number = getattr(error, "errno", None) or errno.EINVAL
+        raise StorageError(f"the file cannot be read: {error}", path=path, errno=number) from error
+
+
+def _parse(content: bytes, context: Context) -> onnx.ModelProto:
+    try:
+        return onnx.ModelProto.FromString(content)
+    except DecodeError as error:
+        hint = "the file is truncated, damaged, nested too deeply, or no ONNX model"
+        raise context.error(f"it is not a protobuf of an ONNX model ({len(content)} bytes)", hint=hint) from error

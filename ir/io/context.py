@@ -1,0 +1,102 @@
+"""What the reader knows while it reads: where it is, what it has counted, what it may spend."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import onnx
+
+from entrepot.ir.errors import ModelFormatError, ResourceLimitError
+from entrepot.ir.limits import Limits
+
+
+class Context:
+    """Place and budget of one reading; every error it makes names file, graph and node.
+
+    Attributes:
+        path: File being read, if it is one.
+        limits: Bounds on what the file may ask for.
+        node: Node being read, or ``None`` between nodes.
+        ir_version: The format version the file declares.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, limits: Limits) -> None:
+        self.path = path
+        self.limits = limits
+        self.node: onnx.NodeProto | None = None
+        self.ir_version = 0
+        self._graphs: list[str] = []
+        self._nodes = 0
+        self._bytes = 0
+
+    @contextmanager
+    def inside(self, graph: str) -> Iterator[None]:
+        """Enter a graph or function; the node that holds it is the current one again afterwards."""
+        if len(self._graphs) > self.limits.nesting:
+            raise self.over(f"graphs nest deeper than {self.limits.nesting} levels", "nesting")
+        outer = self.node
+        self._graphs.append(graph or "unnamed")
+        self.node = None
+        yield
+        self._graphs.pop()
+        self.node = outer
+
+    def error(self, message: str, *, value: str | None = None, hint: str | None = None) -> ModelFormatError:
+        """A ``ModelFormatError`` about the present place."""
+        return ModelFormatError(message, **self._where(), value=value, hint=hint)
+
+    def over(self, message: str, limit: str) -> ResourceLimitError:
+        """A ``ResourceLimitError`` about the present place, naming the limit to raise."""
+        hint = f"raise Limits.{limit}, or load with trust='trusted' if you know where the file comes from"
+        return ResourceLimitError(message, **self._where(), hint=hint)
+
+    def text(self, value: str) -> str:
+        """The string itself, once it is known to be text: protobuf hands out bytes for what is not UTF-8."""
+        if isinstance(value, bytes):
+            raise self.error(f"{value[:40]!r} is not UTF-8 text")
+        return value
+
+    def texts(self, entries: Iterable[onnx.StringStringEntryProto]) -> dict[str, str]:
+        """Key-value entries as a dictionary."""
+        return {self.text(entry.key): self.text(entry.value) for entry in entries}
+
+    def check_texts(self, message: Any) -> None:
+        """Check every string of a message that is carried as it is."""
+        for field, value in message.ListFields():
+            values = value if field.is_repeated else [value]
+            if field.type == field.TYPE_MESSAGE:
+                for item in values:
+                    self.check_texts(item)
+            elif field.type == field.TYPE_STRING:
+                for item in values:
+                    self.text(item)
+
+    def count_nodes(self, number: int) -> None:
+        """Add to the nodes of the file."""
+        self._nodes += number
+        if self._nodes > self.limits.nodes:
+            raise self.over(f"the file has more than {self.limits.nodes} nodes", "nodes")
+
+    def count_bytes(self, nbytes: int, name: str) -> None:
+        """Add one tensor to the size of all."""
+        if nbytes > self.limits.tensor_bytes:
+            raise self.over(f"tensor '{name}' has {nbytes} bytes, over {self.limits.tensor_bytes}", "tensor_bytes")
+        self._bytes += nbytes
+        if self._bytes > self.limits.total_bytes:
+            raise self.over(f"all tensors together pass {self.limits.total_bytes} bytes", "total_bytes")
+
+    def _where(self) -> dict[str, Any]:
+        node = None if self.node is None else describe_proto(self.node)
+        return {"path": self.path, "graph": " > ".join(self._graphs) or None, "node": node}
+
+
+def describe_proto(node: onnx.NodeProto) -> str:
+    """``node 'conv1' (Conv)``: a node that has not been read yet, as ``errors.describe_node`` says it."""
+    kind = f"{node.domain}::{node.op_type}" if node.domain else f"{node.op_type}"
+    if node.name:
+        return f"node '{node.name}' ({kind})"
+    first = next((f"{output}" for output in node.output if output), "nothing")
+    return f"unnamed node making '{first}' ({kind})"

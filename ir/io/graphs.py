@@ -1,0 +1,326 @@
+"""Graphs of a file: names are resolved to values, and whatever is missing, double or circular is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import onnx
+import onnx_ir
+
+from entrepot.ir.io.attributes import AttributeReader
+from entrepot.ir.io.context import Context
+from entrepot.ir.io.order import find_cycle
+from entrepot.ir.io.signatures import Signatures
+from entrepot.ir.io.tensors import TensorReader
+from entrepot.ir.io.value_types import read_type
+
+FunctionId = tuple[str, str, str]
+
+UNUSED_INFO = "entrepot.value_info"
+"""Key in ``graph.meta``: protos of ``value_info`` that name no value of the graph, kept for writing."""
+
+QUANTIZATION = "quant_parameter_tensor_names"
+"""Key in ``value.meta`` that onnx_ir uses for quantization annotations."""
+
+UNUSED_QUANTIZATION = "entrepot.quantization_annotation"
+"""Key in ``graph.meta``: quantization annotations that name no value of the graph."""
+
+
+class Scope:
+    """The values of one graph by name; ``pending`` are the outputs of nodes that come later in the file."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, onnx_ir.Value] = {}
+        self.pending: set[str] = set()
+        self.unsorted = False
+
+
+class GraphReader:
+    """Makes onnx_ir graphs.
+
+    Args:
+        context: Place and budget.
+        tensors: Reads tensors.
+        functions: Inputs and outputs of every model-local function, by identifier.
+    """
+
+    def __init__(self, context: Context, tensors: TensorReader, functions: Mapping[FunctionId, tuple[int, int]]) -> None:
+        self._context = context
+        self._tensors = tensors
+        self._functions = functions
+        self._attributes = AttributeReader(context, tensors, self.read_nested)
+        self._signatures = Signatures()
+        self._scopes: list[Scope] = []
+        self._opsets: Mapping[str, int] = {}
+        self._in_function = False
+        self.calls: dict[FunctionId, int] = {}
+        """Calls of functions in the body read last, subgraphs included."""
+        self.nodes = 0
+        """Nodes of the body read last, subgraphs included."""
+
+    def read_main(self, proto: onnx.GraphProto, opsets: dict[str, int]) -> onnx_ir.Graph:
+        """The model's graph."""
+        self._begin(opsets, in_function=False)
+        for info in proto.input:
+            if not info.type.WhichOneof("value"):
+                raise self._context.error("graph input without a type", value=info.name)
+        graph = self._graph(proto)
+        graph.opset_imports.update(opsets)
+        return graph
+
+    def read_body(
+        self, proto: onnx.FunctionProto, opsets: dict[str, int], infos: Iterable[onnx.ValueInfoProto]
+    ) -> onnx_ir.Graph:
+        """The body of a model-local function; it sees nothing from outside."""
+        self._begin(opsets, in_function=True)
+        context, scope = self._context, Scope()
+        known = {info.name: info for info in infos}
+        for name in proto.input:
+            self._define(scope, name, known.pop(name, None))
+        inputs = list(scope.values.values())
+        nodes = self._nodes(proto.node, scope, known)
+        outputs = [self._output(name, scope) for name in proto.output]
+        graph = onnx_ir.Graph(
+            inputs, outputs, nodes=nodes, opset_imports=opsets, name=context.text(proto.name),
+            doc_string=context.text(proto.doc_string) or None,
+            metadata_props=context.texts(proto.metadata_props) or None,
+        )  # fmt: skip
+        self._finish(graph, scope, known, {})
+        return graph
+
+    def _begin(self, opsets: Mapping[str, int], *, in_function: bool) -> None:
+        self._opsets, self._in_function = opsets, in_function
+        self.calls, self.nodes = {}, 0
+
+    def read_nested(self, proto: onnx.GraphProto) -> onnx_ir.Graph:
+        """A graph inside an attribute; it sees the values of the graphs around it."""
+        with self._context.inside(self._context.text(proto.name)):
+            return self._graph(proto)
+
+    def _graph(self, proto: onnx.GraphProto) -> onnx_ir.Graph:
+        context, scope = self._context, Scope()
+        infos = {info.name: info for info in proto.value_info}
+        for info in proto.input:
+            self._define(scope, info.name, info)
+        inputs = list(scope.values.values())
+        initializers = [self._initializer(tensor, scope, infos) for tensor in self._initial_tensors(proto)]
+        if len({id(value) for value in initializers}) != len(initializers):
+            raise context.error(f"two initializers named '{_repeated(value.name or '' for value in initializers)}'")
+        nodes = self._nodes(proto.node, scope, infos)
+        outputs = [self._output(info.name, scope) for info in proto.output]
+        for value, info in zip(outputs, proto.output, strict=True):
+            self._describe(value, info)
+        annotations = self._annotate(proto, scope)
+        graph = self._assemble(proto, inputs, outputs, nodes, initializers)
+        self._finish(graph, scope, infos, annotations)
+        return graph
+
+    def _assemble(
+        self,
+        proto: onnx.GraphProto,
+        inputs: Sequence[onnx_ir.Value],
+        outputs: Sequence[onnx_ir.Value],
+        nodes: Sequence[onnx_ir.Node],
+        initializers: Sequence[onnx_ir.Value],
+    ) -> onnx_ir.Graph:
+        context = self._context
+        return onnx_ir.Graph(
+            inputs, outputs, nodes=nodes, initializers=initializers, name=context.text(proto.name) or None,
+            doc_string=context.text(proto.doc_string) or None,
+            metadata_props=context.texts(proto.metadata_props) or None,
+        )  # fmt: skip
+
+    def _finish(
+        self, graph: onnx_ir.Graph, scope: Scope, infos: Mapping[str, Any], annotations: Mapping[str, Any]
+    ) -> None:
+        if scope.unsorted:
+            node = find_cycle(graph)
+            if node is not None:
+                names = [output.name for output in node.outputs]
+                raise self._context.error(f"{node.op_type} making {names} depends on its own result: a cycle")
+        for key, left in ((UNUSED_INFO, infos), (UNUSED_QUANTIZATION, annotations)):
+            if left:
+                graph.meta[key] = [_copy(self._context, message) for message in left.values()]
+
+    def _initial_tensors(self, proto: onnx.GraphProto) -> Iterable[onnx_ir.TensorProtocol]:
+        yield from map(self._tensors.read, proto.initializer)
+        yield from map(self._tensors.read_sparse, proto.sparse_initializer)
+
+    def _initializer(
+        self, tensor: onnx_ir.TensorProtocol, scope: Scope, infos: dict[str, onnx.ValueInfoProto]
+    ) -> onnx_ir.Value:
+        name = tensor.name
+        if not name:
+            raise self._context.error("initializer without a name")
+        value = scope.values.get(name)
+        if value is None:
+            value = self._define(scope, name, infos.pop(name, None))
+            value.type = value.type or onnx_ir.TensorType(tensor.dtype)
+            value.shape = value.shape or tensor.shape  # type: ignore[assignment]
+        value.const_value = tensor
+        return value
+
+    def _define(self, scope: Scope, name: str, info: onnx.ValueInfoProto | None) -> onnx_ir.Value:
+        if not self._context.text(name):
+            raise self._context.error("graph input without a name")
+        if name in scope.values:
+            raise self._context.error("defined twice", value=name, hint="names are unique within a graph")
+        value = scope.values[name] = onnx_ir.Value(name=name)
+        if info is not None:
+            self._describe(value, info)
+        return value
+
+    def _describe(self, value: onnx_ir.Value, info: onnx.ValueInfoProto) -> None:
+        context = self._context
+        if info.HasField("type"):
+            type_, shape = read_type(context, info.type)
+            if type_ is not None:
+                value.type, value.shape = type_, shape
+        if info.doc_string:
+            value.doc_string = context.text(info.doc_string)
+        if info.metadata_props:
+            value.metadata_props.update(context.texts(info.metadata_props))
+
+    def _annotate(self, proto: onnx.GraphProto, scope: Scope) -> dict[int, onnx.TensorAnnotation]:
+        """Hang quantization annotations on their values; what is left names none."""
+        left = {}
+        for index, annotation in enumerate(proto.quantization_annotation):
+            value = scope.values.get(annotation.tensor_name)
+            if value is None:
+                left[index] = annotation
+            else:
+                value.meta[QUANTIZATION] = self._context.texts(annotation.quant_parameter_tensor_names)
+        return left
+
+    def _output(self, name: str, scope: Scope) -> onnx_ir.Value:
+        value = scope.values.get(self._context.text(name))
+        if value is not None:
+            return value
+        if any(name in outer.values for outer in self._scopes):
+            hint = "give it a name of its own with an Identity node"
+            raise self._context.error("a subgraph returns a value of the graph around it", value=name, hint=hint)
+        raise self._context.error("graph output that nothing makes", value=name)
+
+    def _nodes(
+        self, protos: Iterable[onnx.NodeProto], scope: Scope, infos: dict[str, onnx.ValueInfoProto]
+    ) -> list[onnx_ir.Node]:
+        protos = list(protos)
+        self._context.count_nodes(len(protos))
+        self.nodes += len(protos)
+        outputs = [self._declare(proto, scope, infos) for proto in protos]
+        self._scopes.append(scope)
+        nodes = []
+        for proto, made in zip(protos, outputs, strict=True):
+            self._context.node = proto
+            nodes.append(self._node(proto, made))
+            scope.pending.difference_update(proto.output)
+        self._scopes.pop()
+        self._context.node = None
+        return nodes
+
+    def _declare(
+        self, proto: onnx.NodeProto, scope: Scope, infos: dict[str, onnx.ValueInfoProto]
+    ) -> list[onnx_ir.Value]:
+        """Make the outputs of a node before any node is read: files need not be in order."""
+        self._context.node = proto
+        outputs = []
+        for name in proto.output:
+            if not name:
+                outputs.append(onnx_ir.Value(name=""))
+                continue
+            if name in scope.values or any(name in outer.values for outer in self._scopes):
+                raise self._context.error("defined twice", value=name, hint="names are unique, outer graphs included")
+            value = scope.values[self._context.text(name)] = onnx_ir.Value(name=name)
+            info = infos.pop(name, None)
+            if info is not None:
+                self._describe(value, info)
+            scope.pending.add(name)
+            outputs.append(value)
+        return outputs
+
+    def _resolve(self, name: str) -> onnx_ir.Value | None:
+        if not name:
+            return None
+        for scope in reversed(self._scopes):
+            value = scope.values.get(name)
+            if value is not None:
+                if name in scope.pending:
+                    scope.unsorted = True
+                return value
+        raise self._context.error("input that nothing makes", value=str(name))
+
+    def _node(self, proto: onnx.NodeProto, outputs: list[onnx_ir.Value]) -> onnx_ir.Node:
+        context = self._context
+        inputs = [self._resolve(name) for name in proto.input]
+        attributes = {}
+        for attribute_proto in proto.attribute:
+            attribute = self._attributes.read(attribute_proto)
+            if attribute.name in attributes:
+                raise context.error(f"attribute '{attribute.name}' is given twice")
+            attributes[attribute.name] = attribute
+        self._check(proto, attributes)
+        node = onnx_ir.Node(
+            context.text(proto.domain), context.text(proto.op_type), inputs, attributes.values(),
+            overload=context.text(proto.overload), outputs=outputs, name=context.text(proto.name),
+            doc_string=context.text(proto.doc_string) or None,
+            metadata_props=context.texts(proto.metadata_props) or None,
+        )  # fmt: skip
+        if proto.device_configurations:
+            node.device_configurations = self._devices(proto)
+        return node
+
+    def _devices(self, proto: onnx.NodeProto) -> tuple[Any, ...]:
+        context = self._context
+        values = {name: value for scope in self._scopes for name, value in scope.values.items()}
+        for configuration in proto.device_configurations:
+            context.check_texts(configuration)
+            unknown = [spec.tensor_name for spec in configuration.sharding_spec if spec.tensor_name not in values]
+            if unknown or not configuration.configuration_id:
+                raise context.error(f"device configuration of unknown tensors {unknown} or without a name")
+        read = onnx_ir.serde.deserialize_node_device_configuration
+        return tuple(read(configuration, values=values) for configuration in proto.device_configurations)
+
+    def _check(self, proto: onnx.NodeProto, attributes: Mapping[str, onnx_ir.Attr]) -> None:
+        if not proto.op_type:
+            raise self._context.error("node without an operator")
+        if not self._in_function:
+            references = [name for name, attribute in attributes.items() if attribute.is_ref()]
+            if references:
+                raise self._context.error(f"attribute '{references[0]}' refers to a function's, but is in none")
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        identifier = (domain, proto.op_type, proto.overload)
+        if identifier in self._functions:
+            self._check_call(proto, identifier)
+            return
+        version = self._opsets.get(domain)
+        if version is None:
+            raise self._context.error(f"no opset import for domain '{domain or 'ai.onnx'}'")
+        signature = self._signatures.find(domain, proto.op_type, version)
+        if signature is not None:
+            problem = signature.problem(proto, {name: attribute.type.value for name, attribute in attributes.items()})
+            if problem:
+                raise self._context.error(f"{problem} (opset {version})")
+
+    def _check_call(self, proto: onnx.NodeProto, identifier: FunctionId) -> None:
+        self.calls[identifier] = self.calls.get(identifier, 0) + 1
+        inputs, outputs = self._functions[identifier]
+        if len(proto.input) > inputs or len(proto.output) > outputs:
+            raise self._context.error(
+                f"{len(proto.input)} inputs and {len(proto.output)} outputs, "
+                f"but the function has {inputs} and {outputs}"
+            )
+
+
+def _copy(context: Context, message: Any) -> Any:
+    context.check_texts(message)
+    own = type(message)()
+    own.CopyFrom(message)
+    return own
+
+
+def _repeated(names: Iterable[str]) -> str:
+    seen: set[str] = set()
+    return next((name for name in names if name in seen or seen.add(name)), "")  # type: ignore[func-returns-value]
+
+

@@ -1,0 +1,85 @@
+"""Whether a node fits the schema of its operator: counts of inputs and outputs, names and types of attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import onnx
+import onnx.defs
+import onnx_ir
+
+_NEWEST = {"": onnx.defs.onnx_opset_version(), "ai.onnx.ml": 5, "ai.onnx.preview.training": 1}
+_TYPE_NAMES = {member.value: member.name for member in onnx_ir.AttributeType}
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a schema demands, as plain Python values: a schema's own properties are slow to read."""
+
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
+    required_inputs: tuple[int, ...]
+    attributes: Mapping[str, int]
+    required_attributes: tuple[str, ...]
+
+    def problem(self, node: onnx.NodeProto, attributes: Mapping[str, int]) -> str | None:
+        """What is wrong with a node whose attributes have these types, or ``None``."""
+        names = node.input
+        low, high = self.inputs
+        if not low <= len(names) <= high:
+            return f"{len(names)} inputs, but the operator takes {_range(low, high)}"
+        low, high = self.outputs
+        if not low <= len(node.output) <= high:
+            return f"{len(node.output)} outputs, but the operator makes {_range(low, high)}"
+        for index in self.required_inputs:
+            if index >= len(names) or not names[index]:
+                return f"input {index} is required and missing"
+        return self._attribute_problem(attributes)
+
+    def _attribute_problem(self, attributes: Mapping[str, int]) -> str | None:
+        for name, type_ in attributes.items():
+            expected = self.attributes.get(name)
+            if expected is None and not name.startswith("__"):  # the mark of a runtime's private notes
+                return f"the operator has no attribute '{name}'; it has {sorted(self.attributes) or 'none'}"
+            if expected is not None and type_ != expected:
+                return f"attribute '{name}' is {_TYPE_NAMES[type_]}, but must be {_TYPE_NAMES[expected]}"
+        missing = [name for name in self.required_attributes if name not in attributes]
+        return f"attribute '{missing[0]}' is required and missing" if missing else None
+
+
+class Signatures:
+    """Signatures by operator and opset, each read from its schema once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, int], Signature | None] = {}
+
+    def find(self, domain: str, op_type: str, version: int) -> Signature | None:
+        """The signature, or ``None`` for an operator (or an opset) that onnx does not know."""
+        key = (domain, op_type, version)
+        if key not in self._known:
+            self._known[key] = _signature(domain, op_type, version)
+        return self._known[key]
+
+
+def _signature(domain: str, op_type: str, version: int) -> Signature | None:
+    if version > _NEWEST.get(domain, 0):
+        return None
+    try:
+        schema = onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    single = onnx.defs.OpSchema.FormalParameterOption.Single
+    return Signature(
+        inputs=(schema.min_input, schema.max_input),
+        outputs=(schema.min_output, schema.max_output),
+        required_inputs=tuple(index for index, formal in enumerate(schema.inputs) if formal.option == single),
+        attributes={name: int(attribute.type.value) for name, attribute in schema.attributes.items()},
+        required_attributes=tuple(name for name, attribute in schema.attributes.items() if attribute.required),
+    )
+
+
+def _range(low: int, high: int) -> str:
+    if low == high:
+        return str(low)
+    return f"at least {low}" if high >= 2**31 - 1 else f"{low} to {high}"
