@@ -1,0 +1,158 @@
+"""What a run is given: checked against the model's inputs, never silently cast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from entrepot.ir.errors import InputError
+from entrepot.runtime.types import Dims, Type
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """An input as a run checks it.
+
+    Attributes:
+        name: Its name in the graph.
+        type: As the model declares it, or ``None``.
+        dtype: Its NumPy element type, or ``None`` if unknown or not a tensor.
+        shape: Declared dims, or ``None``.
+    """
+
+    name: str
+    type: Type | None
+    dtype: np.dtype[Any] | None
+    shape: Dims | None
+
+
+def input_spec(name: str, known: Type | None) -> InputSpec:
+    """What the declared type of an input asks of a feed."""
+    tensor = known is not None and known.kind == "tensor"
+    return InputSpec(name, known, known.numpy if known and tensor else None, known.shape if known and tensor else None)
+
+
+def check_names(specs: Sequence[InputSpec], feeds: Mapping[str, Any], optional: frozenset[str]) -> None:
+    """Refuse feeds that are missing or that the model does not take.
+
+    Raises:
+        InputError: Names do not match; all of them are told.
+    """
+    names = [spec.name for spec in specs]
+    missing = [name for name in names if name not in feeds]
+    extra = [name for name in feeds if name not in names and name not in optional]
+    if missing or extra:
+        what = [f"missing {missing}"] * bool(missing) + [f"not inputs of the model: {extra}"] * bool(extra)
+        raise InputError(f"feeds do not match: {', '.join(what)}", hint=f"the model's inputs are {names}")
+
+
+def arrays(specs: Sequence[InputSpec], feeds: Mapping[str, Any]) -> list[Any]:
+    """The feeds in input order, as NumPy arrays.
+
+    Raises:
+        InputError: A feed has the wrong element type, rank or size, or sizes of one symbol differ.
+    """
+    symbols: dict[str, tuple[int, str]] = {}
+    values = []
+    for spec in specs:
+        value = _as_declared(spec, feeds[spec.name])
+        if spec.shape is not None:
+            _check_shape(spec, value.shape, symbols)
+        values.append(value)
+    return values
+
+
+def _as_declared(spec: InputSpec, feed: Any) -> Any:
+    if spec.type is not None and spec.type.kind in ("sequence", "optional"):
+        return _nested(spec, spec.type, feed)
+    return _array(spec, spec.dtype, feed)
+
+
+def _nested(spec: InputSpec, known: Type, feed: Any) -> Any:
+    if known.kind == "optional":
+        return None if feed is None else _nested(spec, known.element or Type(), feed)
+    if known.kind == "sequence":
+        if not isinstance(feed, list | tuple):
+            raise InputError(f"a sequence is fed as a list, not as {type(feed).__name__}", value=spec.name)
+        return [_nested(spec, known.element or Type(), member) for member in feed]
+    return _array(spec, known.numpy, feed)
+
+
+def _array(spec: InputSpec, dtype: np.dtype[Any] | None, feed: Any) -> np.ndarray[Any, Any]:
+    if type(feed) is np.ndarray and feed.dtype is dtype:
+        return feed
+    if feed is None:
+        raise InputError("None is not an array", value=spec.name)
+    if isinstance(feed, bool | int | float | str | bytes | list | tuple):
+        return _from_python(spec, dtype, feed)
+    array = _from_framework(spec, feed)
+    if dtype is None or array.dtype == dtype:
+        return array
+    if dtype == object and array.dtype.kind in "US":
+        return array.astype(str).astype(object)
+    raise InputError(
+        f"expected {dtype}, got {array.dtype} with shape {array.shape}",
+        value=spec.name,
+        hint=f"convert it with .astype({dtype.name!r}) if that is what you mean",
+    )
+
+
+def _from_framework(spec: InputSpec, feed: Any) -> np.ndarray[Any, Any]:
+    if getattr(feed, "requires_grad", False):
+        feed = feed.detach()
+    try:
+        array = np.asarray(feed) if hasattr(feed, "__array__") else np.from_dlpack(feed)
+    except (AttributeError, BufferError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"a {type(feed).__name__} cannot be read as an array: {error}", value=spec.name) from error
+    return array
+
+
+def _from_python(spec: InputSpec, dtype: np.dtype[Any] | None, feed: Any) -> np.ndarray[Any, Any]:
+    """Python numbers take the input's element type if it holds them exactly (floats: to their nearest)."""
+    try:
+        plain = np.array(feed, dtype=object if dtype == object else None)
+    except ValueError as error:
+        raise InputError(f"a ragged list is no tensor: {error}", value=spec.name) from error
+    if dtype is None or dtype == object:
+        return plain
+    if plain.dtype == object or not _kinds_agree(plain, dtype):
+        raise InputError(f"Python values of kind {plain.dtype} do not fit {dtype}", value=spec.name)
+    with np.errstate(all="ignore"):
+        array = plain.astype(dtype)
+    if plain.dtype.kind in "iu" and not np.array_equal(array.astype(plain.dtype), plain):
+        raise InputError(f"values are not exact as {dtype}", value=spec.name)
+    return array
+
+
+def _kinds_agree(plain: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:
+    if plain.size == 0:
+        return True
+    if plain.dtype.kind == "b" or dtype.kind == "b":
+        return plain.dtype.kind == dtype.kind
+    if plain.dtype.kind == "f":
+        return dtype.kind not in "iu" and not dtype.name.startswith(("int", "uint"))
+    return plain.dtype.kind in "iu"
+
+
+def _check_shape(spec: InputSpec, shape: tuple[int, ...], symbols: dict[str, tuple[int, str]]) -> None:
+    declared = spec.shape
+    assert declared is not None
+    if shape == declared:
+        return
+    if len(shape) != len(declared):
+        raise InputError(f"expected rank {len(declared)} {_text(declared)}, got shape {shape}", value=spec.name)
+    for axis, (dim, size) in enumerate(zip(declared, shape, strict=True)):
+        if isinstance(dim, int):
+            if dim != size:
+                raise InputError(f"axis {axis} is {size}, expected {dim}: shape {shape}", value=spec.name)
+        elif dim is not None:
+            known, where = symbols.setdefault(dim, (size, f"axis {axis} of '{spec.name}'"))
+            if known != size:
+                raise InputError(f"axis {axis} is {size}, but {where} makes '{dim}' {known}", value=spec.name)
+
+
+def _text(declared: Dims) -> str:
+    return "(" + ", ".join("?" if dim is None else str(dim) for dim in declared) + ")"

@@ -1,0 +1,83 @@
+"""Steps that always give the same result are run once, when the session is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from entrepot.runtime import types
+from entrepot.runtime.plan import Step, Value
+
+CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+"""Operators that hold subgraphs: part of the emitted source, not kernels."""
+
+RANDOM = frozenset(
+    {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
+"""Operators whose result may differ from run to run: never folded, never merged."""
+
+GROWING = frozenset(
+    {"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "Resize", "OneHot", "EyeLike", "CenterCropPad"}
+)
+"""Operators whose result may be far larger than what they read."""
+
+MAX_BYTES = 1 << 24
+"""A growing operator's result is folded up to this size."""
+
+KERNEL_ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+"""What a kernel given the wrong values raises."""
+
+
+def fold(step: Step, evaluate: Callable[[Step], Any]) -> bool:
+    """Make the step's outputs constants, if they are the same in every run; whether that was done."""
+    if not _foldable(step):
+        return False
+    try:
+        results = evaluate(step)
+    except KERNEL_ERRORS:
+        return False  # reported when it runs, if it runs
+    results = results if step.many else (results,)
+    if any(isinstance(result, list) or result is None for result in results):
+        return False  # sequences and optionals stay run-time values
+    for output, result in zip(step.outputs, results, strict=False):
+        if output is not None:
+            _fix(output, np.asarray(result))
+    return True
+
+
+def _foldable(step: Step) -> bool:
+    if step.blocks or step.op_type in CONTROL_FLOW or step.op_type in RANDOM or not step.inputs:
+        return False
+    if any(value is not None and not isinstance(value.constant, np.ndarray) for value in step.inputs):
+        return False
+    return step.op_type not in GROWING or _size(step.outputs[0]) <= MAX_BYTES
+
+
+def _size(value: Value | None) -> float:
+    """Bytes of a value by its inferred type; infinite when unknown."""
+    if value is None or value.type is None or value.type.numpy is None or value.type.shape is None:
+        return float("inf")
+    size = float(value.type.numpy.itemsize)
+    for dim in value.type.shape:
+        size *= dim if isinstance(dim, int) else float("inf")
+    return size
+
+
+def _fix(output: Value, array: np.ndarray[Any, Any]) -> None:
+    array.flags.writeable = False
+    output.constant = array
+    output.type = types.of_array(array)
+
+
+def constant_of(attributes: Mapping[str, Any]) -> Any:
+    """The value of a Constant node."""
+    (name, value) = next(iter(attributes.items()))
+    if name in ("value_int", "value_ints"):
+        return np.array(value, dtype=np.int64)
+    if name in ("value_float", "value_floats"):
+        return np.array(value, dtype=np.float32)
+    if name in ("value_string", "value_strings"):
+        return np.array(value, dtype=object)
+    return value if isinstance(value, np.ndarray) else np.asarray(value)

@@ -1,0 +1,331 @@
+"""A graph at the hub's opset becomes a block of steps: functions inlined, constants known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from entrepot.ir.errors import ConversionError, EntrepotError, ResourceLimitError, UnsupportedOpError, describe_node
+from entrepot.ir.limits import Limits
+from entrepot.ir.table import OpKey
+from entrepot.runtime import types
+from entrepot.runtime.bodies import body_of
+from entrepot.runtime.fold import CONTROL_FLOW, constant_of, fold
+from entrepot.runtime.order import in_order
+from entrepot.runtime.plan import Block, Step, Value
+from entrepot.runtime.types import Type
+
+MAX_CALLS = 100
+"""Functions calling functions, this deep; a function may not call itself."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One graph or one call of a function being lowered.
+
+    Attributes:
+        opsets: Versions of the domains in force here.
+        scope: What each value of the graph (and the graphs around it) became.
+        attributes: What a reference to an attribute of the calling node stands for.
+        prefix: Put before names of values, so that those of an inlined function are told apart.
+        calls: Functions being inlined around this place.
+    """
+
+    opsets: Mapping[str, int]
+    scope: dict[ir.Value, Value | None] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    prefix: str = ""
+    calls: tuple[str, ...] = ()
+
+
+class Lowering:
+    """Lowers the graphs of one model.
+
+    Args:
+        functions: The model-local functions.
+        known: Whether a kernel runs an operator; what it declines is replaced by its schema's body.
+        evaluate: Runs one step on constants, to fold it; ``None`` folds nothing and keeps every node.
+        limits: Bounds on inlining.
+        overridden: Names of initializers that are fed instead of being constants.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[ir.OperatorIdentifier, ir.Function],
+        known: Callable[[OpKey], bool],
+        *,
+        evaluate: Callable[[Step], Any] | None = None,
+        limits: Limits | None = None,
+        overridden: frozenset[str] = frozenset(),
+    ) -> None:
+        self._functions = functions
+        self._known = known
+        self._evaluate = evaluate
+        self._limits = limits or Limits()
+        self._overridden = overridden
+        self._unsupported: dict[str, EntrepotError] = {}
+        self._count = 0
+
+    def lower(self, graph: ir.Graph | ir.GraphView, opsets: Mapping[str, int]) -> Block:
+        """The main graph as a block.
+
+        Raises:
+            UnsupportedOpError: Nodes have no kernel and no function body; all of them are named.
+            ResourceLimitError: Functions expand to more nodes than ``limits`` allows.
+        """
+        block = self._graph(graph, Frame(opsets))
+        if self._unsupported:
+            raise UnsupportedOpError(
+                "no kernel and no function body for:\n  - " + "\n  - ".join(map(str, self._unsupported.values())),
+                hint="run these parts with another provider, such as providers=['onnxruntime', 'cpu']",
+            )
+        return block
+
+    def _graph(self, graph: ir.Graph | ir.GraphView, frame: Frame, given: list[Type | None] | None = None) -> Block:
+        block = Block([], [], [], graph.name or "")
+        for index, value in enumerate(graph.inputs):
+            fallback = given[index] if given and index < len(given) else None
+            entry = Value(frame.prefix + (value.name or ""), types.of_value(value) or fallback)
+            frame.scope[value] = entry
+            block.inputs.append(entry)
+        self._initializers(graph, frame)
+        for node in in_order(graph):
+            self._node(node, frame, block)
+        block.outputs = [None if value is None else self._use(value, frame) for value in graph.outputs]
+        return block
+
+    def _initializers(self, graph: ir.Graph | ir.GraphView, frame: Frame) -> None:
+        for name, value in graph.initializers.items():
+            if name in self._overridden and not frame.calls:
+                continue
+            array = None if value.const_value is None else value.const_value.numpy()
+            frame.scope[value] = constant(frame.prefix + name, array)
+
+    def _use(self, value: ir.Value, frame: Frame) -> Value | None:
+        if value not in frame.scope:
+            raise UnsupportedOpError(f"value '{value.name}' is read but never made", value=value.name)
+        return frame.scope[value]
+
+    def _node(self, node: ir.Node, frame: Frame, block: Block) -> None:
+        self._count += 1
+        if self._count > self._limits.expanded_nodes:
+            raise ResourceLimitError(
+                f"the model expands to more than {self._limits.expanded_nodes} nodes",
+                hint="raise Limits(expanded_nodes=...) if you trust the file",
+            )
+        function = self._functions.get(node.op_identifier())
+        if function is not None:
+            self._call(node, function, frame, block)
+        elif node.op_type == "Constant" and node.domain == "":
+            output = node.outputs[0]
+            value = constant_of(self._attributes(node, frame))
+            frame.scope[output] = constant(frame.prefix + (output.name or ""), value)
+        elif self._evaluate is not None and node.op_type == "Identity" and node.domain == "":
+            frame.scope[node.outputs[0]] = None if node.inputs[0] is None else self._use(node.inputs[0], frame)
+        elif self._decided(node, frame) is not None:
+            self._branch(node, frame, block)
+        else:
+            self._operator(node, frame, block)
+
+    def _operator(self, node: ir.Node, frame: Frame, block: Block) -> None:
+        step = self._step(node, frame)
+        if step is None:
+            return
+        _set_types(step, node)
+        if step.op_type not in CONTROL_FLOW and not self._known(step.key):
+            self._body(node, step, frame, block)
+            return
+        if self._evaluate is None or not fold(step, self._evaluate):
+            block.steps.append(step)
+
+    def _step(self, node: ir.Node, frame: Frame) -> Step | None:
+        opset = frame.opsets.get(node.domain) or 1
+        where = describe_node(node, opset)
+        if not onnx.defs.has(node.op_type, opset, node.domain):
+            for output in node.outputs:
+                frame.scope[output] = Value(output.name or "")
+            self._unsupported[where] = UnsupportedOpError("ONNX defines no such operator", node=where)
+            return None
+        since = onnx.defs.get_schema(node.op_type, opset, node.domain).since_version
+        step = Step(
+            OpKey(node.domain, node.op_type, since),
+            [None if value is None else self._use(value, frame) for value in node.inputs],
+            [],
+            self._attributes(node, frame),
+            where=where,
+            name=frame.prefix + (node.name or ""),
+            opset=opset,
+        )
+        while step.inputs and step.inputs[-1] is None:
+            step.inputs.pop()
+        self._lower_subgraphs(node, step, frame)
+        for output in node.outputs:
+            frame.scope[output] = value = Value(frame.prefix + (output.name or ""), types.of_value(output))
+            step.outputs.append(value if output.name else None)
+        while step.outputs and step.outputs[-1] is None:
+            step.outputs.pop()
+        return step
+
+    def _lower_subgraphs(self, node: ir.Node, step: Step, frame: Frame) -> None:
+        for name, attribute in node.attributes.items():
+            if attribute.is_ref() or attribute.type != ir.AttributeType.GRAPH:
+                continue
+            graph = attribute.as_graph()
+            if step.op_type not in CONTROL_FLOW:  # a body built from this node will contain it
+                step.graphs[name] = ir.serde.serialize_graph(graph)
+            else:
+                step.blocks[name] = self._graph(graph, frame, subgraph_input_types(step, len(graph.inputs)))
+
+    def _attributes(self, node: ir.Node, frame: Frame) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, attribute in node.attributes.items():
+            if attribute.is_ref():
+                if attribute.ref_attr_name in frame.attributes:
+                    values[name] = frame.attributes[attribute.ref_attr_name]
+            elif attribute.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+                values[name] = _plain(attribute)
+        return values
+
+    def _call(self, node: ir.Node, function: ir.Function, frame: Frame, block: Block) -> None:
+        name = f"{function.domain}::{function.name}:{function.overload}"
+        if name in frame.calls or len(frame.calls) >= MAX_CALLS:
+            raise ResourceLimitError(f"function {name} calls itself", node=describe_node(node))
+        declared = {key: _plain(attr) for key, attr in function.attributes.items() if attr.value is not None}
+        inner = Frame(
+            function.opset_imports or frame.opsets,
+            attributes=declared | self._attributes(node, frame),
+            prefix=f"{frame.prefix}{node.name or function.name}/",
+            calls=(*frame.calls, name),
+        )
+        inputs = [None if value is None else self._use(value, frame) for value in node.inputs]
+        self._inline(node, function, inputs, inner, frame, block)
+
+    def _body(self, node: ir.Node, step: Step, frame: Frame, block: Block) -> None:
+        name = f"{step.domain}::{step.op_type}"
+        try:
+            body = None if name in frame.calls else body_of(step)
+        except ConversionError as error:
+            self._refuse(step, f"its function body cannot be brought to the hub: {error}")
+            return
+        if body is None:
+            self._refuse(step, "no kernel at this version, and its schema gives no function body for this use")
+            return
+        inner = Frame(
+            {**frame.opsets, **(body.opset_imports or {}), "": frame.opsets.get("", 1)},
+            prefix=f"{frame.prefix}{node.name or step.op_type}/",
+            calls=(*frame.calls, name),
+        )
+        self._inline(node, body, step.inputs, inner, frame, block)
+
+    def _inline(
+        self,
+        node: ir.Node,
+        body: ir.Function | ir.Graph,
+        inputs: list[Value | None],
+        inner: Frame,
+        frame: Frame,
+        block: Block,
+    ) -> None:
+        for index, value in enumerate(body.inputs):
+            inner.scope[value] = inputs[index] if index < len(inputs) else None
+        if isinstance(body, ir.Graph):
+            self._initializers(body, inner)
+        for inside in in_order(body if isinstance(body, ir.Graph) else body.graph):
+            self._node(inside, inner, block)
+        for output, value in zip(node.outputs, body.outputs, strict=False):
+            made = frame.scope[output] = self._use(value, inner)
+            if made is not None and made.type is None:
+                made.type = types.of_value(output)
+
+    def _decided(self, node: ir.Node, frame: Frame) -> ir.Graph | None:
+        """The branch that an If with a constant condition takes."""
+        if self._evaluate is None or node.op_type != "If" or node.domain != "" or node.inputs[0] is None:
+            return None
+        condition = self._use(node.inputs[0], frame)
+        if condition is None or condition.constant is None:
+            return None
+        return node.attributes["then_branch" if condition.constant.item() else "else_branch"].as_graph()
+
+    def _branch(self, node: ir.Node, frame: Frame, block: Block) -> None:
+        graph = self._decided(node, frame)
+        assert graph is not None
+        inside = self._graph(graph, frame)
+        block.steps.extend(inside.steps)
+        for output, value in zip(node.outputs, inside.outputs, strict=False):
+            frame.scope[output] = value
+
+    def _refuse(self, step: Step, reason: str) -> None:
+        self._unsupported[step.where] = UnsupportedOpError(reason, node=step.where)
+
+
+def constant(name: str, array: Any) -> Value:
+    """A value known now; its array is made read-only, so that nothing in a run can change it."""
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return Value(name, types.of_array(array), array)
+
+
+def subgraph_input_types(step: Step, count: int) -> list[Type | None]:
+    """Types of a subgraph's inputs that follow from the node's own inputs."""
+    given = [None if value is None else value.type for value in step.inputs]
+    if step.op_type == "SequenceMap":
+        return [known.element if known is not None and known.kind == "sequence" else known for known in given]
+    if step.op_type == "Loop":
+        first = [Type("tensor", ir.DataType.INT64, ()), Type("tensor", ir.DataType.BOOL, ())]
+        return [*first, *(_unshaped(known) for known in given[2:])]
+    if step.op_type == "Scan":
+        states = count - int(step.attributes.get("num_scan_inputs", 0))
+        return [_unshaped(known) for known in given[:count]] if states >= 0 else []
+    return given
+
+
+def _unshaped(known: Type | None) -> Type | None:
+    return None if known is None else replace(known, shape=None)
+
+
+def _set_types(step: Step, node: ir.Node) -> None:
+    """Declared types stay; the schema's inference fills the others in."""
+    if all(value is None or value.type is not None for value in step.outputs):
+        return
+    found = _block_types(step) if step.blocks else types.infer(step)
+    for value, known in zip(step.outputs, found, strict=False):
+        if value is not None and value.type is None:
+            value.type = known
+
+
+def _block_types(step: Step) -> list[Type | None]:
+    """Types of an If, Loop or Scan: its body's outputs, with what may vary forgotten."""
+    made = [None if value is None else value.type for value in next(iter(step.blocks.values())).outputs]
+    if step.op_type == "Loop":
+        carried = len(step.inputs) - 2
+        return [_unshaped(known) for known in made[1 : 1 + carried]] + [
+            _stacked(known) for known in made[1 + carried :]
+        ]
+    if step.op_type == "Scan":
+        states = len(step.inputs) - int(step.attributes["num_scan_inputs"])
+        return [_unshaped(known) for known in made[:states]] + [_unshaped(known) for known in made[states:]]
+    if step.op_type == "SequenceMap":
+        return [Type("sequence", element=known) for known in made]
+    return [_unshaped(known) for known in made]
+
+
+def _stacked(known: Type | None) -> Type | None:
+    return None if known is None or known.shape is None else replace(known, shape=(None, *known.shape))
+
+
+def _plain(attribute: ir.Attr) -> Any:
+    """An attribute as a Python value, a tuple of them, or an array."""
+    value = attribute.value
+    if attribute.type == ir.AttributeType.TENSOR:
+        return attribute.as_tensor().numpy()
+    if attribute.type == ir.AttributeType.TENSORS:
+        return tuple(tensor.numpy() for tensor in attribute.as_tensors())
+    if attribute.type == ir.AttributeType.TYPE_PROTO:
+        return types.of_attribute(value)
+    return tuple(value) if isinstance(value, list | tuple) else value

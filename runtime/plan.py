@@ -1,0 +1,158 @@
+"""A graph made ready to run: steps in order, constants known, nothing in it that is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import onnx
+
+from entrepot.ir.table import OpKey
+from entrepot.runtime.types import Type
+
+
+@dataclass(eq=False)
+class Value:
+    """What one step makes and others take; two values are the same only if they are the same object.
+
+    Attributes:
+        name: Its ONNX name, prefixed by the calling node inside an inlined function.
+        type: What is known of it.
+        constant: Its value if it is the same in every run.
+    """
+
+    name: str
+    type: Type | None = None
+    constant: Any = None
+
+
+@dataclass(eq=False)
+class Step:
+    """One operator applied once: a node with its attributes resolved and its subgraphs lowered.
+
+    Attributes:
+        key: Operator and the version that gives its meaning.
+        inputs: ``None`` for an absent optional input.
+        outputs: ``None`` for an output nobody asked for.
+        attributes: Python values and arrays; only those the node carries.
+        blocks: Lowered subgraphs by attribute name, of control flow.
+        graphs: Subgraphs of other operators, as their function bodies take them.
+        where: The node for messages, as ``describe_node`` gives it.
+        name: Name of the node.
+        opset: Version of the domain that the node was written for.
+        call: What runs it, once bound by a provider.
+    """
+
+    key: OpKey
+    inputs: list[Value | None]
+    outputs: list[Value | None]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    blocks: dict[str, Block] = field(default_factory=dict)
+    graphs: dict[str, onnx.GraphProto] = field(default_factory=dict)
+    where: str = ""
+    name: str = ""
+    opset: int = 1
+    call: Call | None = None
+
+    @property
+    def op_type(self) -> str:
+        """Name of the operator."""
+        return self.key.op_type
+
+    @property
+    def domain(self) -> str:
+        """Domain of the operator, empty for ai.onnx."""
+        return self.key.domain
+
+    @cached_property
+    def schema(self) -> onnx.defs.OpSchema | None:
+        """The operator's definition; ``None`` for an operator ONNX does not define."""
+        if not onnx.defs.has(self.op_type, self.domain):
+            return None
+        return onnx.defs.get_schema(self.op_type, self.key.since, self.domain)
+
+    @property
+    def many(self) -> bool:
+        """Whether the operator's result is a tuple: its schema has several outputs or a variadic one."""
+        schema = self.schema
+        if schema is None:
+            return len(self.outputs) > 1
+        variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
+        return len(schema.outputs) > 1 or any(output.option == variadic for output in schema.outputs)
+
+    def uses(self) -> Iterator[Value]:
+        """Every value it reads, those captured by its subgraphs included."""
+        yield from (value for value in self.inputs if value is not None)
+        for block in self.blocks.values():
+            yield from block.captured()
+
+
+@dataclass(eq=False)
+class Block:
+    """A graph or subgraph: steps in an order in which they can run."""
+
+    inputs: list[Value]
+    outputs: list[Value | None]
+    steps: list[Step]
+    name: str = ""
+
+    def captured(self) -> list[Value]:
+        """Values read here that are made outside, constants included."""
+        made = set(self.inputs)
+        for step in self.steps:
+            made.update(value for value in step.outputs if value is not None)
+        reads = [value for step in self.steps for value in step.uses()]
+        reads += [value for value in self.outputs if value is not None]
+        return [value for value in dict.fromkeys(reads) if value not in made]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function bound to one step: ``function(*leading, *inputs, **attributes)``.
+
+    Attributes:
+        function: The kernel.
+        kind: Where it was found: ``prepared``, ``native``, ``shared`` or ``fused``.
+        leading: What comes before the inputs (the backend of a shared meaning).
+        attributes: Keyword arguments.
+    """
+
+    function: Any
+    kind: str
+    leading: tuple[Any, ...] = ()
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run it."""
+        return self.function(*self.leading, *inputs, **self.attributes)
+
+
+def pruned(block: Block, wanted: Sequence[Value | None] | None = None) -> Block:
+    """The same block with only the steps that its outputs (or ``wanted``) need."""
+    outputs = block.outputs if wanted is None else list(wanted)
+    live = {value for value in outputs if value is not None}
+    kept = []
+    for step in reversed(block.steps):
+        if any(value in live for value in step.outputs if value is not None):
+            kept.append(step)
+            live.update(step.uses())
+    return Block(block.inputs, list(outputs), kept[::-1], block.name)
+
+
+def last_uses(block: Block) -> list[list[Value]]:
+    """Per step, the block's own values that nothing reads after it; outputs of the block never die."""
+    own = {value for step in block.steps for value in step.outputs if value is not None} | set(block.inputs)
+    seen = {value for value in block.outputs if value is not None}
+    dying: list[list[Value]] = []
+    for step in reversed(block.steps):
+        ends = [value for value in dict.fromkeys(_touched(step)) if value in own and value not in seen]
+        seen.update(ends)
+        dying.append(ends)
+    return dying[::-1]
+
+
+def _touched(step: Step) -> Iterable[Value]:
+    yield from step.uses()
+    yield from (value for value in step.outputs if value is not None)

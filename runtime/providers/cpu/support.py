@@ -1,0 +1,64 @@
+"""What If, Loop and Scan need of NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from entrepot.ir.errors import ResourceLimitError
+from entrepot.ir.limits import Limits
+from entrepot.runtime.emit import Support
+from entrepot.runtime.types import Type
+
+
+def numpy_support(limits: Limits) -> Support:
+    """Control flow over NumPy arrays, with loops bounded by ``limits``."""
+    return Support(np.array(True), truth, number, _trips(limits.loop_iterations), length, pick, stack)
+
+
+def truth(condition: Any) -> bool:
+    """A condition is one element of any rank."""
+    return bool(np.asarray(condition).item())
+
+
+def number(trip: int) -> np.ndarray[Any, Any]:
+    """The iteration number that a loop body reads."""
+    return np.array(trip, dtype=np.int64)
+
+
+def _trips(limit: int) -> Callable[[Any], Iterator[int]]:
+    def trips(count: Any) -> Iterator[int]:
+        wanted = limit + 1 if count is None else int(np.asarray(count).item())
+        yield from range(min(wanted, limit))
+        if wanted > limit:
+            raise ResourceLimitError(
+                f"a loop passed {limit} iterations", hint="raise Limits(loop_iterations=...) if the model needs them"
+            )
+
+    return trips
+
+
+def length(*pairs: Any) -> int:
+    """The common size of scanned arrays along their axes: ``length(x, axis, y, axis, ...)``."""
+    sizes = {array.shape[axis] for array, axis in zip(pairs[::2], pairs[1::2], strict=True)}
+    if len(sizes) != 1:
+        raise ValueError(f"scanned inputs have different lengths: {sorted(sizes)}")
+    return sizes.pop()
+
+
+def pick(array: np.ndarray[Any, Any], index: int, axis: int) -> np.ndarray[Any, Any]:
+    """One slice of a scanned input."""
+    return array[index] if axis == 0 else array[(slice(None),) * (axis % array.ndim) + (index,)]
+
+
+def stack(items: list[Any], axis: int, kind: Type | None) -> np.ndarray[Any, Any]:
+    """A scan output; without iterations it is empty, its other sizes as declared and 0 where they are not."""
+    if items:
+        return np.stack(items, axis)
+    if kind is None or kind.numpy is None:
+        raise ValueError("a loop made no iteration, and the type of its scan output is not declared")
+    shape = [dim if isinstance(dim, int) else 0 for dim in kind.shape or ()]
+    shape.insert(axis % (len(shape) + 1), 0)
+    return np.empty(shape, kind.numpy)
