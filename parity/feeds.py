@@ -92,13 +92,16 @@ def bind(model: Model, feeds: Feeds) -> dict[str, int]:
     """The size of every symbol of the model's input shapes, read from the feeds.
 
     Raises:
-        InputError: Two inputs give one symbol different sizes.
+        InputError: Two inputs give one symbol different sizes, or an input has another rank than the model says.
     """
     sizes: dict[str, int] = {}
     for spec, axis, symbol in symbolic_axes(model):
         if spec.name not in feeds:
             continue
-        size = np.shape(feeds[spec.name])[axis]
+        shape = np.shape(feeds[spec.name])
+        if spec.shape is None or len(shape) != len(spec.shape):
+            raise InputError(f"has shape {shape}, expected rank {len(spec.shape or ())}", value=spec.name)
+        size = shape[axis]
         if sizes.setdefault(symbol, size) != size:
             raise InputError(
                 f"axis {axis} has size {size}, but '{symbol}' is {sizes[symbol]} in another input", value=spec.name
@@ -116,8 +119,12 @@ def symbolic_axes(model: Model) -> Iterator[tuple[ValueSpec, int, str]]:
 
 
 def generate(
-    model: Model, *, dims: Mapping[str, int] | None = None, rng: np.random.Generator | None = None
-) -> dict[str, np.ndarray]:
+    model: Model,
+    *,
+    dims: Mapping[str, int] | None = None,
+    given: Feeds | None = None,
+    rng: np.random.Generator | None = None,
+) -> dict[str, Any]:
     """Random feeds made from a model's input specs.
 
     Floats are standard normal, integers 0 or 1 (any id table has two rows), booleans either, strings short.
@@ -125,6 +132,7 @@ def generate(
     Args:
         model: The model to feed.
         dims: Sizes by symbol, an unnamed axis by ``input.axis``; a symbol left out gets 1, 2, 3, … in order.
+        given: Inputs to take as they are; they say the sizes of their symbols.
         rng: Where the draws come from; seeded with 0 by default, so two calls agree.
 
     Raises:
@@ -135,7 +143,9 @@ def generate(
     for unknown in (dims or {}).keys() - symbols.keys():
         raise InputError(f"no input has an axis '{unknown}'", hint=f"symbols: {', '.join(symbols) or 'none'}")
     sizes = {symbol: count for count, symbol in enumerate(symbols, start=1)} | dict(dims or {})
-    return {spec.name: _draw(spec, sizes, rng) for spec in model.inputs}
+    given = given or {}
+    sizes |= bind(model, given)
+    return {spec.name: given[spec.name] if spec.name in given else _draw(spec, sizes, rng) for spec in model.inputs}
 
 
 def _draw(spec: ValueSpec, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:

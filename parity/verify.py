@@ -95,7 +95,7 @@ def verify(
     answers = [_ask(source, case, tell) for case in cases]
     # a small result near zero says little about its own scale: all runs of the source together do
     scales = scales_of([answer for answer in answers if not isinstance(answer, SourceRefusal)])
-    rows = [[_refused(source, case, answer, at)] for at, (case, answer) in enumerate(zip(cases, answers, strict=True))]
+    rows = [[_refused(case, answer, at)] for at, (case, answer) in enumerate(zip(cases, answers, strict=True))]
     for name in names:
         runner = _Runner(name, model, tolerance, scales)
         for row, case, answer in zip(rows, cases, answers, strict=True):
@@ -125,11 +125,11 @@ def _ask(source: Source, case: Case, tell: Callable[[str], None]) -> Outputs | S
         return refusal
 
 
-def _refused(source: Source, case: Case, answer: Outputs | SourceRefusal, at: int) -> Run | None:
+def _refused(case: Case, answer: Outputs | SourceRefusal, at: int) -> Run | None:
     """The record of a refusal; the first feed is the sample, and a source that refuses it proves nothing."""
     if not isinstance(answer, SourceRefusal):
         return None
-    return Run(case.label, source.name, "error" if at == 0 else "refused", str(answer), symbol=case.symbol)
+    return Run(case.label, "source", "error" if at == 0 else "refused", str(answer), symbol=case.symbol)
 
 
 class _Runner:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from entrepot.parity.report.report import Report, Run
 
 _STYLE = """
-.parity{font:15px/1.5 system-ui,sans-serif;color:#1c2733;background:#fff;max-width:1080px;margin:2rem auto;padding:0 1rem}
+.parity{font:15px/1.5 system-ui,sans-serif;color:#1c2733;background:#fff;max-width:1080px;margin:2rem auto}
 .parity h1{font-size:1.35rem;margin:0 0 .2rem}.parity p{margin:.2rem 0 1.2rem;color:#526170}
 .parity table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 .parity th,.parity td{text-align:left;padding:.35rem .7rem;border-bottom:1px solid #e3e8ee;vertical-align:top}
@@ -54,12 +54,12 @@ def write_html(report: Report, path: str | os.PathLike[str]) -> None:
 
 def fragment(report: Report) -> str:
     """The report as an element for a page or a notebook."""
-    verdict = "agrees" if report.ok else "differs"
+    mark = '<span class="agrees">verified</span>' if report.ok else '<span class="differs">not verified</span>'
     heads = "".join(_cell("th", text, number=at > 2) for at, text in enumerate(HEADINGS))
     rows = "\n".join(_row(run) for run in report.runs)
     return (
         f'<div class="parity"><style>{_STYLE}</style>\n'
-        f'<h1>{escape(report.model)} <span class="{verdict}">{"verified" if report.ok else "not verified"}</span></h1>\n'
+        f"<h1>{escape(report.model)} {mark}</h1>\n"
         f"<p>{escape(summary(report))}</p>\n"
         f"<table><thead><tr>{heads}</tr></thead>\n<tbody>{rows}</tbody></table></div>"
     )
@@ -109,17 +109,15 @@ def _output(output: OutputComparison) -> str:
 
 def _histogram(metrics: Metrics) -> str:
     """Bars for how many elements have which error, in units of what is allowed; red beyond it."""
-    labels = ["exact", *(f"up to {edge:g} × allowed" for edge in HISTOGRAM_EDGES), "more"]
+    labels = ["exact", *(f"up to {edge:g} of the allowed error" for edge in HISTOGRAM_EDGES), "more"]
     most = max(metrics.histogram) or 1
     bars = []
     for at, (label, count) in enumerate(zip(labels, metrics.histogram, strict=True)):
         # a single element must show beside a million
         height = round(2 + 26 * count / most, 1) if count else 0
-        beyond = at > 1 + HISTOGRAM_EDGES.index(1.0)
-        bars.append(
-            f'<rect x="{at * 11}" y="{30 - height}" width="9" height="{height}" fill="{"#d0453b" if beyond else "#4b83c3"}">'
-            f"<title>{label}: {count}</title></rect>"
-        )
+        colour = "#d0453b" if at > 1 + HISTOGRAM_EDGES.index(1.0) else "#4b83c3"
+        box = f'x="{at * 11}" y="{30 - height}" width="9" height="{height}" fill="{colour}"'
+        bars.append(f"<rect {box}><title>{label}: {count}</title></rect>")
     line = '<path d="M0 30.5H88" stroke="#9fb0c0"/>'
     return f'<svg width="88" height="32" role="img" aria-label="error histogram">{"".join(bars)}{line}</svg>'
 

@@ -20,7 +20,7 @@ class Run:
 
     Attributes:
         label: Which inputs.
-        provider: Who ran the model; for a refusal, the source that refused.
+        provider: Who ran the model; ``source`` for a refusal.
         verdict: ``agrees``; ``differs``; ``error``: it could not be run, which is a failure; ``refused``: the source
             cannot take these inputs, so nothing is asked of the model.
         message: What is wrong, or why it was refused; empty when it agrees.

@@ -47,9 +47,8 @@ def rich_table(report: Report) -> rich.table.Table:
 
     shown = Table(*HEADINGS, title=Text(summary(report), "green" if report.ok else "bold red"), title_justify="left")
     for run in report.runs:
-        row = list(cells(run))
-        row[2] = f"[{_STYLES[run.verdict]}]{row[2]}[/]"
-        shown.add_row(*row)
+        # as Text, because names may hold what rich takes for markup
+        shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
     messages = [f"{run.label} on {run.provider}: {run.message}" for run in report.failures]
     shown.caption = Text("\n".join(messages)) if messages else None
     shown.caption_justify = "left"

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import onnx_ir
+import pytest
+
+from entrepot.ir.errors import InputError
+from entrepot.ir.model import Model
+from entrepot.parity import feeds
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def model():
+    text = """<ir_version: 10, opset_import: ["": 20]>
+    net (float[batch, 3, height] x, int64[batch] ids, bool[2] flag, float16[?] h) => (float[batch, 3, height] y)
+    { y = Identity(x) }"""
+    return Model(onnx_ir.from_onnx_text(text))
+
+
+# --- resize
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 9])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, ml_dtypes.bfloat16, object])
+def test_resize_changes_one_axis_and_nothing_else(size, axis, dtype, rng):
+    array = np.arange(24).reshape(2, 3, 4)[::-1].astype(dtype)
+    resized = feeds.resize(array, axis, size, rng)
+    shape = list(array.shape)
+    shape[axis] = size
+    assert resized.shape == tuple(shape)
+    assert resized.dtype == array.dtype
+
+
+def test_resize_draws_only_values_the_array_has(rng):
+    ids = np.array([[7, 3, 900]])
+    grown = feeds.resize(ids, 0, 6, rng)
+    assert set(grown.ravel()) == {7, 3, 900}
+    np.testing.assert_array_equal(grown[:1], ids)
+
+
+def test_resize_does_not_repeat_rows_where_they_can_differ(rng):
+    grown = feeds.resize(rng.standard_normal((1, 50)), 0, 5, rng)
+    assert len(np.unique(grown, axis=0)) == 5
+
+
+def test_resize_keeps_the_first_slices_when_it_shrinks(rng):
+    np.testing.assert_array_equal(feeds.resize(np.array([[1, 1, 0]]), 1, 2, rng), [[1, 1]])
+
+
+def test_resize_keeps_offsets_ascending(rng):
+    np.testing.assert_array_equal(feeds.resize(np.array([0, 2, 5]), 0, 5, rng), [0, 2, 5, 5, 5])
+
+
+def test_resize_grows_an_empty_axis_with_zeros(rng):
+    np.testing.assert_array_equal(feeds.resize(np.zeros((0, 2)), 0, 2, rng), np.zeros((2, 2)))
+
+
+# --- vary
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
+def test_vary_stays_in_the_range_of_the_array(dtype, rng):
+    array = rng.uniform(0, 1, (20, 20)).astype(dtype)
+    varied = feeds.vary(array, rng)
+    assert varied.dtype == array.dtype
+    assert not np.array_equal(varied, array)
+    assert array.min() <= varied.min()
+    assert varied.max() <= array.max()
+
+
+def test_vary_keeps_about_the_spread_of_the_array(rng):
+    array = rng.standard_normal(10_000)
+    assert 0.7 < feeds.vary(array, rng).std() < 1.1
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 3), np.float32), np.ones((), np.float64), np.full(4, 1e4, np.float32)])
+def test_vary_moves_a_constant_too(array, rng):
+    varied = feeds.vary(array, rng)
+    assert varied.shape == array.shape
+    assert (varied != array).all()
+
+
+def test_vary_shuffles_integers_and_booleans(rng):
+    ids = rng.integers(0, 1000, (4, 25))
+    varied = feeds.vary(ids, rng)
+    assert not np.array_equal(varied, ids)
+    assert sorted(varied.ravel()) == sorted(ids.ravel())
+    mask = rng.integers(0, 2, 50).astype(bool)
+    assert feeds.vary(mask, rng).sum() == mask.sum()
+
+
+def test_vary_keeps_positions_and_offsets(rng):
+    np.testing.assert_array_equal(feeds.vary(np.array([0, 3, 3, 9]), rng), [0, 3, 3, 9])
+
+
+def test_vary_with_infinities_only_picks(rng):
+    array = np.array([1.0, -np.inf, 2.0, np.nan])
+    varied = feeds.vary(array, rng)
+    assert all(np.isnan(value) or value in array for value in varied)
+
+
+def test_vary_leaves_an_empty_array_alone(rng):
+    assert feeds.vary(np.zeros((0, 3)), rng).shape == (0, 3)
+
+
+def test_vary_mixes_complex_numbers(rng):
+    array = rng.standard_normal(10) + 1j * rng.standard_normal(10)
+    assert not np.array_equal(feeds.vary(array, rng), array)
+
+
+# --- from a model
+
+
+def test_symbols_are_bound_to_the_sizes_of_the_feeds(model):
+    bound = feeds.bind(model, {"x": np.zeros((4, 3, 8)), "ids": np.zeros(4), "h": np.zeros(6)})
+    assert bound == {"batch": 4, "height": 8, "h.0": 6}
+
+
+def test_a_symbol_with_two_sizes_is_refused(model):
+    with pytest.raises(InputError, match="'batch' is 4"):
+        feeds.bind(model, {"x": np.zeros((4, 3, 8)), "ids": np.zeros(5)})
+
+
+def test_a_feed_of_another_rank_is_refused(model):
+    with pytest.raises(InputError, match="rank 3"):
+        feeds.bind(model, {"x": np.zeros((4, 3))})
+
+
+def test_feeds_are_made_up_from_the_specs(model):
+    made = feeds.generate(model, dims={"batch": 5, "h.0": 2})
+    assert {name: (array.shape, array.dtype.name) for name, array in made.items()} == {
+        "x": ((5, 3, 2), "float32"),
+        "ids": ((5,), "int64"),
+        "flag": ((2,), "bool"),
+        "h": ((2,), "float16"),
+    }
+    np.testing.assert_array_equal(made["x"], feeds.generate(model, dims={"batch": 5, "h.0": 2})["x"])
+
+
+def test_given_inputs_say_the_sizes_of_the_others(model):
+    made = feeds.generate(model, given={"ids": np.zeros(9, np.int64)})
+    assert made["x"].shape[0] == 9
+
+
+def test_an_unknown_symbol_is_refused_with_the_known_ones(model):
+    with pytest.raises(InputError, match="batch, height"):
+        feeds.generate(model, dims={"bach": 5})
+
+
+def test_an_input_of_unknown_rank_must_be_given():
+    spec = onnx_ir.Value(name="x", type=onnx_ir.TensorType(onnx_ir.DataType.FLOAT))
+    model = Model(onnx_ir.Model(onnx_ir.Graph([spec], [], nodes=[]), ir_version=10))
+    with pytest.raises(InputError, match="feed it yourself"):
+        feeds.generate(model)
+    assert feeds.generate(model, given={"x": 1})["x"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("float32", np.dtype(np.float32)),
+        ("float64", np.dtype(np.float64)),
+        ("bfloat16", np.dtype(ml_dtypes.bfloat16)),
+        ("float8e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn)),
+        ("int4", np.dtype(ml_dtypes.int4)),
+        ("string", np.dtype(object)),
+    ],
+)
+def test_onnx_element_types_have_numpy_dtypes(name, expected):
+    assert feeds.numpy_dtype(name) == expected
+
+
+def test_an_unknown_element_type_is_refused():
+    with pytest.raises(InputError, match="float31"):
+        feeds.numpy_dtype("float31")
