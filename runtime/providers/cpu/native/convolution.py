@@ -1,0 +1,226 @@
+"""Convolutions as matrix products over unrolled windows, for any rank, group and dtype."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.precision import accumulation_dtype
+from entrepot.runtime.kernels.window import Window, window
+from entrepot.runtime.providers.cpu.native.quantized import exact_product, requantized
+from entrepot.runtime.providers.cpu.native.windows import padded, windows
+from entrepot.runtime.providers.cpu.table import native
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+
+@native("Conv", 22)
+def conv(
+    X: Array,
+    W: Array,
+    B: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """The sum of products of W with each window of X."""
+    win = conv_window(X.shape, W.shape, kernel_shape, group, auto_pad, dilations, pads, strides)
+    dtype = accumulation_dtype(X.dtype)
+    y = _product(X.astype(dtype, copy=False), W.astype(dtype, copy=False), win, group, np.matmul)
+    if B is not None:
+        y += B.astype(dtype, copy=False).reshape(-1, *[1] * (X.ndim - 2))
+    return y.astype(X.dtype, copy=False)
+
+
+def conv_window(
+    x_shape: Sequence[int],
+    w_shape: Sequence[int],
+    kernel_shape: Sequence[int] | None,
+    group: int,
+    auto_pad: str,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+) -> Window:
+    """The window of a convolution, after checking that weights and input fit.
+
+    Raises:
+        InputError: They do not.
+    """
+    if len(x_shape) != len(w_shape) or len(x_shape) < 3:
+        raise InputError(f"Conv takes X and W of one rank, 3 or more, not shapes {x_shape} and {w_shape}")
+    if kernel_shape and tuple(kernel_shape) != tuple(w_shape[2:]):
+        raise InputError(f"kernel_shape {list(kernel_shape)} disagrees with W of shape {w_shape}")
+    if x_shape[1] != w_shape[1] * group or w_shape[0] % group:
+        raise InputError(f"W of shape {w_shape} with group={group} does not fit X of shape {x_shape}")
+    return window(x_shape[2:], w_shape[2:], strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+
+
+def _product(X: Array, W: Array, win: Window, group: int, matmul: Any) -> Array:
+    """One matrix product per sample and group over windows unrolled into columns."""
+    batch, channels, outputs = X.shape[0], X.shape[1], W.shape[0]
+    unrolled = X if win.is_pointwise else windows(padded(X, win), win)
+    columns = unrolled.reshape(batch, group, channels // group * win.points, math.prod(win.target))
+    weights = W.reshape(group, outputs // group, channels // group * win.points)
+    return matmul(weights, columns).reshape(batch, outputs, *win.target)
+
+
+@native("ConvInteger", 10)
+def conv_integer(
+    x: Array,
+    w: Array,
+    x_zero_point: Array | None = None,
+    w_zero_point: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """The exact convolution of 8-bit integers less their zero points, in int32; padding counts as zero."""
+    win = conv_window(x.shape, w.shape, kernel_shape, group, auto_pad, dilations, pads, strides)
+    offset_x = x.astype(np.float64) - _per_output(x_zero_point, 1)
+    offset_w = w.astype(np.float64) - _per_output(w_zero_point, w.ndim)
+    return _product(offset_x, offset_w, win, group, exact_product)
+
+
+def _per_output(values: Array | None, rank: int) -> Array:
+    """A zero point per output channel, along the first of ``rank`` axes, or one for all."""
+    if values is None:
+        return np.zeros(())
+    values = values.astype(np.float64)
+    return values.reshape(-1, *[1] * (rank - 1)) if values.size > 1 else values.reshape(())
+
+
+@native("QLinearConv", 10)
+def qlinear_conv(
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array,
+    w: Array,
+    w_scale: Array,
+    w_zero_point: Array,
+    y_scale: Array,
+    y_zero_point: Array,
+    B: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """ConvInteger plus an int32 bias, brought to the output's scale, rounded half to even and saturated."""
+    total = conv_integer(
+        x, w, x_zero_point, w_zero_point, auto_pad=auto_pad, dilations=dilations, group=group,
+        kernel_shape=kernel_shape, pads=pads, strides=strides,
+    )  # fmt: skip
+    channel = (-1, *[1] * (x.ndim - 2))
+    if B is not None:
+        total = total + B.reshape(channel)
+    factor = x_scale * (w_scale.reshape(channel) if w_scale.size > 1 else w_scale.reshape(())) / y_scale
+    return requantized(total, factor, y_zero_point)
+
+
+@native("ConvTranspose", 22)
+def conv_transpose(
+    X: Array,
+    W: Array,
+    B: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """The gradient of Conv by its input: every input point adds a scaled W to the output."""
+    if kernel_shape and tuple(kernel_shape) != W.shape[2:]:
+        raise InputError(f"kernel_shape {list(kernel_shape)} disagrees with W of shape {W.shape}")
+    if X.ndim != W.ndim or X.shape[1] != W.shape[0] or W.shape[0] % group:
+        raise InputError(f"W of shape {W.shape} with group={group} does not fit X of shape {X.shape}")
+    win = transposed_window(X.shape[2:], W.shape[2:], strides, dilations, pads, auto_pad, output_padding, output_shape)
+    dtype = accumulation_dtype(X.dtype)
+    batch, channels, per_group = X.shape[0], X.shape[1], W.shape[1]
+    weights = W.astype(dtype, copy=False).reshape(group, channels // group, per_group * win.points)
+    points = X.astype(dtype, copy=False).reshape(batch, group, channels // group, math.prod(win.target))
+    columns = np.matmul(weights.transpose(0, 2, 1), points)
+    y = folded(columns.reshape(batch, group * per_group, *win.kernel, *win.target), win)
+    if B is not None:
+        y += B.astype(dtype, copy=False).reshape(-1, *[1] * (X.ndim - 2))
+    return y.astype(X.dtype, copy=False)
+
+
+def transposed_window(
+    source: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    output_padding: Sequence[int] | None,
+    output_shape: Sequence[int] | None,
+) -> Window:
+    """The window of the convolution that this one transposes: it slides over the output and ends at the input.
+
+    Raises:
+        InputError: The attributes contradict each other.
+    """
+    rank = len(source)
+    strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    extra = tuple(output_padding or (0,) * rank)
+    given = tuple(pads) if pads and auto_pad == "NOTSET" else (0,) * (2 * rank)
+    if not len(strides) == len(dilations) == len(extra) == len(kernel) == rank == len(given) // 2:
+        raise InputError(f"an attribute of ConvTranspose does not fit {rank} spatial axes")
+    reach = [
+        (n - 1) * s + (k - 1) * d + 1 + e
+        for n, s, k, d, e in zip(source, strides, kernel, dilations, extra, strict=True)
+    ]
+    begin, end = given[:rank], given[rank:]
+    target = [full - b - e for full, b, e in zip(reach, begin, end, strict=True)]
+    if auto_pad in ("SAME_UPPER", "SAME_LOWER") or output_shape:
+        same = [n * s for n, s in zip(source, strides, strict=True)]
+        target = list(output_shape)[-rank:] if output_shape else same
+        totals = [full - size for full, size in zip(reach, target, strict=True)]
+        less = tuple(total // 2 for total in totals)
+        more = tuple(total - total // 2 for total in totals)
+        # the odd cropped point is taken from the end only by SAME_UPPER
+        begin, end = (less, more) if auto_pad == "SAME_UPPER" else (more, less)
+    if min(target, default=1) < 1:
+        raise InputError(f"ConvTranspose of spatial sizes {list(source)} would make sizes {target}")
+    return Window(tuple(target), tuple(kernel), strides, dilations, begin, end, tuple(source))
+
+
+def folded(columns: Array, win: Window) -> Array:
+    """Add (batch, channels, *kernel, *target) up into (batch, channels, *source): the transpose of ``windows``."""
+    rank = len(win.kernel)
+    full = [
+        max((n - 1) * s + extent, max(b, 0) + size)
+        for n, s, extent, b, size in zip(win.target, win.strides, win.extents, win.begin, win.source, strict=True)
+    ]
+    # a negative crop means that the output reaches beyond what any input point touches
+    before = [max(-b, 0) for b in win.begin]
+    total = np.zeros((*columns.shape[:2], *[f + b for f, b in zip(full, before, strict=True)]), columns.dtype)
+    for tap in np.ndindex(*win.kernel):
+        place = tuple(
+            slice(f + t * d, f + t * d + (n - 1) * s + 1, s)
+            for f, t, d, n, s in zip(before, tap, win.dilations, win.target, win.strides, strict=True)
+        )
+        total[(..., *place)] += columns[(slice(None), slice(None), *tap)]
+    crop = tuple(slice(max(b, 0), max(b, 0) + size) for b, size in zip(win.begin, win.source, strict=True))
+    assert len(crop) == rank
+    return np.ascontiguousarray(total[(..., *crop)])

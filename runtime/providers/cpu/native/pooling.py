@@ -1,0 +1,196 @@
+"""Pools as a few elementwise passes over strided views, one per point of the window."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.precision import accumulation_dtype
+from entrepot.runtime.kernels.window import Window, window
+from entrepot.runtime.providers.cpu.native.windows import padded, windows
+from entrepot.runtime.providers.cpu.table import native
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """What never wins a maximum."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return dtype.type(-math.inf)
+
+
+def reduce_windows(x: Array, win: Window, combine: Callable[..., Array]) -> Array:
+    """Combine the points of each window of a padded ``x``, one axis after the other: k + k passes rather than k * k."""
+    for axis in range(len(win.kernel)):
+        x = _reduce_axis(x, win, axis, combine)
+    return x
+
+
+def _reduce_axis(x: Array, win: Window, axis: int, combine: Callable[..., Array]) -> Array:
+    k, step, dilation, n = win.kernel[axis], win.strides[axis], win.dilations[axis], win.target[axis]
+    lead = (slice(None),) * (axis + 2)
+    views = [x[(*lead, slice(t * dilation, t * dilation + (n - 1) * step + 1, step))] for t in range(k)]
+    if k == 1:
+        return views[0]
+    total = combine(views[0], views[1])
+    for view in views[2:]:
+        combine(total, view, out=total)
+    return total
+
+
+@native("MaxPool", 22)
+def max_pool(
+    X: Array,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Sequence[int] | None = None,
+    kernel_shape: Sequence[int],
+    pads: Sequence[int] | None = None,
+    storage_order: int = 0,
+    strides: Sequence[int] | None = None,
+    n_outputs: int = 1,
+) -> Array | tuple[Array, Array]:
+    """The largest value of each window; also where in the whole input it is."""
+    win = window(
+        X.shape[2:], kernel_shape, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+    )  # fmt: skip
+    dtype = accumulation_dtype(X.dtype) if X.dtype == ml_dtypes.bfloat16 else X.dtype
+    x = padded(X.astype(dtype, copy=False), win, lowest(dtype))
+    y = np.ascontiguousarray(reduce_windows(x, win, np.maximum).astype(X.dtype, copy=False))
+    return (y, _places_of_maxima(x, win, storage_order)) if n_outputs > 1 else y
+
+
+def _places_of_maxima(x: Array, win: Window, storage_order: int) -> Array:
+    """Flat indices into the unpadded input; the first of equal maxima in the window's order."""
+    rank = len(win.kernel)
+    points = windows(x, win).reshape(*x.shape[:2], win.points, *win.target)
+    tap = np.unravel_index(points.argmax(axis=2), win.kernel)
+    coordinates = []
+    for axis in range(rank):
+        start = np.arange(win.target[axis]) * win.strides[axis] - win.begin[axis]
+        coordinates.append(
+            tap[axis] * win.dilations[axis] + start.reshape([-1 if i == axis else 1 for i in range(rank)])
+        )
+    plane = _flattened(coordinates, win.source, storage_order)
+    first = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *[1] * rank) * math.prod(win.source)
+    return plane + first
+
+
+def _flattened(coordinates: Sequence[Array], sizes: Sequence[int], storage_order: int) -> Array:
+    pairs = list(zip(coordinates, sizes, strict=True))
+    if storage_order:
+        pairs.reverse()
+    return functools.reduce(lambda flat, pair: flat * pair[1] + pair[0], pairs, np.zeros((), np.int64))
+
+
+@native("AveragePool", 22)
+def average_pool(
+    X: Array,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Sequence[int] | None = None,
+    kernel_shape: Sequence[int],
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """The mean of each window, over its points in the input, or in the padded input."""
+    win = window(
+        X.shape[2:], kernel_shape, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+    )  # fmt: skip
+    x = X.astype(accumulation_dtype(X.dtype), copy=False)
+    total = reduce_windows(padded(x, win), win, np.add)
+    return (total / window_counts(win, count_include_pad).astype(x.dtype)).astype(X.dtype, copy=False)
+
+
+def window_counts(win: Window, count_include_pad: int) -> Array:
+    """How many points of each window count; what was only reached by rounding up never does."""
+    counts: Any = np.ones((), np.int64)
+    for axis in range(len(win.kernel)):
+        start = np.arange(win.target[axis]) * win.strides[axis] - win.begin[axis]
+        points = start[:, None] + np.arange(win.kernel[axis]) * win.dilations[axis]
+        low = -win.begin[axis] if count_include_pad else 0
+        high = win.source[axis] + (win.end[axis] if count_include_pad else 0)
+        counts = np.multiply.outer(counts, ((points >= low) & (points < high)).sum(axis=1))
+    return counts
+
+
+@native("LpPool", 22)
+def lp_pool(
+    X: Array,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Sequence[int] | None = None,
+    kernel_shape: Sequence[int],
+    p: int = 2,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """The p-norm of each window."""
+    win = window(
+        X.shape[2:], kernel_shape, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+    )  # fmt: skip
+    x = np.abs(X.astype(accumulation_dtype(X.dtype), copy=False)) ** p
+    return (reduce_windows(padded(x, win), win, np.add) ** (1 / p)).astype(X.dtype, copy=False)
+
+
+@native("GlobalAveragePool", 22)
+def global_average_pool(X: Array) -> Array:
+    """The mean over all spatial axes."""
+    dtype = accumulation_dtype(X.dtype)
+    return X.mean(axis=tuple(range(2, X.ndim)), keepdims=True, dtype=dtype).astype(X.dtype, copy=False)
+
+
+@native("GlobalMaxPool", 22)
+def global_max_pool(X: Array) -> Array:
+    """The maximum over all spatial axes."""
+    return X.max(axis=tuple(range(2, X.ndim)), keepdims=True)
+
+
+@native("GlobalLpPool", 22)
+def global_lp_pool(X: Array, *, p: int = 2) -> Array:
+    """The p-norm over all spatial axes."""
+    x = np.abs(X.astype(accumulation_dtype(X.dtype), copy=False)) ** p
+    return (x.sum(axis=tuple(range(2, X.ndim)), keepdims=True) ** (1 / p)).astype(X.dtype, copy=False)
+
+
+@native("MaxUnpool", 22)
+def max_unpool(
+    X: Array,
+    I: Array,  # noqa: E741
+    output_shape: Array | None = None,
+    *,
+    kernel_shape: Sequence[int],
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """Put each maximum back where MaxPool found it, zeros elsewhere."""
+    rank = X.ndim - 2
+    steps = strides or (1,) * rank
+    pads = pads or (0,) * (2 * rank)
+    sizes = [
+        (n - 1) * s + k - b - e
+        for n, s, k, b, e in zip(X.shape[2:], steps, kernel_shape, pads[:rank], pads[rank:], strict=True)
+    ]
+    pooled = (*X.shape[:2], *sizes)
+    shape = pooled if output_shape is None else tuple(int(size) for size in output_shape)
+    flat = np.asarray(I).ravel()
+    if flat.size and (flat.min() < 0 or flat.max() >= math.prod(pooled)):
+        raise InputError(f"MaxUnpool has an index outside the {math.prod(pooled)} points of its pooled input")
+    # the indices count in the shape that was pooled; a larger output shape holds it in its corner
+    y = np.zeros(shape, X.dtype)
+    y[np.unravel_index(flat, pooled)] = X.ravel()
+    return y

@@ -1,0 +1,25 @@
+"""Arithmetic of quantised operators: exact integer products, and the way back to eight bits."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+
+def exact_product(a: Array, b: Array) -> Array:
+    """The int32 matrix product of 9-bit integers held in float64: exact there, and BLAS knows float64."""
+    return np.matmul(a, b).astype(np.int64).astype(np.int32)
+
+
+def requantized(total: Array, factor: Array, zero_point: Array) -> Array:
+    """``total * factor + zero_point`` in the zero point's type: rounded half to even and saturated."""
+    scaled = total * factor.astype(np.float32)
+    if zero_point.dtype.kind not in "iu":  # float8 rounds as it converts, and saturates to its largest value
+        top = float(ml_dtypes.finfo(zero_point.dtype).max)
+        return np.clip(scaled + zero_point.astype(np.float32), -top, top).astype(np.float32).astype(zero_point.dtype)
+    limits = np.iinfo(zero_point.dtype)
+    return np.clip(np.rint(scaled) + zero_point, limits.min, limits.max).astype(zero_point.dtype)
