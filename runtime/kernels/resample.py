@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -127,26 +127,42 @@ def taps(span: Span, sampling: Sampling) -> Taps:
 
 
 def _coordinates(span: Span, mode: str) -> Floats:
-    """Output points in the coordinates of the input. Products come before quotients: those are then exact."""
-    x = np.arange(span.target, dtype=np.float64)
+    """Output points in the coordinates of the input."""
+    if mode not in _TRANSFORMATIONS:
+        raise InputError(f"Resize has no coordinate_transformation_mode {mode!r}")
+    return _TRANSFORMATIONS[mode](span, np.arange(span.target, dtype=np.float64))
+
+
+# products come before quotients: those are then exact where they can be
+
+
+def _half_pixel(span: Span, x: Floats) -> Floats:
+    return (x + 0.5) * span.source / span.width - 0.5
+
+
+def _half_pixel_symmetric(span: Span, x: Floats) -> Floats:
+    return span.source / 2 * (1 - span.target / span.width) + _half_pixel(span, x)
+
+
+def _align_corners(span: Span, x: Floats) -> Floats:
+    return x * (span.source - 1) / (span.width - 1) if span.width != 1 else x * 0
+
+
+def _crop(span: Span, x: Floats) -> Floats:
     last = span.source - 1
-    match mode:
-        case "half_pixel":
-            return (x + 0.5) * span.source / span.width - 0.5
-        case "half_pixel_symmetric":
-            offset = span.source / 2 * (1 - span.target / span.width)
-            return offset + (x + 0.5) * span.source / span.width - 0.5
-        case "pytorch_half_pixel":
-            return (x + 0.5) * span.source / span.width - 0.5 if span.target > 1 else x
-        case "align_corners":
-            return x * last / (span.width - 1) if span.width != 1 else x * 0
-        case "asymmetric":
-            return x * span.source / span.width
-        case "tf_crop_and_resize" if span.target > 1:
-            return span.start * last + x * (span.end - span.start) * last / (span.target - 1)
-        case "tf_crop_and_resize":
-            return 0.5 * (span.start + span.end) * last + x
-    raise InputError(f"Resize has no coordinate_transformation_mode {mode!r}")
+    if span.target == 1:
+        return x + 0.5 * (span.start + span.end) * last
+    return span.start * last + x * (span.end - span.start) * last / (span.target - 1)
+
+
+_TRANSFORMATIONS: dict[str, Callable[[Span, Floats], Floats]] = {
+    "half_pixel": _half_pixel,
+    "half_pixel_symmetric": _half_pixel_symmetric,
+    "pytorch_half_pixel": lambda span, x: _half_pixel(span, x) if span.target > 1 else x,
+    "align_corners": _align_corners,
+    "asymmetric": lambda span, x: x * span.source / span.width,
+    "tf_crop_and_resize": _crop,
+}
 
 
 def _rounded(at: Floats, mode: str) -> Floats:
