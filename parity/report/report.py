@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from entrepot.parity.compare import Comparison, OutputComparison
 
 if TYPE_CHECKING:
-    import rich.table
+    import rich.console
 
 Verdict: TypeAlias = Literal["agrees", "differs", "error", "refused"]
 
@@ -117,10 +117,10 @@ class Report:
 
         return table(self)
 
-    def __rich__(self) -> rich.table.Table:
-        from entrepot.parity.report.text import rich_table
+    def __rich__(self) -> rich.console.Group:
+        from entrepot.parity.report.text import renderable
 
-        return rich_table(self)
+        return renderable(self)
 
     def _repr_html_(self) -> str:
         from entrepot.parity.report.html import fragment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import rich.table
+    import rich.console
 
     from entrepot.parity.report.report import Report, Run
 
@@ -40,19 +40,17 @@ def table(report: Report) -> str:
     return "\n".join([summary(report), "", *lines, *([""] if messages else []), *messages])
 
 
-def rich_table(report: Report) -> rich.table.Table:
-    """The same with colours, for ``rich.print``."""
+def renderable(report: Report) -> rich.console.Group:
+    """The same with colours, for ``rich.print``; names are ``Text``, because they may hold what rich takes for markup."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*HEADINGS, title=Text(summary(report), "green" if report.ok else "bold red"), title_justify="left")
+    shown = Table(*HEADINGS)
     for run in report.runs:
-        # as Text, because names may hold what rich takes for markup
         shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
-    messages = [f"{run.label} on {run.provider}: {run.message}" for run in report.failures]
-    shown.caption = Text("\n".join(messages)) if messages else None
-    shown.caption_justify = "left"
-    return shown
+    messages = [Text(f"{run.label} on {run.provider}: {run.message}") for run in report.failures]
+    return Group(Text(summary(report), "green" if report.ok else "bold red"), shown, *messages)
 
 
 def cells(run: Run) -> tuple[str, ...]:

@@ -1,0 +1,73 @@
+"""``entrepot check``: whether a model is valid, and who can run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from entrepot.cli.exit_codes import Exit
+from entrepot.cli.group import verb
+from entrepot.cli.models import MODEL, read_model
+from entrepot.cli.output import Output, rows, stack
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from entrepot.ir.model import Model
+
+
+@verb("check")
+@click.argument("model", type=MODEL)
+@click.option("-p", "--provider", "providers", multiple=True, help="Who should run it; all installed if left out.")
+def command(output: Output, model: Path, providers: tuple[str, ...]) -> int:
+    """Validate MODEL (structure, types, shapes) and tell who can run it.
+
+    The exit status is 3 for an invalid model and 4 for a valid one that no provider runs.
+    """
+    from entrepot.ir.progress import reporter
+    from entrepot.parity.verify import default_providers
+
+    tell = reporter(output.progress)
+    loaded = read_model(model, output)
+    tell("checking with onnx")
+    problem = onnx_problem(model)
+    support = {}
+    for name in providers or default_providers():
+        tell(f"asking {name}")
+        support[name] = reason_against(loaded, name)
+    facts = {"path": str(model), "valid": not problem, "problem": problem, "providers": support}
+    output.result(facts, lambda: _text(facts))
+    if problem:
+        return Exit.INVALID_MODEL
+    return Exit.UNSUPPORTED if all(support.values()) else Exit.OK
+
+
+def onnx_problem(path: Path) -> str:
+    """What onnx's own checker has against a file, with strict shape inference; empty if nothing."""
+    import onnx
+
+    try:
+        onnx.checker.check_model(str(path), full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+def reason_against(model: Model, provider: str) -> str:
+    """Empty, or why a provider does not run a model."""
+    from entrepot.ir.errors import EntrepotError
+    from entrepot.runtime.session import Session
+
+    try:
+        Session(model, providers=(provider,))
+    except EntrepotError as error:
+        return str(error)
+    return ""
+
+
+def _text(facts: dict[str, Any]) -> RenderableType:
+    verdict = f"{facts['path']}: {'INVALID: ' + facts['problem'] if facts['problem'] else 'valid'}"
+    table = [(name, "no" if reason else "yes", reason) for name, reason in facts["providers"].items()]
+    return stack(rows("", cells=[(verdict,)]), rows("provider", "runs it", "", cells=table))

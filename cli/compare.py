@@ -1,0 +1,64 @@
+"""``entrepot compare``: whether two models compute the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from entrepot.cli.exit_codes import Exit
+from entrepot.cli.group import verb
+from entrepot.cli.inputs import input_options, read_inputs
+from entrepot.cli.models import MODEL, TARGET, read_model
+from entrepot.cli.output import Output
+
+
+@verb("compare")
+@click.argument("expected", type=MODEL)
+@click.argument("actual", type=MODEL)
+@input_options
+@click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; 0 when only --rtol is given.")
+@click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance; 0 when only --atol is given.")
+@click.option("-p", "--provider", "providers", multiple=True, help="Who runs ACTUAL; cpu and onnxruntime if left out.")
+@click.option("--source-provider", default="cpu", show_default=True, help="Who runs EXPECTED.")
+@click.option("--only-sample", is_flag=True, help="Do not try other sizes and values.")
+@click.option("--html", type=TARGET, help="Also write the report as a web page.")
+def command(
+    output: Output,
+    expected: Path,
+    actual: Path,
+    inputs: tuple[str, ...],
+    dims: tuple[str, ...],
+    seed: int,
+    atol: float | None,
+    rtol: float | None,
+    providers: tuple[str, ...],
+    source_provider: str,
+    only_sample: bool,
+    html: Path | None,
+) -> int:
+    """Run ACTUAL beside EXPECTED and compare all outputs: |actual - expected| <= atol + rtol * |expected|.
+
+    Both run on the given or random inputs, then on other values and at other sizes of every dynamic axis.
+    """
+    from entrepot.parity.compare import Tolerance
+    from entrepot.parity.plan import Case, plan_cases
+    from entrepot.parity.report.json import as_dict
+    from entrepot.parity.verify import ModelSource, verify
+
+    first, second = read_model(expected, output), read_model(actual, output)
+    feeds, made_up = read_inputs(first, inputs, dims, seed)
+    for name in made_up:
+        output.note(f"input '{name}' is random: {feeds[name].dtype}{list(feeds[name].shape)}")
+    report = verify(
+        ModelSource(first, source_provider),
+        second,
+        [Case("sample", feeds)] if only_sample else plan_cases(first, feeds),
+        providers=providers or None,
+        tolerance=None if atol is None and rtol is None else Tolerance(atol or 0.0, rtol or 0.0),
+        progress=output.progress,
+    )
+    if html is not None:
+        report.to_html(html)
+    output.result(as_dict(report), lambda: report)
+    return Exit.OK if report.ok else Exit.DIFFERS

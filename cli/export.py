@@ -1,0 +1,90 @@
+"""``entrepot export``: a framework's model becomes a verified file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from entrepot.cli.exit_codes import Exit
+from entrepot.cli.group import verb
+from entrepot.cli.models import TARGET
+from entrepot.cli.objects import load_object
+from entrepot.cli.output import Output, stack
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from entrepot.ir.model import Model
+
+
+@verb("export")
+@click.argument("source")
+@click.option("--sample", help="package.module:attribute of the sample inputs, or of a function that makes them.")
+@click.option("-o", "--output", "target", type=TARGET, required=True, help="The .onnx file to write.")
+@click.option("--opset", type=click.IntRange(min=1), help="The ai.onnx version to write.")
+@click.option(
+    "--dynamic/--static", default=True, show_default=True, help="Let every axis vary that the model lets vary."
+)
+@click.option("--verify/--no-verify", default=True, show_default=True, help="Compare with the source.")
+@click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; 0 when only --rtol is given.")
+@click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance; 0 when only --atol is given.")
+@click.option("--html", type=TARGET, help="Also write the verification as a web page.")
+def command(
+    output: Output,
+    source: str,
+    sample: str | None,
+    target: Path,
+    opset: int | None,
+    dynamic: bool,
+    verify: bool,
+    atol: float | None,
+    rtol: float | None,
+    html: Path | None,
+) -> int:
+    """Export SOURCE, verify it against the framework, and write it.
+
+    SOURCE is package.module:attribute (a model, or a function or class that makes one), or a file of the framework.
+    """
+    from entrepot.exporters.registry import export
+    from entrepot.ir.errors import VerificationError
+    from entrepot.parity.compare import Tolerance
+
+    built = Path(source) if Path(source).is_file() else load_object(source)
+    try:
+        model = export(
+            built,
+            None if sample is None else load_object(sample),
+            target,
+            opset=opset,
+            dynamic="auto" if dynamic else False,
+            verify=verify,
+            tolerance=None if atol is None and rtol is None else Tolerance(atol or 0.0, rtol or 0.0),
+            progress=output.progress,
+        )
+    except VerificationError as error:
+        if html is not None and error.report is not None:
+            error.report.to_html(html)
+        raise
+    if html is not None and model.report is not None:
+        model.report.to_html(html)
+    output.result(_facts(model, target), lambda: _text(model, target))
+    return Exit.OK
+
+
+def _facts(model: Model, target: Path) -> dict[str, Any]:
+    from entrepot.parity.report.json import as_dict
+
+    return {
+        "path": str(target),
+        "opset": model.opset,
+        "inputs": [str(spec) for spec in model.inputs],
+        "outputs": [str(spec) for spec in model.outputs],
+        "report": None if model.report is None else as_dict(model.report),
+    }
+
+
+def _text(model: Model, target: Path) -> RenderableType:
+    parts: list[RenderableType] = [repr(model)] if model.report is None else [repr(model), model.report]
+    return stack(*parts, f"written to {target}")

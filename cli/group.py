@@ -1,0 +1,128 @@
+"""The command group: verbs found by name and loaded only when called, and the one boundary for errors."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+import entrepot
+from entrepot.cli.exit_codes import Exit, as_dict, exit_code, one_line
+from entrepot.cli.output import Output, printable
+
+# here and not in the verbs, so that --help loads none of them
+VERBS = {
+    "export": "Export a model of a framework to a verified .onnx file.",
+    "info": "Show what is in a model.",
+    "check": "Validate a model and tell who can run it.",
+    "run": "Run a model on given or random inputs.",
+    "convert": "Bring a model to another opset.",
+    "compare": "Tell whether two models compute the same.",
+    "doctor": "Show versions, providers, threads and memory.",
+}
+
+
+def _set(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Options that mean the same before and after the verb, all kept in one ``Output``."""
+    output = context.find_root().ensure_object(Output)
+    if value:
+        setattr(output, str(parameter.name), value)
+
+
+def common_options() -> list[click.Parameter]:
+    """``--json``, ``-q`` and ``-v``: accepted by the group and by every verb."""
+    shared: dict[str, Any] = {"expose_value": False, "callback": _set}
+    return [
+        click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.", **shared),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Print only errors.", **shared),
+        click.Option(["-v", "--verbose", "verbosity"], count=True, help="-v progress, -vv tracebacks.", **shared),
+    ]
+
+
+def verb(name: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a verb: ``Output`` comes first, then the values of its options; it returns an exit status."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(click.get_current_context().find_root().ensure_object(Output), *args, **kwargs)
+
+        call.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+        command = click.command(name, help=function.__doc__, short_help=VERBS[name])(call)
+        command.params += common_options()
+        return command
+
+    return decorate
+
+
+class Group(click.Group):
+    """Looks verbs up in ``VERBS`` and ends the process with the status that fits the error."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every verb, in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb, from the module of its name."""
+        if cmd_name not in VERBS:
+            ctx.fail(f"no command '{cmd_name}' (hint: one of {', '.join(VERBS)})")
+        return importlib.import_module(f"entrepot.cli.{cmd_name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs, without loading one."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:
+        """Run a verb and exit; every error becomes a line on standard error, or a JSON object with ``--json``."""
+        words = list(sys.argv[1:] if args is None else args) or ["--help"]
+        sys.exit(self._run(words, prog_name or "entrepot", extra))
+
+    def _run(self, words: list[str], prog_name: str, extra: dict[str, Any]) -> int:
+        extra["standalone_mode"] = False
+        try:
+            return int(super().main(words, prog_name, **extra) or Exit.OK)
+        except SystemExit:
+            # click itself turns a broken pipe into this
+            return _close_pipe()
+        except BrokenPipeError:
+            return _close_pipe()
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: what escapes here is a status
+            _tell(error, words)
+            return exit_code(error)
+
+
+def _close_pipe() -> int:
+    # the interpreter flushes standard output at exit, which would fail once more
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.BROKEN_PIPE
+
+
+def _tell(error: BaseException, words: list[str]) -> None:
+    options = [word for word in words if word.startswith("-")]
+    if "-vv" in options or sum(word in {"-v", "--verbose"} for word in options) > 1:
+        import traceback
+
+        traceback.print_exception(error)
+    if exit_code(error) == Exit.INTERRUPTED:
+        click.echo("interrupted", err=True)
+    elif "--json" in options:
+        import json
+
+        click.echo(json.dumps({"error": as_dict(error)}, indent=2))
+    else:
+        click.echo(f"entrepot: error: {printable(one_line(error))}", err=True)
+
+
+main = Group(
+    "entrepot",
+    params=common_options(),
+    help="Bring neural networks in, check them, change their version, and send them on.",
+    epilog="Exit status: 0 ok, 1 verification failed, 2 usage or missing file, 3 invalid model, 4 unsupported, "
+    "5 missing dependency, 6 resource limit, 70 internal error.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+main = click.version_option(entrepot.__version__, prog_name="entrepot")(main)

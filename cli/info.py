@@ -1,0 +1,107 @@
+"""``entrepot info``: what is in a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from entrepot.cli.group import verb
+from entrepot.cli.models import MODEL, read_model
+from entrepot.cli.output import Output, rows, stack
+
+if TYPE_CHECKING:
+    import onnx_ir
+    from rich.console import RenderableType
+
+    from entrepot.ir.model import Model, ValueSpec
+
+
+@verb("info")
+@click.argument("model", type=MODEL)
+def command(output: Output, model: Path) -> None:
+    """Show inputs, outputs, opsets, operators and weights of MODEL."""
+    facts = describe(read_model(model, output))
+    facts["file_bytes"] = model.stat().st_size
+    output.result(facts, lambda: _text(facts))
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Everything about a model that can be told without running it."""
+    graph = model.ir.graph
+    operators = Counter(_op_name(node) for node in _nodes(model.ir))
+    weights = [value.const_value for value in graph.initializers.values() if value.const_value is not None]
+    by_dtype: Counter[str] = Counter()
+    for weight in weights:
+        by_dtype[weight.dtype.name.lower()] += weight.nbytes
+    return {
+        "path": None if model.path is None else str(model.path),
+        "graph": graph.name,
+        "producer": " ".join(filter(None, (model.ir.producer_name, model.ir.producer_version))),
+        "ir_version": model.ir.ir_version,
+        "opsets": {domain or "ai.onnx": version for domain, version in model.opsets.items()},
+        "inputs": [_spec(spec) for spec in model.inputs],
+        "outputs": [_spec(spec) for spec in model.outputs],
+        "nodes": operators.total(),
+        "operators": dict(operators.most_common()),
+        "functions": [f"{function.domain}::{function.name}" for function in model.ir.functions.values()],
+        "weights": len(weights),
+        "parameters": sum(weight.size for weight in weights),
+        "weight_bytes": sum(by_dtype.values()),
+        "weight_bytes_by_dtype": dict(by_dtype),
+        "external_files": _external_files(weights),
+        "metadata": dict(model.metadata),
+    }
+
+
+def _nodes(model: onnx_ir.Model) -> Iterator[onnx_ir.Node]:
+    """Every node: of the graph, its subgraphs, and each model-local function once."""
+    yield from model.graph.all_nodes()
+    for function in model.functions.values():
+        yield from function.all_nodes()
+
+
+def _op_name(node: onnx_ir.Node) -> str:
+    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+
+
+def _spec(spec: ValueSpec) -> dict[str, Any]:
+    shape = None if spec.shape is None else list(spec.shape)
+    return {"name": spec.name, "kind": spec.kind, "dtype": spec.dtype, "shape": shape, "text": str(spec)}
+
+
+def _external_files(weights: list[Any]) -> list[str]:
+    return sorted({str(weight.location) for weight in weights if hasattr(weight, "location")})
+
+
+def _text(facts: dict[str, Any]) -> RenderableType:
+    opsets = ", ".join(f"{domain} {version}" for domain, version in facts["opsets"].items())
+    weights = f"{facts['weights']} tensors, {facts['parameters']:,} numbers, {size_text(facts['weight_bytes'])}"
+    external = ", ".join(facts["external_files"])
+    general = [
+        ("file", f"{facts['path']} ({size_text(facts['file_bytes'])})"),
+        ("graph", facts["graph"]),
+        ("producer", facts["producer"]),
+        ("opset", f"{opsets} (IR version {facts['ir_version']})"),
+        ("weights", weights + (f", in {external}" if external else "")),
+        *(("input", spec["text"]) for spec in facts["inputs"]),
+        *(("output", spec["text"]) for spec in facts["outputs"]),
+        *(("function", name) for name in facts["functions"]),
+        ("nodes", facts["nodes"]),
+    ]
+    operators = [("", name, count) for name, count in facts["operators"].items()]
+    filled = [(key, value) for key, value in general if value not in {None, ""}]
+    return stack(rows("", "", cells=filled), rows("", "", "", cells=operators))
+
+
+def size_text(count: int) -> str:
+    """``512 B``, ``1.2 KiB``, ``97.7 MiB``."""
+    size = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.1f} {unit}" if unit != "B" else f"{count} B"
+        size /= 1024
+    return f"{size:.2f} GiB"

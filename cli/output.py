@@ -1,0 +1,119 @@
+"""What a command prints: one result on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from entrepot.ir.progress import Progress
+
+
+@dataclass
+class Output:
+    """How much is printed, and in which form; the options of every command set it.
+
+    Attributes:
+        as_json: Print one JSON object instead of text.
+        quiet: Print no text but errors; the exit status tells.
+        verbosity: 1 reports progress from the start, 2 shows tracebacks.
+    """
+
+    as_json: bool = False
+    quiet: bool = False
+    verbosity: int = 0
+
+    def result(self, facts: dict[str, Any], text: Callable[[], RenderableType]) -> None:
+        """Print the one result of the command: ``facts`` with ``--json``, else what ``text`` makes."""
+        if self.as_json:
+            sys.stdout.write(f"{json.dumps(plain(facts), indent=2, allow_nan=False)}\n")
+        elif not self.quiet:
+            show(text())
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """Tell something in passing, on standard error."""
+        if not self.quiet and not self.as_json:
+            print(printable(text), file=sys.stderr)  # noqa: T201 - it is the command line
+
+    @property
+    def progress(self) -> Progress:
+        """What long work is given: silent when nobody reads it."""
+        if self.verbosity:
+            return True
+        return False if self.quiet or self.as_json else None
+
+
+def show(renderable: RenderableType) -> None:
+    """Print with rich, as wide as the terminal; never cut when the output is a file or a pipe."""
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty()
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=None if terminal else 4096)
+    console.print(renderable, soft_wrap=isinstance(renderable, str))
+
+
+def rows(*columns: str, cells: Iterator[tuple[Any, ...]] | list[tuple[Any, ...]], title: str = "") -> RenderableType:
+    """A table without lines, headed by column names; empty headings make a plain list."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, box=None, pad_edge=False, show_header=any(columns), padding=(0, 2, 0, 0))
+    table.title, table.title_justify = (Text(printable(title), "bold"), "left") if title else (None, "left")
+    for row in cells:
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
+    return table
+
+
+def stack(*parts: RenderableType) -> RenderableType:
+    """Several things, one below the other."""
+    from rich.console import Group
+
+    return Group(*parts)
+
+
+def printable(text: str) -> str:
+    """The text with control characters spelled out: a name in a file must not drive the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: tuples become lists, infinities and NaNs strings."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place when the block ends well, and is gone when it does not."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
+    os.close(handle)
+    written = Path(name)
+    try:
+        yield written
+        written.chmod(0o666 & ~_umask())
+        written.replace(target)
+    finally:
+        written.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

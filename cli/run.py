@@ -1,0 +1,121 @@
+"""``entrepot run``: a model on given or random inputs."""
+
+from __future__ import annotations
+
+import re
+import time
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from entrepot.cli.group import verb
+from entrepot.cli.inputs import input_options, read_inputs
+from entrepot.cli.models import MODEL, TARGET, read_model
+from entrepot.cli.output import Output, rows, whole_file
+from entrepot.ir.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_SHOWN = 1000
+"""Largest output whose values are part of the JSON."""
+
+
+@verb("run")
+@click.argument("model", type=MODEL)
+@input_options
+@click.option("-p", "--provider", "providers", multiple=True, default=["cpu"], show_default=True, help="Who runs it.")
+@click.option("--save", type=TARGET, help="Write all outputs to one .npz file.")
+@click.option(
+    "--output-dir", type=click.Path(file_okay=False, path_type=Path), help="Write each output to a .npy file."
+)
+def command(
+    output: Output,
+    model: Path,
+    inputs: tuple[str, ...],
+    dims: tuple[str, ...],
+    seed: int,
+    providers: tuple[str, ...],
+    save: Path | None,
+    output_dir: Path | None,
+) -> None:
+    """Run MODEL and show its outputs; inputs that are not given are random."""
+    from entrepot.ir.progress import reporter
+    from entrepot.runtime.session import Session
+
+    loaded = read_model(model, output)
+    feeds, made_up = read_inputs(loaded, inputs, dims, seed)
+    for name in made_up:
+        output.note(f"input '{name}' is random: {feeds[name].dtype}{list(feeds[name].shape)}")
+    tell = reporter(output.progress)
+    tell("preparing")
+    session = Session(loaded, providers=providers)
+    tell("running")
+    start = time.perf_counter()
+    results = session.run(feeds)
+    seconds = time.perf_counter() - start
+    if save is not None:
+        save_npz(save, results)
+    if output_dir is not None:
+        save_npy(output_dir, results)
+    facts = {"seconds": seconds, "outputs": {name: _facts(value) for name, value in results.items()}}
+    output.result(facts, lambda: _text(facts))
+
+
+def save_npz(path: Path, results: dict[str, Any]) -> None:
+    """Write arrays under their names, whatever the names (``numpy.savez`` takes no array named ``file``)."""
+    with whole_file(path) as written, zipfile.ZipFile(written, "w") as archive:
+        for name, value in results.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, _storable(name, value), allow_pickle=False)
+
+
+def save_npy(folder: Path, results: dict[str, Any]) -> None:
+    """Write each array to its own file; what a file name cannot hold (a model may name an output ``../x``) is ``_``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = [_storable(name, value) for name, value in results.items()]
+    names = [re.sub(r"[^\w.-]|^\.", "_", name) for name in results]
+    for at, (name, array) in enumerate(zip(names, arrays, strict=True)):
+        unique = name if names.count(name) == 1 else f"{name}_{at}"
+        with whole_file(folder / f"{unique}.npy") as written:
+            written.write_bytes(b"")
+            with written.open("wb") as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def _storable(name: str, value: Any) -> np.ndarray:
+    if not isinstance(value, np.ndarray):
+        raise InputError("a sequence or an empty optional cannot be written as an array", value=name)
+    return value.astype(str) if value.dtype == object else value
+
+
+def _facts(value: Any) -> dict[str, Any]:
+    if isinstance(value, list):
+        return {"kind": "sequence", "items": [_facts(item) for item in value]}
+    if value is None:
+        return {"kind": "optional", "present": False}
+    facts = {"kind": "tensor", "dtype": value.dtype.name, "shape": list(value.shape)} | _statistics(value)
+    return facts | {"values": value.tolist() if value.size <= _SHOWN else None}
+
+
+def _statistics(array: np.ndarray) -> dict[str, float]:
+    if array.dtype.kind in "OUSbc" or array.size == 0:
+        return {}
+    wide = array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return {"min": float(wide.min()), "max": float(wide.max()), "mean": float(wide.mean())}
+
+
+def _text(facts: dict[str, Any]) -> RenderableType:
+    cells = []
+    for name, fact in facts["outputs"].items():
+        if fact["kind"] != "tensor":
+            cells.append((name, fact["kind"], "", "", "", str(len(fact.get("items", []))) + " items"))
+            continue
+        numbers = [f"{fact[key]:.6g}" if key in fact else "" for key in ("min", "max", "mean")]
+        few = fact["values"] is not None and np.prod(fact["shape"]) <= 8
+        cells.append((name, f"{fact['dtype']}{fact['shape']}", *numbers, fact["values"] if few else ""))
+    return rows("output", "type", "min", "max", "mean", "values", cells=cells)
