@@ -103,7 +103,12 @@ class StorageError(EntrepotError, OSError):
     """
 
     def __init__(
-        self, message: str, *, path: str | os.PathLike[str] | None = None, errno: int | None = None, hint: str | None = None
+        self,
+        message: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        errno: int | None = None,
+        hint: str | None = None,
     ) -> None:
         super().__init__(message, path=path, hint=hint)
         self.errno = errno
@@ -115,6 +120,10 @@ class MissingFileError(StorageError, FileNotFoundError):
 
 class InputError(EntrepotError, ValueError):
     """A feed, sample or argument does not fit what the model or function takes."""
+
+
+class ExecutionError(EntrepotError, RuntimeError):
+    """A node failed while a model ran: its operands do not fit together, or memory ran out."""
 
 
 class MissingDependencyError(EntrepotError, ImportError):

@@ -62,6 +62,15 @@ class Emitted:
     lines: dict[int, Step] = field(repr=False)
     names: dict[str, Any] = field(repr=False)
 
+    def locate(self, error: BaseException) -> str:
+        """The node whose line an error was raised in, or below."""
+        found, trace = "", error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename and trace.tb_lineno in self.lines:
+                found = self.lines[trace.tb_lineno].where
+            trace = trace.tb_next
+        return found
+
 
 def emit(block: Block, support: Support, *, name: str = "run") -> Emitted:
     """Generate and compile the function that runs a block whose steps are all bound."""

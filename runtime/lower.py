@@ -34,6 +34,7 @@ class Frame:
         attributes: What a reference to an attribute of the calling node stands for.
         prefix: Put before names of values, so that those of an inlined function are told apart.
         calls: Functions being inlined around this place.
+        origin: The node of the main graph that this is a part of, described; empty in the main graph itself.
     """
 
     opsets: Mapping[str, int]
@@ -41,6 +42,7 @@ class Frame:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     prefix: str = ""
     calls: tuple[str, ...] = ()
+    origin: str = ""
 
 
 class Lowering:
@@ -51,7 +53,6 @@ class Lowering:
         known: Whether a kernel runs an operator; what it declines is replaced by its schema's body.
         evaluate: Runs one step on constants, to fold it; ``None`` folds nothing and keeps every node.
         limits: Bounds on inlining.
-        overridden: Names of initializers that are fed instead of being constants.
     """
 
     def __init__(
@@ -61,13 +62,11 @@ class Lowering:
         *,
         evaluate: Callable[[Step], Any] | None = None,
         limits: Limits | None = None,
-        overridden: frozenset[str] = frozenset(),
     ) -> None:
         self._functions = functions
         self._known = known
         self._evaluate = evaluate
         self._limits = limits or Limits()
-        self._overridden = overridden
         self._unsupported: dict[str, EntrepotError] = {}
         self._count = 0
 
@@ -101,8 +100,6 @@ class Lowering:
 
     def _initializers(self, graph: ir.Graph | ir.GraphView, frame: Frame) -> None:
         for name, value in graph.initializers.items():
-            if name in self._overridden and not frame.calls:
-                continue
             array = None if value.const_value is None else value.const_value.numpy()
             frame.scope[value] = constant(frame.prefix + name, array)
 
@@ -146,6 +143,8 @@ class Lowering:
     def _step(self, node: ir.Node, frame: Frame) -> Step | None:
         opset = frame.opsets.get(node.domain) or 1
         where = describe_node(node, opset)
+        if frame.calls:
+            where = f"{where} in the body of {frame.origin}"
         if not onnx.defs.has(node.op_type, opset, node.domain):
             for output in node.outputs:
                 frame.scope[output] = Value(output.name or "")
@@ -158,6 +157,7 @@ class Lowering:
             [],
             self._attributes(node, frame),
             where=where,
+            origin=frame.origin or describe_node(node, opset),
             name=frame.prefix + (node.name or ""),
             opset=opset,
         )
@@ -179,7 +179,11 @@ class Lowering:
             if step.op_type not in CONTROL_FLOW:  # a body built from this node will contain it
                 step.graphs[name] = ir.serde.serialize_graph(graph)
             else:
-                step.blocks[name] = self._graph(graph, frame, subgraph_input_types(step, len(graph.inputs)))
+                step.blocks[name] = self._graph(
+                    graph,
+                    replace(frame, origin=frame.origin or step.origin),
+                    subgraph_input_types(step, len(graph.inputs)),
+                )
 
     def _attributes(self, node: ir.Node, frame: Frame) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -201,6 +205,7 @@ class Lowering:
             attributes=declared | self._attributes(node, frame),
             prefix=f"{frame.prefix}{node.name or function.name}/",
             calls=(*frame.calls, name),
+            origin=frame.origin or describe_node(node),
         )
         inputs = [None if value is None else self._use(value, frame) for value in node.inputs]
         self._inline(node, function, inputs, inner, frame, block)
@@ -219,6 +224,7 @@ class Lowering:
             {**frame.opsets, **(body.opset_imports or {}), "": frame.opsets.get("", 1)},
             prefix=f"{frame.prefix}{node.name or step.op_type}/",
             calls=(*frame.calls, name),
+            origin=frame.origin or describe_node(node),
         )
         self._inline(node, body, step.inputs, inner, frame, block)
 

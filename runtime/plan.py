@@ -40,6 +40,7 @@ class Step:
         blocks: Lowered subgraphs by attribute name, of control flow.
         graphs: Subgraphs of other operators, as their function bodies take them.
         where: The node for messages, as ``describe_node`` gives it.
+        origin: The node of the main graph that it comes from, described the same way.
         name: Name of the node.
         opset: Version of the domain that the node was written for.
         call: What runs it, once bound by a provider.
@@ -52,6 +53,7 @@ class Step:
     blocks: dict[str, Block] = field(default_factory=dict)
     graphs: dict[str, onnx.GraphProto] = field(default_factory=dict)
     where: str = ""
+    origin: str = ""
     name: str = ""
     opset: int = 1
     call: Call | None = None

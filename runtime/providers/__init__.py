@@ -2,20 +2,87 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from entrepot.ir.errors import InputError
+from entrepot.ir.limits import Limits
 
 if TYPE_CHECKING:
     import onnx_ir as ir
+
+    from entrepot.ir.model import Model
 
 
 class Provider(Protocol):
     """What a session needs of whoever runs a part of a graph."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
 
     def supports(self, node: ir.Node) -> str:
         """Empty, or the reason this provider does not run ``node``."""
 
-    def compile(self, part: ir.Graph) -> Callable[..., tuple[Any, ...]]:
+    def compile(self, part: ir.GraphView) -> Compiled:
         """A straight-line callable: the part's inputs in order to its outputs in order."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A part made ready to run.
+
+    Attributes:
+        run: Takes the part's inputs by position, returns its outputs as a tuple.
+        source: The generated text behind ``run``; empty where there is none.
+        how: What nodes became, by ``describe_node``.
+        locate: The node that an error raised in ``run`` comes from; empty when unknown.
+    """
+
+    run: Callable[..., tuple[Any, ...]]
+    source: str = ""
+    how: dict[str, str] = field(default_factory=dict)
+    locate: Callable[[BaseException], str] = lambda error: ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every provider of one session is given.
+
+    Attributes:
+        hub: The model at the hub's opset, whose nodes are asked for and compiled.
+        original: The model as it came.
+        limits: Bounds on what the model may cost.
+        threads: Threads that one operator may use; ``None`` for the library's own choice.
+    """
+
+    hub: Model
+    original: Model
+    limits: Limits = field(default_factory=Limits)
+    threads: int | None = None
+
+
+_HOMES = {
+    "cpu": ("entrepot.runtime.providers.cpu.provider", "CpuProvider"),
+    "reference": ("entrepot.runtime.providers.reference.provider", "ReferenceProvider"),
+    "onnxruntime": ("entrepot.runtime.providers.onnxruntime.provider", "OnnxRuntimeProvider"),
+}
+
+NAMES = tuple(_HOMES)
+"""The providers there are."""
+
+
+def make(name: str, setting: Setting) -> Provider:
+    """A provider by name.
+
+    Raises:
+        InputError: There is none of this name.
+        MissingDependencyError: It needs a library that is not installed.
+    """
+    if name not in _HOMES:
+        raise InputError(f"unknown provider '{name}'", hint=f"there are {', '.join(_HOMES)}")
+    module, attribute = _HOMES[name]
+    provider: Provider = getattr(importlib.import_module(module), attribute)(setting)
+    return provider

@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import onnx_ir as ir
 
-from entrepot.ir.limits import Limits
-from entrepot.runtime.emit import Emitted, emit
+from entrepot.runtime.emit import emit
 from entrepot.runtime.lower import Lowering
 from entrepot.runtime.plan import Block, Step, pruned
+from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu import bind
+from entrepot.runtime.providers.cpu.coverage import reason_against
 from entrepot.runtime.providers.cpu.support import numpy_support
 
 
-@dataclass
 class CpuProvider:
-    """Runs whole graphs, or parts of them, with NumPy.
+    """Runs whole graphs, or parts of them, with NumPy."""
 
-    Attributes:
-        model: The model at the hub's opset that the parts are of.
-        limits: Bounds on inlining and on loops.
-    """
+    name = "cpu"
 
-    model: ir.Model
-    limits: Limits = field(default_factory=Limits)
-    name: str = "cpu"
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._model = setting.hub.ir
 
     def supports(self, node: ir.Node) -> str:
         """Empty, or the reason this provider does not run ``node``."""
-        return ""
+        return reason_against(node, self._model)
 
-    def compile(self, part: ir.Graph | ir.GraphView, overridden: frozenset[str] = frozenset()) -> Emitted:
-        """Generated source for one part: its inputs in order to its outputs in order."""
-        lowering = Lowering(
-            self.model.functions, bind.is_known, evaluate=bind.evaluate, limits=self.limits, overridden=overridden
-        )
-        block = pruned(lowering.lower(part, self.model.graph.opset_imports))
+    def compile(self, part: ir.GraphView) -> Compiled:
+        """Generated source for one part: its inputs in order to its outputs in order.
+
+        Raises:
+            UnsupportedOpError: Nodes have neither kernel nor function body; all of them are named.
+        """
+        limits = self._setting.limits
+        lowering = Lowering(self._model.functions, bind.is_known, evaluate=bind.evaluate, limits=limits)
+        block = pruned(lowering.lower(part, self._model.graph.opset_imports))
         bind_all(block, bind.bind)
-        return emit(block, numpy_support(self.limits))
+        emitted = emit(block, numpy_support(limits))
+        return Compiled(emitted.function, emitted.source, how(block), emitted.locate)
 
 
 def bind_all(block: Block, binder: Callable[[Step], Any]) -> None:
@@ -50,3 +50,11 @@ def bind_all(block: Block, binder: Callable[[Step], Any]) -> None:
             bind_all(inner, binder)
         if not step.blocks:
             step.call = binder(step)
+
+
+def how(block: Block) -> dict[str, str]:
+    """What each node of the main graph became."""
+    kinds: dict[str, list[str]] = {}
+    for step in block.steps:
+        kinds.setdefault(step.origin, []).append("control flow" if step.call is None else step.call.kind)
+    return {origin: found[0] if len(found) == 1 else f"body of {len(found)} steps" for origin, found in kinds.items()}

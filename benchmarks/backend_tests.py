@@ -1,0 +1,198 @@
+"""ONNX's own backend tests: how many a provider passes, fails, and refuses.
+
+    python benchmarks/backend_tests.py [--provider cpu] [--kind node] [--match softmax] [--hub] [--list FOLDER]
+
+A wrong result is listed by name with what differs; a refusal with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.backend.test.loader import load_model_tests
+
+import entrepot as ep
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+
+RANDOM = ("test_bernoulli",)
+"""Expected values are one draw of NumPy's generator: no other implementation can make them."""
+
+ATOL = 1e-6
+"""onnx's own runner uses 1e-7, and loosens it to this where its reference needs it (DFT, STFT)."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one test: ``passed``, ``wrong``, ``failed`` (an error) or ``unsupported`` (a typed refusal)."""
+
+    name: str
+    status: str
+    reason: str = ""
+    operators: tuple[str, ...] = ()
+
+
+def load_tests(kind: str) -> Iterator[tuple[str, onnx.ModelProto, list[tuple[list[Any], list[Any]]], float]]:
+    """Name, model, data sets and relative tolerance of each test of one kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tests = load_model_tests(kind=kind)
+    for test in tests:
+        if test.model is not None:
+            yield test.name, test.model, test.data_sets, test.rtol
+        else:
+            folder = Path(test.model_dir)
+            model = onnx.load(folder / "model.onnx")
+            yield (
+                test.name,
+                model,
+                [_read_set(path, model) for path in sorted(folder.glob("test_data_set_*"))],
+                test.rtol,
+            )
+
+
+def _read_set(folder: Path, model: onnx.ModelProto) -> tuple[list[Any], list[Any]]:
+    inputs = [_read(folder / f"input_{n}.pb", value) for n, value in enumerate(_fed(model, folder))]
+    outputs = [_read(folder / f"output_{n}.pb", value) for n, value in enumerate(model.graph.output)]
+    return inputs, outputs
+
+
+def _fed(model: onnx.ModelProto, folder: Path) -> list[onnx.ValueInfoProto]:
+    return list(model.graph.input)[: len(list(folder.glob("input_*.pb")))]
+
+
+def _read(path: Path, value: onnx.ValueInfoProto) -> Any:
+    data = path.read_bytes()
+    if value.type.HasField("sequence_type"):
+        return onnx.numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+    if value.type.HasField("optional_type"):
+        return onnx.numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+    return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(data))
+
+
+def plain(value: Any) -> Any:
+    """A test's value as a session takes it: protos decoded, scalars as arrays."""
+    if isinstance(value, onnx.TensorProto):
+        return onnx.numpy_helper.to_array(value)
+    if isinstance(value, onnx.SequenceProto):
+        return onnx.numpy_helper.to_list(value)
+    if isinstance(value, onnx.OptionalProto):
+        return onnx.numpy_helper.to_optional(value)
+    if isinstance(value, list | tuple):
+        return [plain(member) for member in value]
+    if value is None:
+        return None
+    array = np.asarray(value)
+    return array.astype(object) if array.dtype.kind in "US" else array
+
+
+def difference(expected: Any, actual: Any, rtol: float) -> str:
+    """Empty when they agree; else what differs."""
+    if isinstance(expected, list):
+        if not isinstance(actual, list) or len(actual) != len(expected):
+            return f"expected a sequence of {len(expected)}, got {type(actual).__name__}"
+        return next(filter(None, (difference(e, a, rtol) for e, a in zip(expected, actual, strict=True))), "")
+    if expected is None:
+        return "" if actual is None else "expected an empty optional"
+    if isinstance(actual, list) or actual is None:
+        return f"expected an array, got {type(actual).__name__}"
+    if expected.dtype != actual.dtype:
+        return f"expected {expected.dtype}, got {actual.dtype}"
+    if expected.shape != actual.shape:
+        return f"expected shape {expected.shape}, got {actual.shape}"
+    if expected.dtype == object or expected.dtype.kind in "biu":
+        return "" if np.array_equal(expected, actual) else "values differ"
+    return _distance(expected, actual, rtol)
+
+
+def _distance(expected: Any, actual: Any, rtol: float) -> str:
+    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+    a, b = expected.astype(wide), actual.astype(wide)
+    with np.errstate(all="ignore"):
+        close = np.isclose(b, a, rtol=rtol, atol=ATOL, equal_nan=True)
+    if close.all():
+        return ""
+    return (
+        f"{int((~close).sum())} of {close.size} values differ, by up to {float(np.nanmax(np.abs(a - b)[~close])):.3g}"
+    )
+
+
+def run_test(provider: str, model: onnx.ModelProto, sets: Sequence[Any], rtol: float) -> tuple[str, str]:
+    """Status and reason of one test."""
+    try:
+        session = ep.Session(ep.load(model), providers=[provider])
+        names = [value.name for value in model.graph.input]
+        for inputs, outputs in sets:
+            feeds = {name: plain(value) for name, value in zip(names, inputs, strict=False)}
+            results = list(session.run(feeds).values())
+            for expected, actual in zip(outputs, results, strict=True):
+                reason = difference(plain(expected), actual, rtol)
+                if reason:
+                    return "wrong", reason
+    except (ep.UnsupportedOpError, ep.ConversionError) as error:
+        return "unsupported", str(error)
+    except ep.EntrepotError as error:
+        return "failed", f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - an untyped error is a defect to be counted, not a reason to stop
+        return "failed", f"UNTYPED {type(error).__name__}: {error}"
+    return "passed", ""
+
+
+def outcomes(provider: str, kinds: Sequence[str], match: str = "", *, hub_only: bool = False) -> Iterator[Outcome]:
+    """Run the tests whose name contains ``match``."""
+    for kind in kinds:
+        for name, model, sets, rtol in load_tests(kind):
+            opset = next((each.version for each in model.opset_import if each.domain == ""), 0)
+            if match not in name or (hub_only and opset not in (0, ep_opset())):
+                continue
+            operators = tuple(dict.fromkeys(node.op_type for node in model.graph.node))
+            if name.startswith(RANDOM):
+                yield Outcome(name, "random", "", operators)
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield Outcome(name, *run_test(provider, model, sets, rtol), operators)
+
+
+def ep_opset() -> int:
+    """The hub's opset."""
+    from entrepot.ir.opset import OPSET
+
+    return OPSET
+
+
+def main() -> int:
+    """Run, print, and fail on a wrong result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--provider", action="append", choices=["cpu", "reference", "onnxruntime"])
+    parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("--match", default="", help="only tests whose name contains this")
+    parser.add_argument("--hub", action="store_true", help="only tests written at the hub's opset")
+    parser.add_argument("--quiet", action="store_true", help="only the counts")
+    arguments = parser.parse_args()
+    wrong = 0
+    for provider in arguments.provider or ["cpu", "reference"]:
+        start = time.process_time()
+        found = list(outcomes(provider, arguments.kind or KINDS, arguments.match, hub_only=arguments.hub))
+        counts = Counter(outcome.status for outcome in found)
+        wrong += counts["wrong"]
+        for outcome in [] if arguments.quiet else found:
+            if outcome.status not in ("passed", "random"):
+                print(f"{outcome.status:12}{outcome.name:60}{outcome.reason.splitlines()[-1][:200]}")
+        parts = [f"{counts[status]} {status}" for status in ("passed", "wrong", "failed", "unsupported", "random")]
+        print(f"{provider}: {len(found)} tests, {', '.join(parts)} ({time.process_time() - start:.0f} s)")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Whether the cpu provider runs a node, told before anything is compiled."""
+
+from __future__ import annotations
+
+import onnx
+import onnx_ir as ir
+
+from entrepot.ir.table import OpKey
+from entrepot.runtime.fold import CONTROL_FLOW
+from entrepot.runtime.order import subgraphs
+from entrepot.runtime.providers.cpu.bind import is_known
+
+
+def reason_against(node: ir.Node, model: ir.Model, calls: tuple[ir.Function, ...] = ()) -> str:
+    """Empty when a kernel, a function or a schema's function body runs the node; else why nothing does."""
+    function = model.functions.get(node.op_identifier())
+    if function is not None:
+        if function in calls:
+            return f"function {function.name} calls itself"
+        return _first_reason(function, model, (*calls, function))
+    opset = model.graph.opset_imports.get(node.domain) or 1
+    if not onnx.defs.has(node.op_type, opset, node.domain):
+        return "ONNX defines no such operator"
+    return _no_kernel(node, opset) or "".join(
+        [reason for graph in subgraphs(node) if (reason := _first_reason(graph, model, calls))][:1]
+    )
+
+
+def _first_reason(nodes: ir.Graph | ir.Function, model: ir.Model, calls: tuple[ir.Function, ...]) -> str:
+    for inner in nodes:
+        reason = reason_against(inner, model, calls)
+        if reason:
+            return f"{reason} ({inner.op_type} inside)"
+    return ""
+
+
+def _no_kernel(node: ir.Node, opset: int) -> str:
+    if node.domain == "" and (node.op_type in CONTROL_FLOW or node.op_type == "Constant"):
+        return ""
+    schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
+    if is_known(OpKey(node.domain, node.op_type, schema.since_version)):
+        return ""
+    if schema.has_function or schema.has_context_dependent_function:
+        return ""
+    return f"no kernel for version {schema.since_version}, and its schema gives no function body"

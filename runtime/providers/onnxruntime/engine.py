@@ -1,0 +1,128 @@
+"""One onnxruntime session: a model handed over, arrays of every element type in and out."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+if TYPE_CHECKING:
+    from entrepot.ir.model import Model
+
+INLINE_BYTES = 1 << 30
+"""Models above this go to onnxruntime as files: a protobuf ends at 2 GB."""
+
+ERRORS_ONLY = 3
+
+
+class RefusedError(Exception):
+    """onnxruntime does not load a model."""
+
+
+class Engine:
+    """An ``InferenceSession`` that takes inputs by position.
+
+    Args:
+        model: At an opset that onnxruntime loads.
+        inputs: Names in the order of ``run``'s arguments.
+        outputs: Names in the order of its results.
+        threads: Threads within one operator.
+    """
+
+    def __init__(self, model: Model, inputs: Sequence[str], outputs: Sequence[str], threads: int | None) -> None:
+        self._inputs = list(inputs)
+        self._outputs = list(outputs)
+        self._session = _session(model, threads)
+        self._plain = all(_is_plain(arg.type) for arg in [*self._session.get_inputs(), *self._session.get_outputs()])
+
+    def fits(self, part: ir.GraphView) -> bool:
+        """Whether a part asks for exactly what this engine computes."""
+        return (
+            [value.name for value in part.outputs] == self._outputs
+            and all(value.name in self._inputs for value in part.inputs)
+            and len(part.inputs) == len(self._inputs)
+        )
+
+    def run(self, *values: Any) -> tuple[Any, ...]:
+        """The outputs in order."""
+        feeds = dict(zip(self._inputs, values, strict=True))
+        if self._plain:
+            return tuple(self._session.run(self._outputs, feeds))
+        feeds = {name: _to_ort(value) for name, value in feeds.items()}
+        return tuple(_from_ort(value) for value in self._session.run_with_ort_values(self._outputs, feeds))
+
+
+def _session(model: Model, threads: int | None) -> Any:
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = ERRORS_ONLY
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    refusals = (state.Fail, state.InvalidGraph, state.InvalidArgument, state.NotImplemented, state.InvalidProtobuf)
+    refusals += (state.RuntimeException, state.NoSuchFile)
+    try:
+        if _weight_bytes(model) < INLINE_BYTES:
+            return _open(onnxruntime, model.to_proto().SerializeToString(), options)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.onnx"
+            model.save(path, external_data="model.data")
+            return _open(onnxruntime, str(path), options)
+    except refusals as error:
+        raise RefusedError(str(error)) from error
+
+
+def _open(onnxruntime: Any, source: bytes | str, options: Any) -> Any:
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def _weight_bytes(model: Model) -> int:
+    tensors = [value.const_value for value in model.ir.graph.initializers.values()]
+    return sum(tensor.nbytes for tensor in tensors if tensor is not None)
+
+
+_EXOTIC = ("bfloat16", "float8", "float4", "int4", "int2")
+
+
+def _is_plain(kind: str) -> bool:
+    """Whether onnxruntime's own conversion to and from NumPy knows a type such as ``tensor(float)``."""
+    return kind.startswith(("tensor(", "seq(")) and not any(name in kind for name in _EXOTIC)
+
+
+def _to_ort(value: Any) -> Any:
+    import onnxruntime
+
+    if value is None or isinstance(value, list) or value.dtype == object:
+        return value
+    value = np.ascontiguousarray(value).reshape(value.shape)
+    if value.dtype.kind in "fiubc" and value.dtype.isbuiltin == 1:
+        return onnxruntime.OrtValue.ortvalue_from_numpy(value)
+    code = int(ir.DataType.from_numpy(value.dtype))
+    packed = onnx.numpy_helper.from_array(value).raw_data if value.dtype.itemsize == 1 else value.tobytes()
+    made = onnxruntime.OrtValue.ortvalue_from_shape_and_type(list(value.shape), code)
+    if packed:
+        ctypes.memmove(made.data_ptr(), packed, len(packed))
+    return made
+
+
+def _from_ort(value: Any) -> Any:
+    if not value.is_tensor():
+        return value.numpy() if value.has_value() else None
+    code = value.element_type()
+    dtype = np.dtype(ir.DataType(code).numpy()) if code != onnx.TensorProto.STRING else np.dtype(object)
+    if dtype == object or dtype.isbuiltin == 1:
+        return value.numpy()
+    raw = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
+    tensor = onnx.TensorProto(data_type=code, dims=value.shape(), raw_data=raw)
+    return onnx.numpy_helper.to_array(tensor)
+
+
+assert ml_dtypes  # registers the element types that NumPy lacks

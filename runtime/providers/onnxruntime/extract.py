@@ -1,0 +1,42 @@
+"""A part of a graph as a model of its own."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from entrepot.ir.model import Model
+
+
+def extract(model: ir.Model, part: ir.GraphView) -> Model:
+    """The part's nodes as the main graph of a new model; weights are shared, the argument is not changed."""
+    place = {node: index for index, node in enumerate(model.graph)}
+    kept = {place[node] for node in part}
+    names = {value.name for value in part.initializers.values()}
+    copy = model.clone()
+    graph = copy.graph
+    nodes = list(graph)
+    values = _by_name(graph)
+    wanted = [values[value.name or ""] for value in part.outputs]
+    inputs = [_input(values[value.name or ""], value) for value in part.inputs]
+    graph.outputs.clear()
+    graph.remove([node for index, node in enumerate(nodes) if index not in kept], safe=False)
+    graph.inputs.clear()
+    for name in [name for name in graph.initializers if name not in names]:
+        del graph.initializers[name]
+    graph.inputs.extend(inputs)
+    graph.outputs.extend(wanted)
+    return Model(copy)
+
+
+def _by_name(graph: ir.Graph) -> dict[str, ir.Value]:
+    made = [output for node in graph for output in node.outputs]
+    return {value.name or "": value for value in [*graph.initializers.values(), *graph.inputs, *made]}
+
+
+def _input(value: ir.Value, declared: ir.Value) -> ir.Value:
+    """A value cut from what made it, so that it can be an input."""
+    if value.producer() is None and not value.is_initializer():
+        return value
+    fresh = ir.Value(name=value.name, type=declared.type, shape=declared.shape)
+    value.replace_all_uses_with(fresh, replace_graph_outputs=True)
+    return fresh

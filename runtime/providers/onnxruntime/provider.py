@@ -1,0 +1,91 @@
+"""onnxruntime as a provider: whole models, or parts, brought to an opset that it loads."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from entrepot.ir.errors import EntrepotError, MissingDependencyError, UnsupportedOpError
+from entrepot.ir.model import Model
+from entrepot.ir.opset.convert import convert_opset
+from entrepot.runtime.providers import Compiled, Setting
+from entrepot.runtime.providers.onnxruntime.engine import Engine, RefusedError
+from entrepot.runtime.providers.onnxruntime.extract import extract
+
+OPSET = 26
+"""The newest ai.onnx version that onnxruntime 1.31 loads; newer ones are development versions to it."""
+
+
+class OnnxRuntimeProvider:
+    """Hands graphs to onnxruntime.
+
+    Raises:
+        MissingDependencyError: onnxruntime is not installed.
+    """
+
+    name = "onnxruntime"
+
+    def __init__(self, setting: Setting) -> None:
+        try:
+            import onnxruntime  # noqa: F401 - whether it is there is all that is asked
+        except ImportError as error:
+            raise MissingDependencyError(
+                "provider 'onnxruntime' needs the onnxruntime package", hint="pip install 'entrepot[onnxruntime]'"
+            ) from error
+        self._setting = setting
+        self._whole: Engine | str | None = None
+        self._single: dict[ir.Node, str] = {}
+
+    def supports(self, node: ir.Node) -> str:
+        """Empty, or why onnxruntime does not run it; asked of the whole model first, then of the node alone."""
+        if not isinstance(self._whole_model(), str):
+            return ""
+        if node not in self._single:
+            view = _alone(node)
+            try:
+                self._engine(extract(self._setting.hub.ir, view), view)
+                self._single[node] = ""
+            except (RefusedError, EntrepotError) as error:
+                self._single[node] = str(error).splitlines()[0]
+        return self._single[node]
+
+    def compile(self, part: ir.GraphView) -> Compiled:
+        """An onnxruntime session over the part; over the model as it came where the part is all of it.
+
+        Raises:
+            UnsupportedOpError: onnxruntime refuses the part.
+        """
+        whole = self._whole_model()
+        if isinstance(whole, Engine) and whole.fits(part):
+            return Compiled(whole.run)
+        try:
+            return Compiled(self._engine(extract(self._setting.hub.ir, part), part).run)
+        except RefusedError as error:
+            raise UnsupportedOpError(f"onnxruntime refuses this part: {error}") from error
+
+    def _whole_model(self) -> Engine | str:
+        if self._whole is None:
+            graph = self._setting.hub.ir.graph
+            try:
+                self._whole = self._engine(self._setting.original, graph)
+            except (RefusedError, EntrepotError) as error:
+                self._whole = str(error)
+        return self._whole
+
+    def _engine(self, model: Model, graph: ir.Graph | ir.GraphView) -> Engine:
+        names = [value.name or "" for value in graph.inputs if value.name not in graph.initializers]
+        outputs = [value.name or "" for value in graph.outputs]
+        return Engine(_loadable(model), names, outputs, self._setting.threads)
+
+
+def _loadable(model: Model) -> Model:
+    return model if model.opset <= OPSET else convert_opset(model, OPSET)
+
+
+def _alone(node: ir.Node) -> ir.GraphView:
+    from entrepot.runtime.order import reads
+
+    made = set(node.outputs)
+    taken = dict.fromkeys(value for value in reads(node) if value not in made and value.graph is node.graph)
+    known = [value for value in taken if value.const_value is not None]
+    inputs = [value for value in taken if value.const_value is None]
+    return ir.GraphView(inputs, [v for v in node.outputs if v.name], nodes=[node], initializers=known)
