@@ -32,7 +32,8 @@ def body_of(step: Step) -> ir.Function | ir.Graph | None:
 
 def _fixed(schema: onnx.defs.OpSchema) -> onnx.FunctionProto | None:
     version = max((v for v in schema.function_opset_versions if v <= OPSET), default=None)
-    return None if version is None else schema.get_function_with_opset_version(version)
+    data = None if version is None else schema.get_function_with_opset_version(version)
+    return onnx.FunctionProto.FromString(data) if isinstance(data, bytes) else data
 
 
 def _context_dependent(schema: onnx.defs.OpSchema, step: Step) -> onnx.FunctionProto | None:

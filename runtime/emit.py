@@ -15,7 +15,7 @@ from typing import Any
 
 from entrepot.runtime.emit_control import FORMS
 from entrepot.runtime.names import Names
-from entrepot.runtime.plan import Block, Call, Step, Value, last_uses
+from entrepot.runtime.plan import Block, Call, Step, Value, first, last_uses
 from entrepot.runtime.types import Type
 
 _SERIAL = count(1)
@@ -165,7 +165,7 @@ class Writer:
         if not step.many:
             self.line(f"{self.write(outputs[0])} = {text}")
         elif len(outputs) == 1:
-            self.line(f"{self.write(outputs[0])} = {text}[0]")
+            self.line(f"{self.write(outputs[0])} = {self.thing(first, 'first')}({text})")
         else:
             targets = ", ".join(self.write(value) for value in outputs)
             self.line(f"{targets} = {text}[:{len(outputs)}]")

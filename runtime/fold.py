@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.runtime import types
-from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.plan import Step, Value, as_tuple
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """Operators that hold subgraphs: part of the emitted source, not kernels."""
@@ -35,10 +35,9 @@ def fold(step: Step, evaluate: Callable[[Step], Any]) -> bool:
     if not _foldable(step):
         return False
     try:
-        results = evaluate(step)
+        results = as_tuple(evaluate(step))
     except KERNEL_ERRORS:
         return False  # reported when it runs, if it runs
-    results = results if step.many else (results,)
     if any(isinstance(result, list) or result is None for result in results):
         return False  # sequences and optionals stay run-time values
     for output, result in zip(step.outputs, results, strict=False):

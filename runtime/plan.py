@@ -131,6 +131,16 @@ class Call:
         return self.function(*self.leading, *inputs, **self.attributes)
 
 
+def as_tuple(result: Any) -> tuple[Any, ...]:
+    """A kernel's results in schema order; one that makes a single output may return it bare."""
+    return result if isinstance(result, tuple) else (result,)
+
+
+def first(result: Any) -> Any:
+    """The first of a kernel's results."""
+    return result[0] if isinstance(result, tuple) else result
+
+
 def pruned(block: Block, wanted: Sequence[Value | None] | None = None) -> Block:
     """The same block with only the steps that its outputs (or ``wanted``) need."""
     outputs = block.outputs if wanted is None else list(wanted)

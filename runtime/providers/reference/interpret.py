@@ -9,7 +9,7 @@ import numpy as np
 
 from entrepot.ir.errors import ExecutionError
 from entrepot.runtime.emit import Support
-from entrepot.runtime.plan import Block, Step, Value, last_uses
+from entrepot.runtime.plan import Block, Step, Value, as_tuple, last_uses
 
 
 class Interpreter:
@@ -66,8 +66,7 @@ class Interpreter:
         if step.blocks:
             return _FORMS[step.op_type](self, step, inputs)
         assert step.call is not None, step.where
-        result = step.call(*inputs)
-        return result if step.many else (result,)
+        return as_tuple(step.call(*inputs))
 
     def _checked(self, step: Step, value: Value, result: Any) -> Any:
         """Results are arrays of exactly the element type that the schema says."""
