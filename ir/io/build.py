@@ -88,9 +88,7 @@ def _read_functions(
     for key, function in protos.items():
         with context.inside(key[1]):
             opsets = read_opsets(context, function.opset_import)
-            functions.append(
-                read_function(context, function, key, graphs, attributes, opsets, infos.get(key[:2], ()))
-            )
+            functions.append(read_function(context, function, key, graphs, attributes, opsets, infos.get(key[:2], ())))
         sizes[key] = Size(graphs.nodes, graphs.calls)
     return functions, sizes
 

@@ -1,9 +1,9 @@
 """External data: the files beside a model, opened safely, mapped once and never copied.
 
-A location is believed only as far as it can be checked: it is relative, has no ``..``, ends in a regular file inside the
-model's folder (or, for the links of a Hugging Face cache, inside the ``blobs`` of the same cache), and is opened one
-component at a time without following links, so that nothing can be swapped between the check and the opening. What is
-mapped stays what was checked: a file replaced later does not change the weights of a model already loaded.
+A location is believed only as far as it can be checked: it is relative, has no ``..``, ends in a regular file inside
+the model's folder (or, for the links of a Hugging Face cache, inside the ``blobs`` of the same cache), and is opened
+one component at a time without following links, so that nothing can be swapped between the check and the opening. What
+is mapped stays what was checked: a file replaced later does not change the weights of a model already loaded.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def array_of(content: Any, dtype: onnx_ir.DataType, shape: tuple[int, ...]) -> n
     if dtype.bitwidth < 8:
         packed = np.frombuffer(content, dtype=np.uint8)
         return onnx_ir.PackedTensor(packed, dtype, shape=onnx_ir.Shape(shape)).numpy().reshape(shape)
-    array = np.frombuffer(content, dtype=dtype.numpy().newbyteorder("<")) if len(content) else np.empty(0, dtype.numpy())
+    array = (
+        np.frombuffer(content, dtype=dtype.numpy().newbyteorder("<")) if len(content) else np.empty(0, dtype.numpy())
+    )
     return array.reshape(shape)
 
 

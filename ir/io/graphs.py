@@ -45,7 +45,9 @@ class GraphReader:
         functions: Inputs and outputs of every model-local function, by identifier.
     """
 
-    def __init__(self, context: Context, tensors: TensorReader, functions: Mapping[FunctionId, tuple[int, int]]) -> None:
+    def __init__(
+        self, context: Context, tensors: TensorReader, functions: Mapping[FunctionId, tuple[int, int]]
+    ) -> None:
         self._context = context
         self._tensors = tensors
         self._functions = functions
@@ -322,5 +324,3 @@ def _copy(context: Context, message: Any) -> Any:
 def _repeated(names: Iterable[str]) -> str:
     seen: set[str] = set()
     return next((name for name in names if name in seen or seen.add(name)), "")  # type: ignore[func-returns-value]
-
-

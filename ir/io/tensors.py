@@ -13,8 +13,13 @@ from entrepot.ir.io.external import DataFolder, array_of
 from entrepot.ir.io.sparse import SparseTensor, check_sparse
 from entrepot.ir.io.value_types import dtype_of
 
-_FIELDS = {T.FLOAT: "float_data", T.COMPLEX64: "float_data", T.INT64: "int64_data", T.STRING: "string_data",
-           T.DOUBLE: "double_data", T.COMPLEX128: "double_data", T.UINT32: "uint64_data", T.UINT64: "uint64_data"}  # fmt: skip
+_FIELDS = {
+    **dict.fromkeys((T.FLOAT, T.COMPLEX64), "float_data"),
+    **dict.fromkeys((T.DOUBLE, T.COMPLEX128), "double_data"),
+    **dict.fromkeys((T.UINT32, T.UINT64), "uint64_data"),
+    T.INT64: "int64_data",
+    T.STRING: "string_data",
+}
 """Which typed field holds the values; ``int32_data`` for every type not named."""
 
 _DATA_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
@@ -93,9 +98,7 @@ class TensorReader:
             metadata_props=self._context.texts(proto.metadata_props) or None,
         )  # fmt: skip
 
-    def _typed(
-        self, proto: onnx.TensorProto, dtype: onnx_ir.DataType, size: int, name: str
-    ) -> onnx_ir.TensorProtocol:
+    def _typed(self, proto: onnx.TensorProto, dtype: onnx_ir.DataType, size: int, name: str) -> onnx_ir.TensorProtocol:
         field = _FIELDS.get(proto.data_type, "int32_data")
         found = len(getattr(proto, field))
         if dtype.name.startswith("COMPLEX"):

@@ -1,0 +1,252 @@
+"""Where the weights of a model go when it is saved: into the model, into a file beside it, or nowhere, being there."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import onnx
+import onnx_ir
+
+from entrepot.ir.errors import ModelFormatError
+from entrepot.ir.io.external import MappedTensor
+from entrepot.ir.io.order import subgraphs
+from entrepot.ir.io.serialize import inline, write_header
+from entrepot.ir.io.sparse import SparseTensor
+
+INLINE_LIMIT = (1 << 31) - (1 << 28)
+"""Weights up to here (1.75 GiB) stay in the model by default: protobuf ends at 2 GiB, and the graph needs room too."""
+
+SMALL = 1024
+"""Tensors below this many bytes stay in the model: they are shapes and axes, which readers like to see at once."""
+
+STREAMED = 1 << 16
+"""Initializers from here on are written straight from their memory, without passing through a proto."""
+
+_PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in a data file; ``location`` is ``None`` for the file that is about to be written."""
+
+    location: str | None
+    offset: int
+    length: int
+    extra: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Layout:
+    """Where each tensor goes.
+
+    Attributes:
+        slots: By ``id`` of the tensor: its place in a data file. Every other tensor stays in the model.
+        outgoing: What the new data file holds, in order.
+        kept: Data files that are used as they are.
+    """
+
+    slots: dict[int, Slot] = field(default_factory=dict)
+    outgoing: list[onnx_ir.TensorProtocol] = field(default_factory=list)
+    kept: set[str] = field(default_factory=set)
+
+
+def lay_out(model: onnx_ir.Model, folder: Path, external_data: str | None) -> Layout:
+    """Decide for every tensor.
+
+    Args:
+        model: What is saved.
+        folder: Where it is saved.
+        external_data: As for ``save``.
+    """
+    layout = Layout()
+    if external_data is None:
+        return layout
+    waiting: list[onnx_ir.TensorProtocol] = []
+    for tensor, movable in all_tensors(model):
+        location = _place_beside(tensor, folder)
+        if location is not None and external_data in ("auto", location):
+            layout.slots[id(tensor)] = _slot_of(tensor, location)
+            layout.kept.add(location)
+        elif movable and tensor.nbytes >= SMALL:
+            waiting.append(tensor)
+    inside = sum(tensor.nbytes for tensor in waiting)
+    if external_data != "auto" or inside > INLINE_LIMIT:
+        _append(layout, waiting)
+    return layout
+
+
+def all_tensors(model: onnx_ir.Model) -> Iterator[tuple[onnx_ir.TensorProtocol, bool]]:
+    """Every tensor once, and whether it may move to a data file: those in attributes stay where they are."""
+    seen: set[int] = set()
+    pending = [model.graph, *(function.graph for function in model.functions.values())]
+    while pending:
+        graph = pending.pop()
+        for value in graph.initializers.values():
+            tensor = value.const_value
+            if tensor is not None and id(tensor) not in seen:
+                seen.add(id(tensor))
+                yield tensor, not isinstance(tensor, SparseTensor | onnx_ir.StringTensor)
+        for node in graph:
+            pending.extend(subgraphs(node))
+            for tensor in _attribute_tensors(node):
+                if id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    yield tensor, False
+
+
+def _attribute_tensors(node: onnx_ir.Node) -> Iterator[onnx_ir.TensorProtocol]:
+    for attribute in node.attributes.values():
+        if attribute.is_ref():
+            continue
+        if attribute.type == onnx_ir.AttributeType.TENSOR:
+            yield attribute.value
+        elif attribute.type == onnx_ir.AttributeType.TENSORS:
+            yield from attribute.value
+
+
+def _place_beside(tensor: onnx_ir.TensorProtocol, folder: Path) -> str | None:
+    """The location of a tensor's bytes as seen from ``folder``, if the very same file lies there."""
+    if not isinstance(tensor, onnx_ir.ExternalTensor):
+        return None
+    location = os.fspath(tensor.location)
+    if os.path.isabs(location) or ".." in Path(location).parts:
+        return None
+    if isinstance(tensor, MappedTensor):
+        return location if tensor.file.is_still(folder / location) else None
+    try:
+        return location if tensor.base_dir and os.path.samefile(tensor.path, folder / location) else None
+    except OSError:
+        return None
+
+
+def _slot_of(tensor: onnx_ir.TensorProtocol, location: str) -> Slot:
+    assert isinstance(tensor, onnx_ir.ExternalTensor)
+    extra = tensor.extra if isinstance(tensor, MappedTensor) else {}
+    return Slot(location, tensor.offset or 0, tensor.length or tensor.nbytes, extra)
+
+
+def _append(layout: Layout, tensors: list[onnx_ir.TensorProtocol]) -> None:
+    """Line tensors up in the new file; what was one range of a mapped file stays one."""
+    end = 0
+    ranges: dict[tuple[int, int | None, int], Slot] = {}
+    for tensor in tensors:
+        shared = (id(tensor.file), tensor.offset, tensor.nbytes) if isinstance(tensor, MappedTensor) else None
+        slot = ranges.get(shared) if shared else None
+        if slot is None:
+            alignment = _PAGE if tensor.nbytes >= _PAGE else 64  # pages can be mapped, cache lines be computed on
+            offset = math.ceil(end / alignment) * alignment
+            slot = Slot(None, offset, tensor.nbytes)
+            layout.outgoing.append(tensor)
+            end = offset + tensor.nbytes
+        if shared:
+            ranges[shared] = slot
+        layout.slots[id(tensor)] = slot
+
+
+def write_data(layout: Layout, file: BinaryIO) -> None:
+    """Write the new data file, one tensor after the other, each straight from where it lies."""
+    for tensor in layout.outgoing:
+        slot = layout.slots[id(tensor)]
+        file.write(b"\0" * (slot.offset - file.tell()))
+        write_tensor(tensor, file)
+
+
+def write_tensor(tensor: onnx_ir.TensorProtocol, file: BinaryIO) -> None:
+    """Write a tensor's bytes, and make sure that they are as many as its shape says."""
+    start = file.tell()
+    tensor.tofile(file)
+    if file.tell() - start != tensor.nbytes:
+        raise ModelFormatError(
+            f"tensor gives {file.tell() - start} bytes, but type and shape need {tensor.nbytes}", value=tensor.name
+        )
+
+
+class TensorFiller:
+    """Puts tensors into protos as a layout says; large initializers are left out for ``write_model`` to stream.
+
+    Args:
+        layout: Where each tensor goes.
+        data_name: The file that ``Slot.location is None`` stands for.
+    """
+
+    def __init__(self, layout: Layout, data_name: str) -> None:
+        self._layout = layout
+        self._data_name = data_name
+        self.streamed: dict[str, onnx_ir.TensorProtocol] = {}
+        """Initializers of the main graph whose proto has a header and no data."""
+
+    def __call__(self, proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, main: bool) -> None:
+        """Fill one proto."""
+        slot = self._layout.slots.get(id(tensor))
+        if slot is not None:
+            self._refer(proto, tensor, slot)
+        elif main and tensor.nbytes >= STREAMED and not isinstance(tensor, onnx_ir.StringTensor):
+            write_header(proto, tensor)
+            self.streamed[proto.name] = tensor
+        else:
+            inline(proto, tensor)
+
+    def _refer(self, proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, slot: Slot) -> None:
+        write_header(proto, tensor)
+        proto.data_location = onnx.TensorProto.EXTERNAL
+        location = self._data_name if slot.location is None else slot.location
+        entries = {"location": location, "offset": str(slot.offset), "length": str(slot.length), **slot.extra}
+        for key, value in entries.items():
+            proto.external_data.add(key=key, value=value)
+
+
+def write_model(proto: onnx.ModelProto, streamed: dict[str, onnx_ir.TensorProtocol], file: BinaryIO) -> None:
+    """Write the protobuf by hand at its two outer levels, so that large initializers need no second copy in memory.
+
+    Args:
+        proto: The model; emptied on the way.
+        streamed: Initializers whose data is not in ``proto`` yet, by name.
+        file: Where it goes.
+    """
+    heads = [(tensor.SerializeToString(), streamed.get(tensor.name)) for tensor in proto.graph.initializer]
+    del proto.graph.initializer[:]
+    graph = proto.graph.SerializeToString()
+    proto.ClearField("graph")
+    outside = proto.SerializeToString()
+    sizes = [len(head) + (0 if tensor is None else len(_data_tag(tensor)) + tensor.nbytes) for head, tensor in heads]
+    graph_size = len(graph) + sum(len(_tag(_INITIALIZER, size)) + size for size in sizes)
+    if len(outside) + graph_size > PROTOBUF_LIMIT:
+        raise ModelFormatError(
+            f"the model would have {len(outside) + graph_size} bytes, but protobuf ends at {PROTOBUF_LIMIT}",
+            hint="save with external_data='auto', and keep large tensors out of attributes",
+        )
+    file.write(outside + _tag(_GRAPH, graph_size) + graph)
+    for (head, tensor), size in zip(heads, sizes, strict=True):
+        file.write(_tag(_INITIALIZER, size) + head)
+        if tensor is not None:
+            file.write(_data_tag(tensor))
+            write_tensor(tensor, file)
+
+
+PROTOBUF_LIMIT = (1 << 31) - 64
+_GRAPH = onnx.ModelProto.GRAPH_FIELD_NUMBER
+_INITIALIZER = onnx.GraphProto.INITIALIZER_FIELD_NUMBER
+_RAW_DATA = onnx.TensorProto.RAW_DATA_FIELD_NUMBER
+
+
+def _data_tag(tensor: onnx_ir.TensorProtocol) -> bytes:
+    return _tag(_RAW_DATA, tensor.nbytes)
+
+
+def _tag(field_number: int, size: int) -> bytes:
+    """The start of a field of ``size`` bytes in protobuf's wire format."""
+    return _varint(field_number << 3 | 2) + _varint(size)
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
