@@ -1,24 +1,39 @@
-# The five commands of this repository. `make demo` and `make test` set everything up by themselves.
+# The commands of this repository. `make demo` and `make test` set everything up by themselves.
+#   make setup PYTHON=python3.12                                    with another interpreter
+#   make setup TORCH_INDEX=https://download.pytorch.org/whl/cpu     torch without CUDA: a tenth of the download on Linux
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
+TORCH_INDEX ?=
 BIN := .venv/bin
 STAMP := .venv/.ready
 # one BLAS/OpenMP thread per worker: two test processes on two cores must not fight over them
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
+PIP = $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
+# what is downloaded and what was installed, without the lines about everything that is there already
+SHOW = { grep --line-buffered -E '^ *(Downloading|Successfully)|ERROR|WARNING' || true; }
+
 .PHONY: setup demo test check bench docs clean
 
 setup: $(STAMP)
+	@echo "[setup] ready: $$($(BIN)/python --version), $(CURDIR)/.venv"
 
 $(STAMP): pyproject.toml constraints.txt
-	@echo "[setup] creating .venv (a few minutes the first time)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt pip setuptools wheel
-	@echo "[setup] installing torch, onnx, onnxruntime and the tools, at the tested versions"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "[setup] Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) --version); try make PYTHON=python3.12"; exit 1; }
+	@echo "[setup] 1/4 .venv"
+	@# some distributions ship venv without ensurepip: their pip then furnishes the new environment
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
+	  { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install pip; }
+	@echo "[setup] 2/4 build tools"
+	@$(PIP) pip setuptools wheel | $(SHOW)
+	@echo "[setup] 3/4 torch: the large one, a few minutes the first time"
+	@$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch | $(SHOW)
+	@echo "[setup] 4/4 onnx, onnxruntime, the tools, and entrepot itself, at the tested versions"
+	@$(PIP) --no-build-isolation --editable '.[dev]' | $(SHOW)
 	@touch $@
-	@echo "[setup] done"
 
 demo: setup
 	@$(BIN)/python -m entrepot.models_zoo.demo
@@ -36,7 +51,9 @@ bench: setup
 	$(BIN)/python -m benchmarks.run
 
 docs: setup
+	$(BIN)/python docs/generate_support_matrix.py
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv build dist *.egg-info docs/_build
+	rm -rf .venv build dist *.egg-info docs/_build out

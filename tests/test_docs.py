@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,9 @@ def test_examples_run(document, tmp_path, monkeypatch):
         line = text.count("\n", 0, block.start(1))
         code = compile("\n" * line + block.group(1), str(document), "exec")
         exec(code, names)
+
+
+def test_documents_build_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-d", tmp_path / "doctrees"]
+    result = subprocess.run([*command, ROOT / "docs", tmp_path / "html"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[-3000:]
