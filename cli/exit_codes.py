@@ -50,6 +50,8 @@ def exit_code(error: BaseException) -> Exit:
     """The status for an error that ends the command."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return Exit.RESOURCE_LIMIT
+    if isinstance(error, errors.ExecutionError) and isinstance(error.__cause__, MemoryError):
+        return Exit.RESOURCE_LIMIT
     return next((code for kind, code in _CODES if isinstance(error, kind)), Exit.INTERNAL)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from entrepot.ir.errors import EntrepotError
+from entrepot.ir.errors import EntrepotError, InputError, MissingDependencyError
 from entrepot.ir.model import Model
 from entrepot.ir.progress import Progress, reporter
 from entrepot.parity.compare import Tolerance, compare, scales_of
@@ -88,6 +88,10 @@ def verify(
     Returns:
         The report; ``.ok`` tells. What the source refuses is recorded as refused (for the sample: as a failure), and
         an error that a provider raises about the model is a failure with its message.
+
+    Raises:
+        InputError: There is no such provider.
+        MissingDependencyError: A provider asked for by name is not installed.
     """
     tell = reporter(progress)
     cases = [feed if isinstance(feed, Case) else Case(f"feeds {at}", feed) for at, feed in enumerate(feeds)]
@@ -144,6 +148,8 @@ class _Runner:
     def _open(self, model: Model) -> Session | EntrepotError:
         try:
             return Session(model, providers=(self._provider,))
+        except (InputError, MissingDependencyError):
+            raise  # says something about the call, nothing about the model
         except EntrepotError as error:
             return error
 

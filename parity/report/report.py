@@ -90,9 +90,9 @@ class Report:
     @property
     def unproven(self) -> tuple[str, ...]:
         """Symbols for which the source refused every other size, so that only the sample's is proved."""
-        tried = {run.symbol: None for run in self.runs if run.symbol}
-        proved = {run.symbol for run in self.runs if run.comparison is not None}
-        return tuple(symbol for symbol in tried if symbol not in proved)
+        tried = dict.fromkeys(run.symbol for run in self.runs if run.symbol)
+        accepted = {run.symbol for run in self.runs if run.verdict != "refused"}
+        return tuple(symbol for symbol in tried if symbol not in accepted)
 
     def summary(self) -> str:
         """The verdict in one line."""

@@ -41,13 +41,14 @@ def table(report: Report) -> str:
 
 
 def renderable(report: Report) -> rich.console.Group:
-    """The same with colours, for ``rich.print``; names are ``Text``, because they may hold what rich takes for markup."""
+    """The same with colours, for ``rich.print``."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     shown = Table(*HEADINGS)
     for run in report.runs:
+        # as Text, because a name may hold what rich takes for markup
         shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
     messages = [Text(f"{run.label} on {run.provider}: {run.message}") for run in report.failures]
     return Group(Text(summary(report), "green" if report.ok else "bold red"), shown, *messages)

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import rich.console
+
+from entrepot.parity.compare import compare
+from entrepot.parity.report import Report, Run
+
+X = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+HOSTILE = '<script>alert("y")</script>[/bold]'
+
+
+def run_of(label, expected, actual, provider="cpu", symbol=""):
+    found = compare(expected, actual)
+    verdict = "agrees" if found.ok else "differs"
+    return Run(label, provider, verdict, "; ".join(found.problems), symbol, 0.01, found)
+
+
+@pytest.fixture
+def good():
+    runs = (run_of("sample", {"y": X}, {"y": X + np.float32(1e-6)}), run_of("batch=0", {"y": X[:0]}, {"y": X[:0]}))
+    return Report("LeNet", "net.onnx", ("cpu",), runs)
+
+
+@pytest.fixture
+def bad():
+    with_nan = X.copy()
+    with_nan[0, 0] = np.nan
+    runs = (
+        run_of("sample", {"y": X, "s": [X, None]}, {"y": with_nan, "s": [X, None]}),
+        run_of(HOSTILE, {HOSTILE: X}, {}),
+        Run("batch=7", "onnxruntime", "error", "node 'conv1' (Conv, opset 22): broke", "batch"),
+        Run("batch=0", "source", "refused", "needs a row", "batch"),
+    )
+    return Report("LeNet", "net.onnx", ("cpu", "onnxruntime"), runs)
+
+
+def test_a_good_report_says_so_in_one_line(good):
+    assert good.ok
+    assert good.summary().startswith("verified against LeNet: 2 runs on cpu agree; largest error ")
+    assert "\n" not in good.summary()
+
+
+def test_a_bad_report_names_the_worst_run(bad):
+    assert not bad.ok
+    assert bad.summary().startswith("NOT verified against LeNet: 3 of 3 runs failed")
+    assert "1 refused by the source" in bad.summary()
+
+
+def test_the_text_has_a_line_per_run_and_the_messages(bad):
+    text = str(bad)
+    assert re.search(r"^sample +cpu +differs +inf ", text, re.MULTILINE)
+    assert re.search(r"^batch=0 +source +refused$", text, re.MULTILINE)
+    assert "batch=7 on onnxruntime: node 'conv1' (Conv, opset 22): broke" in text
+
+
+def test_rich_shows_names_that_look_like_markup(bad):
+    shown = io.StringIO()
+    rich.console.Console(file=shown, width=300).print(bad)
+    assert HOSTILE in shown.getvalue()
+
+
+def test_the_json_is_strict_and_versioned(bad):
+    def refuse(name):
+        raise AssertionError(name)
+
+    document = json.loads(bad.to_json(), parse_constant=refuse)
+    assert document["schema"] == "entrepot.parity.report/1"
+    assert document["ok"] is False
+    assert [run["verdict"] for run in document["runs"]] == ["differs", "differs", "error", "refused"]
+    output = document["runs"][0]["outputs"][0]
+    assert output["metrics"]["max_abs"] == "inf"
+    assert output["metrics"]["worst"] == {"index": [0, 0], "expected": float(X[0, 0]), "actual": "nan"}
+    assert output["tolerance"]["rtol"] == 1e-4
+
+
+class Page(HTMLParser):
+    """Checks nesting and collects what a browser would load."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.loaded, self.tags = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.loaded += [value for name, value in attrs if name in {"src", "href"}]
+        if tag not in {"meta", "!doctype"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", ["good", "bad"])
+def test_the_page_is_well_formed_and_loads_nothing(name, request, tmp_path):
+    request.getfixturevalue(name).to_html(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert page.open == []
+    assert page.loaded == []
+    assert "script" not in page.tags
+    assert "http" not in text
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_page_shows_every_metric_and_a_histogram(good, tmp_path):
+    good.to_html(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for heading in ("max abs", "max rel", "mean abs", "rms", "cosine", "mismatched", "worst element"):
+        assert heading in text
+    assert text.count("<svg") == 2
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(good, tmp_path, monkeypatch):
+    target = tmp_path / "report.html"
+    target.write_text("old")
+    monkeypatch.setattr("entrepot.parity.report.html.fragment", lambda report: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        good.to_html(target)
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_notebook_gets_the_same_table(good):
+    assert good._repr_html_().startswith('<div class="parity">')

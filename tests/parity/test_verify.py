@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+import pytest
+
+from entrepot.ir.errors import InputError
+from entrepot.ir.model import Model
+from entrepot.parity.compare import Tolerance
+from entrepot.parity.plan import plan_cases
+from entrepot.parity.verify import ModelSource, SourceRefusal, verify
+
+HEAD = '<ir_version: 10, opset_import: ["": 20]>'
+X = {"x": np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)}
+
+
+def model_of(body, inputs="float[batch, 3] x", outputs="float[batch, 3] y"):
+    return Model(onnx_ir.from_onnx_text(f"{HEAD} net ({inputs}) => ({outputs}) {{ {body} }}"))
+
+
+class Function:
+    """A source written in NumPy."""
+
+    name = "numpy"
+
+    def __init__(self, function, refuses=()):
+        self.function = function
+        self.refuses = refuses
+
+    def run(self, feeds):
+        if len(feeds["x"]) in self.refuses:
+            raise SourceRefusal(f"cannot take {len(feeds['x'])} rows")
+        return {"y": self.function(feeds["x"])}
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def test_a_model_that_does_the_same_is_verified_at_every_size_and_provider():
+    model = model_of("y = Relu(x)")
+    report = verify(Function(relu), model, plan_cases(model, X))
+    assert report.ok, str(report)
+    assert {run.provider for run in report.runs} == {"cpu", "onnxruntime"}
+    assert {run.label for run in report.runs} == {
+        "sample", "other values", "batch=5", "batch=8", "batch=1", "batch=0",
+    }  # fmt: skip
+    assert report.unproven == ()
+
+
+def test_a_model_that_differs_at_one_size_only_is_not():
+    model = model_of(
+        """one = Constant <value = int64[1] {1}> ()
+           n = Shape <start = 0, end = 1> (x)
+           is_one = Equal (n, one)
+           z = Sigmoid (x)
+           r = Relu (x)
+           y = Where (is_one, z, r)"""
+    )
+    report = verify(Function(relu), model, plan_cases(model, X), providers=["cpu"])
+    assert not report.ok
+    assert [run.label for run in report.failures] == ["batch=1"]
+    assert report.worst.label == "batch=1"
+    assert "output 'y'" in report.worst.message
+
+
+def test_what_the_source_refuses_is_recorded_and_not_asked_of_the_model():
+    model = model_of("y = Relu(x)")
+    report = verify(Function(relu, refuses={0, 1}), model, plan_cases(model, X), providers=["cpu"])
+    assert report.ok
+    assert [(run.label, run.message) for run in report.refusals] == [
+        ("batch=1", "cannot take 1 rows"),
+        ("batch=0", "cannot take 0 rows"),
+    ]
+
+
+def test_a_symbol_whose_other_sizes_are_all_refused_is_called_unproven():
+    model = model_of("y = Relu(x)")
+    report = verify(Function(relu, refuses={0, 1, 5, 8}), model, plan_cases(model, X), providers=["cpu"])
+    assert report.ok
+    assert report.unproven == ("batch",)
+    assert "no other size proved for batch" in report.summary()
+
+
+def test_a_source_that_refuses_the_sample_proves_nothing():
+    model = model_of("y = Relu(x)")
+    report = verify(Function(relu, refuses={4}), model, plan_cases(model, X), providers=["cpu"])
+    assert not report.ok
+    assert report.worst.verdict == "error"
+
+
+def test_nothing_compared_is_not_verified():
+    assert not verify(Function(relu), model_of("y = Relu(x)"), [], providers=["cpu"]).ok
+
+
+def test_a_run_that_fails_is_a_failure_with_its_message():
+    model = model_of("s = Constant <value = int64[2] {4, 3}> ()  y = Reshape (x, s)")
+    report = verify(Function(lambda x: x), model, plan_cases(model, X), providers=["cpu"])
+    assert not report.ok
+    failed = {run.label: run for run in report.failures}
+    assert set(failed) == {"batch=5", "batch=8", "batch=1", "batch=0"}
+    assert "Reshape" in failed["batch=5"].message
+    assert report.worst.excess == float("inf")
+
+
+def test_a_model_no_provider_runs_is_a_failure_and_not_an_exception():
+    text = """<ir_version: 10, opset_import: ["": 20, "acme": 1]>
+    net (float[batch, 3] x) => (float[batch, 3] y) { y = acme.Fancy(x) }"""
+    report = verify(Function(relu), Model(onnx_ir.from_onnx_text(text)), [X], providers=["cpu"])
+    assert not report.ok
+    assert "Fancy" in report.worst.message
+
+
+def test_an_unknown_provider_is_the_callers_mistake():
+    with pytest.raises(InputError, match="abacus"):
+        verify(Function(relu), model_of("y = Relu(x)"), [X], providers=["abacus"])
+
+
+def test_a_source_that_breaks_is_not_taken_for_a_refusal():
+    def broken(_x):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        verify(Function(broken), model_of("y = Relu(x)"), [X], providers=["cpu"])
+
+
+def test_a_source_that_writes_into_its_inputs_does_not_change_what_the_model_gets():
+    def in_place(x):
+        x *= 0
+        return x
+
+    report = verify(Function(in_place), model_of("y = Relu(x)"), [X], providers=["cpu"])
+    assert not report.ok
+
+
+def test_a_missing_output_is_a_failure():
+    report = verify(Function(relu), model_of("z = Relu(x)", outputs="float[batch, 3] z"), [X], providers=["cpu"])
+    assert report.failures[0].message == "output 'y': missing; output 'z': not expected"
+
+
+def test_the_tolerance_is_the_callers():
+    model = model_of("h = Constant <value = float {0.01}> ()  r = Relu(x)  y = Add(r, h)")
+    assert not verify(Function(relu), model, [X], providers=["cpu"]).ok
+    assert verify(Function(relu), model, [X], providers=["cpu"], tolerance=Tolerance(0.02, 0.0)).ok
+
+
+def test_two_models_are_held_against_each_other():
+    one, same, other = model_of("y = Relu(x)"), model_of("z = Neg(x)  w = Neg(z)  y = Relu(w)"), model_of("y = Abs(x)")
+    source = ModelSource(one)
+    assert source.name == "net on cpu"
+    assert verify(source, same, plan_cases(one, X), providers=["cpu"]).ok
+    assert not verify(source, other, plan_cases(one, X), providers=["cpu"]).ok
+
+
+def test_a_size_the_first_model_cannot_run_is_refused_by_it():
+    model = model_of("s = Constant <value = int64[2] {4, 3}> ()  y = Reshape (x, s)")
+    report = verify(ModelSource(model), model, plan_cases(model, X), providers=["cpu"])
+    assert report.ok
+    assert report.unproven == ("batch",)
+
+
+def test_progress_names_the_stages():
+    lines = []
+    verify(Function(relu), model_of("y = Relu(x)"), [X], providers=["cpu"], progress=lines.append)
+    assert lines == ["running numpy: feeds 0", "verifying on cpu: feeds 0"]
