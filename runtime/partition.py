@@ -117,16 +117,17 @@ def _parts(
     wanted: Sequence[ir.Value],
     overridden: frozenset[str],
 ) -> list[Part]:
+    fed = [v for v in graph.inputs if v.name not in graph.initializers or v.name in overridden]
     read_later = dict.fromkeys(wanted)
     parts = []
     for provider, nodes, placements in reversed(runs):
-        last = len(parts) == len(runs) - 1 and len(runs) == 1
         made = dict.fromkeys(output for node in nodes for output in node.outputs)
-        outputs = list(wanted) if last else [value for value in made if value in read_later]
+        outputs = list(wanted) if len(runs) == 1 else [value for value in made if value in read_later]
         taken = dict.fromkeys(value for node in nodes for value in reads(node))
         taken.update(dict.fromkeys(value for value in outputs if value not in made))
         own = [v for v in taken if v.name in graph.initializers and v.name not in overridden and _outer(v, graph)]
-        inputs = [v for v in taken if v not in made and v not in own and _outer(v, graph)]
+        flowing = [v for v in taken if v not in made and v not in own and _outer(v, graph)]
+        inputs = fed if len(runs) == 1 else [v for v in fed if v in flowing] + [v for v in flowing if v not in fed]
         read_later.update(dict.fromkeys(inputs))
         view = ir.GraphView(
             inputs, outputs, nodes=nodes, initializers=own, opset_imports=dict(graph.opset_imports), name=graph.name

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ctypes
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
+import ml_dtypes  # noqa: F401 - registers the element types that NumPy lacks
 import numpy as np
 import onnx
 import onnx_ir as ir
+
+from entrepot.ir.errors import ExecutionError
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
 INLINE_BYTES = 1 << 30
 """Models above this go to onnxruntime as files: a protobuf ends at 2 GB."""
 
-ERRORS_ONLY = 3
+FATAL_ONLY = 4
+"""Log severity: what goes wrong is raised, and need not be printed too."""
 
 
 class RefusedError(Exception):
@@ -43,32 +47,42 @@ class Engine:
         self._plain = all(_is_plain(arg.type) for arg in [*self._session.get_inputs(), *self._session.get_outputs()])
 
     def fits(self, part: ir.GraphView) -> bool:
-        """Whether a part asks for exactly what this engine computes."""
-        return (
-            [value.name for value in part.outputs] == self._outputs
-            and all(value.name in self._inputs for value in part.inputs)
-            and len(part.inputs) == len(self._inputs)
-        )
+        """Whether a part takes and makes exactly what this engine does, in the same order."""
+        inputs = [value.name for value in part.inputs]
+        return inputs == self._inputs and [value.name for value in part.outputs] == self._outputs
 
     def run(self, *values: Any) -> tuple[Any, ...]:
-        """The outputs in order."""
+        """The outputs in order.
+
+        Raises:
+            ExecutionError: onnxruntime fails while it runs.
+        """
         feeds = dict(zip(self._inputs, values, strict=True))
-        if self._plain:
-            return tuple(self._session.run(self._outputs, feeds))
-        feeds = {name: _to_ort(value) for name, value in feeds.items()}
-        return tuple(_from_ort(value) for value in self._session.run_with_ort_values(self._outputs, feeds))
+        try:
+            if self._plain:
+                return tuple(self._session.run(self._outputs, feeds))
+            feeds = {name: _to_ort(value) for name, value in feeds.items()}
+            return tuple(_from_ort(value) for value in self._session.run_with_ort_values(self._outputs, feeds))
+        except _failures() as error:
+            raise ExecutionError(f"onnxruntime: {error}") from error
+
+
+@cache
+def _failures() -> tuple[type[Exception], ...]:
+    """Everything onnxruntime raises; the classes share no base of their own."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    kinds = [item for item in vars(state).values() if isinstance(item, type) and issubclass(item, Exception)]
+    return (*kinds, RuntimeError, ValueError)
 
 
 def _session(model: Model, threads: int | None) -> Any:
     import onnxruntime
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = ERRORS_ONLY
+    options.log_severity_level = FATAL_ONLY
     if threads is not None:
         options.intra_op_num_threads = threads
-    refusals = (state.Fail, state.InvalidGraph, state.InvalidArgument, state.NotImplemented, state.InvalidProtobuf)
-    refusals += (state.RuntimeException, state.NoSuchFile)
     try:
         if _weight_bytes(model) < INLINE_BYTES:
             return _open(onnxruntime, model.to_proto().SerializeToString(), options)
@@ -76,7 +90,7 @@ def _session(model: Model, threads: int | None) -> Any:
             path = Path(folder) / "model.onnx"
             model.save(path, external_data="model.data")
             return _open(onnxruntime, str(path), options)
-    except refusals as error:
+    except _failures() as error:
         raise RefusedError(str(error)) from error
 
 
@@ -94,7 +108,7 @@ _EXOTIC = ("bfloat16", "float8", "float4", "int4", "int2")
 
 def _is_plain(kind: str) -> bool:
     """Whether onnxruntime's own conversion to and from NumPy knows a type such as ``tensor(float)``."""
-    return kind.startswith(("tensor(", "seq(")) and not any(name in kind for name in _EXOTIC)
+    return kind.startswith(("tensor(", "seq(", "optional(")) and not any(name in kind for name in _EXOTIC)
 
 
 def _to_ort(value: Any) -> Any:
@@ -124,5 +138,3 @@ def _from_ort(value: Any) -> Any:
     tensor = onnx.TensorProto(data_type=code, dims=value.shape(), raw_data=raw)
     return onnx.numpy_helper.to_array(tensor)
 
-
-assert ml_dtypes  # registers the element types that NumPy lacks

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import onnx
+import pytest
+
+import entrepot as ep
+from entrepot.ir.errors import ExecutionError
+
+MLP = """<ir_version: 10, opset_import: ["": 28]>
+mlp (float[N, 2] x) => (float[N, 2] y, float[N, 2] hidden)
+<float[2, 2] weight = {1.0, -1.0, 2.0, 0.5}, float[2] bias = {0.5, -0.5}>
+{
+    product = MatMul(x, weight)
+    shifted = Add(product, bias)
+    hidden = Relu(shifted)
+    y = Mul(hidden, hidden)
+}"""
+
+
+def model(text: str) -> ep.Model:
+    return ep.load(onnx.parser.parse_model(text))
+
+
+def f32(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+def test_outputs_come_by_name_in_graph_order() -> None:
+    outputs = ep.Session(model(MLP)).run({"x": f32(1, 2).reshape(1, 2)})
+    assert list(outputs) == ["y", "hidden"]
+    np.testing.assert_array_equal(outputs["hidden"], [[5.5, 0.0]])
+    np.testing.assert_array_equal(outputs["y"], [[30.25, 0.0]])
+
+
+def test_the_source_is_readable_and_deletes_what_is_dead() -> None:
+    lines = [line.strip() for line in ep.Session(model(MLP)).source().splitlines()]
+    assert lines[0] == "def run(x):"
+    assert any(line.startswith("product = ") for line in lines)
+    assert any(line.startswith("del ") and "x" in line for line in lines)
+    assert lines[-1] == "return (y, hidden,)"
+
+
+def test_only_what_the_asked_outputs_need_is_run() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (float[2] x, int64[1] shape) => (float[2] good, float[n] bad) { good = Relu(x)  bad = Reshape(x, shape) }"""
+    session = ep.Session(model(text))
+    feeds = {"x": f32(1, -1), "shape": np.array([3])}
+    np.testing.assert_array_equal(session.run(feeds, ["good"])["good"], [1, 0])
+    with pytest.raises(ExecutionError, match="Reshape"):
+        session.run(feeds)
+
+
+def test_a_value_inside_the_graph_can_be_asked_for() -> None:
+    outputs = ep.Session(model(MLP)).run({"x": f32(1, 2).reshape(1, 2)}, ["product"])
+    np.testing.assert_array_equal(outputs["product"], [[5.0, 0.0]])
+
+
+def test_an_unknown_output_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ep.InputError, match=r"no output 'z'.*\['y', 'hidden'\]"):
+        ep.Session(model(MLP)).run({"x": f32(1, 2).reshape(1, 2)}, ["z"])
+
+
+def test_a_failing_kernel_names_its_node() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (float[N] x, float[M] y) => (float[K] z) { a = Relu(x)  [joining] z = Add(a, y) }"""
+    with pytest.raises(ExecutionError, match=r"node 'joining' \(Add, opset 28\)"):
+        ep.Session(model(text)).run({"x": f32(1, 2), "y": f32(1, 2, 3)})
+
+
+def test_nodes_out_of_order_run() -> None:
+    proto = onnx.parser.parse_model(MLP)
+    nodes = list(proto.graph.node)[::-1]
+    del proto.graph.node[:]
+    proto.graph.node.extend(nodes)
+    outputs = ep.Session(ep.load(proto)).run({"x": f32(1, 2).reshape(1, 2)})
+    np.testing.assert_array_equal(outputs["y"], [[30.25, 0.0]])
+
+
+def test_every_unsupported_node_is_named_at_once() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28, "ai.onnx.preview.training": 1]>
+    g (float r, int64 t, float[2] x, float[2] d, float[2] v) => (float[2] z) {
+        [first] a, b = ai.onnx.preview.training.Gradient<xs=["x"], y="d">(x, d)
+        [second] c, e = ai.onnx.preview.training.Gradient<xs=["x"], y="d">(a, v)
+        z = Add(c, e)
+    }"""
+    with pytest.raises(ep.UnsupportedOpError, match=r"(?s)'first'.*'second'"):
+        ep.Session(model(text))
+
+
+def test_overflow_in_a_kernel_is_no_warning() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]> g (float[2] x) => (float[2] y) { y = Exp(x) }"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isinf(ep.Session(model(text)).run({"x": f32(1000, 1000)})["y"]).all()
+
+
+def test_results_are_the_callers_own() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (float[2] x) => (float[2] same, float[2] fixed, float[1, 2] view) <float[2] w = {1.0, 2.0}, int64[2] s = {1, 2}>
+    { same = Identity(x)  fixed = Identity(w)  view = Reshape(x, s) }"""
+    session = ep.Session(model(text))
+    x = f32(1, 2)
+    for value in session.run({"x": x}).values():
+        value += 7
+    np.testing.assert_array_equal(x, [1, 2])
+    np.testing.assert_array_equal(session.run({"x": x})["fixed"], [1, 2])
+
+
+def test_initializers_that_are_inputs_can_be_fed() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (float[2] x, float[2] w = {1.0, 2.0}) => (float[2] y) { y = Mul(x, w) }"""
+    session = ep.Session(model(text))
+    np.testing.assert_array_equal(session.run({"x": f32(3, 4)})["y"], [3, 8])
+    np.testing.assert_array_equal(session.run({"x": f32(3, 4), "w": f32(5, 5)})["y"], [15, 20])
+    np.testing.assert_array_equal(session.run({"x": f32(3, 4)})["y"], [3, 8])
+
+
+def test_constants_are_folded_and_their_nodes_gone() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (float[2] x) => (float[2] y) <float[2] w = {1.0, 2.0}> { twice = Add(w, w)  y = Mul(x, twice) }"""
+    session = ep.Session(model(text))
+    assert "add" not in session.source()
+    np.testing.assert_array_equal(session.run({"x": f32(1, 1)})["y"], [2, 4])
+
+
+def test_random_operators_are_not_folded() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (float[1] x) => (float[64] y) <float[64] w> { y = RandomUniformLike(w) }"""
+    text = text.replace("<float[64] w>", "").replace("RandomUniformLike(w)", "RandomUniform<shape=[64]>()")
+    session = ep.Session(model(text))
+    first, second = (session.run({"x": f32(1)})["y"] for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_operators_without_a_kernel_run_by_their_function_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    from entrepot.runtime.providers.cpu import bind
+
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (float[3] x) => (float[3] y, float[3] z) { y = Elu<alpha=2.0>(x)  z = Softmax(x) }"""
+    x = f32(-1, 0, 2)
+    plain = ep.Session(model(text)).run({"x": x})
+    known = bind.is_known
+    monkeypatch.setattr(bind, "is_known", lambda key: key.op_type not in ("Elu", "Softmax") and known(key))
+    session = ep.Session(model(text))
+    assert "elu(" not in session.source()
+    assert "softmax(" not in session.source()
+    bodies = session.run({"x": x})
+    for name, value in plain.items():
+        np.testing.assert_allclose(bodies[name], value, rtol=1e-6)
+
+
+FUNCTIONS = """<ir_version: 10, opset_import: ["": 28, "local": 1]>
+g (float[2] x) => (float[2] y) { y = local.twice<by=3.0>(x) }
+<domain: "local", opset_import: ["": 28, "local": 1]>
+twice <by> (a) => (b) { s = local.scale<factor: float = @by>(a)  b = Add(s, s) }
+<domain: "local", opset_import: ["": 28]>
+scale <factor> (a) => (b) { f = Constant<value_float: float = @factor>()  b = Mul(a, f) }
+"""
+
+
+@pytest.mark.parametrize("provider", ["cpu", "reference", "onnxruntime"])
+def test_model_local_functions_are_inlined_with_their_attributes(provider: str) -> None:
+    outputs = ep.Session(model(FUNCTIONS), providers=[provider]).run({"x": f32(1, -2)})
+    np.testing.assert_array_equal(outputs["y"], [6, -12])
+
+
+def test_a_chain_of_functions_that_explodes_is_refused() -> None:
+    text = FUNCTIONS.replace("b = Add(s, s)", " ".join(f"b{i} = Add(s, s)" for i in range(50)) + " b = Add(s, s)")
+    with pytest.raises(ep.ResourceLimitError, match="nodes"):
+        ep.Session(model(text), limits=ep.Limits(expanded_nodes=20))
+
+
+def test_a_model_below_the_hub_is_raised_first() -> None:
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float[2] x) => (float y) { y = ReduceSum<keepdims=0>(x) }"""
+    assert ep.Session(model(text)).run({"x": f32(1, 2)})["y"] == 3
+
+
+def test_sparse_initializers_are_weights_like_others() -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 28]> g (float[4] x) => (float[4] y) { y = Mul(x, w) }"""
+    )
+    sparse = onnx.helper.make_sparse_tensor(
+        onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [2], [2.0, 3.0]),
+        onnx.helper.make_tensor("w_indices", onnx.TensorProto.INT64, [2], [1, 3]),
+        [4],
+    )
+    proto.graph.sparse_initializer.append(sparse)
+    np.testing.assert_array_equal(ep.Session(ep.load(proto)).run({"x": f32(1, 1, 1, 1)})["y"], [0, 2, 0, 3])
