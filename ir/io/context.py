@@ -55,13 +55,20 @@ class Context:
 
     def text(self, value: str) -> str:
         """The string itself, once it is known to be text: protobuf hands out bytes for what is not UTF-8."""
-        if isinstance(value, bytes):
+        if type(value) is bytes:
             raise self.error(f"{value[:40]!r} is not UTF-8 text")
         return value
 
+    def all_text(self, *values: str) -> tuple[str, ...]:
+        """Several strings, once they are known to be text."""
+        for value in values:
+            if type(value) is bytes:
+                self.text(value)
+        return values
+
     def texts(self, entries: Iterable[onnx.StringStringEntryProto]) -> dict[str, str]:
         """Key-value entries as a dictionary."""
-        return {self.text(entry.key): self.text(entry.value) for entry in entries}
+        return {self.text(entry.key): self.text(entry.value) for entry in entries} if entries else {}
 
     def check_texts(self, message: Any) -> None:
         """Check every string of a message that is carried as it is."""

@@ -216,7 +216,8 @@ class GraphReader:
         for proto, made in zip(protos, outputs, strict=True):
             self._context.node = proto
             nodes.append(self._node(proto, made))
-            scope.pending.difference_update(proto.output)
+            for value in made:
+                scope.pending.discard(value.name or "")
         self._scopes.pop()
         self._context.node = None
         return nodes
@@ -254,18 +255,20 @@ class GraphReader:
 
     def _node(self, proto: onnx.NodeProto, outputs: list[onnx_ir.Value]) -> onnx_ir.Node:
         context = self._context
-        inputs = [self._resolve(name) for name in proto.input]
-        attributes = {}
+        domain, op_type, overload, name, doc_string = context.all_text(
+            proto.domain, proto.op_type, proto.overload, proto.name, proto.doc_string
+        )
+        names = list(proto.input)
+        attributes: dict[str, onnx_ir.Attr] = {}
         for attribute_proto in proto.attribute:
             attribute = self._attributes.read(attribute_proto)
             if attribute.name in attributes:
                 raise context.error(f"attribute '{attribute.name}' is given twice")
             attributes[attribute.name] = attribute
-        self._check(proto, attributes)
+        self._check((_domain(domain), op_type, overload), names, len(outputs), attributes)
         node = onnx_ir.Node(
-            context.text(proto.domain), context.text(proto.op_type), inputs, attributes.values(),
-            overload=context.text(proto.overload), outputs=outputs, name=context.text(proto.name),
-            doc_string=context.text(proto.doc_string) or None,
+            domain, op_type, [self._resolve(input_name) for input_name in names], attributes.values(),
+            overload=overload, outputs=outputs, name=name, doc_string=doc_string or None,
             metadata_props=context.texts(proto.metadata_props) or None,
         )  # fmt: skip
         if proto.device_configurations:
@@ -283,35 +286,38 @@ class GraphReader:
         read = onnx_ir.serde.deserialize_node_device_configuration
         return tuple(read(configuration, values=values) for configuration in proto.device_configurations)
 
-    def _check(self, proto: onnx.NodeProto, attributes: Mapping[str, onnx_ir.Attr]) -> None:
-        if not proto.op_type:
+    def _check(
+        self, identifier: FunctionId, inputs: list[str], outputs: int, attributes: Mapping[str, onnx_ir.Attr]
+    ) -> None:
+        domain, op_type, _ = identifier
+        if not op_type:
             raise self._context.error("node without an operator")
         if not self._in_function:
-            references = [name for name, attribute in attributes.items() if attribute.is_ref()]
-            if references:
-                raise self._context.error(f"attribute '{references[0]}' refers to a function's, but is in none")
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
-        identifier = (domain, proto.op_type, proto.overload)
+            for name, attribute in attributes.items():
+                if attribute.is_ref():
+                    raise self._context.error(f"attribute '{name}' refers to one of a function, but is in none")
         if identifier in self._functions:
-            self._check_call(proto, identifier)
+            self._check_call(identifier, len(inputs), outputs)
             return
         version = self._opsets.get(domain)
         if version is None:
             raise self._context.error(f"no opset import for domain '{domain or 'ai.onnx'}'")
-        signature = self._signatures.find(domain, proto.op_type, version)
-        if signature is not None:
-            problem = signature.problem(proto, {name: attribute.type.value for name, attribute in attributes.items()})
-            if problem:
-                raise self._context.error(f"{problem} (opset {version})")
+        signature = self._signatures.find(domain, op_type, version)
+        problem = signature.problem(inputs, outputs, attributes) if signature is not None else None
+        if problem:
+            raise self._context.error(f"{problem} (opset {version})")
 
-    def _check_call(self, proto: onnx.NodeProto, identifier: FunctionId) -> None:
+    def _check_call(self, identifier: FunctionId, inputs: int, outputs: int) -> None:
         self.calls[identifier] = self.calls.get(identifier, 0) + 1
-        inputs, outputs = self._functions[identifier]
-        if len(proto.input) > inputs or len(proto.output) > outputs:
+        most_inputs, most_outputs = self._functions[identifier]
+        if inputs > most_inputs or outputs > most_outputs:
             raise self._context.error(
-                f"{len(proto.input)} inputs and {len(proto.output)} outputs, "
-                f"but the function has {inputs} and {outputs}"
+                f"{inputs} inputs and {outputs} outputs, but the function has {most_inputs} and {most_outputs}"
             )
+
+
+def _domain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
 
 
 def _copy(context: Context, message: Any) -> Any:

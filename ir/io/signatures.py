@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import onnx
 import onnx.defs
 import onnx_ir
 
 _NEWEST = {"": onnx.defs.onnx_opset_version(), "ai.onnx.ml": 5, "ai.onnx.preview.training": 1}
-_TYPE_NAMES = {member.value: member.name for member in onnx_ir.AttributeType}
 
 
 @dataclass(frozen=True)
@@ -20,30 +18,29 @@ class Signature:
     inputs: tuple[int, int]
     outputs: tuple[int, int]
     required_inputs: tuple[int, ...]
-    attributes: Mapping[str, int]
+    attributes: Mapping[str, onnx_ir.AttributeType]
     required_attributes: tuple[str, ...]
 
-    def problem(self, node: onnx.NodeProto, attributes: Mapping[str, int]) -> str | None:
-        """What is wrong with a node whose attributes have these types, or ``None``."""
-        names = node.input
+    def problem(self, inputs: Sequence[str], outputs: int, attributes: Mapping[str, onnx_ir.Attr]) -> str | None:
+        """What is wrong with a node of these inputs, so many outputs and these attributes, or ``None``."""
         low, high = self.inputs
-        if not low <= len(names) <= high:
-            return f"{len(names)} inputs, but the operator takes {_range(low, high)}"
+        if not low <= len(inputs) <= high:
+            return f"{len(inputs)} inputs, but the operator takes {_range(low, high)}"
         low, high = self.outputs
-        if not low <= len(node.output) <= high:
-            return f"{len(node.output)} outputs, but the operator makes {_range(low, high)}"
+        if not low <= outputs <= high:
+            return f"{outputs} outputs, but the operator makes {_range(low, high)}"
         for index in self.required_inputs:
-            if index >= len(names) or not names[index]:
+            if index >= len(inputs) or not inputs[index]:
                 return f"input {index} is required and missing"
-        return self._attribute_problem(attributes)
+        return self._attribute_problem(attributes) if attributes or self.required_attributes else None
 
-    def _attribute_problem(self, attributes: Mapping[str, int]) -> str | None:
-        for name, type_ in attributes.items():
+    def _attribute_problem(self, attributes: Mapping[str, onnx_ir.Attr]) -> str | None:
+        for name, attribute in attributes.items():
             expected = self.attributes.get(name)
             if expected is None and not name.startswith("__"):  # the mark of a runtime's private notes
                 return f"the operator has no attribute '{name}'; it has {sorted(self.attributes) or 'none'}"
-            if expected is not None and type_ != expected:
-                return f"attribute '{name}' is {_TYPE_NAMES[type_]}, but must be {_TYPE_NAMES[expected]}"
+            if expected is not None and attribute.type is not expected:
+                return f"attribute '{name}' is {attribute.type.name}, but must be {expected.name}"
         missing = [name for name in self.required_attributes if name not in attributes]
         return f"attribute '{missing[0]}' is required and missing" if missing else None
 
@@ -74,7 +71,7 @@ def _signature(domain: str, op_type: str, version: int) -> Signature | None:
         inputs=(schema.min_input, schema.max_input),
         outputs=(schema.min_output, schema.max_output),
         required_inputs=tuple(index for index, formal in enumerate(schema.inputs) if formal.option == single),
-        attributes={name: int(attribute.type.value) for name, attribute in schema.attributes.items()},
+        attributes={name: onnx_ir.AttributeType(attribute.type.value) for name, attribute in schema.attributes.items()},
         required_attributes=tuple(name for name, attribute in schema.attributes.items() if attribute.required),
     )
 

@@ -51,12 +51,12 @@ def read_type(
     context: Context, proto: onnx.TypeProto, depth: int = 0
 ) -> tuple[onnx_ir.TypeProtocol | None, onnx_ir.Shape | None]:
     """Type and shape; the shape of a sequence or optional is that of its elements."""
-    kind = proto.WhichOneof("value")
     denotation = context.text(proto.denotation) or None
-    if kind == "tensor_type":
+    if proto.HasField("tensor_type"):
         tensor = proto.tensor_type
         shape = _read_shape(context, tensor.shape) if tensor.HasField("shape") else None
         return onnx_ir.TensorType(dtype_of(context, tensor.elem_type), denotation=denotation), shape
+    kind = proto.WhichOneof("value")
     if kind is None:
         return None, None
     if depth > context.limits.nesting:
@@ -91,11 +91,10 @@ def _read_shape(context: Context, proto: onnx.TensorShapeProto) -> onnx_ir.Shape
     dims: list[int | onnx_ir.SymbolicDim] = []
     denotations: list[str | None] = []
     for dim in proto.dim:
-        kind = dim.WhichOneof("value")
-        if kind == "dim_value":
+        if dim.HasField("dim_value"):
             dims.append(_size(context, dim.dim_value, len(dims)))
         else:
-            dims.append(onnx_ir.SymbolicDim(context.text(dim.dim_param) if kind else None))
+            dims.append(onnx_ir.SymbolicDim(context.text(dim.dim_param) if dim.HasField("dim_param") else None))
         denotations.append(context.text(dim.denotation) or None)
     if len(dims) > context.limits.dims:
         raise context.over(f"a shape of {len(dims)} dimensions", "dims")
