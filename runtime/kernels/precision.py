@@ -37,3 +37,8 @@ def narrow(xp: Backend, x: Array, dtype: np.dtype[Any]) -> Array:
 def trailing_axes(rank: int, axis: int) -> tuple[int, ...]:
     """The axes from ``axis`` on."""
     return tuple(range(axis % rank if rank else 0, rank))
+
+
+def is_floating(dtype: np.dtype[Any]) -> bool:
+    """Whether this is a floating-point type; NumPy itself does not know those of ml_dtypes."""
+    return dtype.kind == "f" or "float" in dtype.name

@@ -1,0 +1,215 @@
+"""The backend protocol over NumPy: what the shared meanings run on for the cpu and reference providers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.providers.cpu.erf import erf
+
+NumpyArray = np.ndarray[Any, Any]
+
+
+class NumpyBackend:
+    """NumPy's functions under the protocol's names; only where the two differ is anything written out."""
+
+    name = "numpy"
+
+    # making arrays
+    @staticmethod
+    def asarray(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
+        return np.asarray(value, dtype)
+
+    @staticmethod
+    def scalar(value: float, *, like: Array) -> Array:
+        return np.asarray(value).astype(like.dtype)
+
+    @staticmethod
+    def full(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> Array:
+        return np.full(shape, value, dtype)
+
+    @staticmethod
+    def arange(start: Any, stop: Any, step: Any, dtype: np.dtype[Any]) -> Array:
+        return np.arange(start, stop, step, dtype)
+
+    # asking arrays
+    @staticmethod
+    def shape(x: Array) -> tuple[int, ...]:
+        return x.shape
+
+    @staticmethod
+    def dtype(x: Array) -> np.dtype[Any]:
+        return x.dtype
+
+    @staticmethod
+    def to_numpy(x: Array) -> NumpyArray:
+        return np.asarray(x)
+
+    # element types
+    @staticmethod
+    def astype(x: Array, dtype: np.dtype[Any]) -> Array:
+        return x.astype(dtype, copy=False)
+
+    @staticmethod
+    def bitcast(x: Array, dtype: np.dtype[Any]) -> Array:
+        return np.asarray(x).view(dtype)
+
+    # shape and movement
+    reshape = staticmethod(np.reshape)
+    transpose = staticmethod(np.transpose)
+    expand_dims = staticmethod(np.expand_dims)
+    squeeze = staticmethod(np.squeeze)
+    broadcast_to = staticmethod(np.broadcast_to)
+    concat = staticmethod(np.concatenate)
+    stack = staticmethod(np.stack)
+    flip = staticmethod(np.flip)
+    tile = staticmethod(np.tile)
+
+    @staticmethod
+    def split(x: Array, sizes: Sequence[int], axis: int) -> tuple[Array, ...]:
+        return tuple(np.split(x, np.cumsum(sizes)[:-1], axis))
+
+    @staticmethod
+    def pad(x: Array, widths: Sequence[tuple[int, int]], mode: str, value: Any = 0) -> Array:
+        if mode == "constant":
+            return _pad_constant(x, widths, value)
+        return np.pad(x, widths, mode)  # type: ignore[call-overload]  # a mode by name
+
+    # picking and placing
+    take = staticmethod(np.take)
+    take_along_axis = staticmethod(np.take_along_axis)
+    where = staticmethod(np.where)
+    nonzero = staticmethod(np.nonzero)
+
+    @staticmethod
+    def index(x: Array, indices: Sequence[Array]) -> Array:
+        return x[tuple(indices)]
+
+    @staticmethod
+    def scatter(x: Array, indices: Sequence[Array], updates: Array, reduction: str = "none") -> Array:
+        result = np.array(x)
+        if reduction == "none":
+            result[tuple(indices)] = updates
+        else:
+            _REDUCTIONS[reduction].at(result, tuple(indices), updates)
+        return result
+
+    # elementwise
+    abs = staticmethod(np.abs)
+    sign = staticmethod(np.sign)
+    exp = staticmethod(np.exp)
+    expm1 = staticmethod(np.expm1)
+    log = staticmethod(np.log)
+    log1p = staticmethod(np.log1p)
+    sqrt = staticmethod(np.sqrt)
+    erf = staticmethod(erf)
+    sin = staticmethod(np.sin)
+    cos = staticmethod(np.cos)
+    tan = staticmethod(np.tan)
+    asin = staticmethod(np.arcsin)
+    acos = staticmethod(np.arccos)
+    atan = staticmethod(np.arctan)
+    sinh = staticmethod(np.sinh)
+    cosh = staticmethod(np.cosh)
+    tanh = staticmethod(np.tanh)
+    asinh = staticmethod(np.arcsinh)
+    acosh = staticmethod(np.arccosh)
+    atanh = staticmethod(np.arctanh)
+    floor = staticmethod(np.floor)
+    ceil = staticmethod(np.ceil)
+    rint = staticmethod(np.rint)
+    isnan = staticmethod(np.isnan)
+    isinf = staticmethod(np.isinf)
+    minimum = staticmethod(np.minimum)
+    maximum = staticmethod(np.maximum)
+    fmod = staticmethod(np.fmod)
+
+    @staticmethod
+    def power(x: Array, y: Array) -> Array:
+        return np.power(x, y.astype(x.dtype, copy=False))
+
+    # reductions
+    @staticmethod
+    def sum(x: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
+        return np.add.reduce(x, axis, x.dtype, keepdims=keepdims)
+
+    @staticmethod
+    def prod(x: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
+        return np.multiply.reduce(x, axis, x.dtype, keepdims=keepdims)
+
+    @staticmethod
+    def max(x: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
+        if x.size:
+            return np.maximum.reduce(x, axis, keepdims=keepdims)
+        return np.maximum.reduce(x, axis, keepdims=keepdims, initial=lowest(x.dtype))
+
+    @staticmethod
+    def min(x: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
+        if x.size:
+            return np.minimum.reduce(x, axis, keepdims=keepdims)
+        return np.minimum.reduce(x, axis, keepdims=keepdims, initial=highest(x.dtype))
+
+    @staticmethod
+    def argmax(x: Array, axis: int) -> Array:
+        return np.argmax(x, axis)
+
+    @staticmethod
+    def argmin(x: Array, axis: int) -> Array:
+        return np.argmin(x, axis)
+
+    @staticmethod
+    def cumsum(x: Array, axis: int) -> Array:
+        return np.cumsum(x, axis, x.dtype)
+
+    @staticmethod
+    def cumprod(x: Array, axis: int) -> Array:
+        return np.cumprod(x, axis, x.dtype)
+
+    @staticmethod
+    def argsort(x: Array, axis: int, *, descending: bool = False) -> Array:
+        if not descending:
+            return np.argsort(x, axis, kind="stable")
+        # sorting the mirror image and reading it backwards keeps equal values in their first order
+        mirrored = np.argsort(np.flip(x, axis), axis, kind="stable")
+        return np.flip(x.shape[axis] - 1 - mirrored, axis)
+
+    # linear algebra
+    @staticmethod
+    def matmul(x: Array, y: Array) -> Array:
+        return np.matmul(x, y)
+
+    @staticmethod
+    def einsum(equation: str, xs: Sequence[Array]) -> Array:
+        return np.einsum(equation, *xs)
+
+
+_REDUCTIONS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """The neutral element of a maximum."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return False if dtype.kind == "b" else dtype.type(-np.inf)
+
+
+def highest(dtype: np.dtype[Any]) -> Any:
+    """The neutral element of a minimum."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max
+    return True if dtype.kind == "b" else dtype.type(np.inf)
+
+
+def _pad_constant(x: NumpyArray, widths: Sequence[tuple[int, int]], value: Any) -> NumpyArray:
+    """Several times faster than ``np.pad``, which writes each border on its own."""
+    shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
+    inner = tuple(slice(before, before + size) for size, (before, _) in zip(x.shape, widths, strict=True))
+    result = np.full(shape, value, x.dtype)
+    result[inner] = x
+    return result
+
+
+NUMPY: Backend = NumpyBackend()
