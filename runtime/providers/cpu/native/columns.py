@@ -11,7 +11,7 @@ from entrepot.runtime.kernels.window import window
 from entrepot.runtime.providers.cpu.native.convolution import folded
 from entrepot.runtime.providers.cpu.table import native
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 @native("Col2Im", 18)

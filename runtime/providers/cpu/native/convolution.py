@@ -15,7 +15,7 @@ from entrepot.runtime.providers.cpu.native.quantized import exact_product, requa
 from entrepot.runtime.providers.cpu.native.windows import padded, windows
 from entrepot.runtime.providers.cpu.table import native
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 @native("Conv", 22)

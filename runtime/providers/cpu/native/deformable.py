@@ -13,7 +13,7 @@ from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.native.convolution import conv_window
 from entrepot.runtime.providers.cpu.table import native
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 @native("DeformConv", 22)

@@ -8,7 +8,7 @@ from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.providers.cpu.native.quantized import exact_product, requantized
 from entrepot.runtime.providers.cpu.table import native
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 @native("MatMul", 13)

@@ -16,7 +16,7 @@ from entrepot.runtime.kernels.window import Window, window
 from entrepot.runtime.providers.cpu.native.windows import padded, windows
 from entrepot.runtime.providers.cpu.table import native
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:

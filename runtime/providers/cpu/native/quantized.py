@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 def exact_product(a: Array, b: Array) -> Array:

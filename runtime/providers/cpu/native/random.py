@@ -1,7 +1,8 @@
 """Random operators: NumPy's generators, seeded per call.
 
-With a ``seed`` attribute a node gives the same numbers at every run, so a run can be repeated; without one, other numbers
-each time. The specification leaves the generator open: two runtimes never agree on the values, only on their distribution.
+With a ``seed`` attribute a node gives the same numbers at every run, so a run can be repeated; without one, other
+numbers each time. The specification leaves the generator open: two runtimes never agree on the values, only on their
+distribution.
 """
 
 from __future__ import annotations

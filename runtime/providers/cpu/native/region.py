@@ -13,7 +13,7 @@ from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.providers.cpu.native.pooling import lowest
 from entrepot.runtime.providers.cpu.table import native
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 @native("RoiAlign", 22)

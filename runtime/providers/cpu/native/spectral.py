@@ -11,7 +11,7 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.providers.cpu.table import native
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 @native("DFT", 20)

@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from entrepot.runtime.kernels.window import Window
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 def padded(x: Array, win: Window, value: Any = 0) -> Array:

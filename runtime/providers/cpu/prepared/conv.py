@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from entrepot.runtime.node_view import NodeView
+from entrepot.runtime.providers.cpu.native.convolution import conv_window
+from entrepot.runtime.providers.cpu.prepared.conv_plan import ConvPlan, Epilogue, PointwisePlan, filters
+from entrepot.runtime.providers.cpu.table import prepared
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+_SHAPES_KEPT = 16
+
+
+@prepared("Conv", 22)
+def conv(node: NodeView) -> Callable[..., Array] | None:
+    """A convolution with constant weights and no epilogue."""
+    return conv_with(node, None)
+
+
+def conv_with(node: NodeView, epilogue: Epilogue | None) -> Callable[..., Array] | None:
+    """A convolution that ends in ``epilogue``, or ``None`` where weights or bias are not constant float32 or float64.
+
+    The callable takes X, W and B like the operator, then the residual that the epilogue is given, if any; it must have
+    the shape of the result.
+    """
+    weight = node.inputs[1]
+    bias = node.inputs[2] if len(node.inputs) > 2 else None
+    if weight is None or weight.constant is None or weight.constant.dtype not in (np.float32, np.float64):
+        return None
+    if bias is not None and bias.constant is None:
+        return None
+    return _bound(dict(node.attributes), weight.constant, None if bias is None else bias.constant, epilogue)
+
+
+def _bound(
+    attributes: dict[str, Any], W: Array, bias: Array | None, epilogue: Epilogue | None
+) -> Callable[..., Array]:
+    plans: dict[tuple[int, ...], ConvPlan | PointwisePlan] = {}
+    plan_for = _planner(attributes, W, bias, epilogue)
+
+    def run(X: Array, W: Array | None = None, B: Array | None = None, residual: Array | None = None) -> Array:
+        plan = plans.get(X.shape)
+        if plan is None:
+            if len(plans) >= _SHAPES_KEPT:
+                plans.clear()
+            plan = plans[X.shape] = plan_for(X.shape)
+        return plan(X, residual)
+
+    return run
+
+
+def _planner(
+    attributes: dict[str, Any], W: Array, bias: Array | None, epilogue: Epilogue | None
+) -> Callable[[tuple[int, ...]], ConvPlan | PointwisePlan]:
+    group = attributes.get("group", 1)
+    geometry = [attributes.get(name) for name in ("dilations", "pads", "strides")]
+    single_point = int(np.prod(W.shape[2:])) == 1
+    packed = filters(W, bias, group, pointwise=single_point)
+
+    def plan_for(shape: tuple[int, ...]) -> ConvPlan | PointwisePlan:
+        auto_pad = attributes.get("auto_pad", "NOTSET")
+        win = conv_window(shape, W.shape, attributes.get("kernel_shape"), group, auto_pad, *geometry)
+        if win.is_pointwise:
+            return PointwisePlan(win.target, packed, epilogue)
+        return ConvPlan(win, packed, shape[0], epilogue)
+
+    return plan_for

@@ -1,0 +1,161 @@
+"""How one convolution runs at one input shape: unrolled windows, a tile of rows at a time, each one matrix product.
+
+A tile's columns stay in the cache between being written and being multiplied, and its output is still there when bias,
+activation and residual are applied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from entrepot.runtime.kernels.window import Window
+from entrepot.runtime.providers.cpu.scratch import scratch
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Epilogue: TypeAlias = Callable[[Array, Array | None], object]
+"""Changes a tile of the output (bias included) in place, given the same tile of the residual, if there is one."""
+
+_COLUMN_BYTES = 1_500_000
+_WHOLE_BYTES = 4_000_000
+
+
+@dataclass(frozen=True)
+class Filters:
+    """A convolution's weights, as matrices.
+
+    Attributes:
+        matrices: (groups, outputs of a group, columns); the last column is the bias when ``bias_inside``.
+        bias: (outputs, 1), to be added to the product, or ``None``.
+        bias_inside: Whether the columns get a row of ones.
+    """
+
+    matrices: Array
+    bias: Array | None
+    bias_inside: bool
+
+    @property
+    def outputs(self) -> int:
+        """Channels of the result."""
+        return self.matrices.shape[0] * self.matrices.shape[1]
+
+
+def filters(W: Array, bias: Array | None, group: int, *, pointwise: bool) -> Filters:
+    """Weights as matrices; a single group's bias joins them where columns are copied anyway."""
+    matrices = W.reshape(group, W.shape[0] // group, -1)
+    if bias is None:
+        return Filters(matrices, None, bias_inside=False)
+    column = bias.reshape(group, -1, 1).astype(W.dtype, copy=False)
+    if pointwise or group > 1:
+        return Filters(matrices, column.reshape(-1, 1), bias_inside=False)
+    return Filters(np.concatenate([matrices, column], axis=2), None, bias_inside=True)
+
+
+class ConvPlan:
+    """One convolution at one input shape."""
+
+    def __init__(self, win: Window, packed: Filters, batch: int, epilogue: Epilogue | None) -> None:
+        self._win = win
+        self._filters = packed
+        self._batch = batch
+        self._epilogue = epilogue
+        self._line = math.prod(win.target[1:])
+        self._rows = self._rows_per_tile()
+
+    def _rows_per_tile(self) -> int:
+        rows, bytes_per_row = self._win.target[0], self._columns * self._line * self._filters.matrices.itemsize
+        if rows * bytes_per_row <= _WHOLE_BYTES:
+            return max(rows, 1)
+        return max(min(rows, _COLUMN_BYTES // bytes_per_row), 1)
+
+    @property
+    def _columns(self) -> int:
+        groups, _, columns = self._filters.matrices.shape
+        return groups * columns
+
+    def __call__(self, x: Array, residual: Array | None = None) -> Array:
+        y = np.empty((self._batch, self._filters.outputs, *self._win.target), x.dtype)
+        flat = y.reshape(self._batch, self._filters.outputs, math.prod(self._win.target))
+        other = None if residual is None else residual.reshape(flat.shape)
+        x = self._bordered(x)
+        for image in range(self._batch):
+            self._run_image(x[image], flat[image], None if other is None else other[image])
+        return y
+
+    def _bordered(self, x: Array) -> Array:
+        """``x`` with zeros around it, in kept memory; ``x`` itself when no window leaves it."""
+        win = self._win
+        sizes = win.padded
+        if sizes == win.source and not any(win.begin):
+            return x
+        y = scratch.take("conv border", (*x.shape[:2], *sizes), x.dtype)
+        inner: tuple[slice, ...] = (slice(None), slice(None))
+        for begin, size in zip(win.begin, win.source, strict=True):
+            y[(*inner, slice(0, begin))] = 0
+            y[(*inner, slice(begin + size, None))] = 0
+            inner = (*inner, slice(begin, begin + size))
+        y[inner] = x
+        return y
+
+    def _run_image(self, x: Array, y: Array, residual: Array | None) -> None:
+        win, packed = self._win, self._filters
+        groups, outputs, columns = packed.matrices.shape
+        for first in range(0, win.target[0], self._rows):
+            rows = min(self._rows, win.target[0] - first)
+            points = slice(first * self._line, (first + rows) * self._line)
+            tile = y[:, points]
+            unrolled = self._unrolled(x, first, rows)
+            np.matmul(packed.matrices, unrolled, out=y.reshape(groups, outputs, y.shape[1])[:, :, points])
+            if packed.bias is not None:
+                np.add(tile, packed.bias, out=tile)
+            if self._epilogue is not None:
+                self._epilogue(tile, None if residual is None else residual[:, points])
+
+    def _unrolled(self, x: Array, first: int, rows: int) -> Array:
+        """(groups, columns, points) of a tile of output rows."""
+        win, packed = self._win, self._filters
+        groups, _, columns = packed.matrices.shape
+        flat = scratch.take("conv columns", (groups, columns, rows * self._line), x.dtype)
+        target = (rows, *win.target[1:])
+        windows = as_strided(
+            x[:, first * win.strides[0] :],
+            (x.shape[0], *win.kernel, *target),
+            (
+                x.strides[0],
+                *(stride * d for stride, d in zip(x.strides[1:], win.dilations, strict=True)),
+                *(stride * s for stride, s in zip(x.strides[1:], win.strides, strict=True)),
+            ),
+        )
+        if packed.bias_inside:
+            np.copyto(flat[0, :-1].reshape(windows.shape), windows)
+            flat[0, -1] = 1
+        else:
+            np.copyto(flat.reshape(windows.shape), windows)
+        return flat
+
+
+class PointwisePlan:
+    """A convolution by single points at stride 1: the input is its own matrix of columns."""
+
+    def __init__(self, target: tuple[int, ...], packed: Filters, epilogue: Epilogue | None) -> None:
+        self._target = target
+        self._filters = packed
+        self._epilogue = epilogue
+
+    def __call__(self, x: Array, residual: Array | None = None) -> Array:
+        packed = self._filters
+        groups, outputs, columns = packed.matrices.shape
+        batch, points = x.shape[0], math.prod(self._target)
+        y = np.empty((batch, packed.outputs, *self._target), x.dtype)
+        np.matmul(packed.matrices, x.reshape(batch, groups, columns, points), out=y.reshape(batch, groups, outputs, points))
+        flat = y.reshape(batch, packed.outputs, points)
+        if packed.bias is not None:
+            np.add(flat, packed.bias, out=flat)
+        if self._epilogue is not None:
+            self._epilogue(flat, None if residual is None else residual.reshape(flat.shape))
+        return y
