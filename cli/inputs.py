@@ -122,11 +122,10 @@ def _from_file(text: str, spec: ValueSpec) -> np.ndarray:
     """An array from ``.npy`` or ``.npz``; pickled objects are not read, because reading them runs code."""
     path, _, key = text.partition(":") if not Path(text).exists() else (text, "", "")
     try:
-        content = np.load(path, allow_pickle=False)
-        if isinstance(content, np.ndarray):
-            return _as_declared(content, spec)
-        with content:
-            return _as_declared(content[key or spec.name], spec)
+        # opened here, because numpy leaves the file open when it turns out to be no archive
+        with Path(path).open("rb") as file:
+            content = np.load(file, allow_pickle=False)
+            return _as_declared(content if isinstance(content, np.ndarray) else content[key or spec.name], spec)
     except KeyError:
         raise InputError(f"no array '{key or spec.name}' in it", path=path, hint="write @file.npz:name") from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:

@@ -1,0 +1,234 @@
+"""Each verb on small models: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import onnx_ir
+import pytest
+
+OFF_BY_A_BIT = "h = Constant <value = float {0.01}> ()  r = Relu(x)  y = Add(r, h)"
+
+
+# --- info
+
+
+def test_info_counts_what_is_in_a_model(entrepot, write):
+    path = write(
+        """w = Constant <value = float[2] {1.0, 2.0}> ()
+           y = If (b) <then_branch = t () => (p) { p = Neg(x) }, else_branch = e () => (q) { q = Neg(x) }>""",
+        inputs="bool b, float[batch, 3] x",
+    )
+    facts = entrepot.json("info", path)
+    assert facts["operators"] == {"Neg": 2, "Constant": 1, "If": 1}
+    assert facts["nodes"] == 4
+    assert facts["opsets"] == {"ai.onnx": 20}
+    assert facts["inputs"][1] == {
+        "name": "x", "kind": "tensor", "dtype": "float32", "shape": ["batch", 3], "text": "x: float32[batch, 3]",
+    }  # fmt: skip
+    assert "x: float32[batch, 3]" in entrepot("info", path).stdout
+
+
+def test_info_tells_the_weights_by_dtype(entrepot, tmp_path):
+    text = """<ir_version: 10, opset_import: ["": 20]> net (float[2] x) => (float[2] y)
+    <float[2] w = {1.0, 2.0}, int64[1] n = {3}> { y = Add(x, w) }"""
+    onnx_ir.save(onnx_ir.from_onnx_text(text), tmp_path / "net.onnx")
+    facts = entrepot.json("info", tmp_path / "net.onnx")
+    assert facts["weights"] == 2
+    assert facts["parameters"] == 3
+    assert facts["weight_bytes_by_dtype"] == {"float": 8, "int64": 8}
+
+
+# --- check
+
+
+def test_check_tells_that_a_model_is_valid_and_who_runs_it(entrepot, relu):
+    assert entrepot.json("check", relu)["providers"] == {"cpu": "", "onnxruntime": ""}
+    assert "valid" in entrepot("check", relu).stdout
+
+
+def test_a_valid_model_that_nobody_runs_is_unsupported(entrepot, fancy):
+    facts = entrepot.json("check", fancy, "-p", "cpu", status=4)
+    assert facts["valid"]
+    assert "Fancy" in facts["providers"]["cpu"]
+
+
+def test_a_model_whose_types_contradict_is_invalid(entrepot, write):
+    path = write("y = Relu(x)", outputs="float[batch, 4] y")
+    assert "4" in entrepot.json("check", path, status=3)["problem"]
+
+
+# --- run
+
+
+def test_run_shows_the_outputs(entrepot, relu):
+    facts = entrepot.json("run", relu, "-i", "x=[[-1, 0, 2.5]]")
+    assert facts["outputs"]["y"] == {
+        "kind": "tensor", "dtype": "float32", "shape": [1, 3], "min": 0.0, "max": 2.5, "mean": pytest.approx(2.5 / 3),
+        "values": [[0.0, 0.0, 2.5]],
+    }  # fmt: skip
+    assert "[[0.0, 0.0, 2.5]]" in entrepot("run", relu, "-i", "x=[[-1, 0, 2.5]]").stdout
+
+
+def test_run_makes_up_what_is_not_given_and_says_so(entrepot, relu):
+    result = entrepot("run", relu, "--dim", "batch=4")
+    assert "input 'x' is random: float32[4, 3]" in result.stderr
+
+
+@pytest.mark.parametrize("provider", ["cpu", "reference", "onnxruntime"])
+def test_run_takes_every_provider(entrepot, relu, provider):
+    assert entrepot.json("run", relu, "-i", "x=ones[1,3]", "-p", provider)["outputs"]["y"]["max"] == 1.0
+
+
+def test_run_saves_all_outputs_to_one_file(entrepot, write, tmp_path):
+    path = write("y = Relu(x)  file = Neg(x)", outputs="float[batch, 3] y, float[batch, 3] file")
+    entrepot("run", path, "-i", "x=ones[2,3]", "--save", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as saved:
+        assert sorted(saved) == ["file", "y"]
+        np.testing.assert_array_equal(saved["file"], -np.ones((2, 3), np.float32))
+
+
+def test_run_saves_each_output_in_the_folder_whatever_its_name(entrepot, tmp_path, write):
+    path = write("y = Relu(x)")
+    model = onnx_ir.load(path)
+    model.graph.outputs[0].name = "../../y"
+    onnx_ir.save(model, path)
+    entrepot("run", path, "-i", "x=ones[2,3]", "--output-dir", tmp_path / "deep" / "out")
+    (written,) = (tmp_path / "deep" / "out").iterdir()
+    assert written.suffix == ".npy"
+    np.testing.assert_array_equal(np.load(written), np.ones((2, 3), np.float32))
+
+
+def test_a_failed_run_leaves_no_file(entrepot, relu, tmp_path):
+    entrepot("run", relu, "-i", "x=ones[2,4]", "--save", tmp_path / "out.npz", status=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["relu.onnx"]
+
+
+# --- convert
+
+
+def test_convert_writes_the_other_opset_and_proves_it(entrepot, relu, tmp_path):
+    facts = entrepot.json("convert", relu, "--opset", 17, "-o", tmp_path / "old.onnx")
+    assert facts["verified"]
+    assert onnx_ir.load(tmp_path / "old.onnx").opset_imports == {"": 17}
+
+
+def test_convert_that_cannot_be_done_writes_nothing_and_names_every_reason(entrepot, write, tmp_path):
+    path = write("y = Gelu(x)  z = Gelu(x)", outputs="float[batch, 3] y, float[batch, 3] z")
+    facts = entrepot.json("convert", path, "--opset", 6, "--explain", status=4)
+    assert not facts["possible"]
+    assert facts["blockers"]
+    error = entrepot("convert", path, "--opset", 6, "-o", tmp_path / "old.onnx", status=4).stderr
+    assert "opset" in error
+    assert not (tmp_path / "old.onnx").exists()
+
+
+def test_convert_explains_without_writing(entrepot, relu):
+    assert "possible" in entrepot("convert", relu, "--opset", 17, "--explain").stdout
+
+
+def test_convert_needs_a_place_for_the_result(entrepot, relu):
+    assert "'-o'" in entrepot("convert", relu, "--opset", 17, status=2).stderr
+
+
+def test_a_model_that_cannot_be_run_is_converted_and_called_unverified(entrepot, write, tmp_path):
+    path = write("s = Constant <value = int64[2] {4, 3}> ()  y = Reshape (x, s)")
+    facts = entrepot.json("convert", path, "--opset", 21, "-o", tmp_path / "new.onnx")
+    assert not facts["verified"]
+    assert "--input or --dim" in facts["not_verified_because"]
+    assert entrepot.json("convert", path, "--opset", 21, "-o", tmp_path / "new.onnx", "--dim", "batch=4")["verified"]
+
+
+# --- compare
+
+
+def test_compare_of_equal_models_is_ok_on_all_providers(entrepot, relu, write):
+    other = write("z = Neg(x)  w = Neg(z)  y = Relu(w)", name="other")
+    document = entrepot.json("compare", relu, other)
+    assert document["ok"]
+    assert {run["provider"] for run in document["runs"]} == {"cpu", "onnxruntime"}
+    assert {run["inputs"] for run in document["runs"]} >= {"sample", "other values", "batch=0"}
+
+
+def test_compare_of_different_models_fails_and_tells_where(entrepot, relu, write):
+    other = write(OFF_BY_A_BIT, name="other")
+    result = entrepot("compare", relu, other, status=1)
+    assert "NOT verified" in result.stdout
+    assert "output 'y'" in result.stdout
+
+
+def test_compare_takes_a_tolerance(entrepot, relu, write):
+    other = write(OFF_BY_A_BIT, name="other")
+    entrepot("compare", relu, other, "--atol", "0.02")
+    entrepot("compare", relu, other, "--atol", "0.001", status=1)
+
+
+def test_compare_writes_a_page(entrepot, relu, tmp_path):
+    entrepot("compare", relu, relu, "--only-sample", "--html", tmp_path / "report.html")
+    assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_missing_provider_is_a_usage_error_and_not_a_difference(entrepot, relu):
+    assert "abacus" in entrepot("compare", relu, relu, "-p", "abacus", status=2).stderr
+
+
+# --- doctor
+
+
+def test_doctor_tells_versions_and_providers(entrepot):
+    facts = entrepot.json("doctor")
+    assert facts["packages"]["numpy"] == np.__version__
+    assert facts["providers"]["cpu"] == "ready"
+    assert facts["processors"] >= 1
+    assert "no problems found" in entrepot("doctor").stdout
+
+
+def test_doctor_tells_what_is_missing_and_what_clashes(entrepot, monkeypatch):
+    monkeypatch.setattr("entrepot.cli.doctor._version", lambda name: None if name == "onnx" else "1")
+    monkeypatch.setattr("entrepot.cli.doctor._owners_of_onnxruntime", lambda: ["onnxruntime", "onnxruntime-gpu"])
+    problems = entrepot.json("doctor", status=5)["problems"]
+    assert problems[0] == "onnx is not installed"
+    assert problems[1].startswith("onnxruntime and onnxruntime-gpu overwrite")
+
+
+# --- what all verbs that read a model share
+
+
+@pytest.mark.parametrize("words", [["info"], ["check"], ["run"], ["convert", "--opset", 21, "--explain"]])
+@pytest.mark.parametrize("content", [b"", b"\x00\x01garbage", b"<html>not a model</html>", "half"])
+def test_a_file_that_is_no_model_ends_with_3(entrepot, relu, tmp_path, words, content):
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(relu.read_bytes()[:40] if content == "half" else content)
+    verb, *options = words
+    error = entrepot(verb, path, *options, status=3).stderr
+    assert "bad.onnx" in error
+    assert "Traceback" not in error
+    assert entrepot.json(verb, path, *options, status=3)["error"]["type"] == "ModelFormatError"
+
+
+def test_an_operator_nobody_has_ends_with_4(entrepot, fancy):
+    error = entrepot.json("run", fancy, status=4)["error"]
+    assert error["type"] == "UnsupportedOpError"
+    assert "Fancy" in error["message"]
+
+
+def test_a_folder_is_no_model(entrepot, tmp_path):
+    assert "directory" in entrepot("info", tmp_path, status=2).stderr
+
+
+def test_a_folder_that_is_not_there_cannot_be_written_to(entrepot, relu, tmp_path):
+    error = entrepot("convert", relu, "--opset", 21, "-o", tmp_path / "nowhere" / "net.onnx", status=2).stderr
+    assert "nowhere" in error
+
+
+def test_the_process_ends_with_the_status_and_prints_one_json_object(relu, fancy):
+    for words, status in ((["run", relu], 0), (["run", fancy], 4), (["run", "nowhere.onnx"], 2)):
+        run = subprocess.run(
+            [sys.executable, "-m", "entrepot", *map(str, words), "--json"], capture_output=True, text=True, check=False
+        )
+        assert run.returncode == status
+        assert isinstance(json.loads(run.stdout), dict)
+        assert run.stderr == ""
