@@ -269,6 +269,14 @@ class Lowering:
         self._unsupported[step.where] = UnsupportedOpError(reason, node=step.where)
 
 
+def inferred_types(model: ir.Model) -> dict[ir.Value, Type]:
+    """What is known of the main graph's values: as declared, or by the schemas' inference."""
+    frame = Frame(model.graph.opset_imports)
+    Lowering(model.functions, lambda key: True)._graph(model.graph, frame)  # noqa: SLF001 - of the same room
+    known = {value: made.type for value, made in frame.scope.items() if made is not None}
+    return {value: kind for value, kind in known.items() if kind is not None}
+
+
 def constant(name: str, array: Any) -> Value:
     """A value known now; its array is made read-only, so that nothing in a run can change it."""
     if isinstance(array, np.ndarray):

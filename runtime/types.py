@@ -68,6 +68,15 @@ def _of_ir(declared: Any, shape: Dims | None) -> Type | None:
     return Type(kind, element=_of_ir(declared.elem_type, None))
 
 
+def to_ir(known: Type) -> tuple[Any, ir.Shape | None]:
+    """The same type as onnx_ir holds it: the type, and the shape of a tensor."""
+    if known.kind == "tensor":
+        shape = None if known.shape is None else ir.Shape(known.shape)
+        return ir.TensorType(known.dtype or ir.DataType.UNDEFINED), shape
+    element, _ = to_ir(known.element or Type())
+    return (ir.SequenceType if known.kind == "sequence" else ir.OptionalType)(element), None
+
+
 def to_proto(known: Type) -> onnx.TypeProto:
     """The same type in ONNX's own words, as shape inference takes it."""
     if known.kind == "tensor":

@@ -137,4 +137,3 @@ def _from_ort(value: Any) -> Any:
     raw = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
     tensor = onnx.TensorProto(data_type=code, dims=value.shape(), raw_data=raw)
     return onnx.numpy_helper.to_array(tensor)
-

@@ -7,9 +7,12 @@ import onnx_ir as ir
 from entrepot.ir.errors import EntrepotError, MissingDependencyError, UnsupportedOpError
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
+from entrepot.runtime.lower import inferred_types
+from entrepot.runtime.order import reads
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.onnxruntime.engine import Engine, RefusedError
 from entrepot.runtime.providers.onnxruntime.extract import extract
+from entrepot.runtime.types import Type
 
 OPSET = 26
 """The newest ai.onnx version that onnxruntime 1.31 loads; newer ones are development versions to it."""
@@ -34,6 +37,7 @@ class OnnxRuntimeProvider:
         self._setting = setting
         self._whole: Engine | str | None = None
         self._single: dict[ir.Node, str] = {}
+        self._types: dict[ir.Value, Type] | None = None
 
     def supports(self, node: ir.Node) -> str:
         """Empty, or why onnxruntime does not run it; asked of the whole model first, then of the node alone."""
@@ -42,7 +46,7 @@ class OnnxRuntimeProvider:
         if node not in self._single:
             view = _alone(node)
             try:
-                self._engine(extract(self._setting.hub.ir, view), view)
+                self._engine(self._part(view), view)
                 self._single[node] = ""
             except (RefusedError, EntrepotError) as error:
                 self._single[node] = str(error).splitlines()[0]
@@ -58,9 +62,14 @@ class OnnxRuntimeProvider:
         if isinstance(whole, Engine) and whole.fits(part):
             return Compiled(whole.run)
         try:
-            return Compiled(self._engine(extract(self._setting.hub.ir, part), part).run)
+            return Compiled(self._engine(self._part(part), part).run)
         except RefusedError as error:
             raise UnsupportedOpError(f"onnxruntime refuses this part: {error}") from error
+
+    def _part(self, view: ir.GraphView) -> Model:
+        if self._types is None:
+            self._types = inferred_types(self._setting.hub.ir)
+        return extract(self._setting.hub.ir, view, self._types)
 
     def _whole_model(self) -> Engine | str:
         if self._whole is None:
@@ -82,8 +91,6 @@ def _loadable(model: Model) -> Model:
 
 
 def _alone(node: ir.Node) -> ir.GraphView:
-    from entrepot.runtime.order import reads
-
     made = set(node.outputs)
     taken = dict.fromkeys(value for value in reads(node) if value not in made and value.graph is node.graph)
     known = [value for value in taken if value.const_value is not None]

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import sys
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+
+import entrepot as ep
+
+ADD = """<ir_version: 10, opset_import: ["": OPSET]>
+g (float[N] x) => (float[N] y) <float[1] w = {2.0}> { a = Mul(x, w)  y = Relu(a) }"""
+
+
+def model(text: str) -> ep.Model:
+    return ep.load(onnx.parser.parse_model(text))
+
+
+def f32(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+@pytest.mark.parametrize("opset", [13, 20, 28])
+def test_models_of_any_opset_run(opset: int) -> None:
+    session = ep.Session(model(ADD.replace("OPSET", str(opset))), providers=["onnxruntime"])
+    np.testing.assert_array_equal(session.run({"x": f32(-1, 3)})["y"], [0, 6])
+
+
+def test_the_plan_says_that_the_whole_model_went_there() -> None:
+    plan = ep.Session(model(ADD.replace("OPSET", "20")), providers=["onnxruntime", "cpu"]).plan()
+    assert [row.provider for row in plan.placements] == ["onnxruntime", "onnxruntime"]
+    assert "onnxruntime" in str(plan)
+
+
+MIXED = """<ir_version: 10, opset_import: ["": 28]>
+g (float[N] x, int32[N] s) => (float[N] y, int32[N] t)
+<float[1] w = {2.0}> { a = Mul(x, w)  b = Relu(a)  t = BitShift<direction = "RIGHT">(s, s)  y = Add(b, w) }"""
+
+
+def test_what_it_declines_runs_at_the_next_provider() -> None:
+    session = ep.Session(model(MIXED), providers=["onnxruntime", "cpu"])
+    rows = {row.op_type: row for row in session.plan().placements}
+    assert [rows[kind].provider for kind in ("Mul", "Relu", "BitShift", "Add")] == [
+        "onnxruntime", "onnxruntime", "cpu", "onnxruntime",
+    ]  # fmt: skip
+    assert "onnxruntime" in rows["BitShift"].declined
+    out = session.run({"x": f32(-1, 3), "s": np.array([8, 1], np.int32)})
+    np.testing.assert_array_equal(out["y"], [2, 8])
+    np.testing.assert_array_equal(out["t"], [0, 0])
+
+
+def test_alone_it_names_what_it_declines() -> None:
+    with pytest.raises(ep.UnsupportedOpError, match=r"no provider among onnxruntime runs:\n.*BitShift"):
+        ep.Session(model(MIXED), providers=["onnxruntime"])
+
+
+def test_outputs_can_be_chosen() -> None:
+    chosen = ep.Session(model(ADD.replace("OPSET", "20")), providers=["onnxruntime"])
+    np.testing.assert_array_equal(chosen.run({"x": f32(-1, 3)}, ["a"])["a"], [-2, 6])
+
+
+def test_bfloat16_goes_in_and_out() -> None:
+    text = """<ir_version: 10, opset_import: ["": 20]> g (bfloat16[2] x) => (bfloat16[2] y) { y = Identity(x) }"""
+    x = np.array([1.5, -2], ml_dtypes.bfloat16)
+    y = ep.Session(model(text), providers=["onnxruntime"]).run({"x": x})["y"]
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y, x)
+
+
+def test_its_failures_are_ours() -> None:
+    text = """<ir_version: 10, opset_import: ["": 20]> g (float[N] x, float[M] y) => (float[K] z) { z = Add(x, y) }"""
+    session = ep.Session(model(text), providers=["onnxruntime"])
+    with pytest.raises(ep.EntrepotError, match="onnxruntime"):
+        session.run({"x": f32(1, 2), "y": f32(1, 2, 3)})
+
+
+def test_without_the_package_it_is_an_error_not_a_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ep.MissingDependencyError, match="pip install"):
+        ep.Session(model(ADD.replace("OPSET", "20")), providers=["onnxruntime", "cpu"])
+
+
+def test_an_unknown_provider_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ep.InputError, match="unknown provider 'cuda'.*cpu, reference, onnxruntime"):
+        ep.Session(model(ADD.replace("OPSET", "20")), providers=["cuda"])

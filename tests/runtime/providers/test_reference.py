@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import entrepot as ep
+from entrepot.ir.errors import ExecutionError
+from entrepot.runtime.providers.cpu import bind
+from entrepot.runtime.providers.reference import provider as reference
+
+TEXT = """<ir_version: 10, opset_import: ["": 28]>
+g (float[2] x, int64 n) => (float[2] y) <float[2] w = {1.0, 2.0}> {
+    w2 = Add(w, w)
+    y = Loop(n, , x) <body = b (int64 i, bool c, float[2] a) => (bool c, float[2] a2) { half = Mul(a, w2)  a2 = Add(half, x) }>
+}"""
+
+
+def session(text: str = TEXT) -> ep.Session:
+    return ep.Session(ep.load(onnx.parser.parse_model(text)), providers=["reference"])
+
+
+def test_every_value_is_observed_even_in_subgraphs_and_of_constants() -> None:
+    seen: list[str] = []
+    session().run({"x": np.ones(2, np.float32), "n": np.array(2)}, observe=lambda name, value: seen.append(name))
+    assert seen == ["w2", "half", "a2", "half", "a2", "y"]
+
+
+def test_observed_values_are_those_of_the_run() -> None:
+    values: dict[str, np.ndarray] = {}
+    out = session().run({"x": np.ones(2, np.float32), "n": np.array(1)}, observe=values.__setitem__)
+    np.testing.assert_array_equal(values["y"], out["y"])
+    np.testing.assert_array_equal(values["half"], [2, 4])
+
+
+def test_the_observer_is_forgotten_after_its_run() -> None:
+    calls: list[str] = []
+    it = session()
+    feeds = {"x": np.ones(2, np.float32), "n": np.array(1)}
+    it.run(feeds, observe=lambda name, value: calls.append(name))
+    count = len(calls)
+    it.run(feeds)
+    assert len(calls) == count
+
+
+def test_the_cpu_provider_cannot_be_observed() -> None:
+    it = ep.Session(ep.load(onnx.parser.parse_model(TEXT)))
+    with pytest.raises(ep.InputError, match=r"'cpu' cannot be observed.*reference"):
+        it.run({"x": np.ones(2, np.float32), "n": np.array(1)}, observe=print)
+
+
+def test_a_result_of_the_wrong_type_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(step: object) -> object:
+        call = bind.bind_plain(step)
+        return lambda *inputs: np.asarray(call(*inputs)).astype(np.float64)
+
+    monkeypatch.setattr(reference, "bind_plain", wrong)
+    text = """<ir_version: 10, opset_import: ["": 28]> g (float[2] x) => (float[2] y) { t = Relu(x)  y = Mul(t, t) }"""
+    monkeypatch.setattr(reference, "how", lambda block: {})
+    with pytest.raises(ExecutionError, match=r"value 't': made float64 where float32 is due"):
+        session(text).run({"x": np.ones(2, np.float32)})

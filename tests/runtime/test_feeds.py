@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+
+import entrepot as ep
+
+TEXT = """<ir_version: 10, opset_import: ["": 28]>
+g (float[N, 2] x, float[N, 2] y, int64[1] k) => (float[N, 2] z, int64[1] k2) { z = Add(x, y)  k2 = Add(k, k) }"""
+
+
+@pytest.fixture(scope="module")
+def session() -> ep.Session:
+    return ep.Session(ep.load(onnx.parser.parse_model(TEXT)))
+
+
+def feeds(**changes: object) -> dict[str, object]:
+    good = {"x": np.ones((3, 2), np.float32), "y": np.ones((3, 2), np.float32), "k": np.array([1])}
+    return {name: value for name, value in {**good, **changes}.items() if value is not None}
+
+
+def test_missing_and_extra_feeds_are_told_together(session: ep.Session) -> None:
+    with pytest.raises(ep.InputError, match=r"missing \['y'\], not inputs of the model: \['q'\].*\['x', 'y', 'k'\]"):
+        session.run(feeds(y=None, q=np.ones(1)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": np.ones((3, 2))}, r"value 'x': expected float32, got float64.*astype\('float32'\)"),
+        ({"x": np.ones((3, 2), np.int64)}, "expected float32, got int64"),
+        ({"k": np.array([1], np.int32)}, "expected int64, got int32"),
+        ({"x": np.ones((3, 2, 1), np.float32)}, r"expected rank 2 \(N, 2\), got shape \(3, 2, 1\)"),
+        ({"x": np.ones((3, 5), np.float32)}, r"value 'x': axis 1 is 5, expected 2"),
+        ({"y": np.ones((4, 2), np.float32)}, r"value 'y': axis 0 is 4, but axis 0 of 'x' makes 'N' 3"),
+        ({"k": [1.5]}, "do not fit int64"),
+        ({"k": [True]}, "do not fit int64"),
+        ({"k": ["a"]}, "do not fit int64"),
+        ({"x": [[1.0, 2.0], [3.0]]}, "ragged"),
+        ({"x": [[1, 2**24 + 1]] * 3}, "not exact as float32"),
+        ({"k": object()}, "cannot be read as an array"),
+    ],
+)
+def test_a_wrong_feed_is_refused_by_name(session: ep.Session, change: dict[str, object], message: str) -> None:
+    with pytest.raises(ep.InputError, match=message):
+        session.run(feeds(**change))
+
+
+def test_python_numbers_take_the_declared_type(session: ep.Session) -> None:
+    out = session.run({"x": [[1, 2]], "y": [[0.5, 0.25]], "k": [7]})
+    assert out["z"].dtype == np.float32
+    np.testing.assert_array_equal(out["z"], [[1.5, 2.25]])
+    assert out["k2"].item() == 14
+
+
+def test_torch_tensors_are_fed_as_they_are(session: ep.Session) -> None:
+    torch = pytest.importorskip("torch")
+    out = session.run(feeds(x=torch.ones(3, 2, requires_grad=True)))
+    np.testing.assert_array_equal(out["z"], np.full((3, 2), 2))
+
+
+def test_an_object_with_dlpack_alone_is_fed(session: ep.Session) -> None:
+    class Exporter:
+        def __init__(self, array: np.ndarray) -> None:
+            self._array = array
+
+        def __dlpack__(self, **options: object) -> object:
+            return self._array.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return self._array.__dlpack_device__()
+
+    out = session.run(feeds(x=Exporter(np.ones((3, 2), np.float32))))
+    np.testing.assert_array_equal(out["z"], np.full((3, 2), 2))
+
+
+def test_bfloat16_strings_and_sequences_are_fed() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (bfloat16[2] x, string[2] s, seq(float[N]) q) => (bfloat16[2] y, string[2] t, float[M] c)
+    { y = Add(x, x)  t = StringConcat(s, s)  c = ConcatFromSequence<axis = 0>(q) }"""
+    session = ep.Session(ep.load(onnx.parser.parse_model(text)))
+    parts = [np.ones(2, np.float32), np.zeros(1, np.float32)]
+    out = session.run({"x": np.array([1, 2], ml_dtypes.bfloat16), "s": np.array(["a", "b"]), "q": parts})
+    assert out["y"].dtype == ml_dtypes.bfloat16
+    assert list(out["t"]) == ["aa", "bb"]
+    np.testing.assert_array_equal(out["c"], [1, 1, 0])
+    with pytest.raises(ep.InputError, match="a sequence is fed as a list, not as ndarray"):
+        session.run({"x": np.array([1, 2], ml_dtypes.bfloat16), "s": np.array(["a", "b"]), "q": parts[0]})
+
+
+def test_the_feeds_are_never_written_to() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (float[N] x) => (float[N] y) { a = Relu(x)  b = Add(a, x)  c = Mul(b, b)  y = Sub(c, x) }"""
+    x = np.linspace(-2, 2, 9, dtype=np.float32)
+    before = x.copy()
+    ep.Session(ep.load(onnx.parser.parse_model(text))).run({"x": x})
+    np.testing.assert_array_equal(x, before)
