@@ -50,6 +50,7 @@ def command(
     from entrepot.exporters.registry import export
     from entrepot.ir.errors import VerificationError
     from entrepot.parity.compare import Tolerance
+    from entrepot.parity.report import Report
 
     built = Path(source) if Path(source).is_file() else load_object(source)
     try:
@@ -64,7 +65,7 @@ def command(
             progress=output.progress,
         )
     except VerificationError as error:
-        if html is not None and error.report is not None:
+        if html is not None and isinstance(error.report, Report):
             error.report.to_html(html)
         raise
     if html is not None and model.report is not None:

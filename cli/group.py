@@ -76,15 +76,23 @@ class Group(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
-    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
         """Run a verb and exit; every error becomes a line on standard error, or a JSON object with ``--json``."""
+        del standalone_mode  # click's own way to end the process would hide which error it was
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
+        extra["complete_var"] = complete_var
         sys.exit(self._run(words, prog_name or "entrepot", extra))
 
     def _run(self, words: list[str], prog_name: str, extra: dict[str, Any]) -> int:
-        extra["standalone_mode"] = False
         try:
-            return int(super().main(words, prog_name, **extra) or Exit.OK)
+            return int(super().main(words, prog_name, standalone_mode=False, **extra) or Exit.OK)
         except SystemExit:
             # click itself turns a broken pipe into this
             return _close_pipe()

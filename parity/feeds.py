@@ -71,7 +71,7 @@ def _vary_floats(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     wide = np.complex128 if array.dtype.kind == "c" else np.float64
     if bool((values == values[0]).all()):
         level = max(float(np.abs(values[0].astype(wide))), 1.0)
-        mixed = one.astype(wide) + 0.1 * level * rng.standard_normal(values.size)
+        mixed: np.ndarray = one.astype(wide) + 0.1 * level * rng.standard_normal(values.size)
     elif bool(np.isfinite(values.astype(wide)).all()):
         # mostly near one of the two, so that the spread is nearly that of the array
         share = rng.beta(0.3, 0.3, values.size)

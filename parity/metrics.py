@@ -68,8 +68,8 @@ def measure(expected: np.ndarray, actual: np.ndarray, tolerance: Tolerance) -> M
     judge = _JUDGES[classify(expected.dtype)]
     totals = _Totals()
     with np.errstate(all="ignore"):  # differences of infinities and zeros divided by zero are dealt with below
-        for piece in blocks(expected, actual):
-            totals.add(judge(*piece, tolerance))
+        for one, other in blocks(expected, actual):
+            totals.add(judge(one, other, tolerance))
     return totals.finish(expected, actual)
 
 

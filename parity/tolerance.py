@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
@@ -67,7 +67,7 @@ def default_tolerance(dtype: np.dtype) -> Tolerance:
         return Tolerance(0.0, 0.0)
     if dtype.name in _WIDE:
         return _WIDE[dtype.name]
-    limits = ml_dtypes.finfo(dtype)
+    limits: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     eps = float(limits.eps)
     if limits.bits < 16:
         return Tolerance(atol=float(limits.smallest_subnormal), rtol=eps)
