@@ -96,7 +96,7 @@ def plain(value: Any) -> Any:
     return array.astype(object) if array.dtype.kind in "US" else array
 
 
-def difference(expected: Any, actual: Any, rtol: float) -> str:
+def difference(expected: Any, actual: Any, rtol: float) -> str:  # noqa: PLR0911 - one way to differ after the other
     """Empty when they agree; else what differs."""
     if isinstance(expected, list):
         if not isinstance(actual, list) or len(actual) != len(expected):

@@ -91,7 +91,7 @@ def _array(spec: InputSpec, dtype: np.dtype[Any] | None, feed: Any) -> np.ndarra
     array = _from_framework(spec, feed)
     if dtype is None or array.dtype == dtype:
         return array
-    if dtype == object and array.dtype.kind in "US":
+    if dtype.kind == "O" and array.dtype.kind in "US":
         return array.astype(str).astype(object)
     raise InputError(
         f"expected {dtype}, got {array.dtype} with shape {array.shape}",
@@ -113,12 +113,12 @@ def _from_framework(spec: InputSpec, feed: Any) -> np.ndarray[Any, Any]:
 def _from_python(spec: InputSpec, dtype: np.dtype[Any] | None, feed: Any) -> np.ndarray[Any, Any]:
     """Python numbers take the input's element type if it holds them exactly (floats: to their nearest)."""
     try:
-        plain = np.array(feed, dtype=object if dtype == object else None)
+        plain = np.array(feed, dtype=object if dtype is not None and dtype.kind == "O" else None)
     except ValueError as error:
         raise InputError(f"a ragged list is no tensor: {error}", value=spec.name) from error
-    if dtype is None or dtype == object:
+    if dtype is None or dtype.kind == "O":
         return plain
-    if plain.dtype == object or not _kinds_agree(plain, dtype):
+    if plain.dtype.kind == "O" or not _kinds_agree(plain, dtype):
         raise InputError(f"Python values of kind {plain.dtype} do not fit {dtype}", value=spec.name)
     with np.errstate(all="ignore"):
         array = plain.astype(dtype)

@@ -93,8 +93,8 @@ class Session:
         """Run the model once.
 
         Args:
-            feeds: Input name to array: anything with ``__array__`` or ``__dlpack__``, or Python numbers and lists. Arrays
-                must have the declared element type. Initializers that are also inputs may be fed.
+            feeds: Input name to array: anything with ``__array__`` or ``__dlpack__``, or Python numbers and lists.
+                Arrays must have the declared element type. Initializers that are also inputs may be fed.
             outputs: Names to compute; only what they need is run. Any value of the main graph may be asked for.
             observe: Called with name and value of everything computed; with ``providers=["reference"]`` only.
 

@@ -116,11 +116,12 @@ def infer(step: Step) -> list[Type | None]:
         return unknown
     names = ["" if value is None else f"i{n}" for n, value in enumerate(step.inputs)]
     node = proto_of(step, names)
-    known = {name: to_proto(value.type) for name, value in zip(names, step.inputs) if value is not None and value.type}
+    given = [(name, value) for name, value in zip(names, step.inputs, strict=True) if value is not None]
+    known = {name: to_proto(value.type) for name, value in given if value.type is not None}
     data = {
         name: onnx.numpy_helper.from_array(value.constant)
-        for name, value in zip(names, step.inputs)
-        if value is not None and isinstance(value.constant, np.ndarray) and value.constant.size <= SMALL
+        for name, value in given
+        if isinstance(value.constant, np.ndarray) and value.constant.size <= SMALL
     }
     imports = [onnx.helper.make_opsetid(step.domain, step.opset)]
     try:

@@ -97,7 +97,8 @@ def test_a_huge_trip_count_is_fine_when_the_condition_ends_the_loop(provider: st
 def test_carried_values_may_change_shape_and_swap_places(provider: str) -> None:
     text = """
     g (float[N] x, float[M] y, int64 n) => (float[P] a, float[Q] b) {
-        a, b = Loop(n, , x, y) <body = body (int64 i, bool c, float[S] p, float[T] q) => (bool c, float[U] q, float[V] r) {
+        a, b = Loop(n, , x, y) <body = body (int64 i, bool c, float[S] p, float[T] q)
+                                => (bool c, float[U] q, float[V] r) {
             r = Concat<axis = 0>(p, q)
         }>
     }"""

@@ -114,7 +114,7 @@ def _is_plain(kind: str) -> bool:
 def _to_ort(value: Any) -> Any:
     import onnxruntime
 
-    if value is None or isinstance(value, list) or value.dtype == object:
+    if value is None or isinstance(value, list) or value.dtype.kind == "O":
         return value
     value = np.ascontiguousarray(value).reshape(value.shape)
     if value.dtype.kind in "fiubc" and value.dtype.isbuiltin == 1:
@@ -132,7 +132,7 @@ def _from_ort(value: Any) -> Any:
         return value.numpy() if value.has_value() else None
     code = value.element_type()
     dtype = np.dtype(ir.DataType(code).numpy()) if code != onnx.TensorProto.STRING else np.dtype(object)
-    if dtype == object or dtype.isbuiltin == 1:
+    if dtype.kind == "O" or dtype.isbuiltin == 1:
         return value.numpy()
     raw = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
     tensor = onnx.TensorProto(data_type=code, dims=value.shape(), raw_data=raw)

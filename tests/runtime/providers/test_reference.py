@@ -12,7 +12,10 @@ from entrepot.runtime.providers.reference import provider as reference
 TEXT = """<ir_version: 10, opset_import: ["": 28]>
 g (float[2] x, int64 n) => (float[2] y) <float[2] w = {1.0, 2.0}> {
     w2 = Add(w, w)
-    y = Loop(n, , x) <body = b (int64 i, bool c, float[2] a) => (bool c, float[2] a2) { half = Mul(a, w2)  a2 = Add(half, x) }>
+    y = Loop(n, , x) <body = b (int64 i, bool c, float[2] a) => (bool c, float[2] a2) {
+        half = Mul(a, w2)
+        a2 = Add(half, x)
+    }>
 }"""
 
 
