@@ -1,0 +1,57 @@
+"""An ONNX model as the source: read, checked, brought to another opset, verified against itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from entrepot.exporters.options import Options
+from entrepot.exporters.proof import prove
+from entrepot.exporters.sample import Sample
+from entrepot.ir.errors import InputError, VerificationError
+from entrepot.ir.io.read import load
+from entrepot.ir.model import Model
+from entrepot.ir.opset.convert import convert_opset
+from entrepot.parity.feeds import generate
+from entrepot.parity.report.report import Report
+from entrepot.parity.tolerance import Tolerance
+from entrepot.parity.verify import ModelSource
+
+
+def export(source: Any, sample: Any, options: Options) -> Model:
+    """Read ``source``, and convert it where another opset is asked for."""
+    if options.dynamic not in ("auto", False) or options.input_names or options.output_names:
+        raise InputError("an ONNX model comes with its axes and names", hint="leave dynamic and names out")
+    model = load(source)
+    if options.opset is None or options.opset == model.opset:
+        return model
+    converted = convert_opset(model, options.opset)
+    if options.verify:
+        report = verify(model, converted, sample, tolerance=options.tolerance, progress=options.tell)
+        if not report.ok:
+            raise VerificationError("the converted model does not compute the same", report=report)
+        converted.report = report
+    return converted
+
+
+def verify(
+    source: Any,
+    model: Model,
+    sample: Any,
+    *,
+    providers: Sequence[str] | None = None,
+    tolerance: Tolerance | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Report:
+    """Run both models on the sample (a dict of arrays, or arrays in input order; random ones when there is none)."""
+    original = load(source)
+    feeds = generate(original) if sample is None else _feeds(original, Sample.of(sample))
+    return prove(ModelSource(original), model, feeds, providers=providers, tolerance=tolerance, progress=progress)
+
+
+def _feeds(model: Model, sample: Sample) -> dict[str, Any]:
+    names = [spec.name for spec in model.inputs]
+    feeds = dict(zip(names, sample.args, strict=False)) | dict(sample.kwargs)
+    if set(feeds) != set(names) or len(sample.args) > len(names):
+        raise InputError(f"the sample gives {sorted(feeds)}, the model takes {names}")
+    return feeds

@@ -1,0 +1,36 @@
+"""What a caller of ``export`` may ask for, checked once and handed to the framework's exporter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from entrepot.parity.compare import Tolerance
+
+Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Mapping[int, Any]]"
+"""``"auto"`` (or ``True``): what the model lets vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keyword arguments of ``export``.
+
+    Attributes:
+        opset: Opset of the result; ``None`` for the default.
+        dynamic: Which axes may vary.
+        verify: Whether the result is run beside its source.
+        tolerance: What agreement means; ``None`` for the default.
+        input_names: Names of the graph inputs, in flat order, instead of those from the signature.
+        output_names: Names of the graph outputs, in flat order.
+        tell: Called with a short line per stage.
+    """
+
+    opset: int | None
+    dynamic: Dynamic
+    verify: bool
+    tolerance: Tolerance | None
+    input_names: Sequence[str] | None
+    output_names: Sequence[str] | None
+    tell: Callable[[str], None]

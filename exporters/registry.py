@@ -1,0 +1,158 @@
+"""``export`` and ``verify``: find the exporter for an object by the names of its classes, without importing a framework."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from entrepot.exporters.options import Dynamic, Options
+from entrepot.ir.errors import InputError, MissingDependencyError
+from entrepot.ir.progress import Progress, reporter
+
+if TYPE_CHECKING:
+    from entrepot.ir.model import Model
+    from entrepot.parity.compare import Tolerance
+    from entrepot.parity.report.report import Report
+
+_EXPORTERS = {
+    "torch": "entrepot.exporters.torch.export",
+    "onnx": "entrepot.exporters.onnx",
+    "onnx_ir": "entrepot.exporters.onnx",
+    "entrepot.ir.model": "entrepot.exporters.onnx",
+}
+"""Package or module of a class, to the exporter of its objects. Each has ``export`` and ``verify``."""
+
+_SUFFIXES = {
+    ".onnx": "entrepot.exporters.onnx",
+    ".pt2": "entrepot.exporters.torch.files",
+    ".pt": "entrepot.exporters.torch.files",
+    ".pth": "entrepot.exporters.torch.files",
+    ".ts": "entrepot.exporters.torch.files",
+}
+
+
+def export(
+    obj: Any,
+    sample: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    opset: int | None = None,
+    dynamic: Dynamic = "auto",
+    verify: bool = True,
+    tolerance: Tolerance | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    progress: Progress = None,
+) -> Model:
+    """Turn a model of any framework into a verified ``Model``.
+
+    Args:
+        obj: A ``torch.nn.Module``, ``torch.export.ExportedProgram`` or TorchScript module; a ``.pt2``, TorchScript or
+            ``.onnx`` file; anything ``load`` reads.
+        sample: What the model is called with: a tensor, a tuple of positional arguments, a dict of keyword arguments, or
+            ``Sample(args, kwargs)``. Not needed where ``obj`` brings its own.
+        path: Where to save the result as well.
+        opset: Opset of the result; by default what every current runtime loads, and for ``.onnx`` what the file has.
+        dynamic: ``"auto"``: every axis that the model lets vary; ``False``: none; ``{"x": {0: "batch"}}``: these, or an error.
+        verify: Run the result beside the source at the sample, with other values and at other sizes, on our runtime and
+            on onnxruntime where it is installed.
+        tolerance: What agreement means.
+        input_names: Names of the graph inputs instead of those from the signature.
+        output_names: Names of the graph outputs instead of those from the structure of the result.
+        progress: ``True``, ``False``, or a function that is given each line; by default a terminal sees what takes long.
+
+    Returns:
+        The model; its ``report`` holds the verification. Weights are shared with ``obj``, not copied.
+
+    Raises:
+        InputError: The object is not a model we know, or the sample does not fit it.
+        ConversionError: The model cannot be expressed, or an axis that ``dynamic`` names cannot vary.
+        UnsupportedOpError: An operator has no counterpart.
+        VerificationError: The result does not compute the same; the error carries the report.
+        MissingDependencyError: The framework is not installed.
+    """
+    options = Options(opset, _checked(dynamic), verify, tolerance, input_names, output_names, reporter(progress))
+    model: Model = _exporter(obj).export(obj, sample, options)
+    if path is not None:
+        options.tell(f"saving {os.fspath(path)}")
+        model.save(path)
+    return model
+
+
+def verify(
+    source: Any,
+    model: Model,
+    sample: Any = None,
+    *,
+    providers: Sequence[str] | None = None,
+    tolerance: Tolerance | None = None,
+    progress: Progress = None,
+) -> Report:
+    """Run ``model`` beside the object it came from, as ``export`` does; raises nothing about their agreement.
+
+    Args:
+        source: What ``export`` takes.
+        model: What came out.
+        sample: What the source is called with.
+        providers: Who runs the model; by default ``cpu``, and ``onnxruntime`` where it is installed.
+        tolerance: What agreement means.
+        progress: See ``export``.
+
+    Returns:
+        The report; ``.ok`` tells.
+    """
+    report: Report = _exporter(source).verify(
+        source, model, sample, providers=providers, tolerance=tolerance, progress=reporter(progress)
+    )
+    return report
+
+
+def _checked(dynamic: Dynamic) -> Dynamic:
+    if dynamic is True:
+        return "auto"
+    if (
+        dynamic is False
+        or dynamic == "auto"
+        or (isinstance(dynamic, dict) and all(_is_axes(v) for v in dynamic.values()))
+    ):
+        return dynamic
+    raise InputError(
+        f"dynamic is {dynamic!r}", hint='give "auto", False, or names of axes by input: {"x": {0: "batch"}}'
+    )
+
+
+def _is_axes(axes: Any) -> bool:
+    return isinstance(axes, dict) and all(isinstance(axis, int) for axis in axes)
+
+
+def _exporter(obj: Any) -> ModuleType:
+    if isinstance(obj, str | os.PathLike):
+        suffix = Path(obj).suffix.lower()
+        if suffix in _SUFFIXES:
+            return _load(_SUFFIXES[suffix])
+        raise InputError(f"cannot tell what '{os.fspath(obj)}' is", hint=f"files we know end in {', '.join(_SUFFIXES)}")
+    if isinstance(obj, bytes):
+        return _load(_EXPORTERS["onnx"])
+    for cls in type(obj).__mro__:
+        for package, home in _EXPORTERS.items():
+            if f"{cls.__module__}.".startswith(f"{package}."):
+                return _load(home)
+    raise InputError(
+        f"cannot export a {type(obj).__module__}.{type(obj).__qualname__}",
+        hint="give a torch.nn.Module (wrap a function in one), an ExportedProgram, a ScriptModule, or a model file",
+    )
+
+
+def _load(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("entrepot"):
+            raise
+        raise MissingDependencyError(
+            f"'{error.name}' is needed to export this", hint="pip install 'entrepot[torch]'"
+        ) from error

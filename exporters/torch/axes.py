@@ -1,0 +1,218 @@
+"""Which axes a module really lets vary, found by running it at changed sizes.
+
+torch.export could be asked instead, but its automatic dimensions turn refusals into silently fixed sizes. Here an axis is
+dynamic when the module itself takes another size of it and its results keep their structure and rank. Axes that fail apart and
+pass together are linked: they share a symbol. A size of 1 is enlarged first, where the module lets it be: otherwise
+broadcasting would make an axis look free that is not, and the capture would take the 1 for a constant.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import torch
+
+from entrepot.exporters.torch.eager import Eager, EagerRefusal
+from entrepot.exporters.torch.flatten import Flat, same_structure
+
+Axis: TypeAlias = tuple[int, int]
+"""Which tensor of the flat sample, which axis of it."""
+
+
+@dataclass
+class Group:
+    """Axes that always have the same size.
+
+    Attributes:
+        axes: The members.
+        symbol: Its name in the graph.
+        sizes: Sizes that the module took while the other groups stood still, the present one first.
+        bounds: ``min`` and ``max`` for ``torch.export.Dim``, where the capture found that there are any.
+    """
+
+    axes: frozenset[Axis]
+    symbol: str
+    sizes: list[int]
+    bounds: dict[str, int] = field(
+        default_factory=lambda: {"min": 2}
+    )  # size 1 is proved by running, not by the capture
+
+
+class Prober:
+    """Tries sizes on a module.
+
+    Args:
+        eager: The module.
+        tensors: The flat sample; ``Prober.base`` becomes the same with sizes of 1 enlarged.
+    """
+
+    def __init__(self, eager: Eager, tensors: Sequence[torch.Tensor], result: Flat) -> None:
+        self._eager = eager
+        self.base = list(tensors)
+        self._result = result
+        self.runs = 0
+
+    def find_groups(self) -> list[Group]:
+        """Every group of axes that may vary, in the order of the inputs; symbols are not named yet."""
+        self._enlarge_ones()
+        alone = {axis: sizes for axis in self._all_axes() if (sizes := self.other_sizes([axis]))}
+        groups = [Group(frozenset([axis]), "", [self.size(axis), *sizes]) for axis, sizes in alone.items()]
+        for members in self._by_size(axis for axis in self._all_axes() if axis not in alone).values():
+            groups += self._linked(members)
+        return sorted(groups, key=lambda group: min(group.axes))
+
+    def size(self, axis: Axis) -> int:
+        """The size of an axis of the base sample."""
+        return self.base[axis[0]].shape[axis[1]]
+
+    def takes(self, sizes: Mapping[Axis, int]) -> EagerRefusal | None:
+        """Run the module at changed sizes; ``None`` when it takes them."""
+        self.runs += 1
+        try:
+            result = self._eager(resized(self.base, sizes))
+        except EagerRefusal as refusal:
+            return refusal
+        if self._comparable(result):
+            return None
+        return EagerRefusal(TypeError("the structure or the rank of the results changes with the size"))
+
+    def fresh_sizes(self, size: int, taken: Iterable[int] = ()) -> list[int]:
+        """Larger and smaller sizes, two of each where there are, that nothing in the sample has: nothing agrees by accident."""
+        used = {dim for tensor in self.base for dim in tensor.shape} | set(taken) | {0, 1}
+        larger = [_first(range(start, start + len(used) + 2), used) for start in (size + 1, 2 * size + 1)]
+        smaller = [_first(range(start, 1, -1), used) for start in (size - 1, size // 2)]
+        return list(dict.fromkeys(other for other in (*larger, *smaller) if other is not None))
+
+    def enlarge(self, axes: Iterable[Axis], size: int) -> None:
+        """Go on from another size of some axes."""
+        self.base = resized(self.base, dict.fromkeys(axes, size))
+
+    def _comparable(self, result: Flat) -> bool:
+        return same_structure(result.tree, self._result.tree) and all(
+            a.dim() == b.dim() and a.dtype == b.dtype for a, b in zip(result.tensors, self._result.tensors, strict=True)
+        )
+
+    def _all_axes(self) -> list[Axis]:
+        return [(index, axis) for index, tensor in enumerate(self.base) for axis in range(tensor.dim())]
+
+    def _by_size(self, axes: Iterable[Axis]) -> dict[int, list[Axis]]:
+        found: dict[int, list[Axis]] = {}
+        for axis in axes:
+            found.setdefault(self.size(axis), []).append(axis)
+        return found
+
+    def other_sizes(self, axes: Iterable[Axis]) -> list[int]:
+        """Two other sizes that the module takes when ``axes`` have them together, or none.
+
+        One would not do: a pooling that rounds down takes 29 for 28 without letting the axis vary.
+        """
+        axes, found = list(axes), list[int]()
+        for size in self.fresh_sizes(self.size(axes[0])):
+            if self.takes(dict.fromkeys(axes, size)) is None:
+                found.append(size)
+            if len(found) == 2:
+                return found
+        return []
+
+    def _linked(self, members: list[Axis]) -> list[Group]:
+        """Split axes of one size, none of which varies alone, into minimal groups that vary together."""
+        groups = []
+        while together := next((axes for axes in _subsets(members) if self.other_sizes(axes)), None):
+            kept = _minimal(together, lambda axes: bool(self.other_sizes(axes)))
+            groups.append(Group(frozenset(kept), "", [self.size(kept[0]), *self.other_sizes(kept)]))
+            members = [axis for axis in members if axis not in kept]
+        return groups
+
+    def _enlarge_ones(self) -> None:
+        """Make axes of size 1 larger, first the leading ones together (a batch of one), then what else varies."""
+        ones = [axis for axis in self._all_axes() if self.size(axis) <= 1]
+        self._enlarge_first(_without_one([axis for axis in ones if axis[1] == 0]))
+        for axis in ones:
+            self._enlarge_first([[axis]] if self.size(axis) <= 1 else [])
+        self._enlarge_first(_subsets([axis for axis in ones if self.size(axis) <= 1]))
+
+    def _enlarge_first(self, choices: Iterable[list[Axis]]) -> None:
+        """Enlarge the axes of the first choice that the module takes."""
+        size = self.fresh_sizes(1)[0]
+        for axes in choices:
+            if axes and self.takes(dict.fromkeys(axes, size)) is None:
+                self.enlarge(axes, size)
+                return
+
+
+def resized(tensors: Sequence[torch.Tensor], sizes: Mapping[Axis, int]) -> list[torch.Tensor]:
+    """The tensors with some axes at other sizes, filled from their own values in their own order.
+
+    Values in order keep indices in range and sorted tensors (offsets, positions) sorted.
+    """
+    result = list(tensors)
+    for (index, axis), size in sizes.items():
+        result[index] = _resize(result[index], axis, size)
+    return result
+
+
+def _resize(tensor: torch.Tensor, axis: int, size: int) -> torch.Tensor:
+    old = tensor.shape[axis]
+    if old == 0:
+        shape = list(tensor.shape)
+        shape[axis] = size
+        return tensor.new_zeros(shape)
+    return tensor.index_select(axis, torch.arange(size) * old // max(size, 1))
+
+
+def _subsets(axes: list[Axis]) -> Iterator[list[Axis]]:
+    """Sets of two or more axes that may belong together, the likeliest first."""
+    yield from (choice for choice in _without_one(axes) if len(choice) > 1)
+    for position in dict.fromkeys(axis for _, axis in axes):
+        same = [axis for axis in axes if axis[1] == position]
+        if 1 < len(same) < len(axes) - 1:
+            yield same
+    yield from (list(pair) for pair in itertools.combinations(axes, 2) if len(axes) > 3)
+
+
+def _without_one(axes: list[Axis]) -> Iterator[list[Axis]]:
+    """All axes, then all but one: a size that agrees by accident must not hide a group."""
+    yield axes
+    yield from ([other for other in axes if other != axis] for axis in axes)
+
+
+def _first(sizes: Iterable[int], used: Container[int]) -> int | None:
+    return next((size for size in sizes if size not in used), None)
+
+
+def _minimal(axes: list[Axis], passes: Callable[[list[Axis]], bool]) -> list[Axis]:
+    """Drop every axis without which the rest still passes."""
+    kept = list(axes)
+    for axis in axes:
+        rest = [other for other in kept if other != axis]
+        if rest and passes(rest):
+            kept = rest
+    return kept
+
+
+def name_groups(groups: Sequence[Group], tensors: Sequence[torch.Tensor], names: Sequence[str]) -> None:
+    """Give every group its symbol: ``batch`` for the leading axis that most inputs share, else what the input suggests."""
+    leading = [group for group in groups if any(axis == 0 for _, axis in group.axes)]
+    batch = max(leading, key=lambda group: len(group.axes), default=None)
+    used: set[str] = set()
+    for group in groups:
+        index, axis = min(group.axes)
+        wish = "batch" if group is batch else _suggestion(tensors[index], axis, names[index])
+        group.symbol = wish if wish not in used else _identifier(f"{names[index]}_dim{axis}")
+        used.add(group.symbol)
+
+
+def _suggestion(tensor: torch.Tensor, axis: int, name: str) -> str:
+    integers = not tensor.is_floating_point() and tensor.dtype != torch.bool
+    if tensor.dim() == 2 and axis == 1 and integers:
+        return "sequence"
+    if tensor.dim() == 4 and axis in (2, 3) and tensor.is_floating_point():
+        return ("height", "width")[axis - 2]
+    return _identifier(f"{name}_dim{axis}")
+
+
+def _identifier(text: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in text)

@@ -1,0 +1,116 @@
+"""Which operation, on which line of the user's, fixed an axis or stopped the capture."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx.experimental._config
+
+from entrepot.exporters.torch.eager import MODEL_ERRORS, user_line
+from entrepot.exporters.torch.translations.recurrent import CompositeRecurrence
+from entrepot.ir.errors import ConversionError
+
+if TYPE_CHECKING:
+    from entrepot.exporters.torch.axes import Axis, Group
+
+_DATA_DEPENDENT = re.compile(r"data-dependent|GuardOnDataDependent|unbacked symint|\bu\d+\b", re.IGNORECASE)
+
+
+def captured_blame(
+    error: BaseException,
+    flat: torch.nn.Module,
+    tensors: Sequence[torch.Tensor],
+    groups: Sequence[Group],
+    names: Sequence[str],
+) -> ConversionError:
+    """The error to raise for one of torch.export's."""
+    refused = [group for group in groups if re.search(rf"\b{re.escape(group.symbol)}\b", str(error))]
+    if "Constraints violated" in str(error) and refused:
+        return _axis_blame(error, flat, tensors, groups, refused[0], names)
+    line = user_line(traceback.extract_tb(error.__traceback__))
+    first = next(iter(str(error).splitlines()), type(error).__name__)
+    if _DATA_DEPENDENT.search(str(error)):
+        return ConversionError(
+            f"forward decides by the values of a tensor{_at(line)}, which a graph cannot follow: {first}",
+            hint="write the branch with torch.cond, the loop with torch.while_loop, or bound the size with torch._check",
+        )
+    return ConversionError(
+        f"torch.export cannot capture the module{_at(line)}: {type(error).__name__}: {first}",
+        hint="run torch.export.export(module, args) to see the whole traceback",
+    )
+
+
+def _axis_blame(
+    error: BaseException,
+    flat: torch.nn.Module,
+    tensors: Sequence[torch.Tensor],
+    groups: Sequence[Group],
+    group: Group,
+    names: Sequence[str],
+) -> ConversionError:
+    where = " and ".join(f"axis {axis} of '{names[index]}'" for index, axis in sorted(group.axes))
+    line = _guard_line(flat, tensors, groups, group)
+    reason = next(
+        (
+            text.strip(" -")
+            for text in str(error).splitlines()
+            if re.search(rf"\b{group.symbol}\b", text) and not text.startswith("Constraints")
+        ),
+        "",
+    )
+    return ConversionError(
+        f"{where} cannot be dynamic as '{group.symbol}'{_fixed_at(line)}: {reason}",
+        value=names[min(group.axes)[0]],
+        hint="leave it out of dynamic, or write that line with x.shape and without Python numbers computed from it",
+    )
+
+
+def _guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: Sequence[Group], group: Group) -> str:
+    """Capture again with automatic dimensions and look up who put the condition on the axis."""
+    automatic = {axis: torch.export.Dim.AUTO for each in groups for axis in each.axes}
+    try:
+        program = export_flat(flat, tensors, automatic)
+    except MODEL_ERRORS:
+        return ""
+    environment = _shape_environment(program)
+    if environment is None:
+        return ""
+    size = tensors[min(group.axes)[0]].shape[min(group.axes)[1]]
+    for guard in environment.guards:
+        symbols = {environment.backed_var_to_val.get(symbol) for symbol in guard.expr.free_symbols}
+        if size in symbols:
+            location = getattr(guard.sloc, "user_loc", None) or getattr(guard.sloc, "maybe_user_loc", None)
+            return str(location or guard.sloc.framework_loc or "")
+    return ""
+
+
+def export_flat(
+    flat: torch.nn.Module, tensors: Sequence[torch.Tensor], dims: Mapping[Axis, Any]
+) -> torch.export.ExportedProgram:
+    """``torch.export.export`` with ``dims`` for some axes of the flat tensors, the others fixed."""
+    spec: list[dict[int, Any]] = [{} for _ in tensors]
+    for (index, axis), dim in dims.items():
+        spec[index][axis] = dim
+    # Sizes are never asked whether they are 0 or 1: contiguity checks would make conditions of it (as torch.onnx does, 2.13).
+    with CompositeRecurrence(), torch.fx.experimental._config.patch(backed_size_oblivious=True):
+        return torch.export.export(flat, tuple(tensors), dynamic_shapes=(tuple(spec),), strict=False)
+
+
+def _shape_environment(program: torch.export.ExportedProgram) -> Any:
+    for node in program.graph.nodes:
+        mode = getattr(node.meta.get("val"), "fake_mode", None)
+        if mode is not None:
+            return mode.shape_env
+    return None
+
+
+def _at(line: str) -> str:
+    return f" at {line}" if line else ""
+
+
+def _fixed_at(line: str) -> str:
+    return f", it is fixed at {line}" if line else ""

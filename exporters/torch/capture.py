@@ -1,0 +1,186 @@
+"""A module as a ``torch.export.ExportedProgram`` with the axes dynamic that were found to vary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.axes import Axis, Group, Prober, resized
+from entrepot.exporters.torch.blame import captured_blame, export_flat
+from entrepot.exporters.torch.eager import MODEL_ERRORS
+from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
+from entrepot.ir.errors import ConversionError
+
+_MOST_ATTEMPTS = 8  # each one settles at least one axis; more is a sign that settling does not converge
+
+
+@dataclass
+class Capture:
+    """What torch.export made of a module.
+
+    Attributes:
+        program: The graph.
+        tensors: The flat sample it was captured with.
+        groups: The axes that are dynamic in it.
+        fixed: Axes that the module would let vary and the graph does not, each with the reason.
+    """
+
+    program: torch.export.ExportedProgram
+    tensors: list[torch.Tensor]
+    groups: list[Group]
+    fixed: dict[str, str] = field(default_factory=dict)
+
+
+class FlatModule(torch.nn.Module):
+    """A module behind a signature of flat tensors."""
+
+    def __init__(self, module: torch.nn.Module, tree: Tree) -> None:
+        super().__init__()
+        self.module = module
+        self._tree = tree
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Call the module with the structure it expects."""
+        args, kwargs = unflatten(self._tree, tensors)
+        flat = flatten(_sizes_as_tensors(self.module(*args, **kwargs)))
+        return tuple(flat.tensors)
+
+
+def _sizes_as_tensors(result: Any) -> Any:
+    if isinstance(result, torch.SymInt | torch.SymFloat | torch.SymBool):
+        raise ConversionError(
+            "forward returns a size as a Python number, which a graph cannot",
+            hint="return torch.tensor(x.shape[0]) or leave it out",
+        )
+    return result
+
+
+def capture(
+    module: torch.nn.Module,
+    call: Flat,
+    prober: Prober,
+    groups: list[Group],
+    *,
+    required: bool,
+    progress: Callable[[str], None],
+) -> Capture:
+    """Capture ``module`` with the axes of ``groups`` dynamic.
+
+    Args:
+        module: In evaluation mode.
+        call: The flat sample.
+        prober: Holds the enlarged sample and knows what the module takes.
+        groups: Axes to make dynamic.
+        required: Whether an axis that cannot be dynamic is an error, rather than fixed at the size of the sample.
+        progress: Told which axes were given up.
+
+    Raises:
+        ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
+    """
+    fixed: dict[str, str] = {}
+    for _ in range(_MOST_ATTEMPTS):
+        tensors = _capture_sample(call, prober, groups)
+        flat = FlatModule(module, call.tree)
+        flat.training = False
+        try:
+            program = _export(flat, tensors, groups)
+        except MODEL_ERRORS as error:
+            settled = _settle(str(error), groups)
+            if settled is None or required:
+                raise captured_blame(error, flat, tensors, groups, call.names) from error
+            groups, reasons = settled
+            for group, reason in reasons:
+                for axis in sorted(group.axes):
+                    fixed[axis_name(axis, call.names)] = reason
+                    progress(f"axis {axis_name(axis, call.names)} is fixed: {reason}")
+            continue
+        return Capture(program, tensors, groups, fixed)
+    raise ConversionError(
+        "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
+    )
+
+
+def axis_name(axis: Axis, names: Sequence[str]) -> str:
+    """``x.0``: an input and an axis of it."""
+    return f"{names[axis[0]]}.{axis[1]}"
+
+
+def _export(flat: FlatModule, tensors: list[torch.Tensor], groups: list[Group]) -> torch.export.ExportedProgram:
+    dims = {group.symbol: torch.export.Dim(group.symbol, **group.bounds) for group in groups}
+    return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes})
+
+
+def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torch.Tensor]:
+    """The sample with every dynamic axis at 2 or more, no two groups at one size; as it is where the module refuses that."""
+    sizes: dict[Axis, int] = {}
+    used: set[int] = set()
+    for group in groups:
+        size = next((size for size in group.sizes if size > 1 and size not in used), None)
+        size = size or prober.fresh_sizes(max(group.sizes), used)[0]
+        used.add(size)
+        sizes.update(dict.fromkeys(group.axes, size))
+    start = prober.base if groups else call.tensors
+    changed = {axis: size for axis, size in sizes.items() if size != prober.size(axis)}
+    if not changed or prober.takes(changed) is not None:
+        return list(start)
+    return resized(start, changed)
+
+
+def _settle(message: str, groups: list[Group]) -> tuple[list[Group], list[tuple[Group, str]]] | None:
+    """Follow torch.export's suggested fixes; ``None`` when there are none that concern our symbols."""
+    by_symbol = {group.symbol: group for group in groups}
+    dropped: dict[str, str] = {}
+    changed = False
+    for symbol, value in _suggestions(message):
+        if symbol not in by_symbol or symbol in dropped:
+            continue
+        bounds = _bounds(value)
+        if bounds:
+            changed |= _narrow(by_symbol[symbol], bounds)
+        elif value in by_symbol and value not in dropped and value != symbol:
+            by_symbol[value].axes |= by_symbol.pop(symbol).axes
+            changed = True
+        else:
+            dropped[symbol] = f"the capture needs {symbol} = {value}"
+    for symbol, guard in _complaints(message):
+        if symbol not in by_symbol or symbol in dropped:
+            continue
+        # A condition that holds from the present size on is one about small sizes, and those are verified later.
+        if _narrow(by_symbol[symbol], {"min": by_symbol[symbol].sizes[0]}):
+            changed = True
+        else:
+            dropped[symbol] = guard
+    reasons = [(by_symbol.pop(symbol), reason) for symbol, reason in dropped.items()]
+    return (list(by_symbol.values()), reasons) if changed or reasons else None
+
+
+def _narrow(group: Group, bounds: Mapping[str, int]) -> bool:
+    """Add bounds to those of a group; whether that says anything new."""
+    before = dict(group.bounds)
+    group.bounds["min"] = max(bounds.get("min", 0), before.get("min", 0))
+    if "max" in bounds:
+        group.bounds["max"] = min(bounds["max"], before.get("max", bounds["max"]))
+    return group.bounds != before
+
+
+def _complaints(message: str) -> list[tuple[str, str]]:
+    conditions = re.findall(r"Not all values of (\w+) = .*? satisfy the generated guard (.*)", message)
+    constants = re.findall(r"You marked (\w+) as dynamic but your code specialized it", message)
+    return [(symbol, f"the capture needs {guard}") for symbol, guard in conditions] + [
+        (symbol, "forward makes a constant of it") for symbol in constants
+    ]
+
+
+def _suggestions(message: str) -> list[tuple[str, str]]:
+    _, _, fixes = message.partition("Suggested fixes:")
+    return re.findall(r"^\s*(\w+)\s*=\s*(.+?)\s*$", fixes, flags=re.MULTILINE)
+
+
+def _bounds(value: str) -> dict[str, int]:
+    if not value.startswith("Dim("):
+        return {}
+    return {key: int(number) for key, number in re.findall(r"(min|max)=(\d+)", value)}

@@ -1,0 +1,239 @@
+"""Nested inputs and outputs as a flat list of named tensors, and back.
+
+torch has a registry for this (pytree); a dataclass that nobody registered, or a class whose registration differs between
+versions, would fail there. Names come from the forward signature and from the structure: ``batch.user``, ``hidden.0``.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import enum
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from entrepot.exporters.sample import Sample
+from entrepot.ir.errors import InputError
+
+Tree: TypeAlias = "Leaf | Constant | Container"
+_CONSTANTS = (type(None), bool, int, float, str, bytes, enum.Enum, torch.dtype, torch.device)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A tensor: its name and its place in the flat list."""
+
+    name: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value that is baked into the graph: a Python scalar, a string, ``None``."""
+
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Container:
+    """A tuple, list, mapping, named tuple or dataclass.
+
+    Attributes:
+        kind: ``"tuple"``, ``"list"``, ``"dict"``, ``"namedtuple"`` or ``"dataclass"``.
+        prototype: The object that was flattened; ``unflatten`` makes another of its class.
+        children: Key or index or field name, with its subtree.
+    """
+
+    kind: str
+    prototype: Any
+    children: tuple[tuple[Any, Tree], ...]
+
+
+@dataclass
+class Flat:
+    """The tensors of a structure and how they hang together."""
+
+    tree: Tree
+    tensors: list[torch.Tensor]
+    names: list[str]
+
+
+def flatten(value: Any, name: str = "") -> Flat:
+    """Take a structure apart; tensors are named by their path below ``name``.
+
+    Raises:
+        InputError: Something in it is neither a tensor, a plain container nor a Python scalar.
+    """
+    flat = Flat(Constant(name, None), [], [])
+    flat.tree = _take_apart(value, name, flat)
+    return flat
+
+
+def flatten_call(sample: Sample, forward: Callable[..., Any]) -> Flat:
+    """Take the arguments of a call apart, in the order of the signature of ``forward``.
+
+    Raises:
+        InputError: The arguments do not fit the signature, or hold something that cannot be an input.
+    """
+    bound = _bind(sample, forward)
+    flat = Flat(Constant("", None), [], [])
+    args = tuple(_take_apart(value, name, flat) for name, value in _named_args(bound))
+    kwargs = tuple((key, _take_apart(value, key, flat)) for key, value in bound.kwargs.items())
+    flat.tree = Container(
+        "tuple",
+        (),
+        (
+            ("args", Container("tuple", (), tuple(enumerate(args)))),
+            ("kwargs", Container("dict", {}, kwargs)),
+        ),
+    )
+    return flat
+
+
+def unflatten(tree: Tree, tensors: Sequence[Any]) -> Any:
+    """Put a structure together again around other tensors."""
+    match tree:
+        case Leaf(index=index):
+            return tensors[index]
+        case Constant(value=value):
+            return value
+        case Container(kind, prototype, children):
+            return _REBUILD[kind](prototype, [(key, unflatten(child, tensors)) for key, child in children])
+
+
+def leaves(tree: Tree) -> Iterator[Leaf]:
+    """Every tensor place of a structure, in flat order."""
+    match tree:
+        case Leaf():
+            yield tree
+        case Container(children=children):
+            for _, child in children:
+                yield from leaves(child)
+
+
+def same_structure(first: Tree, second: Tree) -> bool:
+    """Whether two results hang together alike, baked constants included."""
+    return _outline(first) == _outline(second)
+
+
+def structure_json(inputs: Tree, outputs: Tree, input_names: Mapping[str, str], output_names: Mapping[str, str]) -> str:
+    """The structure of inputs and outputs as JSON, for a model's metadata; the names map paths to graph names."""
+    return json.dumps({"inputs": _describe(inputs, input_names), "outputs": _describe(outputs, output_names)})
+
+
+def _bind(sample: Sample, forward: Callable[..., Any]) -> inspect.BoundArguments:
+    signature = inspect.signature(forward)
+    try:
+        return signature.bind(*sample.args, **sample.kwargs)
+    except TypeError as error:
+        raise InputError(
+            f"the sample does not fit forward{signature}: {error}",
+            hint="give a tuple of positional arguments, a dict of keyword arguments, or Sample(args, kwargs); "
+            "a dict that is itself one argument goes into a tuple: ({...},)",
+        ) from error
+
+
+def _named_args(bound: inspect.BoundArguments) -> Iterator[tuple[str, Any]]:
+    """Positional arguments with the names of their parameters; ``*rest`` gives ``rest.0``, ``rest.1``, ..."""
+    remaining = list(bound.args)
+    for name, parameter in bound.signature.parameters.items():
+        if not remaining or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
+            return
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            yield from ((f"{name}.{index}", value) for index, value in enumerate(remaining))
+            return
+        yield name, remaining.pop(0)
+
+
+def _take_apart(value: Any, name: str, flat: Flat) -> Tree:
+    if isinstance(value, np.ndarray):
+        value = torch.from_numpy(value)
+    if isinstance(value, torch.Tensor):
+        flat.tensors.append(value)
+        flat.names.append(name)
+        return Leaf(name, len(flat.tensors) - 1)
+    if isinstance(value, _CONSTANTS):
+        return Constant(name, value)
+    kind, items = _items(value, name)
+    children = tuple((key, _take_apart(child, f"{name}.{key}" if name else str(key), flat)) for key, child in items)
+    plain = type(value) in (tuple, list, dict)
+    return Container(kind, type(value)() if plain else value, children)  # an empty one keeps no tensors alive
+
+
+def _items(value: Any, name: str) -> tuple[str, list[tuple[Any, Any]]]:
+    if isinstance(value, Mapping):
+        return "dict", list(value.items())
+    if isinstance(value, tuple):
+        fields = getattr(value, "_fields", None)
+        return (
+            ("tuple", list(enumerate(value)))
+            if fields is None
+            else ("namedtuple", list(zip(fields, value, strict=True)))
+        )
+    if isinstance(value, list):
+        return "list", list(enumerate(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return "dataclass", [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+    raise InputError(
+        f"a {type(value).__module__}.{type(value).__qualname__} cannot be an input or output of a graph",
+        value=name or None,
+        hint="use tensors, Python scalars, None, and tuples, lists, dicts, named tuples or dataclasses of them",
+    )
+
+
+def _rebuild_dict(prototype: Any, items: list[tuple[Any, Any]]) -> Any:
+    if type(prototype) is dict:
+        return dict(items)
+    if dataclasses.is_dataclass(prototype):  # Hugging Face's ModelOutput is both
+        return type(prototype)(**dict(items))
+    result = copy.copy(prototype)
+    result.update(items)
+    return result
+
+
+def _rebuild_dataclass(prototype: Any, items: list[tuple[Any, Any]]) -> Any:
+    result = copy.copy(prototype)
+    for key, value in items:
+        object.__setattr__(result, key, value)  # also reaches frozen ones, without running __post_init__ twice
+    return result
+
+
+_REBUILD: dict[str, Callable[[Any, list[tuple[Any, Any]]], Any]] = {
+    "tuple": lambda _, items: tuple(value for _, value in items),
+    "list": lambda _, items: [value for _, value in items],
+    "namedtuple": lambda prototype, items: type(prototype)(**dict(items)),
+    "dict": _rebuild_dict,
+    "dataclass": _rebuild_dataclass,
+}
+
+
+def _outline(tree: Tree) -> Any:
+    match tree:
+        case Leaf():
+            return "tensor"
+        case Constant(value=value):
+            return ("constant", type(value), repr(value))
+        case Container(kind, prototype, children):
+            return (kind, type(prototype), tuple((key, _outline(child)) for key, child in children))
+
+
+def _describe(tree: Tree, names: Mapping[str, str]) -> Any:
+    match tree:
+        case Leaf(name=name):
+            return {"tensor": names[name]}
+        case Constant(value=value):
+            plain = value is None or isinstance(value, bool | int | float | str)
+            return {"constant": value if plain else repr(value)}
+        case Container(kind, prototype, children):
+            items = [[key if isinstance(key, int) else str(key), _describe(child, names)] for key, child in children]
+            described: dict[str, Any] = {kind: items}
+            if kind in ("namedtuple", "dataclass") or (kind == "dict" and type(prototype) is not dict):
+                described["type"] = f"{type(prototype).__module__}:{type(prototype).__qualname__}"
+            return described

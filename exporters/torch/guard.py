@@ -1,0 +1,128 @@
+"""What a call of ``export`` must leave as it found it: the module, the random state, torch's global flags."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import random
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from entrepot.ir.errors import ConversionError
+
+_NOISY_LOGGERS = (
+    "torch.onnx",
+    "torch.export",
+    "torch._export",
+    "torch._dynamo",
+    "torch.fx",
+    "torch._subclasses",
+    "onnxscript",
+)
+
+
+class ModuleState:
+    """Modes, buffers and plain attributes of a module and all its submodules, as they were.
+
+    Parameters are not copied (they are the bulk of a model); that nothing wrote to them is checked instead.
+    """
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._attributes = [(part, _shallow(part.__dict__)) for part in module.modules()]
+        self._buffers = [(buffer, buffer._version, buffer.detach().clone()) for buffer in module.buffers()]
+        self._parameters = [(name, value, value._version) for name, value in module.named_parameters()]
+        self._torch = torch.get_rng_state()
+        self._numpy = np.random.get_state()  # noqa: NPY002 - the global state is what forward may draw from
+        self._python = random.getstate()
+
+    def restore(self) -> None:
+        """Put everything back.
+
+        Raises:
+            ConversionError: ``forward`` wrote to a parameter.
+        """
+        for part, attributes in self._attributes:
+            _restore_attributes(part, attributes)
+        with torch.no_grad():
+            for index, (buffer, version, value) in enumerate(self._buffers):
+                if buffer._version != version:
+                    buffer.copy_(value)
+                    self._buffers[index] = (buffer, buffer._version, value)
+        torch.set_rng_state(self._torch)
+        np.random.set_state(self._numpy)  # noqa: NPY002
+        random.setstate(self._python)
+        for name, value, version in self._parameters:
+            if value._version != version:
+                raise ConversionError(
+                    f"forward writes to the parameter '{name}'",
+                    value=name,
+                    hint="compute the new value out of place, or make it a buffer",
+                )
+
+    @property
+    def buffers_changed(self) -> bool:
+        """Whether ``forward`` has written to a buffer since the last ``restore``."""
+        return any(buffer._version != version for buffer, version, _ in self._buffers)
+
+
+@contextlib.contextmanager
+def untouched(module: torch.nn.Module) -> Iterator[ModuleState]:
+    """Evaluation mode without gradients inside; outside, nothing has happened."""
+    modes = [(part, part.training) for part in module.modules()]
+    fastpath = torch.backends.mha.get_fastpath_enabled()
+    for part, _ in modes:
+        part.training = False  # not part.eval(): an overridden train() may do more, such as merging weights
+    state = ModuleState(module)
+    with torch.no_grad(), quiet():
+        try:
+            # The fused inference kernels of MultiheadAttention have no graph form.
+            torch.backends.mha.set_fastpath_enabled(False)
+            yield state
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fastpath)
+            try:
+                state.restore()
+            finally:
+                for part, training in modes:
+                    part.training = training
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep torch's logging, warnings and prints from the user; errors still raise."""
+    loggers = [logging.getLogger(name) for name in _NOISY_LOGGERS]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            for logger in loggers:
+                logger.setLevel(logging.ERROR)
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+
+
+def _shallow(attributes: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {key: (value, _contents(value)) for key, value in attributes.items()}
+
+
+def _contents(value: Any) -> Any:
+    return value.copy() if isinstance(value, list | dict | set) else None
+
+
+def _restore_attributes(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]]) -> None:
+    for key in part.__dict__.keys() - attributes.keys():
+        del part.__dict__[key]
+    for key, (value, contents) in attributes.items():
+        part.__dict__[key] = value
+        if isinstance(value, list):
+            value[:] = contents
+        elif isinstance(value, dict | set):
+            value.clear()
+            value.update(contents)

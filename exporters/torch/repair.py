@@ -1,0 +1,125 @@
+"""What torch.onnx returns, as a graph that reads well: inlined, folded where it is about shapes, named, annotated.
+
+Parameters are never folded: a graph keeps ``fc.weight`` and transposes it, rather than a copy under another name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import onnx_ir
+import torch
+from onnx_ir.passes import common
+from onnxscript.optimizer import _constant_folding
+
+from entrepot.exporters.torch.pack import pack_weights
+
+_TORCH = str(Path(torch.__file__).parent)
+_HERE = str(Path(__file__).parent)
+_FOLD_LIMIT = 1024  # elements: shapes, axes, small tables of constants
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
+
+
+def repair(model: onnx_ir.Model, *, input_names: Sequence[str], output_names: Sequence[str]) -> None:
+    """Clean ``model`` in place and give its inputs and outputs their names."""
+    _annotate(model)
+    common.InlinePass()(model)
+    parameters = set(model.graph.initializers.values())
+    _strip_prefix(model)
+    _constant_folding.FoldConstantsPass(
+        shape_inference=True,
+        input_size_limit=_FOLD_LIMIT,
+        output_size_limit=_FOLD_LIMIT,
+        should_fold=lambda node: False if any(value in parameters for value in node.inputs) else None,
+    )(model)
+    common.IdentityEliminationPass()(model)
+    common.CommonSubexpressionEliminationPass()(model)
+    common.RemoveUnusedNodesPass()(model)
+    pack_weights(model)
+    common.RemoveUnusedNodesPass()(model)
+    common.RemoveUnusedOpsetsPass()(model)
+    common.OutputFixPass()(model)
+    _name(model, input_names, output_names)
+
+
+def source_of(stack_trace: str) -> str:
+    """``net.py:12``: the user's innermost line of a torch stack trace, or torch's own when there is no other."""
+    frames = [match.groups() for match in _FRAME.finditer(stack_trace) if not match[1].startswith(_HERE)]
+    mine = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+    for path, line, _ in reversed(mine or frames):
+        return f"{Path(path).name}:{line}"
+    return ""
+
+
+def _annotate(model: onnx_ir.Model) -> None:
+    """Keep where a node comes from in two short keys; torch's own annotations are larger than the graph."""
+    for graph in (model.graph, *model.functions.values()):
+        for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
+            origin = node.meta.get("node")
+            node.metadata_props.clear()
+            for value in node.outputs:
+                value.metadata_props.clear()
+            if origin is None:
+                continue
+            notes = {
+                "entrepot.module": _module_path(origin),
+                "entrepot.source": source_of(origin.meta.get("stack_trace") or ""),
+            }
+            node.metadata_props.update({key: text for key, text in notes.items() if text})
+    for value in (*model.graph.inputs, *model.graph.initializers.values()):
+        value.metadata_props.clear()
+
+
+def _module_path(origin: torch.fx.Node) -> str:
+    stack = origin.meta.get("nn_module_stack") or {}
+    path = next((name for name, _ in reversed(stack.values())), "")
+    return re.sub(r"^(L\['self'\]\.?|module\.?|_empty_nn_module_stack_from_metadata_hook)", "", str(path)).removeprefix(
+        "module."
+    )
+
+
+def _strip_prefix(model: onnx_ir.Model) -> None:
+    """The user's module is a child of ours while it is captured; its parameters lose that first part of their names."""
+    for value in list(model.graph.initializers.values()):
+        name = value.name or ""
+        if name.startswith("module."):
+            value.name = name.removeprefix("module.")
+            if value.const_value is not None:
+                value.const_value.name = value.name
+
+
+def _name(model: onnx_ir.Model, input_names: Sequence[str], output_names: Sequence[str]) -> None:
+    graph = model.graph
+    used = set(graph.initializers)
+    wanted = [*zip(graph.inputs, input_names, strict=True), *zip(graph.outputs, output_names, strict=True)]
+    reserved = {id(value) for value, _ in wanted}
+    for value in _inner_values(graph):  # make room: an inner value may already have a name that is wanted
+        if id(value) not in reserved:
+            value.name = _unique(value.name or "value", used | {name for _, name in wanted})
+            used.add(value.name)
+    for value, name in wanted:
+        value.name = name
+    names: set[str] = set()
+    for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
+        path = node.metadata_props.get("entrepot.module", "")
+        node.name = _unique(f"{path}/{node.op_type}" if path else node.op_type, names)
+        names.add(node.name)
+
+
+def _inner_values(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
+    for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
+        for attribute in node.attributes.values():
+            if attribute.type == onnx_ir.AttributeType.GRAPH:
+                yield from attribute.as_graph().inputs
+        yield from node.outputs
+
+
+def _unique(name: str, used: Iterable[str]) -> str:
+    taken = used if isinstance(used, set) else set(used)
+    candidate, number = name, 0
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate

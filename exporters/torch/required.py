@@ -1,0 +1,61 @@
+"""``dynamic={"x": {0: "batch"}}``: exactly these axes, or an error that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from entrepot.exporters.torch.axes import Axis, Group, Prober
+from entrepot.ir.errors import ConversionError, InputError
+
+
+def required_groups(prober: Prober, dynamic: Mapping[str, Mapping[int, Any]], names: Sequence[str]) -> list[Group]:
+    """The groups that ``dynamic`` names, each tried on the module.
+
+    Raises:
+        InputError: It names an input or an axis that there is not.
+        ConversionError: The module does not take another size of an axis.
+    """
+    members: dict[str, list[Axis]] = {}
+    for name, axes in dynamic.items():
+        for axis, symbol in axes.items():
+            members.setdefault(_symbol(symbol, name), []).append(_axis(prober, name, axis, names))
+    return [_group(prober, symbol, axes, names) for symbol, axes in members.items()]
+
+
+def _symbol(symbol: Any, name: str) -> str:
+    text = symbol if isinstance(symbol, str) else getattr(symbol, "__name__", "")  # a torch.export.Dim has a __name__
+    if not str(text).isidentifier():
+        raise InputError(f"'{text}' cannot name an axis", value=name, hint='use a word: {0: "batch"}')
+    return str(text)
+
+
+def _axis(prober: Prober, name: str, axis: int, names: Sequence[str]) -> Axis:
+    if name not in names:
+        raise InputError(f"dynamic names an input '{name}'", hint=f"inputs are: {', '.join(names)}")
+    index = list(names).index(name)
+    rank = prober.base[index].dim()
+    if not -rank <= axis < rank:
+        raise InputError(f"dynamic names axis {axis}, but the rank is {rank}", value=name)
+    return index, axis % rank
+
+
+def _group(prober: Prober, symbol: str, axes: list[Axis], names: Sequence[str]) -> Group:
+    sizes = {prober.size(axis) for axis in axes}
+    if len(sizes) > 1:
+        raise InputError(f"'{symbol}' names axes of different sizes: {sorted(sizes)}", hint="give them different names")
+    size = prober.size(axes[0])
+    refusal = None
+    for other in prober.fresh_sizes(size):
+        refusal = prober.takes(dict.fromkeys(axes, other))
+        if refusal is None:
+            if size < 2:
+                prober.enlarge(axes, other)
+            return Group(frozenset(axes), symbol, [size, other] if size > 1 else [other])
+    where = " and ".join(f"axis {axis} of '{names[index]}'" for index, axis in axes)
+    line = f" at {refusal.source}" if refusal is not None and refusal.source else ""
+    raise ConversionError(
+        f"{where} cannot be dynamic as '{symbol}': the module itself refuses another size than {size}{line}: {refusal}",
+        value=names[axes[0][0]],
+        hint="axes that must be equal need one name; an axis that must keep its size is left out",
+    )

@@ -1,0 +1,90 @@
+"""An ``ExportedProgram`` as an ``onnx_ir.Model``, by torch.onnx's translation with additions of ours."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import onnx_ir
+import torch
+
+from entrepot.exporters.torch import translations
+from entrepot.exporters.torch.eager import MODEL_ERRORS
+from entrepot.exporters.torch.guard import quiet
+from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
+
+NATURAL_OPSET = 20
+"""What torch.onnx is asked for: its newest nodes that our default file opset has."""
+
+
+def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
+    """Translate node by node; weights are the program's own, not copies.
+
+    Raises:
+        UnsupportedOpError: An operator has no translation; the message names the user's line.
+        ConversionError: A translation failed.
+    """
+    try:
+        with quiet():
+            # torch.onnx's own optimizer would fold transposed copies of weights and merge equal parameters under one name.
+            result = torch.onnx.export(
+                program,
+                dynamo=True,
+                verbose=False,
+                optimize=False,
+                opset_version=NATURAL_OPSET,
+                custom_translation_table=translation_table(),
+            )
+    except MODEL_ERRORS as error:
+        raise _refusal(error, program) from error
+    assert result is not None
+    return result.model
+
+
+def translation_table() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """Our translations, by torch operator; every module of ``translations/`` contributes its ``TRANSLATIONS``."""
+    table: dict[Callable[..., Any], Callable[..., Any]] = {}
+    for module in pkgutil.iter_modules(translations.__path__, translations.__name__ + "."):
+        table |= importlib.import_module(module.name).TRANSLATIONS
+    return table
+
+
+def _refusal(error: BaseException, program: torch.export.ExportedProgram) -> EntrepotError:
+    causes = list(_causes(error))
+    ours = next((cause for cause in causes if isinstance(cause, EntrepotError)), None)
+    if ours is not None:
+        return ours
+    root = causes[-1]
+    missing = re.search(r"No ONNX function found for <OpOverload\(op='([^']+)', overload='([^']+)'\)>", str(root))
+    if missing:
+        name = f"{missing[1]}.{missing[2]}".replace(".default", "")
+        return UnsupportedOpError(
+            f"no ONNX translation for torch operator {name}{_places(program, missing[1])}",
+            hint="write that line with other operators, or register a translation in exporters/torch/translations/",
+        )
+    first = next(iter(str(root).splitlines()), "")
+    return ConversionError(f"torch.onnx cannot translate the captured graph: {type(root).__name__}: {first}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__
+
+
+def _places(program: torch.export.ExportedProgram, name: str) -> str:
+    from entrepot.exporters.torch.repair import source_of
+
+    lines = [
+        source_of(node.meta.get("stack_trace") or "") for node in program.graph.nodes if name in _qualified(node.target)
+    ]
+    found = [line for line in dict.fromkeys(lines) if line]
+    return f", used at {'; '.join(found[:3])}" if found else ""
+
+
+def _qualified(target: object) -> str:
+    return str(target)

@@ -1,0 +1,139 @@
+"""LSTM, GRU and RNN as the operators they are.
+
+torch.export takes them apart into one step per time step, which fixes the length. While a module is captured,
+``CompositeRecurrence`` puts one operator of ours in the place of each call, and the translation turns it into ONNX's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from onnxscript import opset20 as op
+from torch.overrides import TorchFunctionMode
+
+_library = torch.library.Library("entrepot", "DEF")  # noqa: TOR901 - lives as long as the process
+_library.define(
+    "recurrence(Tensor x, Tensor[] states, Tensor[] weights, str kind, bool biases, int layers, bool bidirectional, "
+    "bool batch_first) -> Tensor[]"
+)
+_KINDS = {torch.lstm: "lstm", torch.gru: "gru", torch.rnn_tanh: "rnn_tanh", torch.rnn_relu: "rnn_relu"}
+_CALLS = {kind: function for function, kind in _KINDS.items()}
+
+
+class CompositeRecurrence(TorchFunctionMode):
+    """Inside, calls of ``torch.lstm``, ``gru`` and ``rnn`` stay one operator."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Replace a whole-sequence call; packed sequences (another overload) are left alone."""
+        kind = _KINDS.get(func) if not kwargs else None
+        if kind is None or len(args) != 9 or not isinstance(args[8], bool):
+            return func(*args, **(kwargs or {}))
+        x, states, weights, biases, layers, _dropout, _train, bidirectional, batch_first = args
+        states = list(states) if kind == "lstm" else [states]
+        if states[0].shape[-1] != states[-1].shape[-1]:
+            return func(*args)  # an LSTM with projection has no ONNX operator
+        return tuple(
+            torch.ops.entrepot.recurrence(x, states, list(weights), kind, biases, layers, bidirectional, batch_first)
+        )
+
+
+def _run(
+    x: torch.Tensor,
+    states: Sequence[torch.Tensor],
+    weights: Sequence[torch.Tensor],
+    kind: str,
+    biases: bool,
+    layers: int,
+    bidirectional: bool,
+    batch_first: bool,
+) -> list[torch.Tensor]:
+    initial = tuple(states) if kind == "lstm" else states[0]
+    return list(_CALLS[kind](x, initial, list(weights), biases, layers, 0.0, False, bidirectional, batch_first))
+
+
+def _shapes(
+    x: torch.Tensor,
+    states: Sequence[torch.Tensor],
+    weights: Sequence[torch.Tensor],
+    kind: str,
+    biases: bool,
+    layers: int,
+    bidirectional: bool,
+    batch_first: bool,
+) -> list[torch.Tensor]:
+    width = states[0].shape[-1] * (2 if bidirectional else 1)
+    return [x.new_empty((*x.shape[:-1], width)), *(state.new_empty(state.shape) for state in states)]
+
+
+_library.impl("recurrence", _run, "CompositeExplicitAutograd")
+torch.library.register_fake("entrepot::recurrence", _shapes, lib=_library)
+
+
+_GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
+"""Where ONNX's gates (i o f c; z r h) lie in torch's weights (i f c o; r z h)."""
+
+
+def translate_recurrence(
+    x: Any,
+    states: Sequence[Any],
+    weights: Sequence[Any],
+    kind: str,
+    biases: bool,
+    layers: int,
+    bidirectional: bool,
+    batch_first: bool,
+) -> Sequence[Any]:
+    """Layers of ONNX LSTM, GRU or RNN; ``x`` is [batch, length, width] or [length, batch, width]."""
+    directions = 2 if bidirectional else 1
+    per_cell = 4 if biases else 2
+    y = op.Transpose(x, perm=[1, 0, 2]) if batch_first else x
+    finals: list[list[Any]] = []
+    for layer in range(layers):
+        start = layer * directions
+        cells = [weights[per_cell * cell : per_cell * (cell + 1)] for cell in range(start, start + directions)]
+        initial = [op.Slice(state, _ints(start), _ints(start + directions), _ints(0)) for state in states]
+        y, *final = _layer(y, initial, cells, kind, states[0].shape[-1])
+        # [length, directions, batch, hidden] -> [length, batch, directions * hidden]
+        y = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), _ints(0, 0, directions * int(states[0].shape[-1])))
+        finals.append(final)
+    y = op.Transpose(y, perm=[1, 0, 2]) if batch_first else y
+    return [y, *(_join(parts) for parts in zip(*finals, strict=True))]
+
+
+def _layer(x: Any, initial: list[Any], cells: list[Sequence[Any]], kind: str, hidden: int) -> tuple[Any, ...]:
+    order = _GATES[kind]
+    packed_w = _join([_reordered(cell[0], order, hidden) for cell in cells], stack=True)
+    packed_r = _join([_reordered(cell[1], order, hidden) for cell in cells], stack=True)
+    bias = None
+    if len(cells[0]) == 4:
+        halves = [[_reordered(cell[index], order, hidden) for index in (2, 3)] for cell in cells]
+        bias = _join([op.Concat(*pair, axis=0) for pair in halves], stack=True)
+    attributes: dict[str, Any] = {"hidden_size": hidden, "direction": "bidirectional" if len(cells) == 2 else "forward"}
+    if kind == "lstm":
+        return op.LSTM(x, packed_w, packed_r, bias, None, *initial, **attributes)
+    if kind == "gru":
+        return op.GRU(x, packed_w, packed_r, bias, None, *initial, linear_before_reset=1, **attributes)
+    activations = [{"rnn_tanh": "Tanh", "rnn_relu": "Relu"}[kind]] * len(cells)
+    return op.RNN(x, packed_w, packed_r, bias, None, *initial, activations=activations, **attributes)
+
+
+def _reordered(weight: Any, order: Sequence[int], hidden: int) -> Any:
+    if len(order) == 1:
+        return weight
+    return op.Concat(
+        *(op.Slice(weight, _ints(gate * hidden), _ints((gate + 1) * hidden), _ints(0)) for gate in order), axis=0
+    )
+
+
+def _join(parts: Sequence[Any], *, stack: bool = False) -> Any:
+    parts = [op.Unsqueeze(part, _ints(0)) for part in parts] if stack else parts
+    return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
+
+
+def _ints(*values: int) -> Any:
+    return op.Constant(value_ints=list(values))
+
+
+TRANSLATIONS = {torch.ops.entrepot.recurrence.default: translate_recurrence}
