@@ -11,9 +11,9 @@ STAMP := .venv/.ready
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-PIP = $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
-# what is downloaded and what was installed, without the lines about everything that is there already
-SHOW = { grep --line-buffered -E '^ *(Downloading|Successfully)|ERROR|WARNING' || true; }
+PIP = $(BIN)/python -m pip install --disable-pip-version-check --log .venv/setup.log --constraint constraints.txt
+# what is downloaded and installed, without the lines about what is there already; all of it when something fails
+SHOW = 2>&1 | { grep --line-buffered -E '^ *(Downloading|Successfully)' || true; } || { tail -n 40 .venv/setup.log; exit 1; }
 
 .PHONY: setup demo test check bench docs clean
 
@@ -28,11 +28,11 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
 	  { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install pip; }
 	@echo "[setup] 2/4 build tools"
-	@$(PIP) pip setuptools wheel | $(SHOW)
+	@$(PIP) pip setuptools wheel $(SHOW)
 	@echo "[setup] 3/4 torch: the large one, a few minutes the first time"
-	@$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch | $(SHOW)
+	@$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch $(SHOW)
 	@echo "[setup] 4/4 onnx, onnxruntime, the tools, and entrepot itself, at the tested versions"
-	@$(PIP) --no-build-isolation --editable '.[dev]' | $(SHOW)
+	@$(PIP) --no-build-isolation --editable '.[dev]' $(SHOW)
 	@touch $@
 
 demo: setup
