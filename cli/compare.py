@@ -41,23 +41,24 @@ def command(
 
     Both run on the given or random inputs, then on other values and at other sizes of every dynamic axis.
     """
+    from entrepot.exporters.proof import prove
+    from entrepot.ir.progress import reporter
     from entrepot.parity.compare import Tolerance
-    from entrepot.parity.plan import Case, plan_cases
+    from entrepot.parity.plan import Case
     from entrepot.parity.report.json import as_dict
-    from entrepot.parity.verify import ModelSource, verify
+    from entrepot.parity.verify import ModelSource, default_providers, verify
 
     first, second = read_model(expected, output), read_model(actual, output)
     feeds, made_up = read_inputs(first, inputs, dims, seed)
     for name in made_up:
         output.note(f"input '{name}' is random: {feeds[name].dtype}{list(feeds[name].shape)}")
-    report = verify(
-        ModelSource(first, source_provider),
-        second,
-        [Case("sample", feeds)] if only_sample else plan_cases(first, feeds),
-        providers=providers or None,
-        tolerance=None if atol is None and rtol is None else Tolerance(atol or 0.0, rtol or 0.0),
-        progress=output.progress,
-    )
+    source = ModelSource(first, source_provider)
+    tolerance = None if atol is None and rtol is None else Tolerance(atol or 0.0, rtol or 0.0)
+    names, tell = providers or default_providers(), reporter(output.progress)
+    if only_sample:
+        report = verify(source, second, [Case("sample", feeds)], providers=names, tolerance=tolerance, progress=tell)
+    else:
+        report = prove(source, second, feeds, providers=names, tolerance=tolerance, progress=tell)
     if html is not None:
         report.to_html(html)
     output.result(as_dict(report), lambda: report)

@@ -80,10 +80,10 @@ def _explanation(have: int, opset: int, blockers: tuple[EntrepotError, ...]) -> 
 
 def _verify(model: Model, converted: Model, spelled: tuple[Any, Any, Any], output: Output) -> tuple[Report | None, str]:
     """The report, or why there is none: a model that cannot be run here can still be converted."""
+    from entrepot.exporters.proof import prove
     from entrepot.ir.errors import EntrepotError
-    from entrepot.parity.plan import plan_cases
+    from entrepot.ir.progress import reporter
     from entrepot.parity.verify import ModelSource
-    from entrepot.parity.verify import verify as run_both
 
     feeds, made_up = read_inputs(model, *spelled)
     try:
@@ -93,4 +93,4 @@ def _verify(model: Model, converted: Model, spelled: tuple[Any, Any, Any], outpu
         if not made_up:
             raise
         return None, f"{one_line(error)}; give its inputs with --input or --dim"
-    return run_both(source, converted, plan_cases(model, feeds), providers=("cpu",), progress=output.progress), ""
+    return prove(source, converted, feeds, providers=("cpu",), progress=reporter(output.progress)), ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from enum import IntEnum
 from typing import Any
@@ -79,6 +80,8 @@ def as_dict(error: BaseException) -> dict[str, Any]:
         where = {key: getattr(error, key) for key in ("path", "graph", "node", "value", "hint")}
         facts |= {"message": error.message}
         facts |= {key: os.fspath(value) for key, value in where.items() if value is not None}
+    if isinstance(error, errors.VerificationError) and hasattr(error.report, "to_json"):
+        facts["report"] = json.loads(error.report.to_json())
     if isinstance(error, errors.ConversionError):
         facts["blockers"] = [as_dict(blocker) for blocker in error.blockers]
     return facts

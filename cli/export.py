@@ -11,11 +11,12 @@ from entrepot.cli.exit_codes import Exit
 from entrepot.cli.group import verb
 from entrepot.cli.models import TARGET
 from entrepot.cli.objects import load_object
-from entrepot.cli.output import Output, stack
+from entrepot.cli.output import Output, rows, show, stack
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from entrepot.ir.errors import VerificationError
     from entrepot.ir.model import Model
 
 
@@ -50,7 +51,6 @@ def command(
     from entrepot.exporters.registry import export
     from entrepot.ir.errors import VerificationError
     from entrepot.parity.compare import Tolerance
-    from entrepot.parity.report import Report
 
     built = Path(source) if Path(source).is_file() else load_object(source)
     try:
@@ -65,13 +65,24 @@ def command(
             progress=output.progress,
         )
     except VerificationError as error:
-        if html is not None and isinstance(error.report, Report):
-            error.report.to_html(html)
+        _show_failure(error, html, output)
         raise
     if html is not None and model.report is not None:
         model.report.to_html(html)
     output.result(_facts(model, target), lambda: _text(model, target))
     return Exit.OK
+
+
+def _show_failure(error: VerificationError, html: Path | None, output: Output) -> None:
+    """The whole report; with ``--json`` it is part of the error."""
+    from entrepot.parity.report import Report
+
+    if not isinstance(error.report, Report):
+        return
+    if html is not None:
+        error.report.to_html(html)
+    if not (output.as_json or output.quiet):
+        show(error.report)
 
 
 def _facts(model: Model, target: Path) -> dict[str, Any]:
@@ -87,5 +98,6 @@ def _facts(model: Model, target: Path) -> dict[str, Any]:
 
 
 def _text(model: Model, target: Path) -> RenderableType:
-    parts: list[RenderableType] = [repr(model)] if model.report is None else [repr(model), model.report]
-    return stack(*parts, f"written to {target}")
+    cells = [("input", str(spec)) for spec in model.inputs] + [("output", str(spec)) for spec in model.outputs]
+    verdict = [] if model.report is None else [model.report]
+    return stack(rows("", "", cells=cells), *verdict, f"written to {target}, opset {model.opset}")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from entrepot.ir.errors import InputError, MissingDependencyError
+from entrepot.ir.errors import EntrepotError, InputError, MissingDependencyError
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ def load_object(spec: str) -> Any:
         raise InputError(f"'{spec}' does not name an object", hint="write package.module:attribute")
     found = _attribute(_module(module_name), module_name, attribute)
     if inspect.isroutine(found) or inspect.isclass(found) or isinstance(found, functools.partial):
-        return run_user_code(found, f"calling {spec}")
+        return _run_user_code(found, f"calling {spec}")
     return found
 
 
@@ -38,14 +38,13 @@ def _module(name: str) -> Any:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        return run_user_code(lambda: importlib.import_module(name), f"importing {name}")
-    except ModuleNotFoundError as error:
-        missing = error.name or name
-        if f"{name}.".startswith(f"{missing}."):
+        return _run_user_code(lambda: importlib.import_module(name), f"importing {name}")
+    except MissingDependencyError as error:
+        cause = error.__cause__
+        if isinstance(cause, ModuleNotFoundError) and cause.name and f"{name}.".startswith(f"{cause.name}."):
             hint = "the current directory and installed packages are searched"
-            raise InputError(f"no module named '{missing}'", hint=hint) from error
-        needs = f"importing {name} needs '{missing}', which is not installed"
-        raise MissingDependencyError(needs, hint=f"pip install {missing.partition('.')[0]}") from error
+            raise InputError(f"no module named '{cause.name}'", hint=hint) from cause
+        raise
 
 
 def _attribute(module: Any, module_name: str, path: str) -> Any:
@@ -59,17 +58,16 @@ def _attribute(module: Any, module_name: str, path: str) -> Any:
     return found
 
 
-def run_user_code(code: Callable[[], T], doing: str) -> T:
-    """Call the user's code; whatever it raises becomes one line with the place in their file.
-
-    Raises:
-        InputError: The code raised, or ended the process.
-        ModuleNotFoundError: The code imports what is not there; the caller knows whether that is the point.
-    """
+def _run_user_code(code: Callable[[], T], doing: str) -> T:
+    """Call the user's code; whatever it raises becomes one line with the place in their file."""
     try:
         return code()
-    except ModuleNotFoundError:
+    except EntrepotError:
         raise
+    except ModuleNotFoundError as error:
+        missing = error.name or str(error)
+        needs = f"{doing} needs '{missing}', which is not installed"
+        raise MissingDependencyError(needs, hint=f"pip install {missing.partition('.')[0]}") from error
     except (Exception, SystemExit) as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{doing} raised {type(error).__name__}: {error}"

@@ -23,7 +23,7 @@ def summary(report: Report) -> str:
         parts = [f"NOT verified against {report.source}: nothing was compared"]
     else:
         parts = [f"NOT verified against {report.source}: {len(report.failures)} of {ran} runs failed"]
-        parts += [f"worst: {worst.label} on {worst.provider}: {worst.message}"] if (worst := report.worst) else []
+        parts += [f"worst: {_message(worst)}"] if (worst := report.worst) else []
     if report.refusals:
         parts.append(f"{len(report.refusals)} refused by the source")
     if report.unproven:
@@ -36,7 +36,7 @@ def table(report: Report) -> str:
     rows = [HEADINGS, *(cells(run) for run in report.runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    messages = [f"{run.label} on {run.provider}: {run.message}" for run in report.failures]
+    messages = [_message(run) for run in report.failures]
     return "\n".join([summary(report), "", *lines, *([""] if messages else []), *messages])
 
 
@@ -50,7 +50,7 @@ def renderable(report: Report) -> rich.console.Group:
     for run in report.runs:
         # as Text, because a name may hold what rich takes for markup
         shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
-    messages = [Text(f"{run.label} on {run.provider}: {run.message}") for run in report.failures]
+    messages = [Text(_message(run)) for run in report.failures]
     return Group(Text(summary(report), "green" if report.ok else "bold red"), shown, *messages)
 
 
@@ -69,6 +69,11 @@ def cells(run: Run) -> tuple[str, ...]:
         f"{metrics.cosine:.7f}",
         figure(metrics.excess),
     )
+
+
+def _message(run: Run) -> str:
+    """On one line, though an error may list several nodes."""
+    return f"{run.label} on {run.provider}: {' '.join(run.message.split())}"
 
 
 def figure(value: float) -> str:

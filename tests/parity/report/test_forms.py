@@ -60,6 +60,12 @@ def test_the_text_has_a_line_per_run_and_the_messages(bad):
     assert "batch=7 on onnxruntime: node 'conv1' (Conv, opset 22): broke" in text
 
 
+def test_an_error_of_many_lines_is_told_on_one():
+    report = Report("a", "b", ("cpu",), (Run("sample", "cpu", "error", "no kernel for:\n  - node 'a'\n  - node 'b'"),))
+    assert report.summary().count("\n") == 0
+    assert str(report).splitlines()[-1] == "sample on cpu: no kernel for: - node 'a' - node 'b'"
+
+
 def test_rich_shows_names_that_look_like_markup(bad):
     shown = io.StringIO()
     rich.console.Console(file=shown, width=300).print(bad)

@@ -1,0 +1,84 @@
+"""``entrepot export`` on modules written into the current directory."""
+
+from __future__ import annotations
+
+import sys
+
+import onnx_ir
+import pytest
+
+NETS = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = torch.nn.Linear(3, 2)
+
+    def forward(self, x):
+        return torch.relu(self.layer(x))
+
+def sample():
+    return torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+
+class NeedsAPackage(Net):
+    def __init__(self):
+        import surely_not_installed
+"""
+
+
+@pytest.fixture
+def nets(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "clinets.py").write_text(NETS)
+    yield
+    sys.modules.pop("clinets", None)
+
+
+def test_a_module_becomes_a_verified_file(entrepot, nets, tmp_path):
+    document = entrepot.json("export", "clinets:Net", "--sample", "clinets:sample", "-o", "net.onnx", "--opset", 18)
+    assert document["report"]["ok"]
+    assert document["opset"] == 18
+    assert document["inputs"] == ["x: float32[batch, 3]"]
+    assert onnx_ir.load(tmp_path / "net.onnx").opset_imports[""] == 18
+
+
+def test_static_fixes_every_axis(entrepot, nets):
+    document = entrepot.json("export", "clinets:Net", "--sample", "clinets:sample", "-o", "net.onnx", "--static")
+    assert document["inputs"] == ["x: float32[4, 3]"]
+
+
+def test_unverified_only_when_asked(entrepot, nets):
+    document = entrepot.json("export", "clinets:Net", "--sample", "clinets:sample", "-o", "net.onnx", "--no-verify")
+    assert document["report"] is None
+
+
+def test_the_table_and_the_page_are_shown(entrepot, nets, tmp_path):
+    text = entrepot("export", "clinets:Net", "--sample", "clinets:sample", "-o", "net.onnx", "--html", "r.html").stdout
+    assert "verified against Net" in text
+    assert "written to net.onnx" in text
+    assert (tmp_path / "r.html").exists()
+
+
+def test_a_model_that_differs_is_not_written_and_ends_with_1(entrepot, nets, tmp_path):
+    words = ("export", "clinets:Net", "--sample", "clinets:sample", "-o", "net.onnx", "--atol", "0", "--rtol", "0")
+    result = entrepot(*words, "--html", "r.html", status=1)
+    assert "NOT verified" in result.stdout
+    assert not (tmp_path / "net.onnx").exists()
+    assert (tmp_path / "r.html").exists()
+    error = entrepot.json(*words, status=1)["error"]
+    assert error["type"] == "VerificationError"
+    assert error["report"]["ok"] is False
+
+
+def test_without_a_sample_the_error_says_so(entrepot, nets):
+    assert "sample" in entrepot("export", "clinets:Net", "-o", "net.onnx", status=2).stderr
+
+
+def test_what_is_missing_ends_with_its_own_status(entrepot, nets):
+    entrepot("export", "clinets:NeedsAPackage", "-o", "net.onnx", status=5)
+    entrepot("export", "clinets:Nothing", "-o", "net.onnx", status=2)
+    entrepot("export", "clinets.py:Net", "-o", "net.onnx", status=2)
+    entrepot("export", "clinets:sample", "-o", "net.onnx", status=2)
