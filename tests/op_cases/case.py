@@ -54,7 +54,8 @@ UNSIGNED = (u8, u16, u32, u64)
 
 def floats(*values: float, dtype: Any = np.float32) -> np.ndarray:
     """A vector of exactly these floats, for NaN, infinities and borders."""
-    return np.array(values, dtype)
+    with np.errstate(all="ignore"):
+        return np.array(values, np.float64).astype(dtype)
 
 
 def ints(*values: int, dtype: Any = np.int64) -> np.ndarray:

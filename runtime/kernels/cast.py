@@ -1,0 +1,107 @@
+"""Conversions between element types, with ONNX's own rules where they are not the framework's.
+
+Framework conversions overflow float 8 to NaN or infinity; ONNX saturates unless told not to. Float 4 and float 6 always
+saturate, as ml_dtypes does. Integers drop their high bits; floats are cut off toward zero.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.table import shared
+
+NumpyArray = np.ndarray[Any, Any]
+
+_SATURATING = {
+    np.dtype(kind): np.float32(ml_dtypes.finfo(kind).max)
+    for kind in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz)
+}
+_POWERS_OF_TWO = np.dtype(ml_dtypes.float8_e8m0fnu)
+
+
+def element_type(code: int) -> np.dtype[Any]:
+    """The NumPy type that an ONNX element type code stands for; strings are objects."""
+    kind = ir.DataType(code)
+    return np.dtype(object) if kind == ir.DataType.STRING else np.dtype(kind.numpy())
+
+
+@shared("Cast", 28)
+def cast(xp: Backend, input: Array, *, to: int, round_mode: str = "up", saturate: int = 1) -> Array:
+    """The same values as another element type."""
+    return convert(xp, input, element_type(to), round_mode=round_mode, saturate=saturate)
+
+
+@shared("CastLike", 25)
+def cast_like(xp: Backend, input: Array, target_type: Array, *, round_mode: str = "up", saturate: int = 1) -> Array:
+    """The same values as the element type of ``target_type``."""
+    return convert(xp, input, xp.dtype(target_type), round_mode=round_mode, saturate=saturate)
+
+
+def convert(xp: Backend, x: Array, dtype: np.dtype[Any], *, round_mode: str = "up", saturate: int = 1) -> Array:
+    """``x`` as ``dtype`` by ONNX's rules."""
+    source = xp.dtype(x)
+    if source == dtype:
+        return x
+    if source.kind == "O":
+        numbers = _parse(xp.to_numpy(x), dtype)
+        return xp.asarray(xp.to_numpy(convert(xp, xp.asarray(numbers), dtype, saturate=saturate)))
+    if dtype.kind == "O":
+        return xp.asarray(_spell(xp.to_numpy(x)))
+    if dtype == _POWERS_OF_TWO:
+        return xp.asarray(_to_power_of_two(xp.to_numpy(x), round_mode, saturate))
+    if saturate and dtype in _SATURATING:
+        wide = x if source in (np.float32, np.float64) else xp.astype(x, np.dtype(np.float32))
+        limit = xp.scalar(float(_SATURATING[dtype]), like=wide)
+        x = xp.minimum(xp.maximum(wide, -limit), limit)  # NaN stays
+    return xp.astype(x, dtype)
+
+
+@shared("BitCast", 26)
+def bit_cast(xp: Backend, input: Array, *, to: int) -> Array:
+    """The same bits as another element type of the same width."""
+    dtype, bits = element_type(to), ir.DataType(to).bitwidth
+    given = ir.DataType.from_numpy(xp.dtype(input)).bitwidth
+    if bits != given:
+        raise InputError(f"BitCast from {xp.dtype(input)} ({given} bits) to {dtype} ({bits} bits)")
+    return xp.bitcast(input, dtype)
+
+
+def _parse(texts: NumpyArray, dtype: np.dtype[Any]) -> NumpyArray:
+    """Numbers from strings: exactly where integers are wanted and written, else by way of float64."""
+    if dtype.kind in "iu":
+        parse = lambda text: int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text) else int(float(text))  # noqa: E731
+        numbers = [parse(text) for text in texts.reshape(-1)]
+        return np.array(numbers, np.uint64 if dtype == np.uint64 else np.int64).reshape(texts.shape)
+    return np.array([float(text) for text in texts.reshape(-1)], np.float64).reshape(texts.shape)
+
+
+def _spell(x: NumpyArray) -> NumpyArray:
+    """The shortest decimal that reads back as the same number."""
+    plain = x if x.dtype.kind in "iubf" and x.dtype.itemsize > 1 else x.astype(np.float32 if _is_float(x) else np.int64)
+    return plain.astype(np.str_).astype(object)
+
+
+def _is_float(x: NumpyArray) -> bool:
+    return "float" in x.dtype.name
+
+
+def _to_power_of_two(x: NumpyArray, round_mode: str, saturate: int) -> NumpyArray:
+    """Float8e8m0: only an exponent. What is negative or not a number has none, and gives NaN."""
+    mantissa, exponent = np.frexp(x.astype(np.float64))  # x = mantissa * 2**exponent, mantissa in [0.5, 1)
+    raised = {"up": mantissa > 0.5, "down": np.zeros(x.shape, bool), "nearest": mantissa >= 0.75}
+    if round_mode not in raised:
+        raise InputError(f"round_mode is up, down or nearest, not {round_mode!r}")
+    with np.errstate(invalid="ignore"):
+        code = np.where(mantissa == 0, -1, exponent - 1 + 127 + raised[round_mode])
+        code = np.where(np.isposinf(mantissa), 255, code)
+        outside = (code < 0) | (code > 254)
+        code = np.clip(code, 0, 254) if saturate else np.where(outside, 255, code)
+        code = np.where(np.isnan(mantissa) | (mantissa < 0), 255, code)
+    return np.asarray(code).astype(np.uint8).view(_POWERS_OF_TWO)
