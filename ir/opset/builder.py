@@ -33,6 +33,10 @@ EXACTLY_WIDER = {
 """Element types that hold every value of another, nearest first."""
 
 
+class ReadersFirstError(ConversionError):
+    """The node can go only once its readers have been converted."""
+
+
 @dataclass
 class Surroundings:
     """What all nodes of one conversion share."""
@@ -41,6 +45,7 @@ class Surroundings:
     known: Known
     types: Types
     targets: dict[str, int]
+    main: ir.Graph | None
 
 
 @dataclass
@@ -50,6 +55,7 @@ class OpBuilder:
     Attributes:
         node: The node under conversion.
         version: The opset that emitted nodes are read at.
+        since: The since-version that gives ``node`` its meaning now.
         emitted: Nodes written so far, in order.
     """
 
@@ -57,7 +63,7 @@ class OpBuilder:
     version: int
     around: Surroundings
     domain: str = ""
-    reading: str | None = None
+    since: int = 0
     emitted: list[ir.Node] = field(default_factory=list)
 
     def __getattr__(self, op_type: str) -> Callable[..., Any]:
@@ -93,12 +99,16 @@ class OpBuilder:
             version=self.version,
             metadata_props=dict(self.node.metadata_props),
         )
-        stem = self.node.name or next((output.name for output in self.node.outputs if output.name), "node")
-        node.name = self.around.names.fresh(f"{stem}/{op_type}")
+        node.name = self.fresh_name(op_type)
         for output in node.outputs:
             output.name = self.around.names.fresh(f"{node.name}_{output.index()}")
         self.emitted.append(node)
         return node.outputs[0] if n_outputs == 1 else tuple(node.outputs)
+
+    def fresh_name(self, what: str) -> str:
+        """A name that is new to the model and tells which node it comes from."""
+        stem = self.node.name or next((output.name for output in self.node.outputs if output.name), "node")
+        return self.around.names.fresh(f"{stem}/{what}")
 
     def again(self, *inputs: ir.Value | Array | None, drop: Sequence[str] = (), **changes: Any) -> Any:
         """The node under conversion once more, on other inputs and with changed attributes."""
@@ -109,8 +119,22 @@ class OpBuilder:
         """A Constant node; ``like`` or ``dtype`` gives the element type, else the array's own."""
         kind = self.need_dtype(like) if like is not None else dtype
         array = np.asarray(value) if kind is None else np.asarray(value).astype(kind.numpy())
-        result: ir.Value = self.emit("Constant", (), {"value": ir.tensor(array, dtype=kind)})
-        return result
+        return self.emit("Constant", (), {"value": ir.tensor(array, dtype=kind)})
+
+    def initializer(self, tensor: ir.TensorProtocol) -> ir.Value:
+        """A weight of the main graph; inside a function there is no place for one."""
+        graph = self.around.main
+        if graph is None:
+            self.refuse("a constant of this type cannot live in a function at this opset")
+        value = ir.Value(
+            name=self.fresh_name("value"),
+            const_value=tensor,
+            type=ir.TensorType(tensor.dtype),
+            shape=ir.Shape(tensor.shape),
+        )
+        value.const_value = ir.LazyTensor(lambda: tensor, tensor.dtype, ir.Shape(tensor.shape), name=value.name)
+        graph.initializers.add(value)
+        return value
 
     def ints(self, *values: int) -> ir.Value:
         """A 1-D int64 constant."""
@@ -127,6 +151,18 @@ class OpBuilder:
             "Constant", (), {"value_ints": ir.RefAttr("value_ints", attr.ref_attr_name, attr.type)}
         )
         return value
+
+    def input_as_attribute(self, index: int, name: str) -> ir.Attr:
+        """A known input as an integer-list attribute, also where it came from an attribute of the function around."""
+        value = self.x(index)
+        array = self.known(value)
+        if array is not None:
+            return ir.AttrInt64s(name, array.ravel().tolist())
+        producer = value.producer()
+        source = None if producer is None else producer.attributes.get("value_ints")
+        if source is None or not source.is_ref():
+            self.refuse(f"{name} is computed at run time", hint=f"possible if {name} is a constant")
+        return ir.RefAttr(name, source.ref_attr_name, source.type)
 
     def _attribute(self, op_type: str, name: str, value: Any) -> ir.Attr:
         if isinstance(value, ir.Attr):
@@ -245,6 +281,14 @@ class OpBuilder:
             ConversionError: Always; the driver adds which node and which step.
         """
         raise self.refusal(reason, hint=hint)
+
+    def after_readers(self, reason: str, *, hint: str | None = None) -> NoReturn:
+        """Try again when every other node is converted; refused if somebody still reads it then.
+
+        Raises:
+            ReadersFirstError: Always; the driver comes back to the node.
+        """
+        raise ReadersFirstError(reason, hint=hint)
 
     def refusal(self, reason: str, *, hint: str | None = None) -> ConversionError:
         """The error that ``refuse`` raises, for the end of a function that returns."""

@@ -9,10 +9,10 @@ import onnx_ir as ir
 from entrepot.ir.errors import ConversionError, EntrepotError, describe_node
 from entrepot.ir.model import Model
 from entrepot.ir.opset import ir_version
-from entrepot.ir.opset.builder import OpBuilder, Surroundings
+from entrepot.ir.opset.builder import OpBuilder, ReadersFirstError, Surroundings
 from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.rules import Rule, Step, find, find_vanished, route
-from entrepot.ir.opset.schemas import CEILINGS, canonical, histories, since
+from entrepot.ir.opset.schemas import CEILINGS, canonical, since
 from entrepot.ir.opset.settle import settle
 from entrepot.ir.opset.types import Types, bodies
 from entrepot.ir.opset.values import Known
@@ -77,6 +77,7 @@ class _Conversion:
         self._known = Known(self.result.ir_version)
         self._graph_name: str | None = None
         self._origins: dict[ir.Node, str] = {}
+        self._postponed: dict[ir.Node, tuple[int, int, ConversionError]] = {}
         self._around: Surroundings
         self._opsets: dict[str, int] = {}
 
@@ -87,8 +88,8 @@ class _Conversion:
             return
         for scope in _scopes(self.result):
             _stamp(scope, self._targets)
-        for node in self._origins:
-            node.version = None
+            for node in scope.all_nodes():
+                node.version = None
         ir_version.restamp(self.result)
 
     def _scope(self, scope: ir.Graph | ir.Function) -> None:
@@ -100,8 +101,20 @@ class _Conversion:
             return
         self._graph_name = scope.name
         types = Types(self._known, self._opsets)
-        self._around = Surroundings(self._names, self._known, types, {**self._opsets, **self._targets})
+        main = scope if isinstance(scope, ir.Graph) else None
+        self._around = Surroundings(self._names, self._known, types, {**self._opsets, **self._targets}, main)
         self._nodes(scope)
+        self._revisit()
+
+    def _revisit(self) -> None:
+        """Come back to the nodes that waited for their readers, last ones first."""
+        while self._postponed:
+            waiting, self._postponed = self._postponed, {}
+            self._nodes(reversed(waiting))
+            if len(self._postponed) == len(waiting):
+                for node, (version, target, error) in self._postponed.items():
+                    self._block(node, version, target, error)
+                self._postponed = {}
 
     def _block_scope(self, scope: ir.Graph | ir.Function, domain: str) -> None:
         have, most = self._opsets[domain], CEILINGS[domain]
@@ -129,9 +142,10 @@ class _Conversion:
         fresh = node in self._origins
         if target is None or (version == target and not fresh):
             return []
-        if (node.domain, node.op_type) not in histories():
+        start = since(node.domain, node.op_type, version)
+        if not start:
             return self._unknown(node, version, target)
-        start, stop = since(node.domain, node.op_type, version), since(node.domain, node.op_type, target)
+        stop = since(node.domain, node.op_type, target)
         if start == stop and not fresh:
             return []
         try:
@@ -140,14 +154,16 @@ class _Conversion:
                 if replaced is not None:
                     return replaced
             return self._settle(node, target, descending=stop < start or fresh)
+        except ReadersFirstError as error:
+            self._postponed[node] = (version, target, error)
         except ConversionError as error:
             self._block(node, version, target, error)
-            return []
+        return []
 
     def _step(self, node: ir.Node, step: Step, rule: Rule) -> list[ir.Node] | None:
         reading = step.stop if step.stop > step.start else step.start - 1
         version = reading if not step.domain else self._around.targets.get("", CEILINGS[""])
-        op = OpBuilder(node, version, self._around)
+        op = OpBuilder(node, version, self._around, since=step.start)
         result = rule(op, node)
         if result is None:
             self._origins.setdefault(node, describe_node(node, step.start))
@@ -170,6 +186,9 @@ class _Conversion:
         for old, new in zip(node.outputs, results, strict=False):
             if not old.name or new is None:
                 continue
+            if new.is_initializer() and new not in made and not old.is_graph_output():
+                old.replace_all_uses_with(new)
+                continue
             final = new if new in made and new not in given else op.Identity(new)
             given.add(final)
             pairs.append((old, final))
@@ -187,14 +206,15 @@ class _Conversion:
             self._origins[item] = origin
 
     def _unknown(self, node: ir.Node, version: int, target: int) -> list[ir.Node]:
+        """A node that no schema of its opset describes: a call of a local function, or an experimental operator."""
         if (node.domain, node.op_type, node.overload) in self.result.functions:
             return []
-        rule = find_vanished(node.op_type) if not node.domain else None
+        found = None if node.domain else find_vanished(node.op_type)
         try:
-            if rule is None:
-                raise ConversionError(f"{node.domain or 'ai.onnx'} has no operator of this name")  # noqa: TRY301
-            step = Step("", node.op_type, version, target) if target > version else Step("", node.op_type, 8, 7)
-            return self._step(node, step, rule) or []
+            if found is None:
+                raise ConversionError(f"{node.domain or 'ai.onnx'} {version} has no operator of this name")  # noqa: TRY301
+            rule, reading = found
+            return self._step(node, Step("", node.op_type, 0, reading), rule) or []
         except ConversionError as error:
             self._block(node, version, target, error)
             return []

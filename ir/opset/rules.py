@@ -42,7 +42,7 @@ def keep(_op: OpBuilder, _node: ir.Node) -> None:
 
 
 _rules: dict[Step, Rule] = {}
-_vanished: dict[str, Rule] = {}
+_vanished: dict[str, tuple[Rule, int]] = {}
 
 
 def adapter(op_type: str, start: int, stop: int, *, domain: str = "") -> Callable[[R], R]:
@@ -111,11 +111,16 @@ def impossible(op_type: str, start: int, stop: int, reason: str, *, hint: str | 
     _add(Step(domain, op_type, start, stop), refuse)
 
 
-def vanished(op_type: str) -> Callable[[R], R]:
-    """Register what replaces an experimental ai.onnx operator that no schema describes any more."""
+def vanished(op_type: str, *, read_at: int = 8) -> Callable[[R], R]:
+    """Register what replaces an experimental ai.onnx operator that no schema describes any more.
+
+    Args:
+        op_type: Its name.
+        read_at: The opset at which the nodes are read that the rule writes.
+    """
 
     def register(rule: R) -> R:
-        _vanished[op_type] = rule
+        _vanished[op_type] = rule, read_at
         return rule
 
     return register
@@ -127,8 +132,8 @@ def find(step: Step) -> Rule | None:
     return _rules.get(step)
 
 
-def find_vanished(op_type: str) -> Rule | None:
-    """What replaces an experimental operator, or ``None``."""
+def find_vanished(op_type: str) -> tuple[Rule, int] | None:
+    """What replaces an experimental operator and the opset it writes for, or ``None``."""
     _fill()
     return _vanished.get(op_type)
 

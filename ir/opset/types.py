@@ -52,6 +52,10 @@ class Types:
         """The shape, symbolic dims included, or ``None`` when not even the rank is known."""
         return self.spec(value).shape
 
+    def proto(self, value: ir.Value | None) -> onnx.TypeProto:
+        """Type and shape as onnx's own functions take them; empty when unknown."""
+        return _proto(self.spec(value))
+
     def assume(self, value: ir.Value, spec: Spec) -> None:
         """Say what a value is where the graph does not."""
         self._memo[value] = spec

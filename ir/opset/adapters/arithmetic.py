@@ -1,27 +1,167 @@
-"""TODO arithmetic."""
+"""Two-sided arithmetic, comparisons and logic.
+
+| version | change |
+|---|---|
+| 6 | ``consumed_inputs`` dropped |
+| 7 | NumPy broadcasting instead of ``broadcast`` and ``axis`` |
+| 8 | Max, Min, Mean and Sum broadcast |
+| later | element types |
+"""
 
 from __future__ import annotations
 
-from entrepot.ir.opset.rules import extended, unchanged
+import functools
 
-extended("Max", 6, 8)
-extended("Mean", 6, 8)
-extended("Min", 6, 8)
-extended("Mod", 13, 28)
-extended("Sum", 6, 8)
-unchanged("Add", 7, 13, 14)
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.opset.adapters.broadcasting import broadcasting_changed
+from entrepot.ir.opset.adapters.consumed import hint_dropped
+from entrepot.ir.opset.bodies import expanded
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, impossible, unchanged
+
+for _name in ("Add", "Sub", "Mul", "Div"):
+    hint_dropped(_name)
+    broadcasting_changed(_name, 6)
+    unchanged(_name, 7, 13, 14)
+for _name in ("Pow", "And", "Or", "Xor", "Equal", "Less", "Greater"):
+    broadcasting_changed(_name, 1)
+for _name in ("Max", "Min", "Mean", "Sum"):
+    hint_dropped(_name)
+    extended(_name, 6, 8)
+for _name in ("Mean", "Sum"):
+    unchanged(_name, 8, 13)
+for _name in ("Max", "Min"):
+    unchanged(_name, 12, 13)
+for _name in ("Less", "Greater"):
+    unchanged(_name, 9, 13)
+for _name in ("GreaterOrEqual", "LessOrEqual"):
+    expanded(_name, 12)
+    unchanged(_name, 12, 16)
+for _name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+    impossible(_name, 18, 0, "no operator combined bits before opset 18")
+unchanged("Pow", 12, 13, 15)
+unchanged("Equal", 11, 13, 19)
 unchanged("BitShift", 11, 28)
-unchanged("Div", 7, 13, 14)
-unchanged("Equal", 7, 11, 13, 19)
-unchanged("Greater", 7, 9, 13)
-unchanged("GreaterOrEqual", 12, 16)
-unchanged("Less", 7, 9, 13)
-unchanged("LessOrEqual", 12, 16)
-unchanged("Max", 8, 12, 13)
-unchanged("Mean", 8, 13)
-unchanged("Min", 8, 12, 13)
 unchanged("Mod", 10, 13)
-unchanged("Mul", 7, 13, 14)
-unchanged("Pow", 7, 12, 13, 15)
-unchanged("Sub", 7, 13, 14)
-unchanged("Sum", 8, 13)
+extended("Pow", 7, 12)
+extended("Equal", 7, 11)
+extended("Less", 7, 9)
+extended("Greater", 7, 9)
+extended("Max", 8, 12)
+extended("Min", 8, 12)
+extended("Mod", 13, 28)
+
+
+@adapter("Max", 8, 6)
+@adapter("Min", 8, 6)
+@adapter("Mean", 8, 6)
+@adapter("Sum", 8, 6)
+def equal_shapes_only(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Version 6 does not broadcast."""
+    shapes = [op.shape(value) for value in node.inputs]
+    if any(shape is None or None in shape or shape != shapes[0] for shape in shapes):
+        op.refuse("its inputs are broadcast, or their shapes are not known", hint="possible with equal, known shapes")
+
+
+@adapter("Pow", 12, 7)
+def one_type_power(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Bring the exponent to the base's type; an integer base and a fractional exponent meet in double."""
+    base, exponent = op.need_dtype(op.x(0)), op.need_dtype(op.x(1))
+    if base == exponent:
+        return None
+    if base.is_floating_point():
+        return op.inputs(op.x(0), op.Cast(op.x(1), to=int(base)))
+    if base == ir.DataType.INT64:
+        op.refuse("an int64 base is not expressible before version 12", hint="Cast it to double first")
+    double = int(ir.DataType.DOUBLE)
+    return op.Cast(op.Pow(op.Cast(op.x(0), to=double), op.Cast(op.x(1), to=double)), to=int(base))
+
+
+@adapter("Equal", 11, 7)
+def equal_floats(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Neither less nor greater, and neither is NaN: Equal takes no floats before version 11."""
+    a, b = op.x(0), op.x(1)
+    dtype = op.dtype(a)
+    if dtype is None or not dtype.is_floating_point():
+        return None
+    apart = op.Or(op.Less(a, b), op.Greater(a, b))
+    zero, minus_one = op.const(0, dtype=dtype), op.const(-1, dtype=dtype)
+    numbers = [op.Or(op.Less(x, zero), op.Greater(x, minus_one)) for x in (a, b)]
+    return op.And(op.Not(apart), op.And(*numbers))
+
+
+@adapter("Less", 9, 7)
+@adapter("Greater", 9, 7)
+def compare_integers(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Compare int64 in two halves that double holds exactly: versions before 9 take floats only."""
+    a, b = op.x(0), op.x(1)
+    if op.dtype(a) != ir.DataType.INT64:
+        return None
+    half = op.const(np.int64(1 << 31))
+    high_a, high_b = op.Div(a, half), op.Div(b, half)
+    low_a, low_b = op.Sub(a, op.Mul(high_a, half)), op.Sub(b, op.Mul(high_b, half))
+    high, low = (
+        op.emit(node.op_type, [op.Cast(x, to=int(ir.DataType.DOUBLE)) for x in pair], {})
+        for pair in ((high_a, high_b), (low_a, low_b))
+    )
+    return op.Or(high, op.And(op.Equal(high_a, high_b), low))
+
+
+@adapter("Max", 12, 8)
+@adapter("Min", 12, 8)
+def integer_extremes(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Select by comparison: Max and Min take floats only before version 12."""
+    dtype = op.dtype(op.x())
+    if dtype is None or dtype.is_floating_point():
+        return None
+    compare = op.Greater if node.op_type == "Max" else op.Less
+    values = [op.x(index) for index in range(len(node.inputs))]
+    return functools.reduce(lambda a, b: op.Where(compare(a, b), a, b), values)
+
+
+@adapter("Mod", 28, 13)
+def floored_float_remainder(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """The remainder with the divisor's sign, from the one with the dividend's: floats need ``fmod=1`` before 28."""
+    x, y = op.x(0), op.x(1)
+    dtype = op.need_dtype(x)
+    if op.attr("fmod", 0) or not dtype.is_floating_point():
+        return None
+    zero = op.const(0, dtype=dtype)
+    rest = op.Mod(x, y, fmod=1)
+    crossed = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(y, zero)))
+    return op.Where(crossed, op.Add(rest, y), rest)
+
+
+@decomposition("Mod", 10)
+def integer_remainder(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """X - y * (x / y), which is exact for integers."""
+    x, y = op.x(0), op.x(1)
+    dtype = op.need_dtype(x)
+    if dtype.is_floating_point():
+        op.refuse("the remainder of floats is not exactly expressible before opset 10")
+    rest = op.Sub(x, op.Mul(y, op.Div(x, y)))
+    if op.attr("fmod", 0):
+        return rest
+    zero = op.const(0, dtype=dtype)
+    crossed = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(y, zero)))
+    return op.Where(crossed, op.Add(rest, y), rest)
+
+
+@decomposition("BitShift", 11)
+def constant_shift(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Multiply or divide by a known power of two."""
+    x, dtype = op.x(0), op.need_dtype(op.x(0))
+    shift = op.need_known(1, "the shift").astype(np.uint64)
+    if (shift >= dtype.bitwidth).any():
+        op.refuse("it shifts by more than the width of its type")
+    factor = op.const(np.left_shift(np.uint64(1), shift), dtype=dtype)
+    return op.Mul(x, factor) if op.attr("direction") == "LEFT" else op.Div(x, factor)
+
+
+@decomposition("BitwiseNot", 18)
+def bitwise_not(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """-1 - x for signed types, the largest value - x for unsigned ones: both are -1 in two's complement."""
+    dtype = op.need_dtype(op.x())
+    return op.Sub(op.const(np.array(~np.zeros((), dtype.numpy()))), op.x())

@@ -1,13 +1,102 @@
-"""TODO constant."""
+"""Constants and what generates values from shapes.
+
+| Constant | change |
+|---|---|
+| 9 | all element types; before, floats only, and the rest were initializers |
+| 11 | ``sparse_value`` |
+| 12 | ``value_float``, ``value_ints``, ... |
+"""
 
 from __future__ import annotations
 
-from entrepot.ir.opset.rules import extended, unchanged
+import numpy as np
+import onnx_ir as ir
 
-extended("Constant", 11, 12)
-extended("Constant", 9, 11)
-extended("Range", 11, 27)
-unchanged("Constant", 1, 9)
+from entrepot.ir.opset.bodies import expand
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
+from entrepot.ir.opset.values import constant as constant_value
+
 unchanged("Constant", 12, 13, 19, 21, 23, 24, 25)
 unchanged("ConstantOfShape", 9, 20, 21, 23, 24, 25)
 unchanged("EyeLike", 9, 22)
+extended("Constant", 1, 9)
+extended("Constant", 9, 11)
+extended("Constant", 11, 12)
+extended("Range", 11, 27)
+
+
+@adapter("Constant", 12, 11)
+def constant_as_tensor(op: OpBuilder, node: ir.Node) -> Replacement:
+    """A tensor instead of the short forms."""
+    if node.attributes.keys() & {"value", "sparse_value"}:
+        return None
+    value = constant_value(node)
+    if value is None:
+        op.refuse("it refers to an attribute of the function around, which only version 12 can")
+    op.drop(*list(node.attributes))
+    return op.set(value=ir.tensor(value) if value.dtype != object else _strings(value))
+
+
+def _strings(value: np.ndarray) -> ir.StringTensor:  # type: ignore[type-arg]
+    encoded = np.array([item if isinstance(item, bytes) else str(item).encode() for item in value.ravel()], object)
+    return ir.StringTensor(encoded.reshape(value.shape), shape=ir.Shape(value.shape))
+
+
+@adapter("Constant", 11, 9)
+def constant_without_sparse(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Sparse values are newer."""
+    if "sparse_value" in node.attributes:
+        op.refuse("a sparse value is not expressible before version 11", hint="make it dense first")
+
+
+@adapter("Constant", 9, 1)
+def constant_as_initializer(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Constant held floats only: other types become weights of the main graph."""
+    tensor = node.attributes["value"].as_tensor()
+    if tensor.dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16):
+        return None
+    return op.initializer(tensor)
+
+
+@decomposition("ConstantOfShape", 9)
+def constant_of_shape(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """A constant where the shape is known, else one element expanded to it."""
+    value = op.attr("value")
+    fill = np.zeros(1, np.float32) if value is None else value.numpy()
+    shape = op.known(op.x())
+    if shape is not None:
+        return op.const(np.full(shape.tolist(), fill.item(), fill.dtype))
+    return op.Expand(op.const(fill), op.x())
+
+
+@decomposition("EyeLike", 9)
+def eye_like(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """A constant; the shape has to be fixed."""
+    shape = op.shape(op.x())
+    if shape is None or None in shape:
+        op.refuse("the shape of its input is not fixed", hint="possible with fixed shapes")
+    dtype = ir.DataType(op.attr("dtype", 0)) or op.need_dtype(op.x())
+    return op.const(np.eye(shape[0] or 0, shape[1] or 0, op.attr("k", 0)), dtype=dtype)
+
+
+@adapter("Range", 27, 11)
+def range_of_narrow_floats(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Count float16 and bfloat16 in the stash type, as version 27 does."""
+    dtype, stash = op.need_dtype(op.x()), op.attr("stash_type", 1)
+    op.drop("stash_type")
+    if dtype not in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16):
+        return None
+    wide = op.Range(*(op.Cast(value, to=stash) for value in node.inputs))
+    return op.Cast(wide, to=int(dtype))
+
+
+@decomposition("Range", 11)
+def range_as_loop(op: OpBuilder, node: ir.Node) -> Replacement:
+    """A constant where the bounds are known, else the loop of the schema's body."""
+    bounds = [op.known(value) for value in node.inputs]
+    if any(bound is None for bound in bounds):
+        return expand(op, node)
+    start, limit, delta = (bound.item() for bound in bounds if bound is not None)
+    count = max(0, int(np.ceil((limit - start) / delta)))
+    return op.const(start + np.arange(count) * delta, dtype=op.need_dtype(op.x()))

@@ -1,16 +1,93 @@
-"""TODO control_flow."""
+"""If, Loop and Scan; their bodies are converted before them.
+
+| Scan | change |
+|---|---|
+| 9 | no batch axis and no ``sequence_lens``; axes and directions per input and output |
+| 11 | negative axes |
+"""
 
 from __future__ import annotations
 
-from entrepot.ir.opset.rules import extended, unchanged
+import numpy as np
+import onnx_ir as ir
 
-extended("If", 1, 11)
-extended("If", 11, 13)
-extended("If", 13, 16)
-extended("Loop", 1, 11)
-extended("Loop", 11, 13)
-extended("Loop", 13, 16)
-extended("Scan", 9, 11)
-unchanged("If", 16, 19, 21, 23, 24, 25)
-unchanged("Loop", 16, 19, 21, 23, 24, 25)
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, extended, impossible, unchanged
+
+unchanged("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
+unchanged("Loop", 11, 13, 16, 19, 21, 23, 24, 25)
 unchanged("Scan", 11, 16, 19, 21, 23, 24, 25)
+extended("Loop", 1, 11)
+extended("Scan", 9, 11)
+impossible("Scan", 8, 0, "nothing scanned before opset 8")
+
+
+@adapter("Loop", 11, 1)
+def loop_with_condition(op: OpBuilder, node: ir.Node) -> Replacement:
+    """An absent condition is true; a loop that carries nothing had no form."""
+    if len(node.inputs) < 3:
+        op.refuse("a Loop that carries no value is not expressible before version 11")
+    if op.input(1) is None:
+        op.inputs(op.input(0), op.const(np.array(data=True)), *node.inputs[2:])
+
+
+@adapter("Scan", 11, 9)
+def scan_axes_from_the_front(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Count the axes from the front."""
+    scanned = op.attr("num_scan_inputs")
+    axes = op.attr("scan_input_axes")
+    if axes and min(axes) < 0:
+        ranks = [op.need_rank(value) for value in node.inputs[len(node.inputs) - scanned :]]
+        op.set(scan_input_axes=[axis % rank for axis, rank in zip(axes, ranks, strict=True)])
+    axes = op.attr("scan_output_axes")
+    if axes and min(axes) < 0:
+        ranks = [op.need_rank(value) for value in node.outputs[len(node.outputs) - len(axes) :]]
+        op.set(scan_output_axes=[axis % rank for axis, rank in zip(axes, ranks, strict=True)])
+
+
+@adapter("Scan", 8, 9)
+def scan_the_batch(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Scan over the batch outside and over the sequence inside."""
+    if op.input(0) is not None:
+        op.refuse("sequence_lens has no newer form")
+    body: ir.Graph = op.attr("body")
+    scanned = op.attr("num_scan_inputs")
+    given = node.inputs[1:]
+    outer_inputs = [ir.Value(name=op.fresh_name("item")) for _ in given]
+    inner = ir.Node(
+        "",
+        "Scan",
+        outer_inputs,
+        [
+            ir.AttrGraph("body", body),
+            ir.AttrInt64("num_scan_inputs", scanned),
+            *([ir.AttrInt64s("scan_input_directions", op.attr("directions"))] if op.attr("directions") else []),
+        ],
+        num_outputs=len(node.outputs),
+        version=op.version,
+        name=op.fresh_name("Scan"),
+    )
+    for output in inner.outputs:
+        output.name = op.fresh_name("result")
+    outer = ir.Graph(outer_inputs, inner.outputs, nodes=[inner], name=op.fresh_name("batch"))
+    return _outputs(op.emit("Scan", list(given), {"body": outer, "num_scan_inputs": len(given)}, len(node.outputs)))
+
+
+@adapter("Scan", 9, 8)
+def scan_a_batch_of_one(op: OpBuilder, node: ir.Node) -> Replacement:
+    """A batch of one, with sequences on the first axis and outputs in order."""
+    for name in ("scan_input_axes", "scan_output_axes", "scan_output_directions"):
+        if any(op.attr(name, [])):
+            op.refuse(f"{name} is not expressible before version 9")
+    inputs = [op.Unsqueeze(value, axes=[0]) for value in node.inputs if value is not None]
+    attributes = {
+        "body": op.attr("body"),
+        "num_scan_inputs": op.attr("num_scan_inputs"),
+        "directions": op.attr("scan_input_directions"),
+    }
+    results = _outputs(op.emit("Scan", [None, *inputs], attributes, len(node.outputs)))
+    return [op.Squeeze(value, axes=[0]) for value in results]
+
+
+def _outputs(results: ir.Value | tuple[ir.Value, ...]) -> list[ir.Value]:
+    return [results] if isinstance(results, ir.Value) else list(results)

@@ -1,25 +1,203 @@
-"""TODO gather."""
+"""Picking and placing elements by index.
+
+| operator | version | change |
+|---|---|---|
+| Gather, Compress | 11 | negative axis |
+| GatherND | 12 | ``batch_dims`` |
+| OneHot | 11 | negative indices wrap; negative axis |
+| Scatter | 11 | deprecated for ScatterElements |
+| ScatterElements, ScatterND | 16 / 18 | ``reduction`` add, mul / max, min |
+"""
 
 from __future__ import annotations
 
-from entrepot.ir.opset.rules import extended, unchanged
+import numpy as np
+import onnx_ir as ir
 
-extended("Compress", 9, 11)
-extended("Gather", 1, 11)
-extended("GatherND", 11, 12)
-extended("OneHot", 9, 11)
-extended("ScatterElements", 13, 16)
-extended("ScatterElements", 16, 18)
-extended("ScatterND", 13, 16)
-extended("ScatterND", 16, 18)
-unchanged("Compress", 11, 28)
+from entrepot.ir.opset.adapters.axes import normalised_axis
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
+
 unchanged("Gather", 11, 13)
 unchanged("GatherElements", 11, 13)
 unchanged("GatherND", 12, 13)
-unchanged("NonZero", 9, 13)
-unchanged("OneHot", 11, 28)
-unchanged("ReverseSequence", 10, 28)
 unchanged("ScatterElements", 11, 13)
 unchanged("ScatterND", 11, 13)
+unchanged("Compress", 11, 28)
+unchanged("NonZero", 9, 13)
+unchanged("OneHot", 11, 28)
 unchanged("Unique", 11, 28)
-unchanged("Where", 9, 16)
+unchanged("ReverseSequence", 10, 28)
+extended("Gather", 1, 11)
+extended("Compress", 9, 11)
+extended("OneHot", 9, 11)
+impossible("NonZero", 9, 0, "nothing made a shape from values before opset 9")
+impossible("Unique", 11, 0, "nothing sorted and compared before opset 11")
+impossible("Scatter", 9, 0, "nothing placed values by index before opset 9")
+impossible("Scatter", 11, 9, "Scatter 11 is deprecated and not in use")
+impossible("ScatterND", 11, 0, "nothing placed slices by index before opset 11")
+impossible("ReverseSequence", 10, 0, "nothing reversed parts of a sequence before opset 10")
+
+
+@adapter("Gather", 11, 1)
+def gather_from_the_front(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Count the axis and known indices from the front; runtimes always took computed negative ones."""
+    normalised_axis(op)
+    indices = op.known(op.x(1))
+    if indices is not None and (indices < 0).any():
+        size = (op.shape(op.x()) or [])[op.attr("axis", 0)] if op.shape(op.x()) else None
+        if size is None:
+            op.refuse("an index is negative and the size of the axis is not known", hint="possible with a fixed size")
+        op.inputs(op.x(), op.const(np.where(indices < 0, indices + size, indices), dtype=op.dtype(op.x(1))))
+
+
+@adapter("Compress", 11, 9)
+def compress_from_the_front(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Count the axis from the front; without one the input is flattened."""
+    return normalised_axis(op) if "axis" in node.attributes else None
+
+
+@decomposition("Compress", 9)
+def compress_known(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Gather the positions that a known condition selects."""
+    chosen = op.const(np.flatnonzero(op.need_known(1, "the condition")).astype(np.int64))
+    axis = op.attr("axis")
+    x = op.x() if axis is not None else op.Reshape(op.x(), op.ints(-1))
+    return op.Gather(x, chosen, axis=axis or 0)
+
+
+def _static(op: OpBuilder, value: ir.Value) -> list[int]:
+    shape = op.shape(value)
+    fixed = [dim for dim in shape or [] if dim is not None]
+    if shape is None or len(fixed) != len(shape):
+        op.refuse("its shapes are not fixed", hint="possible with fixed shapes")
+    return fixed
+
+
+def _wrapped(op: OpBuilder, indices: ir.Value, size: int) -> ir.Value:
+    """Negative indices counted from the end."""
+    known = op.known(indices)
+    if known is not None:
+        return op.const(np.where(known < 0, known + size, known).astype(np.int64))
+    wide = op.Cast(indices, to=int(ir.DataType.INT64))
+    shift = op.Mul(op.Cast(op.Less(wide, op.ints(0)), to=int(ir.DataType.INT64)), op.ints(size))
+    return op.Add(wide, shift)
+
+
+@decomposition("GatherElements", 11)
+def gather_elements(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Gather from the flattened data at computed positions; shapes have to be fixed."""
+    x, indices = op.x(0), op.x(1)
+    data, picked = _static(op, x), _static(op, indices)
+    axis = op.attr("axis", 0) % len(data)
+    strides = [int(np.prod(data[index + 1 :])) for index in range(len(data))]
+    grids = np.indices(picked)
+    offset = sum(grids[index] * strides[index] for index in range(len(data)) if index != axis)
+    moved = op.Mul(_wrapped(op, indices, data[axis]), op.ints(strides[axis]))
+    position = op.Add(moved, op.const(np.broadcast_to(offset, picked).astype(np.int64)))
+    return op.Gather(op.Reshape(x, op.ints(-1)), position, axis=0)
+
+
+def gather_nd_flat(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Gather from the flattened leading axes at computed positions; shapes have to be fixed."""
+    x, indices = op.x(0), op.x(1)
+    data, picked = _static(op, x), _static(op, indices)
+    batch, depth = op.attr("batch_dims", 0), picked[-1]
+    lead = batch + depth
+    strides = [int(np.prod(data[index + 1 : lead])) for index in range(lead)]
+    grids = np.indices(picked[:-1])
+    position: ir.Value = op.const(
+        np.asarray(sum((grids[index] * strides[index] for index in range(batch)), np.zeros(picked[:-1], np.int64)))
+    )
+    for index in range(depth):
+        column = op.Gather(indices, op.const(np.int64(index)), axis=len(picked) - 1)
+        column = _wrapped(op, column, data[batch + index])
+        position = op.Add(position, op.Mul(column, op.const(np.int64(strides[batch + index]))))
+    flat = op.Reshape(x, op.ints(int(np.prod(data[:lead])), *data[lead:]))
+    return op.Gather(flat, position, axis=0)
+
+
+decomposition("GatherND", 11)(gather_nd_flat)
+added("GatherND", 11, 12, batch_dims=0, otherwise=gather_nd_flat)
+
+
+@adapter("Scatter", 9, 11)
+def scatter_renamed(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The same meaning under another name."""
+    return op.ScatterElements(*node.inputs, axis=op.attr("axis", 0))
+
+
+@decomposition("ScatterElements", 11)
+def scatter_elements(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The same meaning under another name; the axis counted from the front."""
+    axis = op.attr("axis", 0)
+    axis = axis if axis >= 0 else axis + op.need_rank(op.x())
+    return op.Scatter(*node.inputs, axis=axis)
+
+
+for _name in ("ScatterElements", "ScatterND"):
+    added(_name, 13, 16, reduction="none")
+    extended(_name, 16, 18)
+
+
+@adapter("ScatterElements", 18, 16)
+@adapter("ScatterND", 18, 16)
+def scatter_sums_only(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """The largest and the smallest of several updates are newer."""
+    if op.attr("reduction", "none") in ("max", "min"):
+        op.refuse(f"reduction='{op.attr('reduction')}' is not expressible before version 18")
+
+
+@adapter("OneHot", 11, 9)
+def one_hot_wrapped(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Wrap negative indices; only -1, the last, is a negative axis."""
+    if op.attr("axis", -1) < -1:
+        op.set(axis=op.attr("axis") + op.need_rank(op.x()) + 1)
+    indices, depth = op.x(0), op.x(1)
+    known = op.known(indices)
+    if known is not None and (known >= 0).all():
+        return None
+    dtype = op.need_dtype(indices)
+    negative = op.Less(indices, op.const(0, dtype=dtype))
+    wrapped = op.Add(indices, op.Cast(op.Reshape(depth, op.ints(-1)), to=int(dtype)))
+    return op.inputs(op.Where(negative, wrapped, indices), depth, op.x(2))
+
+
+@decomposition("OneHot", 9)
+def one_hot(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Compare with the numbers up to a known depth."""
+    indices, depth = op.x(0), int(op.need_known(1, "depth").item())
+    rank, dtype = op.need_rank(indices), op.need_dtype(op.x(2))
+    axis = op.attr("axis", -1)
+    axis = axis if axis >= 0 else axis + rank + 1
+    wide = op.Unsqueeze(op.Cast(indices, to=int(ir.DataType.INT64)), axes=[axis])
+    numbers = op.const(np.arange(depth).reshape([depth] + [1] * (rank - axis)))
+    hot = op.Cast(op.Equal(wide, numbers), to=int(dtype))
+    off, on = (op.Gather(op.x(2), op.const(np.int64(index)), axis=0) for index in (0, 1))
+    return op.Add(op.Mul(hot, op.Sub(on, off)), off)
+
+
+@decomposition("Trilu", 14)
+def trilu(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Select by a mask: a constant where sizes and diagonal are known, else made from ranges."""
+    x, upper = op.x(), op.attr("upper", 1)
+    shape, k = op.shape(x), op.known(op.input(1))
+    diagonal = np.zeros((), np.int64) if op.input(1) is None else k
+    rows, columns = (None, None) if shape is None else shape[-2:]
+    if rows is not None and columns is not None and diagonal is not None:
+        ones = np.ones((rows, columns), bool)
+        offset = int(diagonal.item())
+        mask = op.const(np.triu(ones, offset) if upper else np.tril(ones, offset))
+    else:
+        mask = _computed_triangle(op, x, upper=bool(upper))
+    return op.Where(mask, x, op.const(0, like=x))
+
+
+def _computed_triangle(op: OpBuilder, x: ir.Value, *, upper: bool) -> ir.Value:
+    zero, one, last = (op.const(np.int64(value)) for value in (0, 1, -1))
+    shape = op.Shape(x)
+    rows = op.Range(zero, op.Gather(shape, op.const(np.int64(-2))), one)
+    columns = op.Range(zero, op.Gather(shape, last), one)
+    away = op.Sub(columns, op.Unsqueeze(rows, op.ints(1)))
+    k = zero if op.input(1) is None else op.x(1)
+    return op.Not(op.Less(away, k)) if upper else op.Not(op.Greater(away, k))

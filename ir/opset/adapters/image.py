@@ -1,20 +1,29 @@
-"""Resizing and sampling of images."""
+"""Sampling, cropping and rearranging images; Resize has its own file.
+
+| operator | version | change |
+|---|---|---|
+| GridSample | 20 | modes renamed; volumes |
+| DepthToSpace | 11 | ``mode`` |
+| SpaceToDepth | 28 | ``mode`` |
+"""
 
 from __future__ import annotations
 
 import onnx_ir as ir
 
+from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, extended, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, added, impossible, unchanged
 
-extended("DepthToSpace", 1, 11)
-extended("Resize", 13, 18)
-extended("Resize", 18, 19)
-extended("SpaceToDepth", 13, 28)
 unchanged("DepthToSpace", 11, 13, 28)
+unchanged("SpaceToDepth", 1, 13)
 unchanged("GridSample", 20, 22)
 unchanged("NonMaxSuppression", 10, 11)
-unchanged("SpaceToDepth", 1, 13)
+expanded("AffineGrid", 20)
+expanded("CenterCropPad", 18)
+impossible("GridSample", 16, 0, "no operator sampled at computed positions before opset 16")
+impossible("NonMaxSuppression", 10, 0, "no operator chose boxes before opset 10")
+impossible("ImageDecoder", 20, 0, "no operator decoded images before opset 20")
 
 
 @adapter("GridSample", 16, 20)
@@ -31,3 +40,33 @@ def grid_sample_down(op: OpBuilder, _node: ir.Node) -> Replacement:
         op.refuse("only 4-D inputs are expressible before version 20")
     mode = op.attr("mode", "linear")
     return op.set(mode={"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode))
+
+
+def _image_shape(op: OpBuilder) -> list[int]:
+    shape = op.shape(op.x())
+    if shape is None or None in shape[1:]:
+        op.refuse("the image size is not fixed", hint="possible with fixed channels, height and width")
+    return [dim or 0 for dim in shape[1:]]
+
+
+def depth_to_space_columns_first(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """CRD: channels vary slowest among the blocks."""
+    size = op.attr("blocksize")
+    channels, height, width = _image_shape(op)
+    depth = channels // (size * size)
+    blocks = op.Reshape(op.x(), op.ints(-1, depth, size, size, height, width))
+    placed = op.Transpose(blocks, perm=[0, 1, 4, 2, 5, 3])
+    return op.Reshape(placed, op.ints(-1, depth, height * size, width * size))
+
+
+def space_to_depth_columns_first(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """CRD: channels vary slowest among the blocks."""
+    size = op.attr("blocksize")
+    channels, height, width = _image_shape(op)
+    blocks = op.Reshape(op.x(), op.ints(-1, channels, height // size, size, width // size, size))
+    placed = op.Transpose(blocks, perm=[0, 1, 3, 5, 2, 4])
+    return op.Reshape(placed, op.ints(-1, channels * size * size, height // size, width // size))
+
+
+added("DepthToSpace", 1, 11, mode="DCR", otherwise=depth_to_space_columns_first)
+added("SpaceToDepth", 13, 28, mode="DCR", otherwise=space_to_depth_columns_first)

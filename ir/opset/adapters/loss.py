@@ -1,8 +1,11 @@
-"""TODO loss."""
+"""Loss functions: spelled out by their schemas' bodies below their birth."""
 
 from __future__ import annotations
 
+from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.rules import unchanged
 
-unchanged("NegativeLogLikelihoodLoss", 12, 13, 22)
 unchanged("SoftmaxCrossEntropyLoss", 12, 13)
+unchanged("NegativeLogLikelihoodLoss", 12, 13, 22)
+expanded("SoftmaxCrossEntropyLoss", 12)
+expanded("NegativeLogLikelihoodLoss", 12)

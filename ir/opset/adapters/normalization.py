@@ -1,28 +1,203 @@
-"""Normalisation layers."""
+"""Normalisation layers.
+
+| operator | version | change |
+|---|---|---|
+| BatchNormalization | 7 | ``is_test`` gone: more than one output means training |
+| | 9 | ``spatial`` gone |
+| | 14 | ``training_mode``; three outputs instead of five |
+| GroupNormalization | 21 | scale and bias per channel instead of per group; 18 is deprecated and never written |
+"""
 
 from __future__ import annotations
 
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.consumed import hint_dropped
+from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, decomposition, unchanged
 
-unchanged("BatchNormalization", 14, 15)
+hint_dropped("InstanceNormalization")
 unchanged("InstanceNormalization", 6, 22)
+unchanged("BatchNormalization", 14, 15)
 unchanged("LRN", 1, 13)
 unchanged("LpNormalization", 1, 22)
 unchanged("MeanVarianceNormalization", 9, 13)
+expanded("MeanVarianceNormalization", 9)
+
+
+@adapter("BatchNormalization", 1, 6)
+def batch_hint_dropped(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Only the in-place hint went."""
+    return op.drop("consumed_inputs")
+
+
+@adapter("BatchNormalization", 6, 1)
+def batch_hint_written(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Version 1 requires the hint: mean and variance are updated in place."""
+    return op.set(consumed_inputs=[0, 0, 0, 1, 1])
+
+
+@adapter("BatchNormalization", 6, 7)
+def batch_mode_by_outputs(op: OpBuilder, node: ir.Node) -> Replacement:
+    """From here on the number of outputs says whether it trains."""
+    if op.attr("is_test", 0) and any(op.used(index) for index in range(1, len(node.outputs))):
+        op.refuse("outputs of training are used though is_test is set")
+    if not any(op.used(index) for index in range(1, len(node.outputs))):
+        node.resize_outputs(1)
+    return op.drop("is_test")
+
+
+@adapter("BatchNormalization", 7, 6)
+def batch_mode_written(op: OpBuilder, node: ir.Node) -> Replacement:
+    """One output means inference."""
+    return op.set(is_test=int(len(node.outputs) == 1))
+
+
+@adapter("BatchNormalization", 7, 9)
+def batch_per_activation(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Spell ``spatial=0`` out: statistics per activation, which only need broadcasting over the batch."""
+    if op.attr("spatial", 1):
+        return op.drop("spatial")
+    if any(op.used(index) for index in range(1, len(node.outputs))):
+        op.refuse("training with spatial=0 has no newer form")
+    x, scale, bias, mean, variance = (op.x(index) for index in range(5))
+    deviation = op.Sqrt(op.Add(variance, op.const(op.attr("epsilon", 1e-5), like=x)))
+    result: ir.Value = op.Add(op.Mul(op.Sub(x, mean), op.Div(scale, deviation)), bias)
+    return [result, *[None] * (len(node.outputs) - 1)]
+
+
+@adapter("BatchNormalization", 9, 7)
+def batch_always_spatial(_op: OpBuilder, _node: ir.Node) -> Replacement:
+    """``spatial`` is 1 by default."""
+    return None
+
+
+@adapter("BatchNormalization", 9, 14)
+def batch_training_mode(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Several outputs meant training; the saved statistics are gone."""
+    if op.used(3) or op.used(4):
+        op.refuse("its outputs saved_mean and saved_var have no newer form")
+    if len(node.outputs) > 1:
+        node.resize_outputs(3)
+        return op.set(training_mode=1)
+    return None
+
+
+@adapter("BatchNormalization", 14, 9)
+def batch_without_training_mode(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Spell training out: statistics of the batch, and the running ones updated."""
+    if not op.attr("training_mode", 0):
+        node.resize_outputs(1)
+        return op.drop("training_mode")
+    x, scale, bias, mean, variance = (op.x(index) for index in range(5))
+    rank = op.need_rank(x)
+    axes = [axis for axis in range(rank) if axis != 1]
+    batch_mean = op.ReduceMean(x, axes=axes)
+    centred = op.Sub(x, batch_mean)
+    batch_variance = op.ReduceMean(op.Mul(centred, centred), axes=axes)
+    deviation = op.Sqrt(op.Add(batch_variance, op.const(op.attr("epsilon", 1e-5), like=x)))
+    per_channel = [1, -1] + [1] * (rank - 2)
+    scaled = op.Mul(op.Div(centred, deviation), op.Reshape(scale, op.ints(*per_channel)))
+    y = op.Add(scaled, op.Reshape(bias, op.ints(*per_channel)))
+    running = [_running(op, old, new) for old, new in ((mean, batch_mean), (variance, batch_variance))]
+    return [y, *running][: len(node.outputs)]
+
+
+def _running(op: OpBuilder, old: ir.Value, new: ir.Value) -> ir.Value:
+    momentum = op.attr("momentum", 0.9)
+    kept = op.Mul(old, op.const(momentum, like=old))
+    fresh = op.Reshape(op.Mul(new, op.const(1 - momentum, like=old)), op.ints(-1))
+    return op.Add(kept, fresh)
+
+
+def _axes_from(op: OpBuilder, x: ir.Value) -> list[int]:
+    """The axes from ``axis`` to the last, without the rank where it is not needed."""
+    axis = op.attr("axis", -1)
+    return list(range(axis, 0)) if axis < 0 else list(range(axis, op.need_rank(x)))
+
+
+def _stash(op: OpBuilder, x: ir.Value) -> tuple[ir.Value, ir.DataType, ir.DataType]:
+    """``x`` in the type that statistics are computed in, that type, and the type of ``x``."""
+    own, stash = op.need_dtype(x), ir.DataType(op.attr("stash_type", 1))
+    return (x if own == stash else op.Cast(x, to=int(stash))), stash, own
+
+
+@decomposition("LayerNormalization", 17)
+def layer_normalization(op: OpBuilder, node: ir.Node) -> Replacement:
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias, statistics in the stash type."""
+    x, axes = op.x(), _axes_from(op, op.x())
+    wide, stash, own = _stash(op, x)
+    mean = op.ReduceMean(wide, axes=axes)
+    centred = op.Sub(wide, mean)
+    variance = op.ReduceMean(op.Mul(centred, centred), axes=axes)
+    inverse = op.Reciprocal(op.Sqrt(op.Add(variance, op.const(op.attr("epsilon", 1e-5), dtype=stash))))
+    normal = op.Mul(centred, inverse)
+    y = op.Mul(normal if own == stash else op.Cast(normal, to=int(own)), op.x(1))
+    if op.input(2) is not None:
+        y = op.Add(y, op.x(2))
+    return [y, mean, inverse][: len(node.outputs)]
+
+
+@decomposition("RMSNormalization", 23)
+def rms_normalization(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """X / sqrt(mean(x²) + epsilon) * scale, in the stash type up to the scale."""
+    x, axes = op.x(), _axes_from(op, op.x())
+    wide, stash, own = _stash(op, x)
+    square = op.ReduceMean(op.Mul(wide, wide), op.ints(*axes))
+    root = op.Sqrt(op.Add(square, op.const(op.attr("epsilon", 1e-5), dtype=stash)))
+    normal = op.Div(wide, root)
+    return op.Mul(normal if own == stash else op.Cast(normal, to=int(own)), op.x(1))
 
 
 @adapter("GroupNormalization", 18, 21)
 def group_normalization_up(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Repeat each group's scale and bias for its channels."""
     x, groups = op.x(), op.attr("num_groups")
-    shape = op.shape(x)
-    channels = None if shape is None else shape[1]
+    channels = _channels(op, x)
     if channels is not None:
         target = op.ints(groups, channels // groups)
     else:
         target = op.Concat(op.ints(groups), op.Div(op.Shape(x, start=1, end=2), op.ints(groups)), axis=0)
     scale, bias = (op.Reshape(op.Expand(op.Unsqueeze(op.x(i), op.ints(1)), target), op.ints(-1)) for i in (1, 2))
     return op.inputs(x, scale, bias)
+
+
+@adapter("GroupNormalization", 21, 18)
+def group_normalization_per_channel(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Normalise over each group's flattened values, then scale per channel; any rank."""
+    x = op.x()
+    normal = _normal_groups(op, x)
+    channels = _channels(op, x)
+    middle = op.ints(channels) if channels is not None else op.Shape(x, start=1, end=2)
+    by_channel = op.Reshape(normal, op.Concat(op.ints(0), middle, op.ints(-1), axis=0))
+    scale, bias = (op.Unsqueeze(op.x(index), op.ints(1)) for index in (1, 2))
+    return op.Reshape(op.Add(op.Mul(by_channel, scale), bias), op.Shape(x))
+
+
+@decomposition("GroupNormalization", 18)
+def group_normalization_per_group(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Normalise over each group's flattened values and scale per group; any rank."""
+    x = op.x()
+    scale, bias = (op.Unsqueeze(op.x(index), op.ints(1)) for index in (1, 2))
+    return op.Reshape(op.Add(op.Mul(_normal_groups(op, x), scale), bias), op.Shape(x))
+
+
+def _normal_groups(op: OpBuilder, x: ir.Value) -> ir.Value:
+    """(N, groups, rest), normalised over the rest."""
+    wide, stash, own = _stash(op, op.Reshape(x, op.ints(0, op.attr("num_groups"), -1)))
+    axis = op.ints(-1) if op.version >= 18 else None
+    mean = _mean(op, wide, axis)
+    centred = op.Sub(wide, mean)
+    variance = _mean(op, op.Mul(centred, centred), axis)
+    normal = op.Div(centred, op.Sqrt(op.Add(variance, op.const(op.attr("epsilon", 1e-5), dtype=stash))))
+    return normal if own == stash else op.Cast(normal, to=int(own))
+
+
+def _mean(op: OpBuilder, x: ir.Value, axis: ir.Value | None) -> ir.Value:
+    return op.ReduceMean(x, axes=[-1]) if axis is None else op.ReduceMean(x, axis)
+
+
+def _channels(op: OpBuilder, x: ir.Value) -> int | None:
+    shape = op.shape(x)
+    return None if shape is None else shape[1]

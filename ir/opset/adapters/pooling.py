@@ -1,24 +1,123 @@
-"""TODO pooling."""
+"""Pooling.
+
+| operator | version | change |
+|---|---|---|
+| AveragePool | 7 | ``count_include_pad`` |
+| | 10 | ``ceil_mode`` |
+| | 19 | ``dilations`` |
+| MaxPool | 8 | output ``Indices``, ``storage_order`` |
+| | 10 | ``ceil_mode``, ``dilations`` |
+| LpPool | 2 | ``p`` is an integer |
+| | 18 | ``ceil_mode``, ``dilations`` |
+| RoiAlign | 16 | ``coordinate_transformation_mode``, default ``half_pixel`` |
+"""
 
 from __future__ import annotations
 
-from entrepot.ir.opset.rules import extended, unchanged
+import onnx_ir as ir
 
-extended("AveragePool", 1, 7)
-extended("AveragePool", 11, 19)
-extended("AveragePool", 19, 22)
-extended("AveragePool", 7, 10)
-extended("LpPool", 11, 18)
-extended("MaxPool", 1, 8)
-extended("MaxPool", 12, 22)
-extended("MaxPool", 8, 10)
-unchanged("AveragePool", 10, 11)
-unchanged("GlobalAveragePool", 1, 22)
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, added, extended, impossible, unchanged
+
+for _name in ("GlobalAveragePool", "GlobalMaxPool", "MaxRoiPool"):
+    unchanged(_name, 1, 22)
 unchanged("GlobalLpPool", 2, 22)
-unchanged("GlobalMaxPool", 1, 22)
-unchanged("LpPool", 18, 22)
+unchanged("AveragePool", 10, 11)
+unchanged("AveragePool", 19, 22)
+unchanged("MaxPool", 10, 11, 12, 22)
 unchanged("LpPool", 2, 11)
-unchanged("MaxPool", 10, 11, 12)
-unchanged("MaxRoiPool", 1, 22)
+unchanged("LpPool", 18, 22)
 unchanged("MaxUnpool", 9, 11, 22)
 unchanged("RoiAlign", 16, 22)
+impossible("MaxUnpool", 9, 0, "no operator placed values by index before opset 9")
+impossible("RoiAlign", 10, 0, "no aligned region pooling existed before opset 10")
+extended("MaxPool", 1, 8)
+
+
+def ceil_mode_as_padding(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Write the windows that ``ceil_mode`` adds as padding at the end, which no window's value counts."""
+    if any(dilation != 1 for dilation in op.attr("dilations", [])):
+        op.refuse("dilations are not expressible there")
+    if op.attr("count_include_pad", 0):
+        op.refuse("ceil_mode together with count_include_pad is not expressible there")
+    if op.attr("auto_pad", "NOTSET") == "NOTSET":
+        op.set(pads=_ceil_pads(op))
+    return op.drop("ceil_mode", "dilations")
+
+
+def _ceil_pads(op: OpBuilder) -> list[int]:
+    kernel = op.attr("kernel_shape")
+    axes = len(kernel)
+    shape, strides = op.shape(op.x()), op.attr("strides", [1] * axes)
+    pads = op.attr("pads", [0] * 2 * axes)
+    if shape is None or None in shape[2:]:
+        op.refuse("ceil_mode depends on sizes that are not fixed", hint="possible with fixed height and width")
+    ends = []
+    for size, window, stride, before, after in zip(shape[2:], kernel, strides, pads[:axes], pads[axes:], strict=True):
+        free = (size or 0) + before + after - window
+        steps = -(-free // stride)
+        if steps * stride >= (size or 0) + before:  # a window that starts in the padding at the end is left out
+            steps -= 1
+        ends.append(max(after, after + steps * stride - free) if steps * stride > free else after)
+    return [*pads[:axes], *ends]
+
+
+def padded_average(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Count the padding in by padding first."""
+    pads = op.attr("pads", [])
+    if op.attr("auto_pad", "NOTSET") != "NOTSET":
+        op.refuse("auto_pad together with count_include_pad is not expressible before version 7")
+    half = len(pads) // 2
+    op.inputs(op.Pad(op.x(), pads=[0, 0, *pads[:half], 0, 0, *pads[half:]]))
+    return op.drop("pads", "count_include_pad")
+
+
+added("AveragePool", 1, 7, count_include_pad=0, otherwise=padded_average)
+added("AveragePool", 7, 10, ceil_mode=0, otherwise=ceil_mode_as_padding)
+added("AveragePool", 11, 19, dilations=[1])
+added("MaxPool", 8, 10, ceil_mode=0, dilations=[1], otherwise=ceil_mode_as_padding)
+added("LpPool", 11, 18, ceil_mode=0, dilations=[1], otherwise=ceil_mode_as_padding)
+
+
+@adapter("MaxPool", 8, 1)
+def max_without_indices(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Only the values existed."""
+    if op.used(1):
+        op.refuse("its output Indices is not expressible before version 8")
+    node.resize_outputs(1)
+    return op.drop("storage_order")
+
+
+@adapter("LpPool", 1, 2)
+@adapter("GlobalLpPool", 1, 2)
+def integer_norm(op: OpBuilder, node: ir.Node) -> Replacement:
+    """``p`` became an integer; both defaults are 2."""
+    p = op.attr("p", 2.0)
+    if p != int(p):
+        op.refuse(f"p={p} has no newer form: p is an integer there")
+    if node.op_type == "LpPool" and "kernel_shape" not in node.attributes:
+        op.refuse("kernel_shape is missing")
+    return op.set(p=int(p))
+
+
+@adapter("LpPool", 2, 1)
+@adapter("GlobalLpPool", 2, 1)
+def float_norm(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """``p`` was a float."""
+    p = op.attr("p", 2)
+    op.drop("p")
+    op.node.attributes.add(ir.AttrFloat32("p", float(p)))
+
+
+@adapter("RoiAlign", 10, 16)
+def roi_align_up(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Write the only old mode out: the default is another one now."""
+    return op.set(coordinate_transformation_mode="output_half_pixel")
+
+
+@adapter("RoiAlign", 16, 10)
+def roi_align_down(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Only the mode without the half pixel existed, and it widens regions below one pixel."""
+    if op.attr("coordinate_transformation_mode", "half_pixel") != "output_half_pixel":
+        op.refuse("coordinate_transformation_mode='half_pixel' is not expressible before version 16")
+    return op.drop("coordinate_transformation_mode")

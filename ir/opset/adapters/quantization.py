@@ -1,17 +1,183 @@
-"""TODO quantization."""
+"""Quantisation.
+
+| QuantizeLinear, DequantizeLinear | change |
+|---|---|
+| 13 | ``axis``: a scale per slice |
+| 19 | float8, ``saturate`` |
+| 21 | ``block_size``, ``output_dtype`` (quantise), 4-bit types |
+| 23 | ``precision`` (quantise), ``output_dtype`` (dequantise) |
+"""
 
 from __future__ import annotations
 
-from entrepot.ir.opset.rules import extended, unchanged
+from typing import Any
 
-extended("DequantizeLinear", 10, 13)
-extended("DequantizeLinear", 19, 21)
-extended("DequantizeLinear", 21, 23)
-extended("QuantizeLinear", 10, 13)
-extended("QuantizeLinear", 13, 19)
-extended("QuantizeLinear", 19, 21)
-extended("QuantizeLinear", 21, 23)
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.opset.bodies import expanded
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
+
+for _name in ("QuantizeLinear", "DequantizeLinear"):
+    unchanged(_name, 23, 24, 25, 28)
+    extended(_name, 10, 13)
 unchanged("DequantizeLinear", 13, 19)
-unchanged("DequantizeLinear", 23, 24, 25, 28)
 unchanged("QLinearMatMul", 10, 21)
-unchanged("QuantizeLinear", 23, 24, 25, 28)
+expanded("DynamicQuantizeLinear", 11)
+impossible("QLinearConv", 10, 0, "no quantised convolution existed before opset 10, and rounding would differ")
+impossible("QLinearMatMul", 10, 0, "no quantised product existed before opset 10, and rounding would differ")
+
+
+def _narrow(dtype: ir.DataType) -> bool:
+    return dtype.name.startswith("FLOAT8") or dtype.bitwidth < 8
+
+
+def _aligned(op: OpBuilder, x: ir.Value, parameter: ir.Value) -> ir.Value:
+    """A scale or zero point in a shape that broadcasts against ``x``."""
+    if op.need_rank(parameter) == 0 or op.shape(parameter) == [1]:
+        return parameter
+    axis, rank = op.attr("axis", 1), op.need_rank(x)
+    block = op.attr("block_size", 0)
+    if block:
+        return _repeated(op, x, parameter, axis % rank, block)
+    shape = [1] * rank
+    shape[axis % rank] = -1
+    return op.Reshape(parameter, op.ints(*shape))
+
+
+def _repeated(op: OpBuilder, x: ir.Value, parameter: ir.Value, axis: int, block: int) -> ir.Value:
+    shape, own = op.shape(x), op.shape(parameter)
+    size = None if shape is None else shape[axis]
+    if size is None or own is None or own[axis] is None:
+        op.refuse("blocks need a fixed size of their axis", hint="possible with a fixed size")
+    index = np.minimum(np.arange(size) // block, (own[axis] or 1) - 1)
+    return op.Gather(parameter, op.const(index), axis=axis)
+
+
+def quantise(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """saturate(round(x / scale) + zero point), in the scale's type."""
+    x, scale, zero = op.x(0), op.x(1), op.input(2)
+    dtype = _output_type(op, zero)
+    if _narrow(dtype):
+        op.refuse(f"{dtype.name.lower()} is not known there")
+    wide = op.need_dtype(scale)
+    value = x if op.need_dtype(x) == wide else op.Cast(x, to=int(wide))
+    value = _round(op, op.Div(value, _aligned(op, x, scale)), wide)
+    if zero is not None:
+        value = op.Add(value, _aligned(op, x, op.Cast(zero, to=int(wide))))
+    low, high = op.const(dtype.min, dtype=wide), op.const(dtype.max, dtype=wide)
+    return op.Cast(op.Min(op.Max(value, low), high), to=int(dtype))
+
+
+def _output_type(op: OpBuilder, zero: ir.Value | None) -> ir.DataType:
+    if zero is not None:
+        return op.need_dtype(zero)
+    return ir.DataType(op.attr("output_dtype", 0) or int(ir.DataType.UINT8))
+
+
+def _round(op: OpBuilder, x: ir.Value, dtype: ir.DataType) -> ir.Value:
+    if op.version >= 11:
+        return op.Round(x)
+    half = op.const(0.5, dtype=dtype)
+    floor = op.Floor(x)
+    rest, halved = op.Sub(x, floor), op.Mul(floor, half)
+    odd = op.Greater(op.Sub(halved, op.Floor(halved)), op.const(0, dtype=dtype))
+    up = op.Or(op.Greater(rest, half), op.And(op.Not(op.Less(rest, half)), odd))
+    return op.Add(floor, op.Cast(up, to=int(dtype)))
+
+
+def dequantise(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """(x - zero point) * scale, in the scale's type."""
+    x, scale, zero = op.x(0), op.x(1), op.input(2)
+    wide = op.need_dtype(scale)
+    target = ir.DataType(op.attr("output_dtype", 0) or int(wide))
+    if _narrow(op.need_dtype(x)):
+        op.refuse(f"{op.need_dtype(x).name.lower()} is not known there")
+    value = op.Cast(x, to=int(wide))
+    if zero is not None:
+        value = op.Sub(value, _aligned(op, x, op.Cast(zero, to=int(wide))))
+    result: ir.Value = op.Mul(value, _aligned(op, x, scale))
+    return result if target == wide else op.Cast(result, to=int(target))
+
+
+def _per_tensor(op: OpBuilder) -> bool:
+    return op.need_rank(op.x(1)) == 0
+
+
+@adapter("QuantizeLinear", 13, 10)
+def quantise_whole(op: OpBuilder, node: ir.Node) -> Replacement:
+    """One scale for the whole tensor stays; several are spelled out."""
+    return op.drop("axis") if _per_tensor(op) else quantise(op, node)
+
+
+@adapter("DequantizeLinear", 13, 10)
+def dequantise_whole(op: OpBuilder, node: ir.Node) -> Replacement:
+    """One scale for the whole tensor stays; several are spelled out."""
+    return op.drop("axis") if _per_tensor(op) else dequantise(op, node)
+
+
+def without_float8(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """``saturate`` speaks of float8 alone."""
+    if _narrow(op.need_dtype(op.node.outputs[0])):
+        op.refuse("float8 without saturation is not expressible there")
+    return op.drop("saturate")
+
+
+def output_type_as_zero_point(op: OpBuilder, node: ir.Node) -> Replacement:
+    """A zero point says the output's type too; blocks are spelled out."""
+    if op.attr("block_size", 0):
+        return quantise(op, node)
+    kind = op.attr("output_dtype", 0)
+    op.drop("block_size", "output_dtype")
+    if kind and op.input(2) is None:
+        zeros: Any = op.const(np.zeros(_fixed(op, op.x(1))), dtype=ir.DataType(kind))
+        op.inputs(op.x(0), op.x(1), zeros)
+    return None
+
+
+def _fixed(op: OpBuilder, value: ir.Value) -> list[int]:
+    shape = op.shape(value)
+    if shape is None or None in shape:
+        op.refuse("the shape of the scale is not fixed", hint="possible with a fixed shape")
+    return [dim or 0 for dim in shape]
+
+
+added("QuantizeLinear", 13, 19, saturate=1, otherwise=without_float8)
+added("QuantizeLinear", 19, 21, block_size=0, output_dtype=0, otherwise=output_type_as_zero_point)
+added("QuantizeLinear", 21, 23, precision=0, otherwise=quantise)
+added("DequantizeLinear", 19, 21, block_size=0, otherwise=dequantise)
+added("DequantizeLinear", 21, 23, output_dtype=0, otherwise=dequantise)
+decomposition("QuantizeLinear", 10)(quantise)
+decomposition("DequantizeLinear", 10)(dequantise)
+
+
+@decomposition("MatMulInteger", 10)
+def integer_product(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Subtract the zero points and multiply in int32."""
+    int32 = int(ir.DataType.INT32)
+    sides = [op.Cast(op.x(index), to=int32) for index in (0, 1)]
+    for index, zero in enumerate((op.input(2), op.input(3))):
+        if zero is not None:
+            wide = op.Cast(zero, to=int32)
+            if index == 0 and op.need_rank(zero) == 1 and op.shape(zero) != [1]:
+                wide = op.Unsqueeze(wide, axes=[1])  # one per row
+            sides[index] = op.Sub(sides[index], wide)
+    return op.MatMul(*sides)
+
+
+@decomposition("ConvInteger", 10)
+def integer_convolution(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Subtract the zero points and convolve in a float type that holds every sum."""
+    shape = op.shape(op.x(1))
+    terms = None if shape is None or None in shape else int(np.prod([dim or 0 for dim in shape[1:]]))
+    exact_in_float = terms is not None and terms * 255 * 255 < 1 << 24
+    wide = ir.DataType.FLOAT if exact_in_float else ir.DataType.DOUBLE
+    sides = [op.Cast(op.x(index), to=int(wide)) for index in (0, 1)]
+    for index, zero in enumerate((op.input(2), op.input(3))):
+        if zero is not None:
+            zero_wide = op.Cast(zero, to=int(wide))
+            if index == 1 and op.need_rank(zero) == 1 and op.shape(zero) != [1]:
+                zero_wide = op.Unsqueeze(zero_wide, axes=list(range(1, op.need_rank(op.x(1)))))
+            sides[index] = op.Sub(sides[index], zero_wide)
+    return op.Cast(op.emit("Conv", sides, dict(node.attributes)), to=int(ir.DataType.INT32))

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -17,7 +18,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, keep, unchanged
 
 REDUCTIONS = (
     "ReduceL1",
@@ -81,6 +82,10 @@ for _name, (_older, _newer) in AXES_MOVED.items():
     adapter(_name, _newer, _older)(axes_to_attribute)
 
 
+adapter("ReduceLogSum", 28, 18)(keep)
+adapter("ReduceLogSumExp", 28, 18)(keep)
+
+
 @adapter("ReduceLogSum", 18, 28)
 @adapter("ReduceLogSumExp", 18, 28)
 def logarithm_of_integers(op: OpBuilder, _node: ir.Node) -> Replacement:
@@ -89,8 +94,7 @@ def logarithm_of_integers(op: OpBuilder, _node: ir.Node) -> Replacement:
     if dtype is None or dtype.is_floating_point():
         return None
     reduced = op.again(op.Cast(op.x(), to=int(ir.DataType.DOUBLE)), op.input(1))
-    result: ir.Value = op.Cast(reduced, to=int(dtype))
-    return result
+    return op.Cast(reduced, to=int(dtype))
 
 
 def reversed_selection(op: OpBuilder, node: ir.Node) -> Replacement:
@@ -101,14 +105,12 @@ def reversed_selection(op: OpBuilder, node: ir.Node) -> Replacement:
     shape = op.shape(x)
     size = None if shape is None else shape[axis]
     last = op.const(np.int64(size - 1)) if size is not None else _last_index(op, x, axis)
-    result: ir.Value = op.Sub(last, index)
-    return result
+    return op.Sub(last, index)
 
 
 def _last_index(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
     size = op.Squeeze(op.Gather(op.Shape(x), op.ints(axis), axis=0), axes=[0])
-    result: ir.Value = op.Sub(size, op.const(np.int64(1)))
-    return result
+    return op.Sub(size, op.const(np.int64(1)))
 
 
 for _name in ("ArgMax", "ArgMin"):
@@ -161,5 +163,23 @@ def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
     front = op.Transpose(x, perm=[axis % rank, *order])
     flat = op.MatMul(matrix, op.Reshape(front, op.ints(size, -1)))
     summed = op.Reshape(flat, op.Shape(front))
-    result: ir.Value = op.Transpose(summed, perm=np.argsort([axis % rank, *order]).tolist())
-    return result
+    return op.Transpose(summed, perm=np.argsort([axis % rank, *order]).tolist())
+
+
+@decomposition("CumProd", 26)
+def cumprod(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Multiply slice by slice along an axis of fixed size."""
+    x, axis = op.x(), int(op.need_known(1, "axis").item())
+    rank, shape = op.need_rank(x), op.shape(x)
+    size = None if shape is None else shape[axis]
+    if not size:
+        op.refuse("the axis has no fixed size", hint="possible with a fixed size")
+    parts = [op.Slice(x, op.ints(i), op.ints(i + 1), op.ints(axis % rank)) for i in range(size)]
+    if op.attr("reverse", 0):
+        parts.reverse()
+    if op.attr("exclusive", 0):
+        parts = [op.Expand(op.const(1, like=x), op.Shape(parts[0])), *parts[:-1]]
+    products = list(itertools.accumulate(parts, op.Mul))
+    if op.attr("reverse", 0):
+        products.reverse()
+    return op.Concat(*products, axis=axis % rank)

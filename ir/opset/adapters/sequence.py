@@ -1,12 +1,135 @@
-"""TODO sequence."""
+"""Sequences and optionals: below their birth only where they can be resolved when converting.
+
+Optional{GetElement,HasElement} 18 also take what is not optional.
+"""
 
 from __future__ import annotations
 
-from entrepot.ir.opset.rules import extended, unchanged
+import numpy as np
+import onnx_ir as ir
 
-extended("OptionalGetElement", 15, 18)
-extended("OptionalHasElement", 15, 18)
+from entrepot.ir.opset.bodies import expanded
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
+
+unchanged("SplitToSequence", 11, 24)
 unchanged("Optional", 15, 28)
 unchanged("OptionalGetElement", 18, 28)
 unchanged("OptionalHasElement", 18, 28)
-unchanged("SplitToSequence", 11, 24)
+extended("OptionalGetElement", 15, 18)
+extended("OptionalHasElement", 15, 18)
+expanded("SequenceMap", 17)
+
+
+def _items(op: OpBuilder, sequence: ir.Value) -> list[ir.Value]:
+    """The tensors of a sequence that is built in the open."""
+    node = sequence.producer()
+    kind = None if node is None else node.op_type
+    if node is not None and kind == "SequenceConstruct":
+        return [value for value in node.inputs if value is not None]
+    if kind == "SequenceEmpty":
+        return []
+    if node is not None and kind in ("SequenceInsert", "SequenceErase") and node.inputs[0] is not None:
+        return _edited(op, node, _items(op, node.inputs[0]))
+    raise op.refusal("no sequences existed before opset 11", hint="possible where the sequence is built in the open")
+
+
+def _edited(op: OpBuilder, node: ir.Node, items: list[ir.Value]) -> list[ir.Value]:
+    inserting = node.op_type == "SequenceInsert"
+    given = node.inputs[2 if inserting else 1] if len(node.inputs) > (2 if inserting else 1) else None
+    known = op.known(given)
+    if given is not None and known is None:
+        op.refuse("a position in a sequence is computed at run time")
+    index = len(items) if inserting else -1
+    index = index if known is None else int(known.item())
+    if not inserting:
+        del items[index]
+        return items
+    value = node.inputs[1]
+    return items if value is None else [*items[:index], value, *items[index:]]
+
+
+@decomposition("SequenceAt", 11)
+def sequence_at(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """The tensor itself."""
+    return _items(op, op.x())[int(op.need_known(1, "the position").item())]
+
+
+@decomposition("SequenceLength", 11)
+def sequence_length(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """A constant."""
+    return op.const(np.int64(len(_items(op, op.x()))))
+
+
+@decomposition("ConcatFromSequence", 11)
+def concat_from_sequence(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Concat of the tensors, with a new axis where asked."""
+    items, axis = _items(op, op.x()), op.attr("axis")
+    if op.attr("new_axis", 0):
+        axis = axis if axis >= 0 else axis + op.need_rank(items[0]) + 1
+        items = [op.Unsqueeze(item, axes=[axis]) for item in items]
+    elif axis < 0:
+        axis += op.need_rank(items[0])
+    return op.Concat(*items, axis=axis)
+
+
+@decomposition("SequenceConstruct", 11)
+@decomposition("SequenceEmpty", 11)
+@decomposition("SequenceErase", 11)
+@decomposition("SequenceInsert", 11)
+@decomposition("SplitToSequence", 11)
+def sequence_dissolved(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Gone once nobody reads it."""
+    if op.used(0):
+        op.after_readers("no sequences existed before opset 11", hint="possible where its readers take single tensors")
+    return ()
+
+
+@adapter("OptionalGetElement", 18, 15)
+def get_element_of_what_is_there(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """What is not optional is its own element."""
+    if isinstance(op.around.types.type(op.x()), ir.OptionalType):
+        return None
+    return op.Identity(op.x())
+
+
+@adapter("OptionalHasElement", 18, 15)
+def has_element_where_known(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """What is not optional is there; what is absent is not."""
+    if op.input(0) is None:
+        return op.const(np.array(data=False))
+    kind = op.around.types.type(op.x())
+    if kind is None:
+        op.refuse("whether its input is optional is not known")
+    return None if isinstance(kind, ir.OptionalType) else op.const(np.array(data=True))
+
+
+def _wrapped(op: OpBuilder, value: ir.Value) -> ir.Node:
+    node = value.producer()
+    if node is None or node.op_type != "Optional":
+        raise op.refusal("no optionals existed before opset 15", hint="possible where the optional is made in the open")
+    return node
+
+
+@decomposition("OptionalGetElement", 15)
+def optional_element(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """The value that was wrapped."""
+    inner = _wrapped(op, op.x()).inputs
+    if not inner or inner[0] is None:
+        op.refuse("it takes the element of an empty optional")
+    return inner[0]
+
+
+@decomposition("OptionalHasElement", 15)
+def optional_is_there(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """A constant."""
+    inner = _wrapped(op, op.x()).inputs
+    return op.const(np.array(bool(inner) and inner[0] is not None))
+
+
+@decomposition("Optional", 15)
+def optional_dissolved(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Gone once nobody reads it."""
+    if op.used(0):
+        op.after_readers("no optionals existed before opset 15")
+    return ()

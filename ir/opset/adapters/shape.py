@@ -1,33 +1,148 @@
-"""TODO shape."""
+"""Operators that move elements without computing on them.
+
+| operator | version | change |
+|---|---|---|
+| Reshape | 5 | ``shape`` is an input |
+| | 14 | ``allowzero`` |
+| Squeeze, Unsqueeze | 11 / 13 | negative axes / ``axes`` is an input |
+| Shape | 15 | ``start``, ``end`` |
+| Concat | 4 | ``axis`` is required |
+| Tile | 6 | ``repeats`` instead of ``tiles`` and ``axis`` |
+"""
 
 from __future__ import annotations
 
-from entrepot.ir.opset.rules import extended, unchanged
+import numpy as np
+import onnx_ir as ir
 
-extended("Concat", 4, 11)
-extended("Flatten", 9, 11)
-extended("Pad", 13, 18)
-extended("Pad", 18, 19)
-extended("Reshape", 13, 14)
-extended("Shape", 13, 15)
-extended("Slice", 10, 11)
-extended("Split", 2, 11)
-extended("Squeeze", 1, 11)
-extended("Unsqueeze", 1, 11)
-unchanged("Concat", 11, 13)
-unchanged("Expand", 8, 13)
-unchanged("Flatten", 1, 9)
-unchanged("Flatten", 11, 13, 21, 23, 24, 25)
-unchanged("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
-unchanged("Pad", 11, 13)
-unchanged("Pad", 19, 21, 23, 24, 25)
-unchanged("Reshape", 14, 19, 21, 23, 24, 25)
+from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, unchanged
+
 unchanged("Reshape", 5, 13)
+unchanged("Reshape", 14, 19, 21, 23, 24, 25)
+unchanged("Transpose", 1, 13, 21, 23, 24, 25)
+unchanged("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
+unchanged("Expand", 8, 13)
+unchanged("Tile", 6, 13)
+unchanged("Size", 1, 13, 19, 21, 23, 24, 25)
 unchanged("Shape", 1, 13)
 unchanged("Shape", 15, 19, 21, 23, 24, 25)
-unchanged("Size", 1, 13, 19, 21, 23, 24, 25)
-unchanged("Slice", 11, 13)
-unchanged("Squeeze", 13, 21, 23, 24, 25)
-unchanged("Tile", 6, 13)
-unchanged("Transpose", 1, 13, 21, 23, 24, 25)
-unchanged("Unsqueeze", 13, 21, 23, 24, 25)
+unchanged("Flatten", 1, 9)
+unchanged("Flatten", 11, 13, 21, 23, 24, 25)
+unchanged("Concat", 11, 13)
+for _name in ("Squeeze", "Unsqueeze"):
+    unchanged(_name, 13, 21, 23, 24, 25)
+negative_axis_allowed("Flatten", 9, 11, default=1)
+negative_axis_allowed("Concat", 4, 11)
+negative_axes_allowed("Squeeze", 1, 11)
+extended("Unsqueeze", 1, 11)
+
+
+@adapter("Reshape", 1, 5)
+def reshape_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move ``shape`` to an input."""
+    op.inputs(op.x(), op.attribute_as_input("shape"))
+    return op.drop("shape", "consumed_inputs")
+
+
+@adapter("Reshape", 5, 1)
+def reshape_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move a known shape to an attribute."""
+    shape = op.need_known(1, "the shape")
+    op.inputs(op.x())
+    return op.set(shape=shape.tolist())
+
+
+def reshape_zero_means_zero(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """A known shape without zeros does not care; with one the result is empty, and only its shape matters."""
+    shape = op.need_known(1, "the shape")
+    if (shape != 0).all():
+        return op.drop("allowzero")
+    return op.ConstantOfShape(op.x(1), value=ir.tensor(np.zeros(1, op.need_dtype(op.x()).numpy())))
+
+
+added("Reshape", 13, 14, allowzero=0, otherwise=reshape_zero_means_zero)
+
+
+@adapter("Unsqueeze", 11, 1)
+def unsqueeze_from_the_front(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Count the axes from the front; they count in the output."""
+    axes = op.attr("axes")
+    if min(axes) < 0:
+        rank = op.need_rank(op.x()) + len(axes)
+        op.set(axes=sorted(axis % rank for axis in axes))
+
+
+@adapter("Squeeze", 11, 13)
+@adapter("Unsqueeze", 11, 13)
+def axes_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move ``axes`` to an input; absent stays absent."""
+    op.inputs(op.x(), op.attribute_as_input("axes"))
+    return op.drop("axes")
+
+
+@adapter("Squeeze", 13, 11)
+@adapter("Unsqueeze", 13, 11)
+def axes_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move known axes to an attribute."""
+    if op.input(1) is None:
+        return None
+    axes = op.input_as_attribute(1, "axes")
+    op.inputs(op.x())
+    return op.node.attributes.add(axes)
+
+
+@adapter("Shape", 13, 15)
+def shape_whole(_op: OpBuilder, _node: ir.Node) -> Replacement:
+    """All axes by default."""
+    return None
+
+
+@adapter("Shape", 15, 13)
+def shape_then_slice(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Take the asked part of the whole shape."""
+    start, end = op.attr("start", 0), op.attr("end")
+    if start == 0 and end is None:
+        return op.drop("start")
+    last = np.iinfo(np.int64).max if end is None else end
+    return op.Slice(op.Shape(op.x()), op.ints(start), op.ints(last))
+
+
+@decomposition("Expand", 8)
+def expand_by_product(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Multiply with ones of a known shape."""
+    shape = op.need_known(1, "the shape")
+    return op.Mul(op.x(), op.const(np.ones(shape.tolist()), like=op.x()))
+
+
+@adapter("Concat", 1, 4)
+def concat_axis_written(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Write the old default out."""
+    return op.set(axis=op.attr("axis", 1))
+
+
+@adapter("Concat", 4, 1)
+def concat_axis_optional(_op: OpBuilder, _node: ir.Node) -> Replacement:
+    """The axis is written already."""
+    return None
+
+
+@adapter("Tile", 1, 6)
+def tile_along_one_axis(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """One count for a known axis becomes a count for every axis."""
+    x = op.x()
+    axis, rank = int(op.need_known(2, "axis").item()), op.need_rank(x)
+    count = op.Reshape(op.Cast(op.x(1), to=int(ir.DataType.INT64)), op.ints(1))
+    parts = [op.ints(*[1] * axis)] * bool(axis) + [count] + [op.ints(*[1] * (rank - axis - 1))] * (axis < rank - 1)
+    return op.inputs(x, op.Concat(*parts, axis=0) if len(parts) > 1 else count)
+
+
+@adapter("Tile", 6, 1)
+def tile_axis_by_axis(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """One Tile per axis that repeats; both numbers are of the input's type."""
+    x = op.x()
+    for axis, count in enumerate(op.need_known(1, "repeats").tolist()):
+        if count != 1:
+            x = op.Tile(x, op.const([count], like=op.x()), op.const([axis], like=op.x()))
+    return x

@@ -8,8 +8,14 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter
+from entrepot.ir.opset.rules import Replacement, adapter, impossible
+
+for _name in ("BlackmanWindow", "HammingWindow", "HannWindow"):
+    expanded(_name, 17)
+for _name in ("DFT", "STFT", "MelWeightMatrix"):
+    impossible(_name, 17, 0, "no signal processing existed before opset 17")
 
 
 @adapter("DFT", 17, 20)

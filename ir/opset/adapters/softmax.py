@@ -29,8 +29,7 @@ def softmax_up(op: OpBuilder, node: ir.Node) -> Replacement:
     if axis == -1 or (rank is not None and axis % rank == rank - 1):
         return op.set(axis=-1)
     flat = op.emit(node.op_type, [op.Flatten(x, axis=axis)], {"axis": -1})
-    result: ir.Value = op.Reshape(flat, op.Shape(x))
-    return result
+    return op.Reshape(flat, op.Shape(x))
 
 
 @adapter("Softmax", 13, 11)
@@ -46,8 +45,7 @@ def softmax_down(op: OpBuilder, node: ir.Node) -> Replacement:
     order = [item for item in range(rank) if item != axis % rank] + [axis % rank]
     inverse = sorted(range(rank), key=order.__getitem__)
     last = op.emit(node.op_type, [op.Transpose(x, perm=order)], {"axis": -1})
-    result: ir.Value = op.Transpose(last, perm=inverse)
-    return result
+    return op.Transpose(last, perm=inverse)
 
 
 @adapter("Softmax", 11, 1)

@@ -1,0 +1,57 @@
+"""Broadcasting before opset 7: one-sided, asked for by ``broadcast=1``, aligned by ``axis``."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter
+
+
+def broadcasting_changed(op_type: str, older: int) -> None:
+    """Declare that version 7 broadcasts as NumPy does, where the older one had attributes for it."""
+    adapter(op_type, older, 7)(numpy_broadcast)
+    adapter(op_type, 7, older)(attribute_broadcast)
+
+
+def numpy_broadcast(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Give B trailing axes where ``axis`` aligned it further left than NumPy does; -1 was "at the end" in Caffe2."""
+    a, b, axis = op.x(0), op.x(1), op.attr("axis", -1)
+    if op.attr("broadcast", 0) and axis != -1:
+        rank_a, rank_b = op.need_rank(a), op.need_rank(b)
+        trailing = rank_a - axis - rank_b
+        if trailing > 0:
+            op.inputs(a, op.Unsqueeze(b, axes=list(range(rank_b, rank_b + trailing))))
+    return op.drop("broadcast", "axis", "consumed_inputs")
+
+
+def attribute_broadcast(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Say where B lies in A; what only NumPy can broadcast is refused."""
+    a, b = op.shape(op.x(0)), op.shape(op.x(1))
+    if a is None or b is None:
+        op.refuse("the shapes of its inputs are not known", hint="possible if the file states shapes (value_info)")
+    if _same(op, a, b):
+        return None
+    significant = [index for index, dim in enumerate(b) if dim != 1]
+    first = significant[0] if significant else len(b)
+    last = significant[-1] + 1 if significant else len(b)
+    core = b[first:last]
+    offset = len(a) - len(b) + first
+    if len(b) > len(a) or None in core or core != a[offset : offset + len(core)]:
+        op.refuse(
+            "both inputs are broadcast, or along axes that are not adjacent", hint="possible with Expand before it"
+        )
+    if len(core) != len(b):
+        op.inputs(op.x(0), op.Reshape(op.x(1), op.ints(*[dim or 1 for dim in core] or [1])))
+    return op.set(broadcast=1, axis=offset) if core else op.set(broadcast=1)
+
+
+def _same(op: OpBuilder, a: list[int | None], b: list[int | None]) -> bool:
+    if a == b and None not in a:
+        return True
+    return op.around.types.shape(op.x(0)) == op.around.types.shape(op.x(1)) and _named(op)
+
+
+def _named(op: OpBuilder) -> bool:
+    shape = op.around.types.shape(op.x(0))
+    return shape is not None and all(isinstance(dim, int) or dim.value is not None for dim in shape)

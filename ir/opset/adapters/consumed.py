@@ -1,0 +1,18 @@
+"""The in-place hint ``consumed_inputs`` of opset 1, which meant nothing for the result."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, keep
+
+
+def hint_dropped(op_type: str) -> None:
+    """Declare that version 6 lost the optional hint, and may have gained element types."""
+    adapter(op_type, 1, 6)(_drop)
+    adapter(op_type, 6, 1)(keep)
+
+
+def _drop(op: OpBuilder, _node: ir.Node) -> Replacement:
+    return op.drop("consumed_inputs")

@@ -1,0 +1,178 @@
+"""Resize and Upsample.
+
+| operator | version | change |
+|---|---|---|
+| Upsample | 7 | ``scales`` for all axes; modes renamed |
+| | 9 | ``scales`` is an input |
+| | 10 | deprecated for Resize |
+| Resize | 11 | coordinate modes (before: asymmetric, floor), ``sizes``, ``roi`` |
+| | 13 | ``roi`` and ``scales`` may be absent (before: empty) |
+| | 18 | ``antialias``, ``axes``, ``keep_aspect_ratio_policy`` |
+| | 19 | ``half_pixel_symmetric`` |
+
+What an older version cannot say is written as one product per axis with a constant matrix, or as a Gather for
+``nearest``, where the sizes are fixed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.opset.adapters.interpolation import Interpolation, weights
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, impossible
+
+extended("Resize", 13, 18)
+extended("Resize", 18, 19)
+impossible("Upsample", 10, 9, "Upsample 10 is deprecated and not in use")
+
+
+@adapter("Upsample", 1, 7)
+def scales_for_all_axes(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Height and width among all axes; bilinear is linear."""
+    scales = [1.0, 1.0, op.attr("height_scale"), op.attr("width_scale")]
+    mode = op.attr("mode", "nearest")
+    op.drop("height_scale", "width_scale")
+    return op.set(scales=scales, mode="linear" if mode == "bilinear" else mode)
+
+
+@adapter("Upsample", 7, 1)
+def scales_of_images(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Only height and width were scaled."""
+    scales, mode = op.attr("scales"), op.attr("mode", "nearest")
+    if len(scales) != 4 or scales[:2] != [1.0, 1.0]:
+        op.refuse("only height and width of a 4-D input could be scaled before version 7")
+    op.drop("scales")
+    return op.set(height_scale=scales[2], width_scale=scales[3], mode="bilinear" if mode == "linear" else mode)
+
+
+@adapter("Upsample", 7, 9)
+def scales_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move the scales to an input."""
+    op.inputs(op.x(), op.const(np.array(op.attr("scales"), np.float32)))
+    return op.drop("scales")
+
+
+@adapter("Upsample", 9, 7)
+def scales_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move known scales to an attribute."""
+    scales = op.need_known(1, "scales").tolist()
+    op.inputs(op.x())
+    return op.set(scales=scales)
+
+
+@adapter("Upsample", 9, 10)
+def upsample_renamed(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The same meaning under another name."""
+    return op.Resize(*node.inputs, mode=op.attr("mode", "nearest"))
+
+
+@decomposition("Resize", 10)
+def resize_renamed(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Upsample where every scale is known to enlarge, else by constants."""
+    scales = op.known(op.x(1))
+    if scales is None or (scales < 1).any():
+        return by_constants(op, node)
+    return op.Upsample(*node.inputs, mode=op.attr("mode", "nearest"))
+
+
+@adapter("Resize", 10, 11)
+def old_modes_written(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Write the only old coordinates out: the defaults are others now."""
+    op.inputs(op.x(0), op.const(np.zeros(0, np.float32)), op.x(1))
+    return op.set(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+
+
+@adapter("Resize", 11, 10)
+def only_old_modes(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Asymmetric coordinates with given scales stay; the rest by constants."""
+    mode = op.attr("mode", "nearest")
+    plain = op.attr("coordinate_transformation_mode", "half_pixel") == "asymmetric" and (
+        mode == "linear" or (mode == "nearest" and op.attr("nearest_mode", "round_prefer_floor") == "floor")
+    )
+    if not plain or _present(op, 3) is not None or _present(op, 2) is None:
+        return by_constants(op, node)
+    op.inputs(op.x(0), op.x(2))
+    return op.drop(*(name for name in list(node.attributes) if name != "mode"))
+
+
+@adapter("Resize", 11, 13)
+def empty_is_absent(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """An empty roi or scales is left out."""
+    kept = [_present(op, index) for index in (1, 2)]
+    return op.inputs(op.x(0), *kept, op.input(3))
+
+
+@adapter("Resize", 13, 11)
+def absent_is_empty(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """An absent roi or scales is an empty tensor."""
+    given = [op.input(index) or op.const(np.zeros(0, np.float32)) for index in (1, 2)]
+    return op.inputs(op.x(0), *given, op.input(3))
+
+
+@adapter("Resize", 19, 18)
+def without_symmetric_half_pixel(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The newest coordinates by constants."""
+    if op.attr("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
+        return None
+    return by_constants(op, node)
+
+
+@adapter("Resize", 18, 13)
+def without_axes(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Sizes or scales for all axes; antialiasing by constants."""
+    if op.attr("antialias", 0):
+        return by_constants(op, node)
+    policy, axes = op.attr("keep_aspect_ratio_policy", "stretch"), op.attr("axes")
+    sizes = _present(op, 3)
+    if policy != "stretch" and sizes is not None:
+        return by_constants(op, node)
+    op.drop("antialias", "keep_aspect_ratio_policy", "axes")
+    if axes is None:
+        return None
+    if _present(op, 1) is not None:
+        op.refuse("a roi for some axes only is not expressible before version 18")
+    rank = op.need_rank(op.x())
+    axes = [axis % rank for axis in axes]
+    if sizes is None:
+        ones = op.const(np.float32([1]))
+        return op.inputs(op.x(), None, _spread(op, op.x(2), axes, [ones] * rank))
+    shape = op.Shape(op.x())
+    own = [op.Slice(shape, op.ints(axis), op.ints(axis + 1)) for axis in range(rank) if axis not in axes]
+    own_by_axis = iter(own)
+    rest = [sizes if axis in axes else next(own_by_axis) for axis in range(rank)]
+    return op.inputs(op.x(), None, None, _spread(op, sizes, axes, rest))
+
+
+def _spread(op: OpBuilder, given: ir.Value, axes: list[int], rest: list[ir.Value]) -> ir.Value:
+    """``given`` at its axes, ``rest`` elsewhere."""
+    parts = list(rest)
+    for index, axis in enumerate(axes):
+        parts[axis] = op.Slice(given, op.ints(index), op.ints(index + 1))
+    return op.Concat(*parts, axis=0)
+
+
+def _present(op: OpBuilder, index: int) -> ir.Value | None:
+    """An input that is neither absent nor empty."""
+    value = op.input(index)
+    return None if value is None or op.shape(value) == [0] else value
+
+
+def by_constants(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Every axis that changes as a Gather or a product with a constant matrix."""
+    x, plan = op.x(), Interpolation.of(op)
+    for axis, matrix in weights(op, plan):
+        x = _gathered(op, x, axis, matrix) if plan.mode == "nearest" else _multiplied(op, x, axis, matrix)
+    return x
+
+
+def _gathered(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.Value:  # type: ignore[type-arg]
+    return op.Gather(x, op.const(matrix.argmax(1).astype(np.int64)), axis=axis)
+
+
+def _multiplied(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.Value:  # type: ignore[type-arg]
+    rank = op.need_rank(op.x())
+    order = [item for item in range(rank) if item != axis] + [axis]
+    moved = op.MatMul(op.Transpose(x, perm=order), op.const(matrix.T, dtype=op.need_dtype(op.x())))
+    return op.Transpose(moved, perm=np.argsort(order).tolist())

@@ -1,0 +1,225 @@
+"""Split, Slice and Pad: operators whose numbers moved from attributes to inputs.
+
+| operator | version | change |
+|---|---|---|
+| Split | 2 | no second input |
+| | 13 | ``split`` is an input |
+| | 18 | ``num_outputs``, and parts may be uneven |
+| Slice | 10 | ``starts``, ``ends``, ``axes`` are inputs; ``steps`` |
+| Pad | 2 | ``paddings`` renamed ``pads`` |
+| | 11 | ``pads`` and the value are inputs |
+| | 18 | ``axes`` |
+| | 19 | mode ``wrap`` |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.opset.adapters.axes import negative_axis_allowed
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, extended, unchanged
+
+unchanged("Slice", 11, 13)
+unchanged("Pad", 11, 13)
+unchanged("Pad", 19, 21, 23, 24, 25)
+extended("Slice", 10, 11)
+extended("Pad", 13, 18)
+extended("Pad", 18, 19)
+negative_axis_allowed("Split", 2, 11)
+
+INT64_MAX = np.iinfo(np.int64).max
+
+
+@adapter("Split", 1, 2)
+def split_sizes_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """A known second input becomes the attribute; the axis had no default."""
+    if op.input(1) is not None:
+        op.set(split=op.need_known(1, "split").astype(np.int64).tolist())
+        op.inputs(op.x())
+    return op.set(axis=op.attr("axis", 0))
+
+
+@adapter("Split", 2, 1)
+def split_axis_written(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Write the default out, which version 1 does not have."""
+    return op.set(axis=op.attr("axis", 0))
+
+
+@adapter("Split", 11, 13)
+def split_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move ``split`` to an input."""
+    op.inputs(op.x(), op.attribute_as_input("split"))
+    return op.drop("split")
+
+
+@adapter("Split", 13, 11)
+def split_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Move known sizes to an attribute; computed ones become slices."""
+    if op.input(1) is None:
+        return None
+    if op.known(op.x(1)) is None:
+        return _as_slices(op, node)
+    sizes = op.input_as_attribute(1, "split")
+    op.inputs(op.x())
+    return op.node.attributes.add(sizes)
+
+
+def _as_slices(op: OpBuilder, node: ir.Node) -> Replacement:
+    x, axis = op.x(), op.ints(op.attr("axis", 0))
+    start, parts = op.ints(0), []
+    for index in range(len(node.outputs)):
+        end = op.Add(start, op.Slice(op.x(1), op.ints(index), op.ints(index + 1)))
+        parts.append(op.Slice(x, start, end, axis))
+        start = end
+    return parts
+
+
+@adapter("Split", 13, 18)
+def split_counted(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Without sizes, the number of parts has to be said."""
+    if op.input(1) is None:
+        op.set(num_outputs=len(node.outputs))
+
+
+@adapter("Split", 18, 13)
+def split_sized(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Without sizes, version 13 splits evenly only: write uneven ones out."""
+    count = op.attr("num_outputs")
+    op.drop("num_outputs")
+    if count is None or op.input(1) is not None:
+        return None
+    x, axis = op.x(), op.attr("axis", 0)
+    shape = op.shape(x)
+    size = None if shape is None else shape[axis]
+    if size is None:
+        return op.inputs(x, _computed_sizes(op, x, axis, count))
+    chunk = -(-size // count)
+    if size % count:
+        op.inputs(x, op.ints(*[chunk] * (count - 1), size - chunk * (count - 1)))
+    return None
+
+
+def _computed_sizes(op: OpBuilder, x: ir.Value, axis: int, count: int) -> ir.Value:
+    size = op.Slice(op.Shape(x), op.ints(axis), op.ints(axis + 1 or INT64_MAX))
+    chunk = op.Div(op.Add(size, op.ints(count - 1)), op.ints(count))
+    last = op.Sub(size, op.Mul(chunk, op.ints(count - 1)))
+    return op.Concat(*[chunk] * (count - 1), last, axis=0) if count > 1 else size
+
+
+@adapter("Slice", 1, 10)
+def slice_to_inputs(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move the numbers to inputs."""
+    op.inputs(op.x(), *(op.attribute_as_input(name) for name in ("starts", "ends", "axes")))
+    return op.drop("starts", "ends", "axes")
+
+
+@adapter("Slice", 11, 10)
+def slice_from_the_front(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Count known axes from the front."""
+    if op.input(3) is None:
+        return None
+    axes = op.need_known(3, "axes")
+    if (axes < 0).any():
+        positive = op.const(axes % op.need_rank(op.x()), dtype=op.dtype(op.x(3)))
+        op.inputs(op.x(0), op.x(1), op.x(2), positive, op.input(4))
+    return None
+
+
+@adapter("Slice", 10, 1)
+def slice_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move known numbers to attributes; with steps, gather the known positions instead."""
+    starts, ends = op.need_known(1, "starts"), op.need_known(2, "ends")
+    axes = np.arange(len(starts)) if op.input(3) is None else op.need_known(3, "axes")
+    steps = np.ones_like(starts) if op.input(4) is None else op.need_known(4, "steps")
+    x = op.x()
+    if (steps == 1).all():
+        op.inputs(x)
+        return op.set(starts=starts.tolist(), ends=ends.tolist(), axes=axes.tolist())
+    for start, end, axis, step in zip(starts.tolist(), ends.tolist(), axes.tolist(), steps.tolist(), strict=True):
+        x = op.Gather(x, op.const(_positions(op, axis, start, end, step)), axis=axis)
+    return x
+
+
+def _positions(op: OpBuilder, axis: int, start: int, end: int, step: int) -> np.ndarray:  # type: ignore[type-arg]
+    shape = op.shape(op.x())
+    size = None if shape is None else shape[axis]
+    if size is None:
+        op.refuse("steps other than 1 need the size of the axis before version 10", hint="possible with a fixed size")
+    stop = None if step < 0 and end < -size else end
+    return np.arange(size, dtype=np.int64)[start:stop:step]
+
+
+@adapter("Pad", 1, 2)
+def pad_renamed(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """``paddings`` became ``pads``."""
+    op.set(pads=op.attr("paddings"))
+    return op.drop("paddings")
+
+
+@adapter("Pad", 2, 1)
+def pad_renamed_back(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """``pads`` was ``paddings``."""
+    op.set(paddings=op.attr("pads"))
+    return op.drop("pads")
+
+
+@adapter("Pad", 2, 11)
+def pad_to_inputs(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move the widths to an input, and a value other than 0 in the input's own type."""
+    value = op.attr("value", 0.0)
+    op.inputs(op.x(), op.attribute_as_input("pads"), op.const(value, like=op.x()) if value else None)
+    return op.drop("pads", "value")
+
+
+@adapter("Pad", 11, 2)
+def pad_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Move known widths and value to attributes."""
+    pads = op.need_known(1, "pads")
+    if op.input(2) is not None and op.attr("mode", "constant") == "constant":
+        op.set(value=float(op.need_known(2, "the value").item()))
+    op.inputs(op.x())
+    return op.set(pads=pads.tolist())
+
+
+@adapter("Pad", 18, 13)
+def pad_all_axes(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Write the widths of all axes, 0 for those not named."""
+    if op.input(3) is None:
+        return None
+    rank, axes = op.need_rank(op.x()), op.need_known(3, "axes") % op.need_rank(op.x())
+    pads, count = op.known(op.x(1)), len(axes)
+    if pads is not None:
+        full = np.zeros((2, rank), np.int64)
+        full[:, axes] = pads.reshape(2, count)
+        return op.inputs(op.x(), op.ints(*full.ravel().tolist()), op.input(2))
+    zero, place = op.ints(0), {int(axis): index for index, axis in enumerate(axes)}
+    parts = [
+        op.Slice(op.x(1), op.ints(side * count + place[axis]), op.ints(side * count + place[axis] + 1))
+        if axis in place
+        else zero
+        for side in (0, 1)
+        for axis in range(rank)
+    ]
+    return op.inputs(op.x(), op.Concat(*parts, axis=0), op.input(2))
+
+
+@adapter("Pad", 19, 18)
+def pad_without_wrap(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Put the far ends beside the data, axis by axis, where widths are known and no larger than the data."""
+    if op.attr("mode", "constant") != "wrap":
+        return None
+    pads, x = op.need_known(1, "pads"), op.x()
+    rank = op.need_rank(x)
+    axes = range(rank) if op.input(3) is None else (op.need_known(3, "axes") % rank).tolist()
+    befores, afters = pads.reshape(2, -1).tolist()
+    shape = op.shape(op.x()) or []
+    for axis, before, after in zip(axes, befores, afters, strict=True):
+        size = shape[axis]
+        if before < 0 or after < 0 or size is None or max(before, after) > size:
+            op.refuse("mode='wrap' wider than the data is not expressible before version 19")
+        parts = [op.Slice(x, op.ints(-before), op.ints(INT64_MAX), op.ints(axis))] if before else []
+        parts += [x, *([op.Slice(x, op.ints(0), op.ints(after), op.ints(axis))] if after else [])]
+        x = op.Concat(*parts, axis=axis) if len(parts) > 1 else x
+    return x

@@ -1,0 +1,105 @@
+"""An operator spelled out by its schema's own function body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import onnx
+import onnx_ir as ir
+from onnx_ir import _cloner  # the public clone() has no way to bind inputs and attributes
+
+from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.rules import Replacement, decomposition
+from entrepot.ir.opset.schemas import schema
+from entrepot.ir.opset.types import bodies
+
+
+def expanded(op_type: str, born: int) -> None:
+    """Declare that below its birth an operator is spelled out by its schema's function body."""
+    decomposition(op_type, born)(expand)
+
+
+def expand(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Write the function body at the opset it is given for; constant parts are folded, unused ones left out.
+
+    Raises:
+        ConversionError: The schema has no body for this use of the operator.
+    """
+    known = schema(node.domain, node.op_type, op.since)
+    version, function = _body(op, node, known)
+    values: dict[ir.Value, ir.Value | None] = {formal: op.input(index) for index, formal in enumerate(function.inputs)}
+    cloner = _cloner.Cloner(
+        attr_map=_attributes(node, known),
+        value_map=values,
+        metadata_props=dict(node.metadata_props),
+        resolve_ref_attrs=True,
+        allow_outer_scope_values=True,
+    )
+    for inner in function:
+        copy = cloner.clone_node(inner)
+        _rename(op, copy, version)
+        op.emitted.append(copy)
+    results = [values[output] for output in function.outputs][: len(node.outputs)]
+    _fold(op, version, results)
+    return results
+
+
+def _body(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> tuple[int, ir.Function]:
+    proto = onnx.FunctionProto()
+    if known.has_function:
+        version = min(known.function_opset_versions)
+        proto.ParseFromString(known.get_function_with_opset_version(version))
+    elif known.has_context_dependent_function:
+        version = min(known.context_dependent_function_opset_versions)
+        types = [op.around.types.proto(value) for value in node.inputs]
+        built = known.get_context_dependent_function_with_opset_version(
+            version, ir.serde.serialize_node(node).SerializeToString(), [item.SerializeToString() for item in types]
+        )
+        proto.ParseFromString(built)
+    if not proto.node:
+        op.refuse("its schema has no function body for this use", hint="possible if the element types are known")
+    imports = {item.domain: item.version for item in proto.opset_import}
+    return imports.get("", version), ir.serde.deserialize_function(proto)
+
+
+def _attributes(node: ir.Node, known: onnx.defs.OpSchema) -> dict[str, ir.Attr]:
+    defaults = {
+        name: ir.serde.deserialize_attribute(attribute.default_value)
+        for name, attribute in known.attributes.items()
+        if attribute.default_value.name
+    }
+    return {**defaults, **node.attributes}
+
+
+def _rename(op: OpBuilder, node: ir.Node, version: int) -> None:
+    node.version = version if not node.domain else None
+    node.name = op.fresh_name(node.op_type)
+    _rename_values(op, node.outputs)
+    for graph in bodies(node):
+        _rename_values(op, graph.inputs)
+        for inner in graph:
+            _rename(op, inner, version)
+
+
+def _rename_values(op: OpBuilder, values: Iterable[ir.Value]) -> None:
+    for value in values:
+        if value.name:
+            value.name = op.fresh_name(value.name)
+
+
+def _fold(op: OpBuilder, version: int, results: Sequence[ir.Value | None]) -> None:
+    """Replace what is known by constants and drop what nobody reads any more."""
+    written, op.emitted[:] = list(op.emitted), []
+    here, op.version = op.version, version
+    for node in written:
+        op.emitted.append(node)
+        if len(node.outputs) == 1 and node.op_type != "Constant" and node.outputs[0] not in results:
+            array = op.known(node.outputs[0])
+            if array is not None:
+                node.outputs[0].replace_all_uses_with(op.const(array, dtype=op.dtype(node.outputs[0])))
+    op.version = here
+    for node in reversed(list(op.emitted)):
+        if not any(output.uses() or output in results for output in node.outputs):
+            for index in range(len(node.inputs)):
+                node.replace_input_with(index, None)
+            op.emitted.remove(node)
