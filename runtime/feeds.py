@@ -35,7 +35,7 @@ def input_spec(name: str, known: Type | None) -> InputSpec:
     return InputSpec(name, known, known.numpy if known and tensor else None, known.shape if known and tensor else None)
 
 
-def check_names(specs: Sequence[InputSpec], feeds: Mapping[str, Any], optional: frozenset[str]) -> None:
+def check_names(specs: Sequence[InputSpec], feeds: Mapping[str, Any]) -> None:
     """Refuse feeds that are missing or that the model does not take.
 
     Raises:
@@ -43,7 +43,7 @@ def check_names(specs: Sequence[InputSpec], feeds: Mapping[str, Any], optional: 
     """
     names = [spec.name for spec in specs]
     missing = [name for name in names if name not in feeds]
-    extra = [name for name in feeds if name not in names and name not in optional]
+    extra = [name for name in feeds if name not in names]
     if missing or extra:
         what = [f"missing {missing}"] * bool(missing) + [f"not inputs of the model: {extra}"] * bool(extra)
         raise InputError(f"feeds do not match: {', '.join(what)}", hint=f"the model's inputs are {names}")

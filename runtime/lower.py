@@ -157,7 +157,7 @@ class Lowering:
             [],
             self._attributes(node, frame),
             where=where,
-            origin=frame.origin or describe_node(node, opset),
+            origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
             name=frame.prefix + (node.name or ""),
             opset=opset,
         )
@@ -205,7 +205,7 @@ class Lowering:
             attributes=declared | self._attributes(node, frame),
             prefix=f"{frame.prefix}{node.name or function.name}/",
             calls=(*frame.calls, name),
-            origin=frame.origin or describe_node(node),
+            origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
         )
         inputs = [None if value is None else self._use(value, frame) for value in node.inputs]
         self._inline(node, function, inputs, inner, frame, block)
@@ -224,7 +224,7 @@ class Lowering:
             {**frame.opsets, **(body.opset_imports or {}), "": frame.opsets.get("", 1)},
             prefix=f"{frame.prefix}{node.name or step.op_type}/",
             calls=(*frame.calls, name),
-            origin=frame.origin or describe_node(node),
+            origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
         )
         self._inline(node, body, step.inputs, inner, frame, block)
 

@@ -75,7 +75,7 @@ def partition(
         UnsupportedOpError: No provider supports some nodes; all of them are named.
     """
     nodes = needed(in_order(graph), wanted)
-    placed = [_place(node, providers) for node in nodes]
+    placed = [_place(node, providers, graph.opset_imports.get(node.domain)) for node in nodes]
     failed = [f"{placement.node}: {placement.how}" for _, placement in placed if not placement.provider]
     if failed:
         names = ", ".join(provider.name for provider in providers)
@@ -100,15 +100,15 @@ def needed(nodes: Sequence[ir.Node], wanted: Iterable[ir.Value]) -> list[ir.Node
     return kept[::-1]
 
 
-def _place(node: ir.Node, providers: Sequence[Provider]) -> tuple[Provider, Placement]:
+def _place(node: ir.Node, providers: Sequence[Provider], opset: int | None) -> tuple[Provider, Placement]:
     declined: dict[str, str] = {}
     for provider in providers:
         reason = provider.supports(node)
         if not reason:
-            return provider, Placement(describe_node(node), node.op_type, provider.name, declined=declined)
+            return provider, Placement(describe_node(node, opset), node.op_type, provider.name, declined=declined)
         declined[provider.name] = reason
     reasons = "; ".join(f"{name}: {reason}" for name, reason in declined.items())
-    return providers[0], Placement(describe_node(node), node.op_type, "", reasons, declined)
+    return providers[0], Placement(describe_node(node, opset), node.op_type, "", reasons, declined)
 
 
 def _parts(

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.errors import EntrepotError, ExecutionError, InputError
+from entrepot.ir.errors import InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.limits import Limits
 from entrepot.runtime import providers as registry
-from entrepot.runtime import types
-from entrepot.runtime.feeds import InputSpec, arrays, check_names, input_spec
-from entrepot.runtime.fold import KERNEL_ERRORS
-from entrepot.runtime.partition import Part, Placement, Plan, partition
-from entrepot.runtime.providers import Compiled, Setting
+from entrepot.runtime.partition import Placement, Plan, partition
+from entrepot.runtime.profile import Profile, profile
+from entrepot.runtime.program import QUIET, Program
+from entrepot.runtime.providers import Setting
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
     from entrepot.ir.model import Model
-
-
-@dataclass(frozen=True)
-class Program:
-    """What runs for one choice of outputs and of fed initializers."""
-
-    specs: tuple[InputSpec, ...]
-    names: tuple[str, ...]
-    run: Callable[..., tuple[Any, ...]]
-    parts: tuple[tuple[Part, Compiled], ...]
 
 
 class Session:
@@ -71,7 +59,7 @@ class Session:
             value.name or "" for value in self._graph.inputs if value.name in self._graph.initializers
         )
         self._values: dict[str, ir.Value] = {}
-        self._program(self._outputs, frozenset())
+        self._default = self._program(self._outputs, frozenset())
 
     @property
     def model(self) -> Model:
@@ -105,34 +93,52 @@ class Session:
             InputError: Feeds are missing, unknown, or of the wrong type, rank or size.
             ExecutionError: A node failed; the message names it.
         """
-        program = self._program(
-            self._outputs if outputs is None else tuple(outputs),
-            frozenset(name for name in feeds if name in self._defaults) if self._defaults else frozenset(),
-        )
-        check_names(program.specs, feeds, self._unneeded(program))
-        values = arrays(program.specs, feeds)
-        self._observe(observe)
+        program = self._default
+        if outputs is not None or self._defaults:
+            overridden = frozenset(name for name in feeds if name in self._defaults)
+            program = self._program(self._outputs if outputs is None else tuple(outputs), overridden)
+        if observe is None:
+            return program.run(feeds)
+        return self._observed(program, feeds, observe)
+
+    def _observed(
+        self, program: Program, feeds: Mapping[str, Any], observe: Callable[[str, Any], None]
+    ) -> dict[str, Any]:
+        blind = [provider.name for provider in self._providers if not hasattr(provider, "observe")]
+        if blind:
+            raise InputError(
+                f"provider '{blind[0]}' cannot be observed", hint="use providers=['reference'] to observe values"
+            )
         try:
-            with np.errstate(all="ignore"):
-                results = program.run(*values)
-        except EntrepotError as error:
-            error.node = error.node or _where(error, program)
-            raise
-        except KERNEL_ERRORS as error:
-            raise ExecutionError(f"{type(error).__name__}: {error}", node=_where(error, program)) from error
+            self._set_observer(observe)
+            return program.run(feeds)
         finally:
-            self._observe(None)
-        return dict(zip(program.names, [_result(value, values) for value in results], strict=True))
+            self._set_observer(None)
+
+    def _set_observer(self, observe: Callable[[str, Any], None] | None) -> None:
+        for provider in self._providers:
+            provider.observe = observe  # type: ignore[attr-defined] # only those that have it get here
 
     def source(self) -> str:
         """The generated Python source that computes all outputs; one function per part."""
-        parts = self._program(self._outputs, frozenset()).parts
-        return "\n\n".join(compiled.source for _, compiled in parts if compiled.source)
+        parts = self._default.parts
+        return "\n\n".join(compiled.emitted.source for _, compiled in parts if compiled.emitted)
+
+    def profile(self, feeds: Mapping[str, Any]) -> Profile:
+        """Where the time of one run goes, by operator; for sessions that run on ``cpu`` alone.
+
+        Raises:
+            InputError: The session has other providers, or the feeds do not fit.
+        """
+        emitted = self._default.parts[0][1].emitted
+        if len(self._default.parts) != 1 or emitted is None:
+            raise InputError("only a session that runs on cpu alone can be profiled", hint="use providers=['cpu']")
+        return QUIET.copy().run(profile, emitted, self._default.values(feeds))
 
     def plan(self) -> Plan:
         """Where every node of the main graph runs, what it became there, and who declined it."""
         placements: list[Placement] = []
-        for part, compiled in self._program(self._outputs, frozenset()).parts:
+        for part, compiled in self._default.parts:
             otherwise = "folded" if compiled.how else "whole part"
             placements += [replace(row, how=compiled.how.get(row.node, otherwise)) for row in part.placements]
         return Plan(tuple(placements))
@@ -148,8 +154,7 @@ class Session:
         parts = partition(self._graph, self._providers, wanted, overridden)
         compiled = tuple((part, part.provider.compile(part.graph)) for part in parts)
         inputs = [v for v in self._graph.inputs if v.name not in self._defaults or v.name in overridden]
-        specs = tuple(input_spec(value.name or "", types.of_value(value)) for value in inputs)
-        return Program(specs, names, _runner(compiled, inputs, wanted), compiled)
+        return Program(names, inputs, wanted, compiled)
 
     def _value(self, name: str) -> ir.Value:
         if not self._values:
@@ -158,58 +163,7 @@ class Session:
             raise InputError(f"the model has no output '{name}'", hint=f"its outputs are {list(self._outputs)}")
         return self._values[name]
 
-    def _unneeded(self, program: Program) -> frozenset[str]:
-        return frozenset()
-
-    def _observe(self, observe: Callable[[str, Any], None] | None) -> None:
-        for provider in self._providers:
-            if hasattr(provider, "observe"):
-                provider.observe = observe
-            elif observe is not None:
-                raise InputError(
-                    f"provider '{provider.name}' cannot be observed",
-                    hint="use providers=['reference'] to observe values",
-                )
-
 
 def _main_values(graph: ir.Graph) -> list[ir.Value]:
     made = [output for node in graph for output in node.outputs]
     return [*made, *graph.initializers.values(), *graph.inputs, *graph.outputs]
-
-
-def _runner(
-    compiled: Sequence[tuple[Part, Compiled]], inputs: Sequence[ir.Value], wanted: Sequence[ir.Value]
-) -> Callable[..., tuple[Any, ...]]:
-    """One callable for all parts; a single part that takes the inputs as they come is that callable."""
-    if len(compiled) == 1:
-        part, only = compiled[0]
-        if list(part.inputs) == list(inputs):
-            return only.run
-
-    def run(*feeds: Any) -> tuple[Any, ...]:
-        values = dict(zip(inputs, feeds, strict=True))
-        for part, each in compiled:
-            results = each.run(*(values[value] for value in part.inputs))
-            values.update(zip(part.outputs, results, strict=True))
-        return tuple(values[value] for value in wanted)
-
-    return run
-
-
-def _where(error: BaseException, program: Program) -> str:
-    return next(filter(None, (compiled.locate(error) for _, compiled in program.parts)), "")
-
-
-def _result(value: Any, feeds: Sequence[Any]) -> Any:
-    """What the caller gets is theirs: never a constant of the model, nor one of the arrays they fed."""
-    if isinstance(value, list):
-        return [_result(member, feeds) for member in value]
-    if value is None:
-        return None
-    array = np.asarray(value)
-    if array.base is None and array.flags.writeable:
-        return array.copy() if any(array is feed for feed in feeds) else array
-    shared = not array.flags.writeable or any(
-        isinstance(feed, np.ndarray) and np.may_share_memory(array, feed) for feed in feeds
-    )
-    return array.copy() if shared else array

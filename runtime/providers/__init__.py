@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
     from entrepot.ir.model import Model
+    from entrepot.runtime.emit import Emitted
 
 
 class Provider(Protocol):
@@ -36,13 +37,13 @@ class Compiled:
 
     Attributes:
         run: Takes the part's inputs by position, returns its outputs as a tuple.
-        source: The generated text behind ``run``; empty where there is none.
+        emitted: The generated source behind ``run``, where there is one.
         how: What nodes became, by ``describe_node``.
         locate: The node that an error raised in ``run`` comes from; empty when unknown.
     """
 
     run: Callable[..., tuple[Any, ...]]
-    source: str = ""
+    emitted: Emitted | None = None
     how: dict[str, str] = field(default_factory=dict)
     locate: Callable[[BaseException], str] = lambda error: ""
 

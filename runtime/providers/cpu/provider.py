@@ -40,7 +40,7 @@ class CpuProvider:
         block = pruned(lowering.lower(part, self._model.graph.opset_imports))
         bind_all(block, bind.bind)
         emitted = emit(block, numpy_support(limits))
-        return Compiled(emitted.function, emitted.source, how(block), emitted.locate)
+        return Compiled(emitted.function, emitted, how(block), emitted.locate)
 
 
 def bind_all(block: Block, binder: Callable[[Step], Any]) -> None:

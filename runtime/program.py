@@ -1,0 +1,133 @@
+"""What a session runs for one choice of outputs: feeds checked, parts called, results handed over."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.errors import EntrepotError, ExecutionError
+from entrepot.runtime import types
+from entrepot.runtime.feeds import arrays, check_names, input_spec
+from entrepot.runtime.fold import KERNEL_ERRORS
+from entrepot.runtime.partition import Part
+from entrepot.runtime.providers import Compiled
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+QUIET = contextvars.Context()
+"""Where kernels run: overflow and division by zero give infinities and NaNs, not warnings. ``numpy.errstate`` keeps its
+state in a context variable; running in a copy of this context costs a tenth of entering it."""
+
+QUIET.run(np.seterr, all="ignore")
+
+_SHAPES_KEPT = 64
+
+
+class Program:
+    """One compiled choice of outputs.
+
+    Args:
+        names: The outputs, in order.
+        inputs: The main graph's values that are fed, in order.
+        wanted: The main graph's values that come out, in order.
+        parts: What runs.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        inputs: Sequence[ir.Value],
+        wanted: Sequence[ir.Value],
+        parts: Sequence[tuple[Part, Compiled]],
+    ) -> None:
+        self.parts = tuple(parts)
+        self._names = tuple(names)
+        self._specs = tuple(input_spec(value.name or "", types.of_value(value)) for value in inputs)
+        self._function = _runner(parts, inputs, wanted)
+        self._fed = tuple(spec.name for spec in self._specs)
+        self._dtypes = tuple(spec.dtype for spec in self._specs)
+        self._accepted: set[tuple[tuple[int, ...], ...]] = set()
+
+    def values(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """The feeds in input order, checked.
+
+        Raises:
+            InputError: They do not fit the model.
+        """
+        if len(feeds) == len(self._fed):
+            try:
+                values = [feeds[name] for name in self._fed]
+                # element types are checked each time, shapes only when they are new
+                if [value.dtype for value in values] == list(self._dtypes) and (
+                    tuple([value.shape for value in values]) in self._accepted
+                ):
+                    return [value if type(value) is np.ndarray else np.asarray(value) for value in values]
+            except (AttributeError, KeyError, TypeError):
+                pass  # something is missing, or no array: the long way tells what
+        return self._checked(feeds)
+
+    def _checked(self, feeds: Mapping[str, Any]) -> list[Any]:
+        check_names(self._specs, feeds)
+        values = arrays(self._specs, feeds)
+        if all(isinstance(value, np.ndarray) for value in values):
+            if len(self._accepted) >= _SHAPES_KEPT:
+                self._accepted.clear()
+            self._accepted.add(tuple(value.shape for value in values))
+        return values
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs by name.
+
+        Raises:
+            InputError: Feeds do not fit the model.
+            ExecutionError: A node failed; the message names it.
+        """
+        values = self.values(feeds)
+        try:
+            results = QUIET.copy().run(self._function, *values)
+        except EntrepotError as error:
+            error.node = error.node or self._where(error)
+            raise
+        except KERNEL_ERRORS as error:
+            raise ExecutionError(f"{type(error).__name__}: {error}", node=self._where(error)) from error
+        return {name: _own(value, values) for name, value in zip(self._names, results, strict=True)}
+
+    def _where(self, error: BaseException) -> str:
+        return next(filter(None, (compiled.locate(error) for _, compiled in self.parts)), "")
+
+
+def _runner(
+    parts: Sequence[tuple[Part, Compiled]], inputs: Sequence[ir.Value], wanted: Sequence[ir.Value]
+) -> Callable[..., tuple[Any, ...]]:
+    """One callable for all parts; a single part takes the inputs as they come and is that callable."""
+    if len(parts) == 1:
+        return parts[0][1].run
+
+    def run(*feeds: Any) -> tuple[Any, ...]:
+        values = dict(zip(inputs, feeds, strict=True))
+        for part, compiled in parts:
+            results = compiled.run(*(values[value] for value in part.inputs))
+            values.update(zip(part.outputs, results, strict=True))
+        return tuple(values[value] for value in wanted)
+
+    return run
+
+
+def _own(value: Any, feeds: Sequence[Any]) -> Any:
+    """A result as the caller's own: never a constant of the model, nor memory that they fed."""
+    if isinstance(value, list):
+        return [_own(member, feeds) for member in value]
+    if value is None:
+        return None
+    array = value if type(value) is np.ndarray else np.asarray(value)
+    if not array.flags.writeable:
+        return array.copy()
+    whole = array.base is None
+    for feed in feeds:
+        if feed is array or (not whole and isinstance(feed, np.ndarray) and np.may_share_memory(array, feed)):
+            return array.copy()
+    return array
