@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] = ()) -> int:
     Returns:
         0, or 1 when something disagreed or failed.
     """
-    tour = Tour(Console(highlight=False), Path(arguments[0] if arguments else "out/demo"))
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)  # tables in a log need room
+    tour = Tour(console, Path(arguments[0] if arguments else "out/demo"))
     tour.folder.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     try:
@@ -101,7 +102,7 @@ class Tour:
             net = train(LeNet(), data, epochs=30, progress=tell)
         sample = torch.from_numpy(data.test_images[:1])
         model, path = self._export(net, (sample,), "lenet")
-        agrees = self._verify(net, model, {"image": data.test_images}, BATCHES)
+        agrees = self._verify(net, model, _batches({"image": data.test_images}, BATCHES))
         return self._accuracies(net, path, data) and agrees
 
     def resnet50(self) -> bool:
@@ -110,9 +111,9 @@ class Tour:
         zoo = models_zoo.build("resnet50", size=224)
         model, path = self._export(zoo.module, zoo.sample, "resnet50")
         images = np.random.default_rng(0).standard_normal((7, 3, 224, 224), dtype=np.float32)
-        agrees = self._verify(zoo.module, model, {"x": images}, (1, 2, 7))
-        smaller = self._verify(zoo.module, model, {"x": images[..., :160, :192]}, (2,), note=", 160x192")
-        return self._runs_elsewhere(path, {"x": images[:1]}) and agrees and smaller
+        smaller = Case("batch 2, 160x192", {"x": images[:2, :, :160, :192]})
+        agrees = self._verify(zoo.module, model, [*_batches({"x": images}, (1, 2, 7)), smaller])
+        return self._runs_elsewhere(path, {"x": images[:1]}) and agrees
 
     def bert(self) -> bool:
         """Token ids and a padding mask; batch and length free."""
@@ -120,9 +121,9 @@ class Tour:
         zoo = models_zoo.build("bert", width=256, layers=4, heads=4, vocabulary=5000, length=32)
         model, path = self._export(zoo.module, zoo.sample, "bert")
         feeds = _tokens(64, 48)
-        agrees = self._verify(zoo.module, model, feeds, BATCHES, note=", length 48")
-        shorter = self._verify(zoo.module, model, _tokens(2, 5), (2,), note=", length 5")
-        return self._runs_elsewhere(path, feeds) and agrees and shorter
+        shorter = Case("batch 2, length 5", _tokens(2, 5))
+        agrees = self._verify(zoo.module, model, [*_batches(feeds, BATCHES), shorter])
+        return self._runs_elsewhere(path, feeds) and agrees
 
     def farewell(self, fine: bool, seconds: float) -> None:
         """The result, and what to do with it."""
@@ -142,12 +143,9 @@ class Tour:
         self.console.print(f"  {path.stat().st_size / 2**20:.1f} MiB on disk\n", style="dim")
         return model, path
 
-    def _verify(
-        self, module: Any, model: ep.Model, feeds: dict[str, np.ndarray], batches: Sequence[int], note: str = ""
-    ) -> bool:
+    def _verify(self, module: Any, model: ep.Model, cases: Sequence[Case]) -> bool:
         source = TorchSource(type(module).__name__, module, model)
-        cases = [Case(f"batch {n}{note}", {key: array[:n] for key, array in feeds.items()}) for n in batches]
-        with self._stage(f"verifying at batch {', '.join(map(str, batches))}{note}") as tell:
+        with self._stage("verifying the file against the module") as tell:
             report = verify(source, model, cases, progress=tell)
         self.console.print(report)
         return report.ok
@@ -198,6 +196,10 @@ class Tour:
 def _named(arrays: Sequence[np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
     """Names for results that come as a list."""
     return ((f"output {index}", array) for index, array in enumerate(arrays))
+
+
+def _batches(feeds: dict[str, np.ndarray], sizes: Sequence[int]) -> list[Case]:
+    return [Case(f"batch {size}", {name: array[:size] for name, array in feeds.items()}) for size in sizes]
 
 
 def _tokens(batch: int, length: int) -> dict[str, np.ndarray]:

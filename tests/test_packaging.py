@@ -80,3 +80,10 @@ def _project(requirement: str) -> str:
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     assert name is not None, requirement
     return re.sub(r"[-_.]+", "-", name[0]).lower()
+
+
+def test_changelog_fragments_have_names_that_towncrier_collects():
+    known = re.compile(r"(\+[a-z0-9_]+|\d+)\.(feature|bugfix|doc|removal)\.md")
+    fragments = [path for path in (ROOT / "changelog.d").iterdir() if path.name != ".gitkeep"]
+    assert [path.name for path in fragments if not known.fullmatch(path.name)] == []
+    assert [path.name for path in fragments if not path.read_text().strip()] == []
