@@ -11,7 +11,8 @@ DUPLICATES = ints(0, 0, 1, 1, 1, -1).reshape(2, 3)
 
 CASES = [
     *(Case("Gather", make(3, 4), ints(0, -1, 2, 0)) for make in MANY),
-    *(Case("Gather", x, ints(1, 0)) for x in ODD),
+    *(Case("Gather", x, ints(1, 0)) for x in ODD[:-1]),
+    Case("Gather", WORDS, ints(1, 0)).held_to("reference", why="onnxruntime gives only the first string of a slice"),
     *(Case("Gather", f32(3, 4, 5), i64(2, 3, low=-3, high=2), axis=axis) for axis in (0, 1, -1)),
     Case("Gather", f32(3, 4), np.array(1)),
     Case("Gather", f32(3), np.array(-1)),
@@ -46,7 +47,7 @@ CASES = [
     Case("ScatterElements", f32(4), ints(1, -1), f32(2)),
     Case("ScatterElements", f32(3, 2), np.zeros((0, 2), np.int64), f32(0, 2)),
     Case("ScatterElements", f32(4), ints(1, 1, 1), floats(1, 2, 3)),
-    Case("ScatterElements", floats(1, 2), ints(0), floats(np.nan), reduction="max"),
+    Case("ScatterElements", floats(1, 2), ints(0), floats(np.nan), reduction="max").giving(floats(np.nan, 2)),
     *(Case("ScatterND", make(4, 2), ints(1, 3).reshape(2, 1), make(2, 2)) for make in MANY),
     *(
         Case("ScatterND", make(4), ints(1, 3, 1).reshape(3, 1), make(3), reduction=r)
@@ -71,8 +72,11 @@ CASES = [
     Case("Compress", f32(3, 4), np.array([False, False]), axis=1),
     Case("Compress", f32(0, 4), np.array([True]), axis=1),
     *(Case("NonZero", make(3, 4, low=0, high=2)) for make in (f32, f64, f16, i8, i32, i64, bools)),
-    *(Case("NonZero", f32(*shape)) for shape in ((), (0,), (2, 0), (2, 3, 4))),
-    Case("NonZero", np.array(0, np.float32)),
+    *(Case("NonZero", f32(*shape)) for shape in ((0,), (2, 0), (2, 3, 4))),
+    *(
+        Case("NonZero", np.array(x, np.float32)).held_to("reference", why="onnxruntime gives a scalar one coordinate")
+        for x in (0, 2)
+    ),
     Case("NonZero", floats(np.nan, 0, -0.0, np.inf)),
     *(Case("TopK", make(3, 5), ints(2)).outputs(2) for make in (f32, f64, f16, bf16, *SIGNED, *UNSIGNED)),
     *(Case("TopK", f32(3, 5), ints(2), axis=axis).outputs(2) for axis in (0, 1)),
@@ -94,7 +98,9 @@ CASES = [
     *(Case("Unique", make(9, low=0, high=3), sorted=s).outputs(4) for make in (f32, f64, i8, i64) for s in (0, 1)),
     *(Case("Unique", i64(3, 4, low=0, high=2)).outputs(4) for _ in range(1)),
     *(
-        Case("Unique", floats(1, 2, 1, 2, 1, 2, 0, 0).reshape(4, 2), axis=axis, sorted=s).outputs(4)
+        Case("Unique", floats(1, 2, 1, 2, 1, 2, 0, 0).reshape(4, 2), axis=axis, sorted=s)
+        .outputs(4)
+        .held_to("onnxruntime", why="unsorted, onnx.reference takes along the first axis")
         for axis in (0, 1, -1)
         for s in (0, 1)
     ),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.op_cases.case import Case, bf16, bools, f16, f32, f64, i8, i32, i64, ints, strings, u8
+from tests.op_cases.case import Case, bf16, bools, f16, f32, f64, floats, i8, i32, i64, ints, strings, u8
 from tests.op_cases.shape import MANY, ODD, WORDS
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
@@ -56,7 +56,7 @@ CASES = [
     Case("Pad", f32(4, 5), ints(-1, 2, 1, -2), np.array(9, np.float32)),
     Case("Pad", f32(4), ints(-1, -3)),
     Case("Pad", f32(4), ints(0, 0), mode="edge"),
-    Case("Pad", f32(), ints()),
+    Case("Pad", floats(3).reshape(()), ints()).giving(floats(3).reshape(())),
     Case("Pad", f32(0, 2), ints(1, 0, 1, 0)),
     Case("Pad", f32(3), ints(1, 1), np.array(np.nan, np.float32)),
     *(Case("CenterCropPad", f32(5, 4), ints(*shape)) for shape in ((3, 6), (4, 5), (8, 1), (5, 4), (2, 7))),

@@ -70,7 +70,7 @@ class NumpyBackend:
 
     @staticmethod
     def split(x: Array, sizes: Sequence[int], axis: int) -> tuple[Array, ...]:
-        return tuple(np.split(x, np.cumsum(sizes)[:-1], axis))
+        return tuple(np.split(x, np.cumsum(sizes)[:-1], axis)) if len(sizes) else ()
 
     @staticmethod
     def pad(x: Array, widths: Sequence[tuple[int, int]], mode: str, value: Any = 0) -> Array:
