@@ -9,7 +9,7 @@ broadcasting would make an axis look free that is not, and the capture would tak
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -53,7 +53,7 @@ class Prober:
         self._eager = eager
         self.base = list(tensors)
         self._result = result
-        self.runs = 0
+        self._answers: dict[frozenset[tuple[Axis, int]], EagerRefusal | None] = {}
 
     def find_groups(self) -> list[Group]:
         """Every group of axes that may vary, in the order of the inputs; symbols are not named yet."""
@@ -70,7 +70,12 @@ class Prober:
 
     def takes(self, sizes: Mapping[Axis, int]) -> EagerRefusal | None:
         """Run the module at changed sizes; ``None`` when it takes them."""
-        self.runs += 1
+        key = frozenset(sizes.items())
+        if key not in self._answers:
+            self._answers[key] = self._try(sizes)
+        return self._answers[key]
+
+    def _try(self, sizes: Mapping[Axis, int]) -> EagerRefusal | None:
         try:
             result = self._eager(resized(self.base, sizes))
         except EagerRefusal as refusal:
@@ -82,13 +87,16 @@ class Prober:
     def fresh_sizes(self, size: int, taken: Iterable[int] = ()) -> list[int]:
         """Larger and smaller sizes, two of each where there are, that nothing in the sample has: nothing agrees by accident."""
         used = {dim for tensor in self.base for dim in tensor.shape} | set(taken) | {0, 1}
-        larger = [_first(range(start, start + len(used) + 2), used) for start in (size + 1, 2 * size + 1)]
-        smaller = [_first(range(start, 1, -1), used) for start in (size - 1, size // 2)]
-        return list(dict.fromkeys(other for other in (*larger, *smaller) if other is not None))
+        larger = next(other for other in itertools.count(size + 1) if other not in used)
+        largest = next(other for other in itertools.count(max(2 * size, larger) + 1) if other not in used)
+        smaller = next((other for other in range(size - 1, 1, -1) if other not in used), None)
+        smallest = next((other for other in range(size // 2, 1, -1) if other not in used), None)
+        return list(dict.fromkeys(other for other in (larger, largest, smaller, smallest) if other is not None))
 
     def enlarge(self, axes: Iterable[Axis], size: int) -> None:
         """Go on from another size of some axes."""
         self.base = resized(self.base, dict.fromkeys(axes, size))
+        self._answers.clear()
 
     def _comparable(self, result: Flat) -> bool:
         return same_structure(result.tree, self._result.tree) and all(
@@ -177,10 +185,6 @@ def _without_one(axes: list[Axis]) -> Iterator[list[Axis]]:
     """All axes, then all but one: a size that agrees by accident must not hide a group."""
     yield axes
     yield from ([other for other in axes if other != axis] for axis in axes)
-
-
-def _first(sizes: Iterable[int], used: Container[int]) -> int | None:
-    return next((size for size in sizes if size not in used), None)
 
 
 def _minimal(axes: list[Axis], passes: Callable[[list[Axis]], bool]) -> list[Axis]:

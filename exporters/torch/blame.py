@@ -11,7 +11,7 @@ import torch
 import torch.fx.experimental._config
 
 from entrepot.exporters.torch.eager import MODEL_ERRORS, user_line
-from entrepot.exporters.torch.translations.recurrent import CompositeRecurrence
+from entrepot.exporters.torch.rewriting import Rewriting
 from entrepot.ir.errors import ConversionError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def export_flat(
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
     # Sizes are never asked whether they are 0 or 1: contiguity checks would make conditions of it (as torch.onnx does, 2.13).
-    with CompositeRecurrence(), torch.fx.experimental._config.patch(backed_size_oblivious=True):
+    with Rewriting(), torch.fx.experimental._config.patch(backed_size_oblivious=True):
         return torch.export.export(flat, tuple(tensors), dynamic_shapes=(tuple(spec),), strict=False)
 
 

@@ -181,6 +181,8 @@ def _suggestions(message: str) -> list[tuple[str, str]]:
 
 
 def _bounds(value: str) -> dict[str, int]:
-    if not value.startswith("Dim("):
-        return {}
-    return {key: int(number) for key, number in re.findall(r"(min|max)=(\d+)", value)}
+    """``Dim('x', min=3, max=9)``, or ``4 <= L['tensors'][1].size()[1] and ...``, as keyword arguments of Dim."""
+    if value.startswith("Dim("):
+        return {key: int(number) for key, number in re.findall(r"(min|max)=(\d+)", value)}
+    least = re.match(r"(\d+) <= ", value)
+    return {"min": int(least[1])} if least else {}

@@ -9,37 +9,37 @@ from typing import Any
 import torch
 
 from entrepot.exporters.options import Options
-from entrepot.exporters.proof import prove
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
 from entrepot.exporters.torch.axes import Group, Prober, name_groups
 from entrepot.exporters.torch.capture import Capture, axis_name, capture
 from entrepot.exporters.torch.checks import check_module, check_tensors
 from entrepot.exporters.torch.eager import Eager
+from entrepot.exporters.torch.finish import at_opset, compare, unequal
 from entrepot.exporters.torch.flatten import Flat, flatten_call
 from entrepot.exporters.torch.guard import ModuleState, untouched
+from entrepot.exporters.torch.programs import export_program, program_call
 from entrepot.exporters.torch.repair import repair
 from entrepot.exporters.torch.required import required_groups
-from entrepot.exporters.torch.source import ModuleSource, to_numpy
+from entrepot.exporters.torch.scripted import export_script, script_call
 from entrepot.exporters.torch.translate import translate
-from entrepot.ir.errors import InputError, VerificationError
+from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
-from entrepot.ir.opset import DEFAULT
-from entrepot.ir.opset.convert import convert_opset
-from entrepot.parity.report.report import Report
+from entrepot.parity.report.report import Report, Run
 from entrepot.parity.tolerance import Tolerance
 
 
 def export(obj: Any, sample: Any, options: Options) -> Model:
     """See ``entrepot.export``."""
-    if isinstance(obj, torch.nn.Module):
-        if sample is None:
-            raise InputError(
-                "a torch module needs a sample to be exported",
-                hint="ep.export(module, x), with tensors as it is called",
-            )
-        return _Export(obj, sample, options).run()
-    raise InputError(f"cannot export a {type(obj).__qualname__}", hint="wrap it in a torch.nn.Module")
+    if isinstance(obj, torch.export.ExportedProgram):
+        return export_program(obj, sample, options)
+    if not isinstance(obj, torch.nn.Module):
+        raise InputError(f"cannot export a {type(obj).__qualname__}", hint="wrap it in a torch.nn.Module")
+    if sample is None:
+        raise InputError("a torch module needs a sample to be exported", hint="ep.export(module, x): as it is called")
+    if isinstance(obj, torch.jit.ScriptModule):
+        return export_script(obj, sample, options)
+    return _Export(obj, sample, options).run()
 
 
 def verify(
@@ -52,16 +52,22 @@ def verify(
     progress: Callable[[str], None] | None = None,
 ) -> Report:
     """See ``entrepot.verify``."""
-    check_module(obj)
-    call = flatten_call(Sample.of(sample), obj.forward)
+    module = obj.module() if isinstance(obj, torch.export.ExportedProgram) else obj
+    check_module(module)
+    if isinstance(obj, torch.export.ExportedProgram):
+        call = program_call(obj, module, sample)
+    elif isinstance(module, torch.jit.ScriptModule):
+        call = script_call(module, sample)
+    else:
+        call = flatten_call(Sample.of(sample), module.forward)
     check_tensors(call)
-    with untouched(obj) as state:
-        eager = Eager(obj, call.tree, state)
-        return _verified(eager, call, model, providers=providers, tolerance=tolerance, progress=progress)
+    with untouched(module) as state:
+        eager = Eager(module, call.tree, state)
+        return compare(eager, call, model, providers=providers, tolerance=tolerance, progress=progress)
 
 
 class _Export:
-    """One export; the steps in order, and what they share."""
+    """One export of a module; the steps in order, and what they share."""
 
     def __init__(self, module: torch.nn.Module, sample: Any, options: Options) -> None:
         check_module(module)
@@ -72,6 +78,7 @@ class _Export:
         self.fixed: dict[str, str] = {}
 
     def run(self) -> Model:
+        """Probe, capture, translate, prove; with fewer dynamic axes again where the proof fails because of one."""
         with untouched(self.module) as state:
             eager = Eager(self.module, self.call.tree, state)
             self.options.tell("running the module on the sample")
@@ -82,9 +89,7 @@ class _Export:
                 model, captured = self._convert(prober, groups, result, state)
                 if not self.options.verify:
                     return model
-                report = _verified(
-                    eager, self.call, model, tolerance=self.options.tolerance, progress=self.options.tell
-                )
+                report = compare(eager, self.call, model, tolerance=self.options.tolerance, progress=self.options.tell)
                 if report.ok:
                     model.report = report
                     return model
@@ -94,9 +99,8 @@ class _Export:
         dynamic = self.options.dynamic
         if dynamic is False:
             return []
-        if dynamic != "auto":
-            names = self.options.input_names or self.call.names
-            return required_groups(prober, dynamic, names)  # type: ignore[arg-type]
+        if isinstance(dynamic, dict):
+            return required_groups(prober, dynamic, self.options.input_names or self.call.names)
         self.options.tell("finding the axes that vary")
         groups = prober.find_groups()
         name_groups(groups, prober.base, self.call.names)
@@ -116,49 +120,27 @@ class _Export:
         describe_model(graph, self.module, self.call, result, inputs, outputs)
         if self.fixed:
             graph.metadata_props["entrepot.fixed_axes"] = json.dumps(self.fixed)
-        model = Model(graph)
-        opset = self.options.opset or DEFAULT
-        return (model if opset == model.opset else convert_opset(model, opset)), captured
+        return at_opset(graph, self.options), captured
 
     def _without_guilty(self, groups: list[Group], report: Report) -> list[Group]:
         """The groups whose sizes did not lead to the failure.
 
         Raises:
-            VerificationError: There is nothing left to give up: the model differs at the sample, or every axis was asked for.
+            VerificationError: There is nothing to give up: the model differs at the sample, or the axes were asked for.
         """
-        failed = [run for run in report.runs if run.verdict in ("differs", "error")]
-        symbols = {run.symbol for run in failed}
-        at_sample = any(run.label in ("sample", "other values") for run in failed)
+        failed = {run.symbol: run for run in report.failures}
+        at_sample = any(run.label in ("sample", "other values") for run in report.failures)
         if at_sample or self.options.dynamic != "auto" or not groups:
-            raise VerificationError(f"the exported model does not compute the same: {report.summary()}", report=report)
-        known = {group.symbol for group in groups}
-        guilty = symbols & known or known
+            raise unequal(report)
+        guilty = failed.keys() & {group.symbol for group in groups} or {group.symbol for group in groups}
         for group in groups:
             if group.symbol in guilty:
-                reason = next(
-                    (f"{run.label} on {run.provider}: {run.message}" for run in failed if run.symbol == group.symbol),
-                    "",
-                )
-                reason = f"the graph does not follow other sizes ({reason})" if reason else "sizes do not vary together"
-                for axis in sorted(group.axes):
-                    self.fixed[axis_name(axis, self.call.names)] = reason
-                    self.options.tell(f"axis {axis_name(axis, self.call.names)} is fixed: {reason}")
+                self._fix(group, failed.get(group.symbol))
         return [group for group in groups if group.symbol not in guilty]
 
-
-def _verified(
-    eager: Eager,
-    call: Flat,
-    model: Model,
-    *,
-    providers: Sequence[str] | None = None,
-    tolerance: Tolerance | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Report:
-    inputs = [spec.name for spec in model.inputs]
-    if len(inputs) != len(call.tensors):
-        raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
-    outputs = [spec.name for spec in model.outputs]
-    source = ModuleSource(eager, inputs, outputs, type(eager.module).__name__)
-    feeds = dict(zip(inputs, map(to_numpy, call.tensors), strict=True))
-    return prove(source, model, feeds, providers=providers, tolerance=tolerance, progress=progress)
+    def _fix(self, group: Group, run: Run | None) -> None:
+        why = f" ({run.label} on {run.provider}: {run.message})" if run is not None else ""
+        for axis in sorted(group.axes):
+            name = axis_name(axis, self.call.names)
+            self.fixed[name] = f"the graph does not follow other sizes{why}"
+            self.options.tell(f"axis {name} is fixed: {self.fixed[name]}")

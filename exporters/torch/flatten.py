@@ -83,9 +83,14 @@ def flatten_call(sample: Sample, forward: Callable[..., Any]) -> Flat:
         InputError: The arguments do not fit the signature, or hold something that cannot be an input.
     """
     bound = _bind(sample, forward)
+    return flatten_named(list(_named_args(bound)), bound.kwargs)
+
+
+def flatten_named(positional: Sequence[tuple[str, Any]], keyword: Mapping[str, Any]) -> Flat:
+    """Take named arguments apart; the tree makes a pair of a tuple and a dict."""
     flat = Flat(Constant("", None), [], [])
-    args = tuple(_take_apart(value, name, flat) for name, value in _named_args(bound))
-    kwargs = tuple((key, _take_apart(value, key, flat)) for key, value in bound.kwargs.items())
+    args = tuple(_take_apart(value, name, flat) for name, value in positional)
+    kwargs = tuple((key, _take_apart(value, key, flat)) for key, value in keyword.items())
     flat.tree = Container(
         "tuple",
         (),

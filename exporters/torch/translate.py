@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import onnx_ir
 import torch
 
-from entrepot.exporters.torch import translations
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
+from entrepot.exporters.torch.translations import translations
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
 NATURAL_OPSET = 20
@@ -29,27 +26,19 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
     """
     try:
         with quiet():
-            # torch.onnx's own optimizer would fold transposed copies of weights and merge equal parameters under one name.
+            # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
             result = torch.onnx.export(
                 program,
                 dynamo=True,
                 verbose=False,
                 optimize=False,
                 opset_version=NATURAL_OPSET,
-                custom_translation_table=translation_table(),
+                custom_translation_table=translations(),
             )
     except MODEL_ERRORS as error:
         raise _refusal(error, program) from error
     assert result is not None
     return result.model
-
-
-def translation_table() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Our translations, by torch operator; every module of ``translations/`` contributes its ``TRANSLATIONS``."""
-    table: dict[Callable[..., Any], Callable[..., Any]] = {}
-    for module in pkgutil.iter_modules(translations.__path__, translations.__name__ + "."):
-        table |= importlib.import_module(module.name).TRANSLATIONS
-    return table
 
 
 def _refusal(error: BaseException, program: torch.export.ExportedProgram) -> EntrepotError:

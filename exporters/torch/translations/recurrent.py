@@ -1,19 +1,19 @@
 """LSTM, GRU and RNN as the operators they are.
 
-torch.export takes them apart into one step per time step, which fixes the length. While a module is captured,
-``CompositeRecurrence`` puts one operator of ours in the place of each call, and the translation turns it into ONNX's.
+torch.export takes them apart into one step per time step, which fixes the length. While a module is captured, one
+operator of ours stands in the place of each call, and the translation turns it into ONNX's.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from onnxscript import opset20 as op
-from torch.overrides import TorchFunctionMode
 
-_library = torch.library.Library("entrepot", "DEF")  # noqa: TOR901 - lives as long as the process
+_library = torch.library.Library("entrepot", "DEF")
 _library.define(
     "recurrence(Tensor x, Tensor[] states, Tensor[] weights, str kind, bool biases, int layers, bool bidirectional, "
     "bool batch_first) -> Tensor[]"
@@ -22,21 +22,21 @@ _KINDS = {torch.lstm: "lstm", torch.gru: "gru", torch.rnn_tanh: "rnn_tanh", torc
 _CALLS = {kind: function for function, kind in _KINDS.items()}
 
 
-class CompositeRecurrence(TorchFunctionMode):
-    """Inside, calls of ``torch.lstm``, ``gru`` and ``rnn`` stay one operator."""
+def _composite(function: Any, *args: Any) -> Any:
+    """One operator for a call over a whole sequence; packed sequences (another overload) are left alone."""
+    kind = _KINDS[function]
+    if len(args) != 9 or not isinstance(args[8], bool):
+        return function(*args)
+    x, states, weights, biases, layers, _dropout, _train, bidirectional, batch_first = args
+    states = list(states) if kind == "lstm" else [states]
+    if states[0].shape[-1] != states[-1].shape[-1]:
+        return function(*args)  # an LSTM with projection has no ONNX operator
+    return tuple(
+        torch.ops.entrepot.recurrence(x, states, list(weights), kind, biases, layers, bidirectional, batch_first)
+    )
 
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        """Replace a whole-sequence call; packed sequences (another overload) are left alone."""
-        kind = _KINDS.get(func) if not kwargs else None
-        if kind is None or len(args) != 9 or not isinstance(args[8], bool):
-            return func(*args, **(kwargs or {}))
-        x, states, weights, biases, layers, _dropout, _train, bidirectional, batch_first = args
-        states = list(states) if kind == "lstm" else [states]
-        if states[0].shape[-1] != states[-1].shape[-1]:
-            return func(*args)  # an LSTM with projection has no ONNX operator
-        return tuple(
-            torch.ops.entrepot.recurrence(x, states, list(weights), kind, biases, layers, bidirectional, batch_first)
-        )
+
+REPLACEMENTS = {function: functools.partial(_composite, function) for function in _KINDS}
 
 
 def _run(

@@ -1,0 +1,62 @@
+"""Files that torch writes: exported programs (``.pt2``) and TorchScript (``.pt``, ``.ts``)."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from entrepot.exporters.options import Options
+from entrepot.exporters.torch import export as torch_export
+from entrepot.exporters.torch.eager import MODEL_ERRORS
+from entrepot.ir.errors import InputError, MissingFileError, ModelFormatError
+from entrepot.ir.model import Model
+from entrepot.parity.report.report import Report
+
+
+def export(path: str | os.PathLike[str], sample: Any, options: Options) -> Model:
+    """Read the file and export what is in it."""
+    return torch_export.export(read(path), sample, options)
+
+
+def verify(path: str | os.PathLike[str], model: Model, sample: Any, **how: Any) -> Report:
+    """Read the file and compare what is in it."""
+    return torch_export.verify(read(path), model, sample, **how)
+
+
+def read(path: str | os.PathLike[str]) -> torch.export.ExportedProgram | torch.jit.ScriptModule:
+    """What a file holds, told by its contents; a pickle is not opened.
+
+    Raises:
+        MissingFileError: There is no such file.
+        InputError: It holds pickled objects, and loading those runs whatever code they name.
+        ModelFormatError: It is none of torch's formats, or torch cannot read it.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise MissingFileError("there is no such file", path=path)
+    kind = _kind(path)
+    try:
+        return torch.export.load(path) if kind == "program" else torch.jit.load(str(path), map_location="cpu")
+    except MODEL_ERRORS as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelFormatError(f"torch cannot read it: {first}", path=path) from error
+
+
+def _kind(path: Path) -> str:
+    if not zipfile.is_zipfile(path):
+        raise ModelFormatError("neither an exported program nor TorchScript: not a zip archive", path=path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {part for name in archive.namelist() for part in name.split("/")[1:]}
+    if "models" in parts or "serialized_exported_program.json" in parts:
+        return "program"
+    if "constants.pkl" in parts and "code" in parts:
+        return "script"
+    raise InputError(
+        "the file holds pickled objects, and loading those can run any code",
+        path=path,
+        hint="load it yourself and export the module, or save it with torch.export.save or torch.jit.save",
+    )

@@ -1,0 +1,67 @@
+"""The end of every export: the opset that was asked for, and the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import onnx_ir
+
+from entrepot.exporters.options import Options
+from entrepot.exporters.proof import prove
+from entrepot.exporters.torch.eager import Eager
+from entrepot.exporters.torch.flatten import Flat
+from entrepot.exporters.torch.source import ModuleSource, to_numpy
+from entrepot.ir.errors import InputError, VerificationError
+from entrepot.ir.model import Model
+from entrepot.ir.opset import DEFAULT
+from entrepot.ir.opset.convert import convert_opset
+from entrepot.parity.report.report import Report
+from entrepot.parity.tolerance import Tolerance
+
+
+def at_opset(graph: onnx_ir.Model, options: Options) -> Model:
+    """The model at the opset asked for; no conversion where it is there already."""
+    model = Model(graph)
+    opset = options.opset or DEFAULT
+    return model if opset == model.opset else convert_opset(model, opset)
+
+
+def proved(eager: Eager, call: Flat, model: Model, options: Options) -> Model:
+    """The model with its report, where a verification is wanted.
+
+    Raises:
+        VerificationError: It does not compute the same.
+    """
+    if options.verify:
+        report = compare(eager, call, model, tolerance=options.tolerance, progress=options.tell)
+        if not report.ok:
+            raise unequal(report)
+        model.report = report
+    return model
+
+
+def unequal(report: Report) -> VerificationError:
+    """The error for a report that is not ok."""
+    return VerificationError(f"the exported model does not compute the same: {report.summary()}", report=report)
+
+
+def compare(
+    eager: Eager,
+    call: Flat,
+    model: Model,
+    *,
+    providers: Sequence[str] | None = None,
+    tolerance: Tolerance | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Report:
+    """Run the module and the model side by side; inputs and outputs are matched by position.
+
+    Raises:
+        InputError: The model takes another number of inputs.
+    """
+    inputs = [spec.name for spec in model.inputs]
+    if len(inputs) != len(call.tensors):
+        raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
+    source = ModuleSource(eager, inputs, [spec.name for spec in model.outputs], type(eager.module).__name__)
+    feeds = dict(zip(inputs, map(to_numpy, call.tensors), strict=True))
+    return prove(source, model, feeds, providers=providers, tolerance=tolerance, progress=progress)

@@ -1,0 +1,75 @@
+"""A ``torch.export.ExportedProgram``, whose axes are as its maker chose them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from entrepot.exporters.options import Options
+from entrepot.exporters.sample import Sample
+from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
+from entrepot.exporters.torch.axes import Axis, Group, name_groups
+from entrepot.exporters.torch.checks import check_module, check_tensors
+from entrepot.exporters.torch.eager import Eager
+from entrepot.exporters.torch.finish import at_opset, proved
+from entrepot.exporters.torch.flatten import Flat, flatten_call
+from entrepot.exporters.torch.guard import untouched
+from entrepot.exporters.torch.repair import repair
+from entrepot.exporters.torch.translate import translate
+from entrepot.ir.errors import InputError
+from entrepot.ir.model import Model
+
+
+def export_program(program: torch.export.ExportedProgram, sample: Any, options: Options) -> Model:
+    """Translate a program that somebody captured, and verify it against itself.
+
+    Raises:
+        InputError: Other dynamic axes are asked for than the program has, or it brings no example inputs.
+    """
+    module = program.module()
+    check_module(module)
+    call = program_call(program, module, sample)
+    groups = _groups(program, call)
+    if options.dynamic is not True and options.dynamic != "auto" and not (options.dynamic is False and not groups):
+        raise InputError(
+            "an ExportedProgram has the dynamic axes it was captured with",
+            hint="give dynamic_shapes to torch.export.export, or export the module itself",
+        )
+    with untouched(module) as state:
+        eager = Eager(module, call.tree, state)
+        options.tell("running the program on the sample")
+        result = eager.require_function(call.tensors)
+        options.tell("translating to ONNX")
+        graph = translate(program)
+        inputs, outputs = graph_names(module, call, result, options)
+        repair(graph, input_names=inputs, output_names=outputs)
+        rename_symbols(graph, groups)
+        describe_model(graph, module, call, result, inputs, outputs)
+        return proved(eager, call, at_opset(graph, options), options)
+
+
+def program_call(program: torch.export.ExportedProgram, module: torch.nn.Module, sample: Any) -> Flat:
+    """The flat sample: the caller's, or the one the program was captured with."""
+    if sample is None:
+        if program.example_inputs is None:
+            raise InputError("the program brings no example inputs", hint="give a sample")
+        sample = Sample(*program.example_inputs)
+    call = flatten_call(Sample.of(sample), module.forward)
+    check_tensors(call)
+    return call
+
+
+def _groups(program: torch.export.ExportedProgram, call: Flat) -> list[Group]:
+    """The program's dynamic axes; those of one torch symbol are one group."""
+    members: dict[str, set[Axis]] = {}
+    users = set(program.graph_signature.user_inputs)
+    places = [node for node in program.graph.nodes if node.op == "placeholder" and node.name in users]
+    tensors = [node.meta["val"] for node in places if isinstance(node.meta.get("val"), torch.Tensor)]
+    for index, tensor in enumerate(tensors):
+        for axis, size in enumerate(tensor.shape):
+            if isinstance(size, torch.SymInt):
+                members.setdefault(str(size), set()).add((index, axis))
+    groups = [Group(frozenset(axes), "", []) for axes in members.values()]
+    name_groups(groups, call.tensors, call.names)
+    return groups

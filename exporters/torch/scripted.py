@@ -1,0 +1,97 @@
+"""TorchScript, by torch.onnx's translation of its graphs: loops and branches stay what they are."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import torch
+
+from entrepot.exporters.options import Options
+from entrepot.exporters.sample import Sample
+from entrepot.exporters.torch.annotate import describe_model, graph_names
+from entrepot.exporters.torch.axes import Group, Prober, name_groups
+from entrepot.exporters.torch.checks import check_module, check_tensors
+from entrepot.exporters.torch.eager import MODEL_ERRORS, Eager
+from entrepot.exporters.torch.finish import at_opset, proved
+from entrepot.exporters.torch.flatten import Flat, flatten_named
+from entrepot.exporters.torch.guard import untouched
+from entrepot.exporters.torch.required import required_groups
+from entrepot.exporters.torch.translate import NATURAL_OPSET
+from entrepot.ir.errors import ConversionError, InputError
+from entrepot.ir.io.read import load
+from entrepot.ir.model import Model
+
+
+def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options) -> Model:
+    """Translate a scripted or traced module.
+
+    Raises:
+        ConversionError: torch.onnx cannot translate its graph.
+        VerificationError: The result does not compute the same.
+    """
+    check_module(module)
+    call = script_call(module, sample)
+    check_tensors(call)
+    with untouched(module) as state:
+        eager = Eager(module, call.tree, state)
+        options.tell("running the module on the sample")
+        result = eager.require_function(call.tensors)
+        prober = Prober(eager, call.tensors, result)
+        groups = _groups(prober, call, options)
+        inputs, outputs = graph_names(module, call, result, options)
+        options.tell("translating to ONNX")
+        graph = _translate(module, call, groups, inputs, outputs).ir
+        describe_model(graph, module, call, result, inputs, outputs)
+        return proved(eager, call, at_opset(graph, options), options)
+
+
+def script_call(module: torch.jit.ScriptModule, sample: Any) -> Flat:
+    """The flat sample of a scripted module, named by its schema.
+
+    Raises:
+        InputError: The sample does not fit the schema.
+    """
+    given = Sample.of(sample)
+    names = [argument.name for argument in module.forward.schema.arguments[1:]]
+    if len(given.args) > len(names) or not set(given.kwargs) <= set(names[len(given.args) :]):
+        raise InputError(f"the sample does not fit {module.forward.schema}")
+    return flatten_named(list(zip(names, given.args, strict=False)), dict(given.kwargs))
+
+
+def _groups(prober: Prober, call: Flat, options: Options) -> list[Group]:
+    if options.dynamic is False:
+        return []
+    if isinstance(options.dynamic, dict):
+        return required_groups(prober, options.dynamic, options.input_names or call.names)
+    groups = prober.find_groups()
+    name_groups(groups, prober.base, call.names)
+    return groups
+
+
+def _translate(
+    module: torch.jit.ScriptModule, call: Flat, groups: list[Group], inputs: list[str], outputs: list[str]
+) -> Model:
+    axes: dict[str, dict[int, str]] = {}
+    for group in groups:
+        for index, axis in group.axes:
+            axes.setdefault(inputs[index], {})[axis] = group.symbol
+    buffer = io.BytesIO()
+    try:
+        torch.onnx.export(
+            module,
+            tuple(call.tensors),
+            buffer,
+            dynamo=False,
+            opset_version=NATURAL_OPSET,
+            input_names=inputs,
+            output_names=outputs,
+            dynamic_axes=axes,
+            do_constant_folding=False,
+        )
+    except MODEL_ERRORS as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ConversionError(
+            f"torch.onnx cannot translate the TorchScript graph: {first}", hint="export the nn.Module it was made from"
+        ) from error
+    return load(buffer.getvalue(), trust="trusted")
