@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from entrepot.parity.report.report import Report, Run
 
 HEADINGS = ("inputs", "provider", "verdict", "max abs", "max rel", "cosine", "of allowed")
+_TOLD = 10
 _STYLES = {"agrees": "green", "differs": "bold red", "error": "bold red", "refused": "dim"}
 
 
@@ -36,7 +37,7 @@ def table(report: Report) -> str:
     rows = [HEADINGS, *(cells(run) for run in report.runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    messages = [_message(run) for run in report.failures]
+    messages = _messages(report)
     return "\n".join([summary(report), "", *lines, *([""] if messages else []), *messages])
 
 
@@ -50,7 +51,7 @@ def renderable(report: Report) -> rich.console.Group:
     for run in report.runs:
         # as Text, because a name may hold what rich takes for markup
         shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
-    messages = [Text(_message(run)) for run in report.failures]
+    messages = [Text(message) for message in _messages(report)]
     return Group(Text(summary(report), "green" if report.ok else "bold red"), shown, *messages)
 
 
@@ -69,6 +70,13 @@ def cells(run: Run) -> tuple[str, ...]:
         f"{metrics.cosine:.7f}",
         figure(metrics.excess),
     )
+
+
+def _messages(report: Report) -> list[str]:
+    """The first failures; JSON and HTML have all."""
+    failures = report.failures
+    more = [f"... and {len(failures) - _TOLD} more"] if len(failures) > _TOLD else []
+    return [_message(run) for run in failures[:_TOLD]] + more
 
 
 def _message(run: Run) -> str:

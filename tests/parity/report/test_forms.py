@@ -66,6 +66,11 @@ def test_an_error_of_many_lines_is_told_on_one():
     assert str(report).splitlines()[-1] == "sample on cpu: no kernel for: - node 'a' - node 'b'"
 
 
+def test_of_many_failures_the_first_are_told():
+    report = Report("a", "b", ("cpu",), tuple(Run(f"batch={size}", "cpu", "error", "broke") for size in range(30)))
+    assert str(report).splitlines()[-1] == "... and 20 more"
+
+
 def test_rich_shows_names_that_look_like_markup(bad):
     shown = io.StringIO()
     rich.console.Console(file=shown, width=300).print(bad)
