@@ -207,7 +207,6 @@ def transposed_window(
 
 def folded(columns: Array, win: Window) -> Array:
     """Add (batch, channels, *kernel, *target) up into (batch, channels, *source): the transpose of ``windows``."""
-    rank = len(win.kernel)
     full = [
         max((n - 1) * s + extent, max(b, 0) + size)
         for n, s, extent, b, size in zip(win.target, win.strides, win.extents, win.begin, win.source, strict=True)
@@ -220,7 +219,6 @@ def folded(columns: Array, win: Window) -> Array:
             slice(f + t * d, f + t * d + (n - 1) * s + 1, s)
             for f, t, d, n, s in zip(before, tap, win.dilations, win.target, win.strides, strict=True)
         )
-        total[(..., *place)] += columns[(slice(None), slice(None), *tap)]
+        total[(slice(None), slice(None), *place)] += columns[(slice(None), slice(None), *tap)]
     crop = tuple(slice(max(b, 0), max(b, 0) + size) for b, size in zip(win.begin, win.source, strict=True))
-    assert len(crop) == rank
-    return np.ascontiguousarray(total[(..., *crop)])
+    return np.ascontiguousarray(total[(slice(None), slice(None), *crop)])

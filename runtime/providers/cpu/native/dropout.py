@@ -27,7 +27,7 @@ def dropout(
     if not 0.0 <= share < 1.0:
         raise InputError(f"Dropout takes a ratio from 0 to below 1, not {share}")
     # the legacy generator: onnx's own tests expect its stream for a seed
-    mask = np.random.RandomState(seed).uniform(0, 1, data.shape) >= share
+    mask = np.asarray(np.random.RandomState(seed).uniform(0, 1, data.shape)) >= share
     dtype = accumulation_dtype(data.dtype) if data.dtype.itemsize > 1 else np.dtype(np.float32)
     y = np.where(mask, data.astype(dtype) * dtype.type(1 / (1 - share)), dtype.type(0)).astype(data.dtype)
     return (y, mask) if n_outputs > 1 else y

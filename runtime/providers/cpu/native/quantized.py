@@ -19,7 +19,7 @@ def requantized(total: Array, factor: Array, zero_point: Array) -> Array:
     """``total * factor + zero_point`` in the zero point's type: rounded half to even and saturated."""
     scaled = total * factor.astype(np.float32)
     if zero_point.dtype.kind not in "iu":  # float8 rounds as it converts, and saturates to its largest value
-        top = float(ml_dtypes.finfo(zero_point.dtype).max)
+        top = float(ml_dtypes.finfo(zero_point.dtype).max)  # type: ignore[no-untyped-call]
         return np.clip(scaled + zero_point.astype(np.float32), -top, top).astype(np.float32).astype(zero_point.dtype)
     limits = np.iinfo(zero_point.dtype)
     return np.clip(np.rint(scaled) + zero_point, limits.min, limits.max).astype(zero_point.dtype)

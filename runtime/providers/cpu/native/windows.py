@@ -18,7 +18,8 @@ def padded(x: Array, win: Window, value: Any = 0) -> Array:
     if sizes == win.source and not any(win.begin):
         return x
     y = np.full((*x.shape[:2], *sizes), value, x.dtype)
-    y[(..., *(slice(b, b + size) for b, size in zip(win.begin, win.source, strict=True)))] = x
+    inner = [slice(b, b + size) for b, size in zip(win.begin, win.source, strict=True)]
+    y[(slice(None), slice(None), *inner)] = x
     return y
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.native.convolution import conv_window
+from entrepot.runtime.providers.cpu.prepared.constants import blas_constant, constant, is_given
 from entrepot.runtime.providers.cpu.prepared.conv_plan import ConvPlan, Epilogue, PointwisePlan, filters
 from entrepot.runtime.providers.cpu.table import prepared
 
@@ -27,18 +28,13 @@ def conv_with(node: NodeView, epilogue: Epilogue | None) -> Callable[..., Array]
     The callable takes X, W and B like the operator, then the residual that the epilogue is given, if any; it must have
     the shape of the result.
     """
-    weight = node.inputs[1]
-    bias = node.inputs[2] if len(node.inputs) > 2 else None
-    if weight is None or weight.constant is None or weight.constant.dtype not in (np.float32, np.float64):
+    weight, bias = blas_constant(node, 1), constant(node, 2)
+    if weight is None or (bias is None and is_given(node, 2)):
         return None
-    if bias is not None and bias.constant is None:
-        return None
-    return _bound(dict(node.attributes), weight.constant, None if bias is None else bias.constant, epilogue)
+    return _bound(dict(node.attributes), weight, bias, epilogue)
 
 
-def _bound(
-    attributes: dict[str, Any], W: Array, bias: Array | None, epilogue: Epilogue | None
-) -> Callable[..., Array]:
+def _bound(attributes: dict[str, Any], W: Array, bias: Array | None, epilogue: Epilogue | None) -> Callable[..., Array]:
     plans: dict[tuple[int, ...], ConvPlan | PointwisePlan] = {}
     plan_for = _planner(attributes, W, bias, epilogue)
 
@@ -48,7 +44,7 @@ def _bound(
             if len(plans) >= _SHAPES_KEPT:
                 plans.clear()
             plan = plans[X.shape] = plan_for(X.shape)
-        return plan(X, residual)
+        return plan.run(X, residual)
 
     return run
 

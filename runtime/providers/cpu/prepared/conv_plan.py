@@ -78,7 +78,8 @@ class ConvPlan:
         groups, _, columns = self._filters.matrices.shape
         return groups * columns
 
-    def __call__(self, x: Array, residual: Array | None = None) -> Array:
+    def run(self, x: Array, residual: Array | None = None) -> Array:
+        """The convolution of ``x``, finished with tiles of ``residual``."""
         y = np.empty((self._batch, self._filters.outputs, *self._win.target), x.dtype)
         flat = y.reshape(self._batch, self._filters.outputs, math.prod(self._win.target))
         other = None if residual is None else residual.reshape(flat.shape)
@@ -104,7 +105,7 @@ class ConvPlan:
 
     def _run_image(self, x: Array, y: Array, residual: Array | None) -> None:
         win, packed = self._win, self._filters
-        groups, outputs, columns = packed.matrices.shape
+        groups, outputs, _ = packed.matrices.shape
         for first in range(0, win.target[0], self._rows):
             rows = min(self._rows, win.target[0] - first)
             points = slice(first * self._line, (first + rows) * self._line)
@@ -147,12 +148,15 @@ class PointwisePlan:
         self._filters = packed
         self._epilogue = epilogue
 
-    def __call__(self, x: Array, residual: Array | None = None) -> Array:
+    def run(self, x: Array, residual: Array | None = None) -> Array:
+        """The convolution of ``x``, finished with tiles of ``residual``."""
         packed = self._filters
         groups, outputs, columns = packed.matrices.shape
         batch, points = x.shape[0], math.prod(self._target)
         y = np.empty((batch, packed.outputs, *self._target), x.dtype)
-        np.matmul(packed.matrices, x.reshape(batch, groups, columns, points), out=y.reshape(batch, groups, outputs, points))
+        np.matmul(
+            packed.matrices, x.reshape(batch, groups, columns, points), out=y.reshape(batch, groups, outputs, points)
+        )
         flat = y.reshape(batch, packed.outputs, points)
         if packed.bias is not None:
             np.add(flat, packed.bias, out=flat)
