@@ -11,20 +11,20 @@ from __future__ import annotations
 import os
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"  # read when NumPy's and torch's libraries load, so before they are imported
+    os.environ[_name] = "1"  # read when the numeric libraries load, so before they are imported
 
-import argparse
-import logging
-import math
-import sys
-import tempfile
-import time
-import warnings
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+import argparse  # noqa: E402
+import logging  # noqa: E402
+import math  # noqa: E402
+import sys  # noqa: E402
+import tempfile  # noqa: E402
+import time  # noqa: E402
+import warnings  # noqa: E402
+from collections.abc import Callable, Mapping  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
 
-import numpy as np
+import numpy as np  # noqa: E402
 
 TARGETS = {"mlp": 0.95, "resnet50": 2.0, "bert": 1.4, "lstm": 2.0}
 """What the prototypes reached, as multiples of onnxruntime's time."""

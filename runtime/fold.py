@@ -65,6 +65,7 @@ def _size(value: Value | None) -> float:
 
 
 def _fix(output: Value, array: np.ndarray[Any, Any]) -> None:
+    array = array.view()  # what a constant is seen through always has a base: a result without one is fresh
     array.flags.writeable = False
     output.constant = array
     output.type = types.of_array(array)

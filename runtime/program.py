@@ -49,8 +49,7 @@ class Program:
         self._specs = tuple(input_spec(value.name or "", types.of_value(value)) for value in inputs)
         self._function = _runner(parts, inputs, wanted)
         self._fed = tuple(spec.name for spec in self._specs)
-        self._dtypes = tuple(spec.dtype for spec in self._specs)
-        self._accepted: set[tuple[tuple[int, ...], ...]] = set()
+        self._accepted: set[tuple[Any, ...]] = set()
 
     def values(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The feeds in input order, checked.
@@ -61,11 +60,8 @@ class Program:
         if len(feeds) == len(self._fed):
             try:
                 values = [feeds[name] for name in self._fed]
-                # element types are checked each time, shapes only when they are new
-                if [value.dtype for value in values] == list(self._dtypes) and (
-                    tuple([value.shape for value in values]) in self._accepted
-                ):
-                    return [value if type(value) is np.ndarray else np.asarray(value) for value in values]
+                if tuple([(type(value), value.dtype, value.shape) for value in values]) in self._accepted:
+                    return values
             except (AttributeError, KeyError, TypeError):
                 pass  # something is missing, or no array: the long way tells what
         return self._checked(feeds)
@@ -76,7 +72,7 @@ class Program:
         if all(isinstance(value, np.ndarray) for value in values):
             if len(self._accepted) >= _SHAPES_KEPT:
                 self._accepted.clear()
-            self._accepted.add(tuple(value.shape for value in values))
+            self._accepted.add(tuple((np.ndarray, value.dtype, value.shape) for value in values))
         return values
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,6 +83,7 @@ class Program:
             ExecutionError: A node failed; the message names it.
         """
         values = self.values(feeds)
+        fed = [id(value) for value in values]
         try:
             results = QUIET.copy().run(self._function, *values)
         except EntrepotError as error:
@@ -94,7 +91,12 @@ class Program:
             raise
         except KERNEL_ERRORS as error:
             raise ExecutionError(f"{type(error).__name__}: {error}", node=self._where(error)) from error
-        return {name: _own(value, values) for name, value in zip(self._names, results, strict=True)}
+        return {
+            name: value
+            if type(value) is np.ndarray and value.base is None and id(value) not in fed
+            else _own(value, values)
+            for name, value in zip(self._names, results, strict=True)
+        }
 
     def _where(self, error: BaseException) -> str:
         return next(filter(None, (compiled.locate(error) for _, compiled in self.parts)), "")
@@ -119,15 +121,12 @@ def _runner(
 
 def _own(value: Any, feeds: Sequence[Any]) -> Any:
     """A result as the caller's own: never a constant of the model, nor memory that they fed."""
-    if isinstance(value, list):
-        return [_own(member, feeds) for member in value]
-    if value is None:
-        return None
-    array = value if type(value) is np.ndarray else np.asarray(value)
-    if not array.flags.writeable:
-        return array.copy()
-    whole = array.base is None
-    for feed in feeds:
-        if feed is array or (not whole and isinstance(feed, np.ndarray) and np.may_share_memory(array, feed)):
-            return array.copy()
-    return array
+    if type(value) is not np.ndarray:
+        if isinstance(value, list):
+            return [_own(member, feeds) for member in value]
+        return None if value is None else np.array(value)
+    if value.base is None:  # constants are views, so this is fresh or fed
+        return value.copy() if any(feed is value for feed in feeds) else value
+    if value.flags.writeable and not any(np.may_share_memory(value, feed) for feed in feeds if feed is not None):
+        return value
+    return value.copy()

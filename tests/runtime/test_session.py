@@ -38,7 +38,7 @@ def test_outputs_come_by_name_in_graph_order() -> None:
 def test_the_source_is_readable_and_deletes_what_is_dead() -> None:
     lines = [line.strip() for line in ep.Session(model(MLP)).source().splitlines()]
     assert lines[0] == "def run(x):"
-    assert any(line.startswith("product = ") for line in lines)
+    assert any(line.startswith("hidden = ") for line in lines)
     assert any(line.startswith("del ") and "x" in line for line in lines)
     assert lines[-1] == "return (y, hidden,)"
 

@@ -9,10 +9,12 @@ import onnx_ir as ir
 
 from entrepot.runtime.emit import emit
 from entrepot.runtime.lower import Lowering
+from entrepot.runtime.merge import merged
 from entrepot.runtime.plan import Block, Step, pruned
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu import bind
 from entrepot.runtime.providers.cpu.coverage import reason_against
+from entrepot.runtime.providers.cpu.fuse import fused
 from entrepot.runtime.providers.cpu.support import numpy_support
 
 
@@ -37,7 +39,7 @@ class CpuProvider:
         """
         limits = self._setting.limits
         lowering = Lowering(self._model.functions, bind.is_known, evaluate=bind.evaluate, limits=limits)
-        block = pruned(lowering.lower(part, self._model.graph.opset_imports))
+        block = fused(merged(pruned(lowering.lower(part, self._model.graph.opset_imports))))
         bind_all(block, bind.bind)
         emitted = emit(block, numpy_support(limits))
         return Compiled(emitted.function, emitted, how(block), emitted.locate)
@@ -48,7 +50,7 @@ def bind_all(block: Block, binder: Callable[[Step], Any]) -> None:
     for step in block.steps:
         for inner in step.blocks.values():
             bind_all(inner, binder)
-        if not step.blocks:
+        if not step.blocks and step.call is None:
             step.call = binder(step)
 
 

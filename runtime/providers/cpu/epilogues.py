@@ -1,0 +1,78 @@
+"""What can be done to a fresh result in place, while it is in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from entrepot.runtime.plan import Step
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Activation: TypeAlias = Callable[[Array], object]
+"""Changes an array in place."""
+
+Epilogue: TypeAlias = Callable[[Array, "Array | None"], object]
+"""Changes a tile of a result in place, given the same tile of what is added to it."""
+
+
+def activation(step: Step) -> Activation | None:
+    """A step as a change in place; ``None`` for what has no such form."""
+    make = _MAKERS.get(step.op_type)
+    return None if make is None or step.outputs[0] is None else make(step)
+
+
+def of_tile(with_residual: bool, activate: Activation | None) -> Epilogue:
+    """An addition and an activation as one epilogue."""
+
+    def plain(tile: Array, residual: Array | None) -> None:
+        assert activate is not None
+        activate(tile)
+
+    def add(tile: Array, residual: Array | None) -> None:
+        np.add(tile, residual, tile)
+
+    def add_and_activate(tile: Array, residual: Array | None) -> None:
+        np.add(tile, residual, tile)
+        assert activate is not None
+        activate(tile)
+
+    if not with_residual:
+        return plain
+    return add if activate is None else add_and_activate
+
+
+def _relu(step: Step) -> Activation | None:
+    known = None if step.outputs[0] is None or step.outputs[0].type is None else step.outputs[0].type.numpy
+    if known is None or known.kind != "f":
+        return None
+    zero = np.zeros((), known)
+
+    def relu(x: Array) -> None:
+        np.maximum(x, zero, out=x)
+
+    return relu
+
+
+def _tanh(step: Step) -> Activation:
+    def tanh(x: Array) -> None:
+        np.tanh(x, x)
+
+    return tanh
+
+
+def _clip(step: Step) -> Activation | None:
+    """Clip to constant bounds, both present: ReLU6 as exporters write it."""
+    bounds = [None if value is None else value.constant for value in step.inputs[1:]]
+    if len(bounds) != 2 or not all(isinstance(bound, np.ndarray) for bound in bounds):
+        return None
+    low, high = bounds
+
+    def clip(x: Array) -> None:
+        np.minimum(np.maximum(x, low, out=x), high, out=x)
+
+    return clip
+
+
+_MAKERS: dict[str, Callable[[Step], Activation | None]] = {"Relu": _relu, "Tanh": _tanh, "Clip": _clip}
