@@ -43,7 +43,7 @@ def deform_conv(
         factors = mask.astype(dtype).reshape(batch, offset_group, 1, win.points, *win.target)
         columns *= factors
     columns = columns.reshape(batch, group, channels // group * win.points, math.prod(win.target))
-    weights = W.astype(dtype, copy=False).reshape(group, outputs // group, -1)
+    weights = W.astype(dtype, copy=False).reshape(group, outputs // group, columns.shape[2])
     y = np.matmul(weights, columns).reshape(batch, outputs, *win.target)
     if B is not None:
         y += B.astype(dtype).reshape(-1, *[1] * rank)
@@ -54,7 +54,7 @@ def _sampled(x: Array, moves: Array, win: Window) -> Array:
     """(batch, offset groups, channels of a group, points, *target): the input where the moved windows look."""
     batch, groups, rank = x.shape[0], moves.shape[1], len(win.kernel)
     at = [moves[:, :, :, axis] + _grid(win, axis).astype(x.dtype) for axis in range(rank)]
-    flat = x.reshape(batch, groups, -1, 1, math.prod(win.source))
+    flat = x.reshape(batch, groups, x.shape[1] // groups, 1, math.prod(win.source))
     base = [np.floor(position) for position in at]
     total: Any = 0
     for corner in itertools.product((0, 1), repeat=rank):
@@ -66,7 +66,9 @@ def _sampled(x: Array, moves: Array, win: Window) -> Array:
             distance = at[axis] - base[axis]
             weight = weight * np.where(inside, distance if step else 1 - distance, 0)
             index = index * win.source[axis] + np.where(inside, place, 0).astype(np.int64)
-        picked = np.take_along_axis(flat, index.reshape(batch, groups, 1, 1, -1), axis=4)
+        picked = np.take_along_axis(
+            flat, index.reshape(batch, groups, 1, 1, math.prod(moves.shape[2:3] + win.target)), axis=4
+        )
         total = total + picked.reshape(*flat.shape[:3], *moves.shape[2:3], *win.target) * weight[:, :, None]
     return np.asarray(total)
 

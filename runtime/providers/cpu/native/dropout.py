@@ -19,15 +19,15 @@ def dropout(
     *,
     seed: int | None = None,
     n_outputs: int = 1,
-) -> Array | tuple[Array, Array]:
+) -> tuple[Array, ...]:
     """The data itself, unless training: then a random share is zeroed and the rest scaled up."""
     share = 0.5 if ratio is None else float(ratio.item())
     if training_mode is None or not training_mode.item() or share == 0.0:
-        return (data, np.ones(data.shape, np.bool_)) if n_outputs > 1 else data
+        return (data, np.ones(data.shape, np.bool_)) if n_outputs > 1 else (data,)
     if not 0.0 <= share < 1.0:
         raise InputError(f"Dropout takes a ratio from 0 to below 1, not {share}")
     # the legacy generator: onnx's own tests expect its stream for a seed
     mask = np.asarray(np.random.RandomState(seed).uniform(0, 1, data.shape)) >= share
     dtype = accumulation_dtype(data.dtype) if data.dtype.itemsize > 1 else np.dtype(np.float32)
     y = np.where(mask, data.astype(dtype) * dtype.type(1 / (1 - share)), dtype.type(0)).astype(data.dtype)
-    return (y, mask) if n_outputs > 1 else y
+    return (y, mask) if n_outputs > 1 else (y,)

@@ -57,7 +57,7 @@ def max_pool(
     storage_order: int = 0,
     strides: Sequence[int] | None = None,
     n_outputs: int = 1,
-) -> Array | tuple[Array, Array]:
+) -> tuple[Array, ...]:
     """The largest value of each window; also where in the whole input it is."""
     win = window(
         X.shape[2:], kernel_shape, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad,
@@ -66,7 +66,7 @@ def max_pool(
     dtype = accumulation_dtype(X.dtype) if X.dtype == ml_dtypes.bfloat16 else X.dtype
     x = padded(X.astype(dtype, copy=False), win, lowest(dtype))
     y = np.ascontiguousarray(reduce_windows(x, win, np.maximum).astype(X.dtype, copy=False))
-    return (y, _places_of_maxima(x, win, storage_order)) if n_outputs > 1 else y
+    return (y, _places_of_maxima(x, win, storage_order)) if n_outputs > 1 else (y,)
 
 
 def _places_of_maxima(x: Array, win: Window, storage_order: int) -> Array:
