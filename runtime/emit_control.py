@@ -121,7 +121,8 @@ def _condition(writer: Writer, step: Step, initial: Value | None) -> str:
     body = step.blocks["body"]
     after, before = body.outputs[0], body.inputs[1]
     always = initial is None or _is_true(initial)
-    if always and not _is_read(body, before) and (after is before or (after is not None and _is_true(after))):
+    read = before in body.outputs[1:] or any(before in step.uses() for step in body.steps)
+    if always and not read and (after is before or (after is not None and _is_true(after))):
         return ""
     name = writer.names.fresh("going_on")
     writer.line(f"{name} = {writer.thing(writer.support.true, 'true') if initial is None else writer.read(initial)}")
@@ -133,9 +134,8 @@ def _is_true(value: Value) -> bool:
 
 
 def _is_read(body: Block, value: Value) -> bool:
-    """Whether a body uses one of its inputs for more than passing the loop's condition on."""
-    rest = body.outputs[1:] if value is body.inputs[min(1, len(body.inputs) - 1)] else body.outputs
-    return value in rest or any(value in step.uses() for step in body.steps)
+    """Whether a body uses one of its inputs."""
+    return value in body.outputs or any(value in step.uses() for step in body.steps)
 
 
 def _carry(writer: Writer, values: Sequence[Value], initial: Sequence[Value | None]) -> list[str]:

@@ -166,3 +166,18 @@ def test_branches_may_return_what_they_capture(provider: str) -> None:
         out = run(text, provider, c=condition, x=f32(3, 4), w=f32(5, 6))
         np.testing.assert_array_equal(out["y"], expected[0])
         np.testing.assert_array_equal(out["z"], expected[1])
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_sequence_map_may_pass_its_members_on(provider: str) -> None:
+    text = """
+    g (seq(float[N]) s, float[1] w) => (seq(float[N]) t, seq(float[N]) u) {
+        t, u = SequenceMap<body = b (float[M] m, float[1] v) => (float[M] same, float[M] more) {
+            same = Identity(m)
+            more = Add(m, v)
+        }>(s, w)
+    }"""
+    session = ep.Session(ep.load(onnx.parser.parse_model(HEAD + text)), providers=[provider])
+    out = session.run({"s": [f32(1, 2), f32(3)], "w": f32(10)})
+    assert [list(member) for member in out["t"]] == [[1, 2], [3]]
+    assert [list(member) for member in out["u"]] == [[11, 12], [13]]
