@@ -26,7 +26,9 @@ def expand(op: OpBuilder, node: ir.Node) -> Replacement:
         ConversionError: The schema has no body for this use of the operator.
     """
     known = schema(node.domain, node.op_type, op.since)
-    version, function = _body(op, node, known)
+    version, proto = _body(op, node, known)
+    names = _leave_out_what_is_not_made(proto)
+    function = ir.serde.deserialize_function(proto)
     values: dict[ir.Value, ir.Value | None] = {formal: op.input(index) for index, formal in enumerate(function.inputs)}
     cloner = _cloner.Cloner(
         attr_map=_attributes(node, known),
@@ -39,12 +41,13 @@ def expand(op: OpBuilder, node: ir.Node) -> Replacement:
         copy = cloner.clone_node(inner)
         _rename(op, copy, version)
         op.emitted.append(copy)
-    results = [values[output] for output in function.outputs][: len(node.outputs)]
+    made = {output.name: values[output] for output in function.outputs}
+    results = [made.get(name) for name in names[: len(node.outputs)]]
     _fold(op, version, results)
     return results
 
 
-def _body(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> tuple[int, ir.Function]:
+def _body(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> tuple[int, onnx.FunctionProto]:
     proto = onnx.FunctionProto()
     if known.has_function:
         version = min(known.function_opset_versions)
@@ -59,7 +62,16 @@ def _body(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> tuple[int,
     if not proto.node:
         op.refuse("its schema has no function body for this use", hint="possible if the element types are known")
     imports = {item.domain: item.version for item in proto.opset_import}
-    return imports.get("", version), ir.serde.deserialize_function(proto)
+    return imports.get("", version), proto
+
+
+def _leave_out_what_is_not_made(proto: onnx.FunctionProto) -> list[str]:
+    """Drop outputs that the body has no node for (optional ones of this use); gives all their names."""
+    names = list(proto.output)
+    made = {name for node in proto.node for name in node.output} | set(proto.input)
+    del proto.output[:]
+    proto.output.extend(name for name in names if name in made)
+    return names
 
 
 def _attributes(node: ir.Node, known: onnx.defs.OpSchema) -> dict[str, ir.Attr]:

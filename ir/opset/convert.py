@@ -184,8 +184,10 @@ class _Conversion:
         given: set[ir.Value] = set()
         pairs: list[tuple[ir.Value, ir.Value]] = []
         for old, new in zip(node.outputs, results, strict=False):
-            if not old.name or new is None:
+            if not old.name or (new is None and not op.used(old.index() or 0)):
                 continue
+            if new is None:
+                op.refuse(f"its output '{old.name}' has no counterpart")
             if new.is_initializer() and new not in made and not old.is_graph_output():
                 old.replace_all_uses_with(new)
                 continue

@@ -8,8 +8,17 @@ from typing import NamedTuple
 import onnx
 import onnx_ir as ir
 
-from entrepot.ir.opset.schemas import schema, since
+from entrepot.ir.opset.schemas import histories, schema, since
 from entrepot.ir.opset.values import Known
+
+_INFERENCE_GIVES_UP = (
+    onnx.shape_inference.InferenceError,
+    onnx.checker.ValidationError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+)
+"""What onnx's inference raises for nodes it cannot follow, types it does not know among them."""
 
 SMALL = 64
 """Elements of a known input that is shown to shape inference: shapes, axes, sizes."""
@@ -135,13 +144,17 @@ class Types:
                 array = self._known.array(value)
                 if array is not None and array.size <= SMALL and array.dtype.kind in "iufb":
                     data[value.name or ""] = onnx.numpy_helper.from_array(array)
-        try:
-            inferred = onnx.shape_inference.infer_node_outputs(
-                schema(node.domain, node.op_type, version), ir.serde.serialize_node(node), types, data
-            )
-        except (onnx.shape_inference.InferenceError, KeyError):
-            return {}
-        return {name: _spec(proto) for name, proto in inferred.items()}
+        proto = ir.serde.serialize_node(node)
+        # a node on its way down may hold element types that only newer versions list
+        for candidate in (version, histories()[node.domain, node.op_type][-1]):
+            try:
+                inferred = onnx.shape_inference.infer_node_outputs(
+                    schema(node.domain, node.op_type, candidate), proto, types, data
+                )
+            except _INFERENCE_GIVES_UP:
+                continue
+            return {name: _spec(item) for name, item in inferred.items()}
+        return {}
 
 
 def bodies(node: ir.Node) -> Iterator[ir.Graph]:
