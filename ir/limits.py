@@ -13,7 +13,7 @@ class Limits:
     Attributes:
         nodes: Nodes in all graphs, subgraphs and functions of the file.
         expanded_nodes: Nodes after every call of a model-local function is expanded.
-        nesting: Depth of subgraphs within subgraphs, and of types within types.
+        nesting: Depth of subgraphs within subgraphs, and of types within types; a protobuf file can hold no more.
         tensor_bytes: Size of one tensor.
         total_bytes: Size of all tensors together.
         dense_bytes: Size of one sparse tensor in its dense form.
@@ -23,7 +23,7 @@ class Limits:
 
     nodes: int = 2_000_000
     expanded_nodes: int = 10_000_000
-    nesting: int = 64
+    nesting: int = 32
     tensor_bytes: int = 1 << 40
     total_bytes: int = 1 << 43
     dense_bytes: int = 1 << 34
@@ -34,4 +34,4 @@ class Limits:
     def unlimited(cls) -> Limits:
         """No bounds, for files of known origin; nesting stays within what protobuf itself admits."""
         none = sys.maxsize
-        return cls(none, none, 100, none, none, none, none, none)
+        return cls(none, none, cls.nesting, none, none, none, none, none)

@@ -23,7 +23,7 @@ class ValueSpec:
         name: Its name in the graph.
         dtype: ONNX element type in lower case (``"float32"``), or ``None`` if the file does not say.
         shape: One entry per axis: a size, a symbol, or ``None`` if unknown; ``None`` for an unknown rank.
-        kind: ``"tensor"``, or ``"sequence"``, ``"optional"``, ``"sparse_tensor"``.
+        kind: ``"tensor"``, or ``"sequence"``, ``"optional"``, ``"sparse_tensor"``, ``"map"``, ``"opaque"``.
     """
 
     name: str
@@ -110,8 +110,12 @@ class Model:
 
         Args:
             path: Where the ``.onnx`` file goes; its folder must exist.
-            external_data: ``"auto"`` puts weights in ``<name>.data`` beside the model when it would pass 2 GB or when
-                they already lie there; another string names that file; ``None`` keeps everything inside.
+            external_data: ``"auto"`` refers to weights that lie in the folder already, and puts the others into the
+                model, or into ``<file name>.data`` when they pass 1.75 GiB. Another string names the data file; if
+                there is such a file, a number is added. ``None`` keeps everything inside.
+
+        Raises:
+            StorageError: The files cannot be written; what was there before is untouched.
         """
         from entrepot.ir.io.write import save
 
@@ -143,9 +147,15 @@ class Model:
 
 def _spec(value: onnx_ir.Value) -> ValueSpec:
     shape = None if value.shape is None else tuple(_dim(dim) for dim in value.shape)
-    dtype = None if value.dtype is None else _dtype_name(value.dtype)
-    kind = "tensor" if value.type is None else _KINDS[type(value.type).__name__]
-    return ValueSpec(value.name or "", dtype, shape, kind)
+    dtype = None if value.dtype is None or not value.dtype.value else _dtype_name(value.dtype)
+    return ValueSpec(value.name or "", dtype, shape, _kind(value))
+
+
+def _kind(value: onnx_ir.Value) -> str:
+    if value.type is None:
+        return "tensor"
+    # the reader's own class for maps and the like says what it is itself; importing it here would import onnx_ir
+    return _KINDS.get(type(value.type).__name__) or str(getattr(value.type, "kind", "unknown"))
 
 
 _KINDS = {

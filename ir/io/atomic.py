@@ -7,6 +7,7 @@ import mmap
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _DAY = 86_400
+_NOTE = 4096
 
 
 class Staging:
@@ -59,12 +61,26 @@ class Staging:
         Args:
             locked: No other save is at work in the folder; without this certainty only files of a day ago go.
         """
+        for left in self._killed():
+            with contextlib.suppress(OSError):
+                if locked or time.time() - left.stat().st_mtime > _DAY:
+                    left.unlink()
+
+    def killed_notes(self, start: bytes) -> list[bytes]:
+        """What short files left by killed saves say, of those that begin in a certain way."""
+        notes = []
+        for left in self._killed():
+            with contextlib.suppress(OSError), open(left, "rb") as file:
+                content = file.read(_NOTE + 1)
+                if content.startswith(start) and len(content) <= _NOTE:
+                    notes.append(content.removeprefix(start))
+        return notes
+
+    def _killed(self) -> list[Path]:
         pattern = re.compile(re.escape(f".{self.path.name}.") + r"[0-9a-f]{8}\.tmp")
-        for entry in os.scandir(self.path.parent):
-            if pattern.fullmatch(entry.name):
-                with contextlib.suppress(OSError):
-                    if locked or time.time() - entry.stat().st_mtime > _DAY:
-                        os.unlink(entry.path)
+        names = [name for name in os.listdir(self.path.parent) if pattern.fullmatch(name)]
+        paths = [path for path in map(self.path.with_name, names) if path not in self._left]
+        return [path for path in paths if stat.S_ISREG(path.lstat().st_mode)]
 
 
 @contextlib.contextmanager

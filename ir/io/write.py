@@ -1,16 +1,17 @@
 """Safe writing: at any moment the old pair of model and weights file, or the new one, is whole.
 
-The model file is what counts: a save is done when the new one is renamed over the old one. The rest follows from never
-changing a data file that a model on disk still refers to:
+The model file is what counts: a save is done when the new one is renamed over the old one. For the rest it is enough
+that no data file on disk is ever changed or replaced:
 
-1. New weights are written to a hidden file, synchronised, and renamed to their name if that is free.
-2. If it is taken, they get an interim name ``<model>.<8 hex digits>.data``, and the new model refers to that one. Now
-   nothing refers to the old data file any more, so it can be replaced by the new one (a second link to the same bytes),
-   the model be renamed once more, now with the final name in it, and the interim name go.
-3. If another ``.onnx`` file of the folder mentions the old data file, it stays, and so does the interim name.
+1. New weights are written to a hidden file, synchronised, and renamed to the name asked for if that is free. If it is
+   taken they are called ``<stem>.<8 hex digits><suffix>``, a new name each time. (A second link under the name asked
+   for would be nicer to look at, but onnx refuses data files with several links, and a kill can leave one behind.)
+2. The new model, which refers to them, is written and synchronised in the same way, and renamed into place.
+3. The data file of the old model goes, unless another ``.onnx`` file of the folder mentions it. The next save after
+   that finds the name asked for free again. A hidden note makes sure that it also goes after a kill.
 
 Weights that lie in the folder already, unchanged, are referred to and not written. Mapped weights stay valid when their
-file is replaced: the mapping keeps the old bytes.
+file goes: the mapping keeps the bytes.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ def save(model: Model, path: str | os.PathLike[str], *, external_data: str | Non
         path: Where the ``.onnx`` file goes; its folder must exist.
         external_data: ``"auto"`` refers to weights that lie in the folder already, and puts the others into the model,
             or into ``<file name>.data`` when they pass 1.75 GiB. Another string names the data file, beside the model,
-            for all weights of 1 KiB or more. ``None`` keeps everything inside. A data file that another model of the
-            folder refers to is not replaced: the new one is then called ``<file name>.<8 hex digits>.data``.
+            for all weights of 1 KiB or more. ``None`` keeps everything inside. No existing file is replaced by a data
+            file: if the name is taken, the new one is called ``<stem>.<8 hex digits><suffix>``, and the old one goes
+            once the model is saved and no other model of the folder uses it.
 
     Raises:
         StorageError: The files cannot be written (an ``OSError``); what was there before is untouched.
@@ -63,8 +65,8 @@ def save(model: Model, path: str | os.PathLike[str], *, external_data: str | Non
     staging = Staging(path)
     try:
         with folder_lock(path.parent) as locked:
-            staging.clear_killed(locked=locked)
-            _Save(model.ir, staging, data_name, lay_out(model.ir, path.parent, external_data)).run()
+            layout = lay_out(model.ir, path.parent, external_data)
+            _Save(model.ir, staging, data_name, layout, locked=locked).run()
     except FileNotFoundError as error:
         raise MissingFileError(f"folder '{path.parent}' does not exist", path=path) from error
     except OSError as error:
@@ -75,58 +77,45 @@ def save(model: Model, path: str | os.PathLike[str], *, external_data: str | Non
             staging.clear()
 
 
+_OBSOLETE = b"entrepot: ours to remove\0"
+"""How a hidden file begins that names the data files of a save at work: those of the old model and of the new one."""
+
+
 class _Save:
     """One save, under the lock of its folder."""
 
-    def __init__(self, model: onnx_ir.Model, staging: Staging, data_name: str, layout: Layout) -> None:
+    def __init__(self, model: onnx_ir.Model, staging: Staging, data_name: str, layout: Layout, *, locked: bool) -> None:
         self._model = model
         self._staging = staging
         self._path = staging.path
         self._folder = staging.path.parent
-        self._final = self._folder / data_name
+        self._data_name = data_name
         self._layout = layout
+        self._locked = locked
 
     def run(self) -> None:
         if self._path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "a folder has that name")
-        stale = self._own_data_files()
-        used = set(self._layout.kept)
-        if self._layout.outgoing:
-            used.add(self._publish_data())
-        else:
-            self._publish_model("")
-        for name in stale - used:
-            if not self._is_used_elsewhere(name):
-                (self._folder / name).unlink(missing_ok=True)
-
-    def _publish_data(self) -> str:
-        """Put data and model in place; returns the name that the data ended up with."""
-        data = self._staging.write(lambda file: write_data(self._layout, file))
-        if not os.path.lexists(self._final):
-            os.rename(data, self._final)
+        stale = self._own_data_files() - self._layout.kept
+        name = self._free_name() if self._layout.outgoing else ""
+        if stale or name:
+            self._staging.write(lambda file: file.write(_OBSOLETE + "\0".join({*stale, name}).encode()))
+        self._staging.clear_killed(locked=self._locked)  # after the note, which repeats what theirs said
+        if name:
+            data = self._staging.write(lambda file: write_data(self._layout, file))
+            os.rename(data, self._folder / name)
             sync_folder(self._folder)
-            self._publish_model(self._final.name)
-            return self._final.name
-        interim = self._path.with_name(f"{self._path.name}.{secrets.token_hex(4)}.data")
-        os.rename(data, interim)
-        sync_folder(self._folder)
-        self._publish_model(interim.name)
-        return self._settle(interim)
-
-    def _settle(self, interim: Path) -> str:
-        """Give the data its final name, if the file that has it now is free to go."""
-        name = self._final.name
-        if name in self._layout.kept or self._is_used_elsewhere(name):
-            return interim.name
-        link = self._staging.fresh_name()
-        try:
-            os.link(interim, link)
-        except OSError:  # a file system without links
-            return interim.name
-        os.replace(link, self._final)
-        sync_folder(self._folder)
         self._publish_model(name)
-        interim.unlink()
+        for old in stale - {name}:
+            if not self._is_used_elsewhere(old):
+                (self._folder / old).unlink(missing_ok=True)
+
+    def _free_name(self) -> str:
+        """The name asked for, or one with a number if it is taken."""
+        name = self._data_name
+        while os.path.lexists(self._folder / name):
+            stem, suffix = os.path.splitext(self._data_name)
+            name = f"{stem}.{secrets.token_hex(4)}{suffix}"
         return name
 
     def _publish_model(self, data_name: str) -> None:
@@ -140,17 +129,20 @@ class _Save:
         sync_folder(self._folder)
 
     def _own_data_files(self) -> set[str]:
-        """Data files that belong to this model alone by their names, and that it will not need any more.
+        """Data files that only the model about to be replaced can be using.
 
-        Interim files are always ours; ``<file name>.data`` is when the model that is replaced refers to it, or when
-        an interim file tells that a save was killed between the two.
+        They are called as a save calls them. The names without a number could also be somebody else's: they count if
+        the old model mentions them, or a save that was killed wrote down that they are its own.
         """
-        default = f"{self._path.name}.data"
-        interim = re.compile(re.escape(f"{self._path.name}.") + r"[0-9a-f]{8}\.data")
-        names = {entry.name for entry in os.scandir(self._folder) if interim.fullmatch(entry.name)}
-        if (names or mentions(self._path, default)) and (self._folder / default).exists():
-            names.add(default)
-        return names
+        obsolete = b"\0".join(self._staging.killed_notes(_OBSOLETE)).split(b"\0")
+        found = set()
+        for name in {self._data_name, f"{self._path.name}.data"}:
+            stem, suffix = map(re.escape, os.path.splitext(name))
+            numbered = re.compile(rf"{stem}\.[0-9a-f]{{8}}{suffix}")
+            found |= {other for other in os.listdir(self._folder) if numbered.fullmatch(other)}
+            if mentions(self._path, name) or name.encode() in obsolete:
+                found.add(name)
+        return found
 
     def _is_used_elsewhere(self, name: str) -> bool:
         """Whether a data file may be in use by another model of the folder, or is no plain file."""
@@ -159,8 +151,8 @@ class _Save:
                 return True
         except FileNotFoundError:
             return False
-        others = (entry for entry in os.scandir(self._folder) if entry.name.endswith(".onnx") and entry.is_file())
-        return any(entry.name != self._path.name and mentions(Path(entry.path), name) for entry in others)
+        others = [other for other in os.listdir(self._folder) if other.endswith(".onnx") and other != self._path.name]
+        return any(mentions(self._folder / other, name) for other in others)
 
 
 def _data_name(path: Path, external_data: str | None) -> str:
