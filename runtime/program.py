@@ -51,8 +51,8 @@ class Program:
         self._fed = tuple(spec.name for spec in self._specs)
         self._accepted: set[tuple[Any, ...]] = set()
 
-    def values(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """The feeds in input order, checked.
+    def values(self, feeds: Mapping[str, Any]) -> Sequence[Any]:
+        """The feeds in input order, checked; element types and shapes that were right before are right at once.
 
         Raises:
             InputError: They do not fit the model.
@@ -83,7 +83,6 @@ class Program:
             ExecutionError: A node failed; the message names it.
         """
         values = self.values(feeds)
-        fed = [id(value) for value in values]
         try:
             results = QUIET.copy().run(self._function, *values)
         except EntrepotError as error:
@@ -91,12 +90,9 @@ class Program:
             raise
         except KERNEL_ERRORS as error:
             raise ExecutionError(f"{type(error).__name__}: {error}", node=self._where(error)) from error
-        return {
-            name: value
-            if type(value) is np.ndarray and value.base is None and id(value) not in fed
-            else _own(value, values)
-            for name, value in zip(self._names, results, strict=True)
-        }
+        if all_fresh(results, values):
+            return dict(zip(self._names, results))  # noqa: B905 - as many as there are names
+        return {name: _own(value, values) for name, value in zip(self._names, results, strict=True)}
 
     def _where(self, error: BaseException) -> str:
         return next(filter(None, (compiled.locate(error) for _, compiled in self.parts)), "")
@@ -117,6 +113,17 @@ def _runner(
         return tuple(values[value] for value in wanted)
 
     return run
+
+
+def all_fresh(results: Sequence[Any], feeds: Sequence[Any]) -> bool:
+    """Whether all results are whole arrays made in this run; constants are views, so they are not whole."""
+    for value in results:
+        if type(value) is not np.ndarray or value.base is not None:
+            return False
+        for feed in feeds:
+            if value is feed:
+                return False
+    return True
 
 
 def _own(value: Any, feeds: Sequence[Any]) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.backend_tests import KINDS, outcomes
 
 FLOOR = 1992
-"""Of 2024. Not passed: 6 Bernoulli (one draw of NumPy's generator), image decoding, ai.onnx.ml and training operators."""
+"""Of 2024. Not passed: 6 Bernoulli (one draw of NumPy's generator), image decoding, ai.onnx.ml, training operators."""
 
 
 @pytest.mark.parametrize("provider", ["cpu", "reference"])

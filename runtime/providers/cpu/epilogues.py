@@ -43,11 +43,16 @@ def of_tile(with_residual: bool, activate: Activation | None) -> Epilogue:
     return add if activate is None else add_and_activate
 
 
-def _relu(step: Step) -> Activation | None:
+def floor(step: Step) -> Array | None:
+    """The 0-d zero that a Relu takes the maximum with; ``None`` for other steps and unknown element types."""
     known = None if step.outputs[0] is None or step.outputs[0].type is None else step.outputs[0].type.numpy
-    if known is None or known.kind != "f":
+    return None if step.op_type != "Relu" or known is None or known.kind != "f" else np.zeros((), known)
+
+
+def _relu(step: Step) -> Activation | None:
+    zero = floor(step)
+    if zero is None:
         return None
-    zero = np.zeros((), known)
 
     def relu(x: Array) -> None:
         np.maximum(x, zero, out=x)

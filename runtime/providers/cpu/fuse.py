@@ -117,7 +117,7 @@ def _fuse_gemm(graph: _Graph, gemm: Step) -> None:
     after, activation = _tail(graph, gemm)
     if after is None or activation is None:
         return
-    function = gemm_with(view(gemm), activation)
+    function = gemm_with(view(gemm), activation, epilogues.floor(after))
     if function is not None:
         graph.replace([gemm, after], _step([gemm, after], list(gemm.inputs), function))
 

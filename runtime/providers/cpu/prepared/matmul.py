@@ -41,13 +41,21 @@ def gemm(node: NodeView) -> Callable[..., Array] | None:
     return gemm_with(node, None)
 
 
-def gemm_with(node: NodeView, epilogue: Callable[[Array], object] | None) -> Callable[..., Array] | None:
-    """A Gemm whose result ``epilogue`` changes in place, or ``None`` where B or C is not constant."""
+def gemm_with(
+    node: NodeView, epilogue: Callable[[Array], object] | None, floor: Array | None = None
+) -> Callable[..., Array] | None:
+    """A Gemm whose result ``epilogue`` changes in place, or ``None`` where B or C is not constant.
+
+    ``floor`` is the epilogue of a Relu, a 0-d zero: its maximum is taken without a call of ours in between.
+    """
     weight, addend = blas_constant(node, 1), constant(node, 2)
     if weight is None or weight.ndim != 2 or node.attributes.get("transA") or (addend is None and is_given(node, 2)):
         return None
     bias = None if addend is None else _bias(addend, node.attributes.get("beta", 1.0))
-    return _bound(_packed(weight, node.attributes), bias, epilogue)
+    packed = _packed(weight, node.attributes)
+    if floor is not None and bias is not None:
+        return _cut_off(packed, bias, floor)
+    return _bound(packed, bias, epilogue)
 
 
 def _packed(B: Array, given: Mapping[str, Any]) -> Array:
@@ -66,13 +74,25 @@ def _bias(C: Array, beta: float) -> Array | None:
     return np.atleast_2d(C if beta == 1.0 else C * C.dtype.type(beta))
 
 
+def _cut_off(weight: Array, bias: Array, floor: Array) -> Callable[..., Array]:
+    add, maximum = np.add, np.maximum
+
+    def cut_off(A: Array, B: Array | None = None, C: Array | None = None) -> Array:
+        y = A.dot(weight)
+        return maximum(add(y, bias, y), floor, out=y)
+
+    return cut_off
+
+
 def _bound(weight: Array, bias: Array | None, epilogue: Callable[[Array], object] | None) -> Callable[..., Array]:
     def plain(A: Array, B: Array | None = None, C: Array | None = None) -> Array:
         return A.dot(weight)
 
+    add = np.add
+
     def biased(A: Array, B: Array | None = None, C: Array | None = None) -> Array:
         y = A.dot(weight)
-        return np.add(y, bias, y)
+        return add(y, bias, y)
 
     product = plain if bias is None else biased
     return product if epilogue is None else _finished(product, epilogue)
