@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from entrepot.cli.group import VERBS
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -34,3 +36,14 @@ def test_documents_build_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-d", tmp_path / "doctrees"]
     result = subprocess.run([*command, ROOT / "docs", tmp_path / "html"], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr[-3000:]
+
+
+def test_every_verb_of_the_command_line_is_documented_and_no_other():
+    named = set(re.findall(r"^entrepot (\w+)", (ROOT / "docs" / "command_line.md").read_text(), re.MULTILINE))
+    assert named == set(VERBS)
+
+
+def test_the_demo_suggests_only_verbs_that_exist():
+    named = set(re.findall(r"\{entrepot\} (\w+)", (ROOT / "models_zoo" / "demo.py").read_text()))
+    assert named
+    assert named <= set(VERBS)
