@@ -13,10 +13,11 @@ import numpy as np
 from entrepot.ir.errors import EntrepotError, InputError, MissingDependencyError
 from entrepot.ir.model import Model
 from entrepot.ir.progress import Progress, reporter
-from entrepot.parity.compare import Tolerance, compare, scales_of
+from entrepot.parity.compare import Comparison, Tolerance, compare, scales_of
 from entrepot.parity.feeds import Feeds
 from entrepot.parity.plan import Case
 from entrepot.parity.report.report import Report, Run
+from entrepot.parity.sensitivity import sensitivity
 from entrepot.runtime.session import Session
 
 Outputs: TypeAlias = Mapping[str, Any]
@@ -100,8 +101,9 @@ def verify(
     # a small result near zero says little about its own scale: all runs of the source together do
     scales = scales_of([answer for answer in answers if not isinstance(answer, SourceRefusal)])
     rows = [[_refused(case, answer, at)] for at, (case, answer) in enumerate(zip(cases, answers, strict=True))]
+    judge = _Judge(source, tolerance, scales)
     for name in names:
-        runner = _Runner(name, model, tolerance, scales)
+        runner = _Runner(model, name, judge)
         for row, case, answer in zip(rows, cases, answers, strict=True):
             if not isinstance(answer, SourceRefusal):
                 tell(f"verifying on {name}: {case.label}")
@@ -136,13 +138,37 @@ def _refused(case: Case, answer: Outputs | SourceRefusal, at: int) -> Run | None
     return Run(case.label, "source", "error" if at == 0 else "refused", str(answer), symbol=case.symbol)
 
 
+class _Judge:
+    """Compares, and asks a source that differs how exact it can be."""
+
+    def __init__(self, source: Source, tolerance: Tolerance | None, scales: Mapping[str, float]) -> None:
+        self._source = source
+        self._tolerance = tolerance
+        self._scales = scales
+        self._noise: dict[int, Mapping[str, float]] = {}
+
+    def compare(self, case: Case, expected: Outputs, actual: Outputs) -> Comparison:
+        first = compare(expected, actual, self._tolerance, scales=self._scales)
+        if first.ok or self._tolerance is not None:
+            return first
+        noise = self._noise_of(case, expected)
+        return compare(expected, actual, scales=self._scales, noise=noise) if noise else first
+
+    def _noise_of(self, case: Case, expected: Outputs) -> Mapping[str, float]:
+        if id(case) not in self._noise:
+            try:
+                self._noise[id(case)] = sensitivity(self._source.run, case.feeds, expected)
+            except SourceRefusal:
+                self._noise[id(case)] = {}
+        return self._noise[id(case)]
+
+
 class _Runner:
     """One provider, opened once; an error of its is the result of a run, not the end of the verification."""
 
-    def __init__(self, provider: str, model: Model, tolerance: Tolerance | None, scales: Mapping[str, float]) -> None:
+    def __init__(self, model: Model, provider: str, judge: _Judge) -> None:
         self._provider = provider
-        self._tolerance = tolerance
-        self._scales = scales
+        self._judge = judge
         self._opened = self._open(model)
 
     def _open(self, model: Model) -> Session | EntrepotError:
@@ -162,7 +188,7 @@ class _Runner:
         except EntrepotError as error:
             return Run(case.label, self._provider, "error", str(error), symbol=case.symbol)
         seconds = time.perf_counter() - start
-        comparison = compare(expected, actual, self._tolerance, scales=self._scales)
+        comparison = self._judge.compare(case, expected, actual)
         return Run(
             label=case.label,
             provider=self._provider,

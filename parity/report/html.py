@@ -94,7 +94,7 @@ def _output(output: OutputComparison) -> str:
     worst = metrics.worst
     texts = [
         *start,
-        f"{figure(rule.atol)} + {figure(rule.rtol)}·|x|",
+        f"{figure(rule.atol)} + {figure(rule.rtol)}·|x|{_noise(output)}",
         figure(metrics.max_abs),
         figure(metrics.max_rel),
         figure(metrics.mean_abs),
@@ -105,6 +105,10 @@ def _output(output: OutputComparison) -> str:
     ]
     row = "".join(_cell("td", text) for text in texts)
     return f"<tr{'' if output.ok else ' class=bad'}>{row}<td>{_histogram(metrics)}</td></tr>"
+
+
+def _noise(output: OutputComparison) -> str:
+    return f" (rounding of the inputs alone: {figure(output.noise)})" if output.noise else ""
 
 
 def _histogram(metrics: Metrics) -> str:

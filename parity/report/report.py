@@ -94,6 +94,12 @@ class Report:
         accepted = {run.symbol for run in self.runs if run.verdict != "refused"}
         return tuple(symbol for symbol in tried if symbol not in accepted)
 
+    @property
+    def sensitive(self) -> tuple[Run, ...]:
+        """Runs that agree only because the source itself is that sensitive to rounding; see ``parity.sensitivity``."""
+        agreed = [run for run in self.runs if run.verdict == "agrees"]
+        return tuple(run for run in agreed if run.comparison and any(out.noise for out in run.comparison.outputs))
+
     def summary(self) -> str:
         """The verdict in one line."""
         from entrepot.parity.report.text import summary

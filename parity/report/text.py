@@ -27,6 +27,8 @@ def summary(report: Report) -> str:
         parts += [f"worst: {_message(worst)}"] if (worst := report.worst) else []
     if report.refusals:
         parts.append(f"{len(report.refusals)} refused by the source")
+    if report.sensitive:
+        parts.append(f"{len(report.sensitive)} agree within what rounding alone does to the source")
     if report.unproven:
         parts.append(f"no other size proved for {', '.join(report.unproven)}")
     return "; ".join(parts)

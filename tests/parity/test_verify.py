@@ -163,3 +163,32 @@ def test_progress_names_the_stages():
     lines = []
     verify(Function(relu), model_of("y = Relu(x)"), [X], providers=["cpu"], progress=lines.append)
     assert lines == ["running numpy: feeds 0", "verifying on cpu: feeds 0"]
+
+
+# --- sources that amplify rounding
+
+
+WAVE = """a = Constant <value = float {3.0}> ()  b = Constant <value = float {333.33334}> ()
+          ax = Mul(a, x)  abx = Mul(b, ax)  y = Sin(abx)"""
+
+
+def wave(x):
+    """So ill-conditioned that the order of two products shows in the fourth digit."""
+    return np.sin(x * np.float32(1000))
+
+
+def test_a_difference_that_rounding_alone_makes_is_not_a_failure():
+    report = verify(Function(wave), model_of(WAVE), [X], providers=["cpu"])
+    assert report.ok, str(report)
+    assert report.sensitive
+    assert "what rounding alone does" in report.summary()
+
+
+def test_a_greater_difference_is_one_even_for_a_sensitive_source():
+    model = model_of(WAVE.replace("y = Sin(abx)", "h = Constant <value = float {0.1}> () s = Sin(abx)  y = Add(s, h)"))
+    assert not verify(Function(wave), model, [X], providers=["cpu"]).ok
+
+
+def test_the_callers_tolerance_is_not_widened():
+    model = model_of(WAVE)
+    assert not verify(Function(wave), model, [X], providers=["cpu"], tolerance=Tolerance(1e-5, 1e-5)).ok
