@@ -54,7 +54,7 @@ def _host(xp: Backend, values: Array | None) -> np.ndarray[Any, Any] | None:
 
 
 def resampled(xp: Backend, x: Array, plans: Mapping[int, Taps], extrapolation_value: float) -> Array:
-    """``x`` with each planned axis resampled; weighted sums of integers are taken in float64 and truncated."""
+    """``x`` with each planned axis resampled; weighted sums of integers are taken in float64 and rounded."""
     dtype = xp.dtype(x)
     weighted = any(plan.weights is not None for plan in plans.values())
     if weighted:
@@ -92,5 +92,5 @@ def _outside(plans: Mapping[int, Taps], rank: int) -> np.ndarray[Any, Any] | Non
 def _back(xp: Backend, x: Array, dtype: np.dtype[Any]) -> Array:
     if dtype.kind in "iu":  # cubic weights overshoot, and an overshooting uint8 must not wrap
         limits = np.iinfo(dtype)
-        x = xp.minimum(xp.maximum(x, xp.scalar(limits.min, like=x)), xp.scalar(limits.max, like=x))
+        x = xp.minimum(xp.maximum(xp.rint(x), xp.scalar(limits.min, like=x)), xp.scalar(limits.max, like=x))
     return xp.astype(x, dtype)

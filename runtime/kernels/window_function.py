@@ -15,7 +15,7 @@ def _cosines(xp: Backend, size: Array, output_datatype: int, periodic: int, weig
     """w0 - w1 cos(a) + w2 cos(2a), with ``a`` from 0 to 2 pi over ``size`` points (or one fewer: symmetric)."""
     double = np.dtype(np.float64)
     count = int(xp.to_numpy(size))
-    period = count if periodic else max(count - 1, 1)
+    period = max(count if periodic else count - 1, 1)
     angle = xp.arange(0, count, 1, double) * xp.full((), 2 * math.pi / period, double)
     total = xp.full((count,), weights[0], double)
     for order, weight in enumerate(weights[1:], start=1):
