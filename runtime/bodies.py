@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -30,13 +31,13 @@ def body_of(step: Step) -> ir.Function | ir.Graph | None:
     return _at_hub(proto)
 
 
-def _fixed(schema: onnx.defs.OpSchema) -> onnx.FunctionProto | None:
+def _fixed(schema: Any) -> onnx.FunctionProto | None:
     version = max((v for v in schema.function_opset_versions if v <= OPSET), default=None)
     data = None if version is None else schema.get_function_with_opset_version(version)
     return onnx.FunctionProto.FromString(data) if isinstance(data, bytes) else data
 
 
-def _context_dependent(schema: onnx.defs.OpSchema, step: Step) -> onnx.FunctionProto | None:
+def _context_dependent(schema: Any, step: Step) -> onnx.FunctionProto | None:
     version = max((v for v in schema.context_dependent_function_opset_versions if v <= OPSET), default=None)
     if version is None:
         return None

@@ -95,7 +95,7 @@ class Lowering:
         self._initializers(graph, frame)
         for node in in_order(graph):
             self._node(node, frame, block)
-        block.outputs = [None if value is None else self._use(value, frame) for value in graph.outputs]
+        block.outputs = [self._use(value, frame) for value in graph.outputs]
         return block
 
     def _initializers(self, graph: ir.Graph | ir.GraphView, frame: Frame) -> None:
@@ -189,8 +189,8 @@ class Lowering:
         values: dict[str, Any] = {}
         for name, attribute in node.attributes.items():
             if attribute.is_ref():
-                if attribute.ref_attr_name in frame.attributes:
-                    values[name] = frame.attributes[attribute.ref_attr_name]
+                if (referred := attribute.ref_attr_name or "") in frame.attributes:
+                    values[name] = frame.attributes[referred]
             elif attribute.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
                 values[name] = _plain(attribute)
         return values

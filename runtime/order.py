@@ -38,7 +38,7 @@ def reads(node: ir.Node) -> Iterator[ir.Value]:
     for graph in subgraphs(node):
         for inner in graph:
             yield from reads(inner)
-        yield from (value for value in graph.outputs if value is not None)
+        yield from graph.outputs
 
 
 def subgraphs(node: ir.Node) -> Iterator[ir.Graph]:

@@ -146,7 +146,8 @@ def _attribute(step: Step, name: str, value: Any) -> onnx.AttributeProto:
         value = onnx.numpy_helper.from_array(value, name)
     elif isinstance(value, Type):
         value = to_proto(value)
-    return onnx.helper.make_attribute(name, value, attr_type=None if declared is None else int(declared.type.value))
+    kind = None if declared is None else int(declared.type.value)  # type: ignore[attr-defined] # onnx's stub lacks it
+    return onnx.helper.make_attribute(name, value, attr_type=kind)
 
 
 def of_attribute(value: ir.TypeAndShape) -> Type | None:

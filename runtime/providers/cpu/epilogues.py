@@ -31,10 +31,10 @@ def of_tile(with_residual: bool, activate: Activation | None) -> Epilogue:
         activate(tile)
 
     def add(tile: Array, residual: Array | None) -> None:
-        np.add(tile, residual, tile)
+        np.add(tile, residual, tile)  # type: ignore[arg-type] # it is given where one was asked for
 
     def add_and_activate(tile: Array, residual: Array | None) -> None:
-        np.add(tile, residual, tile)
+        np.add(tile, residual, tile)  # type: ignore[arg-type] # it is given where one was asked for
         assert activate is not None
         activate(tile)
 
@@ -72,6 +72,8 @@ def _clip(step: Step) -> Activation | None:
     bounds = [None if value is None else value.constant for value in step.inputs[1:]]
     if len(bounds) != 2 or not all(isinstance(bound, np.ndarray) for bound in bounds):
         return None
+    low: Any
+    high: Any
     low, high = bounds
 
     def clip(x: Array) -> None:
