@@ -17,8 +17,10 @@ if TYPE_CHECKING:
         EntrepotError,
         InputError,
         MissingDependencyError,
+        MissingFileError,
         ModelFormatError,
         ResourceLimitError,
+        StorageError,
         UnsupportedOpError,
         VerificationError,
     )
@@ -49,6 +51,8 @@ _HOMES = {
     "VerificationError": "entrepot.ir.errors",
     "ResourceLimitError": "entrepot.ir.errors",
     "InputError": "entrepot.ir.errors",
+    "StorageError": "entrepot.ir.errors",
+    "MissingFileError": "entrepot.ir.errors",
     "MissingDependencyError": "entrepot.ir.errors",
 }
 
@@ -57,7 +61,8 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "convert_opset", "can_convert",
     "Session", "compare", "verify",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
-    "ResourceLimitError", "InputError", "MissingDependencyError",
+    "ResourceLimitError", "InputError", "StorageError", "MissingFileError",
+    "MissingDependencyError",
 ]  # fmt: skip
 
 

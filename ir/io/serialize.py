@@ -33,7 +33,7 @@ def serialize(model: onnx_ir.Model, fill: FillTensor) -> onnx.ModelProto:
     proto = onnx.ModelProto()
     _set(proto, ir_version=model.ir_version, domain=model.domain, model_version=model.model_version)
     _set(proto, producer_name=model.producer_name, producer_version=model.producer_version, doc_string=model.doc_string)
-    if model.ir_version >= 3 or not model.ir_version:
+    if model.ir_version not in (1, 2) or model.opset_imports != {"": 1}:  # those versions had no imports
         _write_opsets(proto, model.opset_imports)
     _write_texts(proto.metadata_props, model.metadata_props)
     for configuration in model.device_configurations:
