@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate_support_matrix import page
 from entrepot.cli.group import VERBS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,3 +48,7 @@ def test_the_demo_suggests_only_verbs_that_exist():
     named = set(re.findall(r"\{entrepot\} (\w+)", (ROOT / "models_zoo" / "demo.py").read_text()))
     assert named
     assert named <= set(VERBS)
+
+
+def test_the_support_matrix_is_current():
+    assert (ROOT / "docs" / "support_matrix.md").read_text() == page(), "run: python docs/generate_support_matrix.py"
