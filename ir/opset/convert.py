@@ -132,6 +132,7 @@ class _Conversion:
             stack = [first]
             while stack:
                 node = stack.pop()
+                self._around.types.carry(node)
                 for body in bodies(node):
                     self._nodes(body)
                 stack.extend(reversed(self._node(node)))

@@ -46,6 +46,7 @@ class Types:
         self.opsets = opsets
         self._known = known
         self._memo: dict[ir.Value, Spec] = {}
+        self._carried: dict[ir.Value, ir.Value] = {}
         known.types = self
 
     def dtype(self, value: ir.Value | None) -> ir.DataType | None:
@@ -65,9 +66,23 @@ class Types:
         """Type and shape as onnx's own functions take them; empty when unknown."""
         return _proto(self.spec(value))
 
-    def assume(self, value: ir.Value, spec: Spec) -> None:
-        """Say what a value is where the graph does not."""
-        self._memo[value] = spec
+    def carry(self, node: ir.Node) -> None:
+        """Note that the inputs of a Loop's or Scan's body have the element types of what the node is given."""
+        given = node.inputs
+        for body in bodies(node):
+            if node.op_type == "Loop":
+                self._assume(body.inputs[0], ir.DataType.INT64)
+                self._assume(body.inputs[1], ir.DataType.BOOL)
+                pairs = zip(body.inputs[2:], given[2:], strict=False)
+            elif node.op_type == "Scan":
+                pairs = zip(body.inputs, given[len(given) - len(body.inputs) :], strict=False)
+            else:
+                return
+            self._carried.update({inner: outer for inner, outer in pairs if inner.type is None and outer is not None})
+
+    def _assume(self, value: ir.Value, dtype: ir.DataType) -> None:
+        if value.type is None:
+            self._memo[value] = Spec(ir.TensorType(dtype), value.shape)
 
     def spec(self, value: ir.Value | None, *, shape_needed: bool = True) -> Spec:
         """Type and shape together."""
@@ -84,7 +99,7 @@ class Types:
         stack = [value]
         while stack:
             top = stack[-1]
-            missing = [item for item in _sources(top) if item not in self._memo]
+            missing = [item for item in self._sources(top) if item not in self._memo]
             if top in self._memo or not missing:
                 stack.pop()
                 if top not in self._memo:
@@ -92,10 +107,22 @@ class Types:
             else:
                 stack.extend(missing)
 
+    def _sources(self, value: ir.Value) -> list[ir.Value]:
+        """What the type of ``value`` follows from."""
+        written = _written(value)
+        node = value.producer()
+        if written.type is not None and written.shape is not None:
+            return []
+        if node is None:
+            return [self._carried[value]] if value in self._carried else []
+        inner = [output for body in bodies(node) for output in body.outputs]
+        return [item for item in (*node.inputs, *inner) if item is not None]
+
     def _settle(self, value: ir.Value) -> None:
         node = value.producer()
         if node is None:
-            self._memo[value] = _written(value)
+            outer = self._memo.get(self._carried.get(value, value), UNKNOWN)
+            self._memo[value] = Spec(value.type or outer.type, value.shape) if outer.type else _written(value)
             return
         inferred = self._outputs(node)
         for output in node.outputs:
@@ -166,16 +193,6 @@ def bodies(node: ir.Node) -> Iterator[ir.Graph]:
             yield attr.as_graph()
         elif attr.type == ir.AttributeType.GRAPHS:
             yield from attr.as_graphs()
-
-
-def _sources(value: ir.Value) -> list[ir.Value]:
-    """What the type of ``value`` follows from."""
-    written = _written(value)
-    node = value.producer()
-    if node is None or (written.type is not None and written.shape is not None):
-        return []
-    inner = [output for body in bodies(node) for output in body.outputs]
-    return [item for item in (*node.inputs, *inner) if item is not None]
 
 
 def _written(value: ir.Value) -> Spec:

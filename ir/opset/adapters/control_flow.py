@@ -28,7 +28,7 @@ def loop_with_condition(op: OpBuilder, node: ir.Node) -> Replacement:
     if len(node.inputs) < 3:
         op.refuse("a Loop that carries no value is not expressible before version 11")
     if op.input(1) is None:
-        op.inputs(op.input(0), op.const(np.array(data=True)), *node.inputs[2:])
+        op.inputs(op.input(0), op.const(np.array(True)), *node.inputs[2:])
 
 
 @adapter("Scan", 11, 9)

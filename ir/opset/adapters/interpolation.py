@@ -97,7 +97,7 @@ def axis_matrix(plan: Interpolation, old: int, new: int, scale: float) -> Matrix
     kernel = _cubic_kernel if plan.mode == "cubic" else _linear_kernel
     values = kernel((columns - position[:, None]) * stretch, plan.cubic)
     outside = (columns < 0) | (columns >= old)
-    if plan.exclude_outside or plan.antialias:
+    if plan.exclude_outside:
         values = np.where(outside, 0, values)
     if plan.exclude_outside or plan.antialias:
         values = values / values.sum(1, keepdims=True)

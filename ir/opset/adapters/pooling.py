@@ -23,8 +23,9 @@ for _name in ("GlobalAveragePool", "GlobalMaxPool", "MaxRoiPool"):
     unchanged(_name, 1, 22)
 unchanged("GlobalLpPool", 2, 22)
 unchanged("AveragePool", 10, 11)
-unchanged("AveragePool", 19, 22)
-unchanged("MaxPool", 10, 11, 12, 22)
+unchanged("MaxPool", 10, 11, 12)
+extended("AveragePool", 19, 22)
+extended("MaxPool", 12, 22)
 unchanged("LpPool", 2, 11)
 unchanged("LpPool", 18, 22)
 unchanged("MaxUnpool", 9, 11, 22)
@@ -60,6 +61,23 @@ def _ceil_pads(op: OpBuilder) -> list[int]:
             steps -= 1
         ends.append(max(after, after + steps * stride - free) if steps * stride > free else after)
     return [*pads[:axes], *ends]
+
+
+@adapter("AveragePool", 22, 19)
+@adapter("MaxPool", 22, 12)
+def no_window_in_the_padding(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Version 22 leaves a last window out that starts in the padding at the end; write such sizes out."""
+    kernel = op.attr("kernel_shape")
+    axes = len(kernel)
+    strides, ends = op.attr("strides", [1] * axes), op.attr("pads", [0] * 2 * axes)[axes:]
+    dilations = op.attr("dilations", [1] * axes)
+    possible = any(
+        end > dilation * (window - 1) + 1 - stride
+        for window, stride, end, dilation in zip(kernel, strides, ends, dilations, strict=True)
+    )
+    if not op.attr("ceil_mode", 0) or not possible:
+        return None
+    return ceil_mode_as_padding(op, node)
 
 
 def padded_average(op: OpBuilder, _node: ir.Node) -> Replacement:

@@ -72,6 +72,9 @@ def dropout_ratio_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
     ratio = 0.5 if op.input(1) is None else float(op.need_known(1, "ratio").item())
     if training.item() and ratio:
         op.refuse("dropping at random is not expressible before version 12")
+    if op.used(1):  # nothing is dropped; runtimes disagree on what the older mask says then
+        y = op.Dropout(op.x(), ratio=ratio)
+        return y, op.Expand(op.const(np.array(True)), op.Shape(op.x()))
     op.drop("seed")
     op.inputs(op.x())
     return op.set(ratio=ratio)

@@ -18,7 +18,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, keep, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, keep, unchanged
 
 REDUCTIONS = (
     "ReduceL1",
@@ -39,8 +39,9 @@ for _name in REDUCTIONS:
 for _name in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSumSquare"):
     unchanged(_name, 11, 13)
 for _name in ("ReduceMax", "ReduceMin"):
-    unchanged(_name, 11, 12, 13)
-    unchanged(_name, 18, 20)
+    unchanged(_name, 12, 13)
+    extended(_name, 11, 12)
+    extended(_name, 18, 20)
 
 for _name in ("ArgMax", "ArgMin"):
     negative_axis_allowed(_name, 1, 11)
@@ -95,6 +96,27 @@ def logarithm_of_integers(op: OpBuilder, _node: ir.Node) -> Replacement:
         return None
     reduced = op.again(op.Cast(op.x(), to=int(ir.DataType.DOUBLE)), op.input(1))
     return op.Cast(reduced, to=int(dtype))
+
+
+@adapter("ReduceMax", 20, 18)
+@adapter("ReduceMin", 20, 18)
+def extremes_of_booleans(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Reduce booleans as uint8, whose extremes of nothing are those of booleans."""
+    if op.dtype(op.x()) != ir.DataType.BOOL:
+        return None
+    return op.Cast(op.again(op.Cast(op.x(), to=int(ir.DataType.UINT8)), op.input(1)), to=int(ir.DataType.BOOL))
+
+
+@adapter("ReduceMax", 12, 11)
+@adapter("ReduceMin", 12, 11)
+def extremes_of_bytes(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Reduce bytes in float, and bring the infinite extremes of nothing back into their range."""
+    dtype = op.dtype(op.x())
+    if dtype not in (ir.DataType.INT8, ir.DataType.UINT8):
+        return None
+    reduced = op.again(op.Cast(op.x(), to=int(ir.DataType.FLOAT)))
+    bounded = op.Max(reduced, op.const(np.float32(dtype.min)))
+    return op.Cast(op.Min(bounded, op.const(np.float32(dtype.max))), to=int(dtype))
 
 
 def reversed_selection(op: OpBuilder, node: ir.Node) -> Replacement:

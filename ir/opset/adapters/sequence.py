@@ -97,11 +97,11 @@ def get_element_of_what_is_there(op: OpBuilder, _node: ir.Node) -> Replacement:
 def has_element_where_known(op: OpBuilder, _node: ir.Node) -> Replacement:
     """What is not optional is there; what is absent is not."""
     if op.input(0) is None:
-        return op.const(np.array(data=False))
+        return op.const(np.array(False))
     kind = op.around.types.type(op.x())
     if kind is None:
         op.refuse("whether its input is optional is not known")
-    return None if isinstance(kind, ir.OptionalType) else op.const(np.array(data=True))
+    return None if isinstance(kind, ir.OptionalType) else op.const(np.array(True))
 
 
 def _wrapped(op: OpBuilder, value: ir.Value) -> ir.Node:
