@@ -72,4 +72,5 @@ def one_hot(xp: Backend, indices: Array, depth: Array, values: Array, *, axis: i
     places = xp.astype(widen(xp, indices), _INT64)
     places = xp.where(places < xp.scalar(0, like=places), places + xp.scalar(size, like=places), places)
     classes = xp.reshape(xp.arange(0, size, 1, _INT64), [-1 if n == axis % rank else 1 for n in range(rank)])
-    return xp.where(xp.expand_dims(places, axis) == classes, values[1], values[0])
+    off, on = (xp.reshape(value, ()) for value in xp.split(values, (1, 1), 0))
+    return xp.where(xp.expand_dims(places, axis) == classes, on, off)

@@ -27,7 +27,9 @@ _FIT = (
 )
 # 0-d arrays: a Python number costs a ufunc call twice the time that an array does
 _ERF = tuple(np.array(c, np.float32) for c in _FIT)
-_GELU = tuple(np.array(-math.sqrt(2) * c / 2**k, np.float32) for k, c in enumerate(_FIT))  # -2u(x / sqrt 2)
+_LOG2_E = math.log2(math.e)
+_GELU = tuple(np.array(-math.sqrt(2) * _LOG2_E * c / 2**k, np.float32) for k, c in enumerate(_FIT))
+"""Of the binary logarithm of exp(-2 atanh(erf(x / √2)))."""
 _ONE = np.array(1, np.float32)
 
 _exact = np.frompyfunc(math.erf, 1, 1)
@@ -41,22 +43,21 @@ def erf(x: Any) -> Array:
     return blockwise(x.astype(np.float32, copy=False), _erf_block).astype(x.dtype, copy=False)
 
 
-def gelu(x: Array) -> Array:
-    """X · (1 + erf(x / √2)) / 2 for float32."""
-    return blockwise(x, _gelu_block)
+def gelu_block(x: Array, out: Array, buffer: Array) -> None:
+    """X · (1 + erf(x / √2)) / 2 for a block of float32.
+
+    (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u)), which keeps its relative accuracy where erf is near -1, and NumPy's exp2 is
+    twice as fast as its exp and its tanh.
+    """
+    _odd_polynomial(_GELU, x, out, buffer)
+    np.exp2(out, out)
+    np.add(out, _ONE, out)
+    np.divide(x, out, out)
 
 
 def _erf_block(x: Array, out: Array, buffer: Array) -> None:
     _odd_polynomial(_ERF, x, out, buffer)
     np.tanh(out, out)
-
-
-def _gelu_block(x: Array, out: Array, buffer: Array) -> None:
-    # (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), which keeps its relative accuracy where erf is near -1
-    _odd_polynomial(_GELU, x, out, buffer)
-    np.exp(out, out)
-    np.add(out, _ONE, out)
-    np.divide(x, out, out)
 
 
 def _odd_polynomial(coefficients: Sequence[Array], x: Array, out: Array, square: Array) -> None:

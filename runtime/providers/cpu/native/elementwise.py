@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from entrepot.runtime.providers.cpu import blocks
+from entrepot.runtime.providers.cpu.blocks import clamp, select
 from entrepot.runtime.providers.cpu.erf import erf
 from entrepot.runtime.providers.cpu.table import native
 
@@ -71,14 +73,14 @@ def div(A: Array, B: Array) -> Array:
 @native("Where", 16)
 def where(condition: Array, X: Array, Y: Array) -> Array:
     """X where the condition holds, Y elsewhere."""
-    return np.where(condition, X, Y)
+    return select(condition, X, Y)
 
 
 @native("Max", 13)
 def maximum(first: Array, *rest: Array) -> Array:
     """The largest of all inputs; NaN wins."""
     for other in rest:
-        first = np.maximum(first, other)
+        first = blocks.maximum(first, other)
     return first
 
 
@@ -86,15 +88,17 @@ def maximum(first: Array, *rest: Array) -> Array:
 def minimum(first: Array, *rest: Array) -> Array:
     """The smallest of all inputs; NaN wins."""
     for other in rest:
-        first = np.minimum(first, other)
+        first = blocks.minimum(first, other)
     return first
 
 
 @native("Clip", 13)
 def clip(input: Array, min: Array | None = None, max: Array | None = None) -> Array:
     """Raise to ``min``, then lower to ``max``: where they cross, ``max`` holds."""
-    x = input if min is None else np.maximum(input, min)
-    return x if max is None else np.minimum(x, max)
+    if min is not None and max is not None:
+        return clamp(input, min, max)
+    x = input if min is None else blocks.maximum(input, min)
+    return x if max is None else blocks.minimum(x, max)
 
 
 @native("Pow", 15)
