@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from entrepot.ir.model import Model
 from entrepot.parity import verify as parity
-from entrepot.parity.feeds import Feeds
+from entrepot.parity.feeds import Feeds, resize, symbolic_axes
 from entrepot.parity.plan import Case, plan_cases
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.tolerance import Tolerance
@@ -24,14 +24,24 @@ def prove(
     providers: Sequence[str] | None = None,
     tolerance: Tolerance | None = None,
     progress: Callable[[str], None] | None = None,
+    edges: Mapping[str, int] | None = None,
 ) -> Report:
     """Run ``source`` and ``model`` on the sample, other values, and every axis at other sizes.
 
     Empty inputs are tried on our own runtime only: onnxruntime 1.31 fails in several operators on them, and aborts the
     process in LSTM. A graph that refuses an empty input is recorded, and is no failure; a wrong result of it is one.
+
+    Args:
+        source: What to trust.
+        model: What to judge.
+        sample: Its inputs.
+        providers: Who runs it.
+        tolerance: See ``entrepot.parity``.
+        progress: Told each run.
+        edges: Further sizes to try, by symbol: where the capture assumed something about small sizes.
     """
     names = tuple(parity.default_providers() if providers is None else providers)
-    cases = plan_cases(model, sample)
+    cases = (*plan_cases(model, sample), *_edge_cases(model, sample, edges or {}))
     full = [case for case in cases if not _is_empty(case)]
     empty = [case for case in cases if _is_empty(case)]
     report = parity.verify(source, model, full, providers=names, tolerance=tolerance, progress=progress)
@@ -39,6 +49,16 @@ def prove(
         return report
     extra = parity.verify(source, model, empty, providers=("cpu",), tolerance=tolerance, progress=progress)
     return dataclasses.replace(report, runs=report.runs + tuple(map(_excused, extra.runs)))
+
+
+def _edge_cases(model: Model, sample: Feeds, edges: Mapping[str, int]) -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    for symbol, size in edges.items():
+        feeds = dict(sample)
+        for spec, axis, name in symbolic_axes(model):
+            if name == symbol:
+                feeds[spec.name] = resize(np.asarray(feeds[spec.name]), axis, size, rng)
+        yield Case(f"{symbol}={size}", feeds, symbol)
 
 
 def _is_empty(case: Case) -> bool:

@@ -198,22 +198,32 @@ def _minimal(axes: list[Axis], passes: Callable[[list[Axis]], bool]) -> list[Axi
 
 
 def name_groups(groups: Sequence[Group], tensors: Sequence[torch.Tensor], names: Sequence[str]) -> None:
-    """Give every group its symbol: ``batch`` for the leading axis that most inputs share, else what the input suggests."""
-    leading = [group for group in groups if any(axis == 0 for _, axis in group.axes)]
-    batch = max(leading, key=lambda group: len(group.axes), default=None)
+    """Give every group its symbol.
+
+    ``batch`` is the axis that most inputs share, of those with as many the leading one; the others are named by what the
+    input suggests.
+    """
+    batch = max(groups, key=_likely_batch, default=None)
+    if batch is not None and _likely_batch(batch) <= (1, False):
+        batch = None
     used: set[str] = set()
     for group in groups:
         index, axis = min(group.axes)
-        wish = "batch" if group is batch else _suggestion(tensors[index], axis, names[index])
+        image = not any((index, 1) in other.axes for other in groups)
+        wish = "batch" if group is batch else _suggestion(tensors[index], axis, names[index], image=image)
         group.symbol = wish if wish not in used else _identifier(f"{names[index]}_dim{axis}")
         used.add(group.symbol)
 
 
-def _suggestion(tensor: torch.Tensor, axis: int, name: str) -> str:
+def _likely_batch(group: Group) -> tuple[int, bool]:
+    return len({index for index, _ in group.axes}), any(axis == 0 for _, axis in group.axes)
+
+
+def _suggestion(tensor: torch.Tensor, axis: int, name: str, *, image: bool) -> str:
     integers = not tensor.is_floating_point() and tensor.dtype != torch.bool
     if tensor.dim() == 2 and axis == 1 and integers:
         return "sequence"
-    if tensor.dim() == 4 and axis in (2, 3) and tensor.is_floating_point():
+    if tensor.dim() == 4 and axis in (2, 3) and tensor.is_floating_point() and image:
         return ("height", "width")[axis - 2]
     return _identifier(f"{name}_dim{axis}")
 

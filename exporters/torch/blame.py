@@ -11,6 +11,7 @@ import torch
 import torch.fx.experimental._config
 
 from entrepot.exporters.torch.eager import MODEL_ERRORS, user_line
+from entrepot.exporters.torch.guard import quiet
 from entrepot.exporters.torch.rewriting import Rewriting
 from entrepot.ir.errors import ConversionError
 
@@ -81,11 +82,15 @@ def _guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: 
         return ""
     size = tensors[min(group.axes)[0]].shape[min(group.axes)[1]]
     for guard in environment.guards:
-        symbols = {environment.backed_var_to_val.get(symbol) for symbol in guard.expr.free_symbols}
-        if size in symbols:
-            location = getattr(guard.sloc, "user_loc", None) or getattr(guard.sloc, "maybe_user_loc", None)
-            return str(location or guard.sloc.framework_loc or "")
+        if size in {environment.backed_var_to_val.get(symbol) for symbol in guard.expr.free_symbols}:
+            return _location(guard.sloc)
     return ""
+
+
+def _location(place: Any) -> str:
+    """The user's frame of a guard, else torch's."""
+    frame = getattr(place, "maybe_user_loc", None) or getattr(place, "user_loc", None) or place.framework_loc
+    return user_line([frame]) if isinstance(frame, traceback.FrameSummary) else str(frame or "")
 
 
 def export_flat(
@@ -96,7 +101,7 @@ def export_flat(
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
     # Sizes are never asked whether they are 0 or 1: contiguity checks would make conditions of it (as torch.onnx does, 2.13).
-    with Rewriting(), torch.fx.experimental._config.patch(backed_size_oblivious=True):
+    with quiet(), Rewriting(), torch.fx.experimental._config.patch(backed_size_oblivious=True):
         return torch.export.export(flat, tuple(tensors), dynamic_shapes=(tuple(spec),), strict=False)
 
 

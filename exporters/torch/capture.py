@@ -89,7 +89,7 @@ def capture(
         try:
             program = _export(flat, tensors, groups)
         except MODEL_ERRORS as error:
-            settled = _settle(str(error), groups)
+            settled = _settle(str(error), groups, prober)
             if settled is None or required:
                 raise captured_blame(error, flat, tensors, groups, call.names) from error
             groups, reasons = settled
@@ -130,7 +130,7 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     return resized(start, changed)
 
 
-def _settle(message: str, groups: list[Group]) -> tuple[list[Group], list[tuple[Group, str]]] | None:
+def _settle(message: str, groups: list[Group], prober: Prober) -> tuple[list[Group], list[tuple[Group, str]]] | None:
     """Follow torch.export's suggested fixes; ``None`` when there are none that concern our symbols."""
     by_symbol = {group.symbol: group for group in groups}
     dropped: dict[str, str] = {}
@@ -139,7 +139,10 @@ def _settle(message: str, groups: list[Group]) -> tuple[list[Group], list[tuple[
         if symbol not in by_symbol or symbol in dropped:
             continue
         bounds = _bounds(value)
-        if bounds:
+        beyond = bounds.get("max", 0) + 1
+        if beyond > 1 and prober.takes(dict.fromkeys(by_symbol[symbol].axes, beyond)) is None:
+            dropped[symbol] = f"forward takes another path from size {beyond} on"
+        elif bounds:
             changed |= _narrow(by_symbol[symbol], bounds)
         elif value in by_symbol and value not in dropped and value != symbol:
             by_symbol[value].axes |= by_symbol.pop(symbol).axes
@@ -184,5 +187,5 @@ def _bounds(value: str) -> dict[str, int]:
     """``Dim('x', min=3, max=9)``, or ``4 <= L['tensors'][1].size()[1] and ...``, as keyword arguments of Dim."""
     if value.startswith("Dim("):
         return {key: int(number) for key, number in re.findall(r"(min|max)=(\d+)", value)}
-    least = re.match(r"(\d+) <= ", value)
-    return {"min": int(least[1])} if least else {}
+    least, most = re.match(r"(\d+) <= ", value), re.search(r" <= (\d+)$", value)
+    return ({"min": int(least[1])} if least else {}) | ({"max": int(most[1])} if most else {})

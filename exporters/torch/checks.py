@@ -48,3 +48,20 @@ def check_tensors(call: Flat) -> None:
             raise InputError(
                 "it is sparse or quantised", value=name, hint="give a dense tensor: x.to_dense(), x.dequantize()"
             )
+
+
+def check_results(result: Flat) -> None:
+    """Raise for results that ONNX has no type for.
+
+    Raises:
+        InputError: There is no tensor among them, or one is complex.
+    """
+    if not result.tensors:
+        raise InputError("forward returns no tensor", hint="return at least one")
+    for name, tensor in zip(result.names, result.tensors, strict=True):
+        if tensor.dtype.is_complex:
+            raise InputError(
+                f"forward returns {tensor.dtype}, which ONNX graphs cannot",
+                value=name or None,
+                hint="return torch.view_as_real(y)",
+            )

@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
-from entrepot.exporters.torch.guard import ModuleState
+from entrepot.exporters.torch.guard import ModuleState, quiet
 from entrepot.ir.errors import ConversionError, InputError
 
 # What a forward may raise when it does not like its inputs. KeyboardInterrupt, MemoryError and the like pass through.
@@ -55,7 +55,8 @@ class Eager:
         args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])
         torch.manual_seed(seed)
         try:
-            return flatten(self.module(*args, **kwargs))
+            with quiet():
+                return flatten(self.module(*args, **kwargs))
         except InputError:
             raise
         except MODEL_ERRORS as error:

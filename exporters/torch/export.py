@@ -13,7 +13,7 @@ from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
 from entrepot.exporters.torch.axes import Group, Prober, name_groups
 from entrepot.exporters.torch.capture import Capture, axis_name, capture
-from entrepot.exporters.torch.checks import check_module, check_tensors
+from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.finish import at_opset, compare, unequal
 from entrepot.exporters.torch.flatten import Flat, flatten_call
@@ -83,6 +83,7 @@ class _Export:
             eager = Eager(self.module, self.call.tree, state)
             self.options.tell("running the module on the sample")
             result = eager.require_function(self.call.tensors)
+            check_results(result)
             prober = Prober(eager, self.call.tensors, result)
             groups = self._groups(prober)
             while True:

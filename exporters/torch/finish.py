@@ -8,6 +8,7 @@ import onnx_ir
 
 from entrepot.exporters.options import Options
 from entrepot.exporters.proof import prove
+from entrepot.exporters.torch.axes import Group
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.flatten import Flat
 from entrepot.exporters.torch.source import ModuleSource, to_numpy
@@ -53,6 +54,7 @@ def compare(
     providers: Sequence[str] | None = None,
     tolerance: Tolerance | None = None,
     progress: Callable[[str], None] | None = None,
+    groups: Sequence[Group] = (),
 ) -> Report:
     """Run the module and the model side by side; inputs and outputs are matched by position.
 
@@ -64,4 +66,5 @@ def compare(
         raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
     source = ModuleSource(eager, inputs, [spec.name for spec in model.outputs], type(eager.module).__name__)
     feeds = dict(zip(inputs, map(to_numpy, call.tensors), strict=True))
-    return prove(source, model, feeds, providers=providers, tolerance=tolerance, progress=progress)
+    edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
+    return prove(source, model, feeds, providers=providers, tolerance=tolerance, progress=progress, edges=edges)

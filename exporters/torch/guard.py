@@ -78,7 +78,7 @@ def untouched(module: torch.nn.Module) -> Iterator[ModuleState]:
     for part, _ in modes:
         part.training = False  # not part.eval(): an overridden train() may do more, such as merging weights
     state = ModuleState(module)
-    with torch.no_grad(), quiet():
+    with torch.no_grad():
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.
             torch.backends.mha.set_fastpath_enabled(False)
@@ -94,14 +94,18 @@ def untouched(module: torch.nn.Module) -> Iterator[ModuleState]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep torch's logging, warnings and prints from the user; errors still raise."""
+    """Keep the prints, warnings and logging of torch and of a module that runs many times from the user.
+
+    Errors still raise. It is put around single calls, so that progress can be told between them.
+    """
     loggers = [logging.getLogger(name) for name in _NOISY_LOGGERS]
     levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+    nowhere = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         warnings.simplefilter("ignore")
         try:
             for logger in loggers:
-                logger.setLevel(logging.ERROR)
+                logger.setLevel(logging.CRITICAL)
             yield
         finally:
             for logger, level in zip(loggers, levels, strict=True):

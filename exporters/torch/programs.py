@@ -10,7 +10,7 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
 from entrepot.exporters.torch.axes import Axis, Group, name_groups
-from entrepot.exporters.torch.checks import check_module, check_tensors
+from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.finish import at_opset, proved
 from entrepot.exporters.torch.flatten import Flat, flatten_call
@@ -40,6 +40,7 @@ def export_program(program: torch.export.ExportedProgram, sample: Any, options: 
         eager = Eager(module, call.tree, state)
         options.tell("running the program on the sample")
         result = eager.require_function(call.tensors)
+        check_results(result)
         options.tell("translating to ONNX")
         graph = translate(program)
         inputs, outputs = graph_names(module, call, result, options)

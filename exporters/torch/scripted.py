@@ -11,11 +11,11 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names
 from entrepot.exporters.torch.axes import Group, Prober, name_groups
-from entrepot.exporters.torch.checks import check_module, check_tensors
+from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.eager import MODEL_ERRORS, Eager
 from entrepot.exporters.torch.finish import at_opset, proved
 from entrepot.exporters.torch.flatten import Flat, flatten_named
-from entrepot.exporters.torch.guard import untouched
+from entrepot.exporters.torch.guard import quiet, untouched
 from entrepot.exporters.torch.required import required_groups
 from entrepot.exporters.torch.translate import NATURAL_OPSET
 from entrepot.ir.errors import ConversionError, InputError
@@ -37,6 +37,7 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
         eager = Eager(module, call.tree, state)
         options.tell("running the module on the sample")
         result = eager.require_function(call.tensors)
+        check_results(result)
         prober = Prober(eager, call.tensors, result)
         groups = _groups(prober, call, options)
         inputs, outputs = graph_names(module, call, result, options)
@@ -78,17 +79,18 @@ def _translate(
             axes.setdefault(inputs[index], {})[axis] = group.symbol
     buffer = io.BytesIO()
     try:
-        torch.onnx.export(
-            module,
-            tuple(call.tensors),
-            buffer,
-            dynamo=False,
-            opset_version=NATURAL_OPSET,
-            input_names=inputs,
-            output_names=outputs,
-            dynamic_axes=axes,
-            do_constant_folding=False,
-        )
+        with quiet():
+            torch.onnx.export(
+                module,
+                tuple(call.tensors),
+                buffer,
+                dynamo=False,
+                opset_version=NATURAL_OPSET,
+                input_names=inputs,
+                output_names=outputs,
+                dynamic_axes=axes,
+                do_constant_folding=False,
+            )
     except MODEL_ERRORS as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise ConversionError(

@@ -1,0 +1,100 @@
+import pytest
+import torch
+from torch import nn
+
+from entrepot.exporters.sample import Sample
+from entrepot.exporters.torch.axes import Prober, name_groups, resized
+from entrepot.exporters.torch.eager import Eager
+from entrepot.exporters.torch.flatten import flatten_call
+from entrepot.exporters.torch.guard import untouched
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.forward = function
+
+
+def found(function, *args) -> dict[str, set[str]]:
+    """Symbol to the axes that share it."""
+    module = Function(function)
+    call = flatten_call(Sample(args), function)
+    with untouched(module) as state:
+        eager = Eager(module, call.tree, state)
+        prober = Prober(eager, call.tensors, eager.require_function(call.tensors))
+        groups = prober.find_groups()
+    name_groups(groups, prober.base, call.names)
+    return {group.symbol: {f"{call.names[index]}.{axis}" for index, axis in group.axes} for group in groups}
+
+
+def test_an_axis_that_forward_takes_at_other_sizes_is_free_and_one_that_it_does_not_is_fixed():
+    weight = torch.randn(4, 2)
+    assert found(lambda x: x @ weight, torch.randn(3, 4)) == {"batch": {"x.0"}}
+
+
+def test_axes_that_must_agree_share_a_symbol():
+    assert found(lambda x, y: x + y, torch.randn(3, 4), torch.randn(3, 4)) == {
+        "batch": {"x.0", "y.0"},
+        "x_dim1": {"x.1", "y.1"},
+    }
+
+
+def test_axes_of_a_size_that_agrees_by_accident_are_told_apart():
+    weight = torch.randn(3, 3)
+    assert found(lambda x, y: (x + y) @ weight, torch.randn(3, 3), torch.randn(3, 3)) == {"batch": {"x.0", "y.0"}}
+
+
+def test_a_batch_of_one_is_not_taken_for_broadcasting():
+    assert found(lambda x, y: x * y, torch.randn(1, 4), torch.randn(1, 4)) == {
+        "batch": {"x.0", "y.0"},
+        "x_dim1": {"x.1", "y.1"},
+    }
+
+
+def test_a_one_that_broadcasts_beside_a_larger_size_stays():
+    assert found(lambda x, y: x * y, torch.randn(3, 4), torch.randn(1, 4)) == {
+        "batch": {"x.0"},
+        "x_dim1": {"x.1", "y.1"},
+    }
+
+
+def test_two_axes_of_one_tensor_can_be_linked():
+    assert found(lambda a: torch.linalg.det(a) + 1, torch.eye(5)) == {"batch": {"a.0", "a.1"}}
+
+
+def test_an_axis_that_may_only_shrink_is_free():
+    table = torch.randn(9, 4)
+    assert found(lambda ids: table[: ids.shape[1]] + ids[..., None], torch.zeros(2, 9, dtype=torch.int64)) == {
+        "batch": {"ids.0"},
+        "sequence": {"ids.1"},
+    }
+
+
+def test_rounding_down_is_not_variation():
+    pool, weight = nn.AvgPool1d(4), torch.randn(5, 2)
+    assert found(lambda x: pool(x) @ weight, torch.randn(3, 6, 20)).keys() == {"batch", "x_dim1"}
+
+
+def test_a_result_of_another_rank_does_not_count_as_accepted():
+    assert found(lambda x: x.sum(1) if x.shape[1] == 5 else x, torch.randn(3, 5, 2)).keys() == {"batch", "x_dim2"}
+
+
+def test_a_result_with_a_size_baked_in_as_a_number_fixes_the_axis():
+    assert found(lambda x: (x, x.shape[0]), torch.randn(3, 4)).keys() == {"x_dim1"}
+
+
+def test_images_and_ids_get_the_names_a_reader_expects():
+    conv = nn.Conv2d(3, 2, 3)
+    assert found(lambda image: conv(image) + 1, torch.randn(2, 3, 8, 9)).keys() == {"batch", "height", "width"}
+    assert found(lambda q: q * 2, torch.randn(2, 3, 8, 9)).keys() == {"batch", "q_dim1", "q_dim2", "q_dim3"}
+
+
+@pytest.mark.parametrize(("size", "values"), [(6, [0, 0, 3, 3, 7, 7]), (2, [0, 3]), (0, [])])
+def test_resized_values_keep_their_order(size, values):
+    (tensor,) = resized([torch.tensor([0, 3, 7])], {(0, 0): size})
+    assert tensor.tolist() == values
+
+
+def test_an_empty_axis_grows_with_zeros():
+    (tensor,) = resized([torch.zeros(0, 2, dtype=torch.int64)], {(0, 0): 3})
+    assert tensor.tolist() == [[0, 0]] * 3

@@ -1,0 +1,118 @@
+import json
+
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+
+
+def shapes(model: ep.Model) -> dict[str, tuple]:
+    return {spec.name: spec.shape for spec in model.inputs}
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        if x.shape[0] > 4:
+            return x * 2
+        return x
+
+
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(4, 4)
+
+    def forward(self, x):
+        state = torch.zeros(x.shape[0], 4)
+        for step in range(x.shape[1]):
+            state = self.cell(x[:, step], state)
+        return state
+
+
+class Causal(nn.Module):
+    """Attention whose mask is made of the length, with positions from a table of nine."""
+
+    def __init__(self):
+        super().__init__()
+        self.ids = nn.Embedding(20, 8)
+        self.positions = nn.Embedding(9, 8)
+
+    def forward(self, ids, mask=None):
+        length = ids.shape[1]
+        x = self.ids(ids) + self.positions(torch.arange(length))
+        allowed = torch.tril(torch.ones(length, length, dtype=torch.bool))
+        if mask is not None:
+            allowed = allowed & mask[:, None, :]
+        return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=allowed)
+
+
+def test_a_length_from_one_to_the_end_of_a_table_is_dynamic():
+    sample = {"ids": torch.randint(20, (1, 9)), "mask": torch.ones(1, 9, dtype=torch.bool)}
+    model = ep.export(Causal(), sample)
+    assert shapes(model) == {"ids": ("batch", "sequence"), "mask": ("batch", "sequence")}
+    labels = {run.label: run.verdict for run in model.report.runs}
+    assert labels["sequence=1"] == "agrees"
+    assert labels["sequence=10"] == "refused"
+
+
+def test_an_axis_on_which_forward_branches_is_fixed_and_the_reason_kept():
+    model = ep.export(Branch(), torch.randn(3, 2))
+    assert shapes(model) == {"x": (3, "x_dim1")}
+    assert json.loads(model.metadata["entrepot.fixed_axes"]) == {"x.0": "forward takes another path from size 5 on"}
+
+
+def test_a_loop_over_an_axis_fixes_it_and_leaves_the_others_dynamic():
+    lines: list[str] = []
+    model = ep.export(Steps(), torch.randn(2, 5, 4), progress=lines.append)
+    assert shapes(model) == {"x": ("batch", 5, 4)}
+    assert any(line.startswith("axis x.1 is fixed") for line in lines)
+
+
+def test_a_required_axis_that_a_loop_fixes_is_refused_with_the_line():
+    with pytest.raises(
+        ep.ConversionError, match=r"axis 1 of 'x' cannot be dynamic as 'time'.*for step in range\(x\.shape\[1\]\)"
+    ):
+        ep.export(Steps(), torch.randn(2, 5, 4), dynamic={"x": {1: "time"}})
+
+
+def test_a_required_axis_that_the_module_refuses_is_refused_with_the_line():
+    with pytest.raises(
+        ep.ConversionError, match=r"the module itself refuses another size than 4 at test_dynamic\.py:\d+"
+    ):
+        ep.export(Steps(), torch.randn(2, 5, 4), dynamic={"x": {2: "features"}})
+
+
+def test_required_axes_are_dynamic_and_no_others():
+    model = ep.export(Causal(), torch.randint(20, (1, 5)), dynamic={"ids": {-1: "length"}})
+    assert shapes(model) == {"ids": (1, "length")}
+
+
+def test_axes_given_one_name_are_linked():
+    class Add(nn.Module):
+        def forward(self, x, y):
+            return x + y
+
+    sample = (torch.randn(1, 3), torch.randn(1, 3))
+    model = ep.export(Add(), sample, dynamic={"x": {0: "n"}, "y": {0: "n"}})
+    assert shapes(model) == {"x": ("n", 3), "y": ("n", 3)}
+    with pytest.raises(ep.ConversionError, match="axes that must be equal need one name"):
+        ep.export(Add(), (torch.randn(2, 3), torch.randn(2, 3)), dynamic={"x": {0: "n"}, "y": {0: "m"}})
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "message"),
+    [
+        ({"y": {0: "n"}}, "dynamic names an input 'y'.*inputs are: input"),
+        ({"input": {2: "n"}}, "dynamic names axis 2, but the rank is 2"),
+        ({"input": {0: "two words"}}, "'two words' cannot name an axis"),
+        ({"input": {0: "n", 1: "n"}}, "'n' names axes of different sizes"),
+    ],
+)
+def test_axes_that_there_are_not_are_refused(dynamic, message):
+    with pytest.raises(ep.InputError, match=message):
+        ep.export(nn.ReLU(), torch.randn(2, 3), dynamic=dynamic)
+
+
+def test_nothing_is_dynamic_unless_wanted():
+    assert shapes(ep.export(nn.ReLU(), torch.randn(2, 3), dynamic=False)) == {"input": (2, 3)}

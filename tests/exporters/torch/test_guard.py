@@ -1,0 +1,76 @@
+import random
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from entrepot.exporters.torch.guard import quiet, untouched
+from entrepot.ir.errors import ConversionError
+
+
+class Restless(nn.Module):
+    """Changes whatever a module can reach."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.register_buffer("count", torch.zeros(2))
+        self.seen: list[int] = []
+        self.last = None
+
+    def forward(self, x):
+        self.count += 1
+        self.seen.append(1)
+        self.last = x
+        self.fresh = x
+        torch.manual_seed(1)
+        random.random()
+        np.random.rand()  # noqa: NPY002
+        print("noise")
+        warnings.warn("noise", stacklevel=1)
+        return self.linear(x)
+
+
+def test_a_module_and_the_random_state_are_as_before():
+    module = Restless().train()
+    module.linear.eval()
+    before = (torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate())  # noqa: NPY002
+    with untouched(module) as state, quiet():
+        assert not any(part.training for part in module.modules())
+        assert not torch.is_grad_enabled()
+        module(torch.ones(1, 3))
+        assert state.buffers_changed
+    assert (module.training, module.linear.training) == (True, False)
+    assert module.count.tolist() == [0, 0]
+    assert (module.seen, module.last) == ([], None)
+    assert not hasattr(module, "fresh")
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.random.get_state()[1].tolist() == before[1]  # noqa: NPY002
+    assert random.getstate() == before[2]
+    assert torch.is_grad_enabled()
+
+
+def test_a_module_is_restored_when_the_work_fails():
+    module = Restless().train()
+    fastpath = torch.backends.mha.get_fastpath_enabled()
+    with pytest.raises(RuntimeError), untouched(module), quiet():
+        module(torch.ones(1, 5))
+    assert module.training
+    assert module.count.tolist() == [0, 0]
+    assert torch.backends.mha.get_fastpath_enabled() is fastpath
+
+
+def test_writing_to_a_parameter_is_refused():
+    module = nn.Linear(2, 2)
+    with pytest.raises(ConversionError, match="forward writes to the parameter 'weight'"), untouched(module):
+        module.weight.add_(1)
+
+
+def test_quiet_keeps_prints_and_warnings_to_itself(capfd):
+    with quiet():
+        print("noise")
+        warnings.warn("noise", stacklevel=1)
+    print("after")
+    assert capfd.readouterr() == ("after\n", "")

@@ -1,0 +1,115 @@
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(()))
+        self.calls = 0
+
+    def forward(self, x):
+        self.count += 1
+        self.calls += 1
+        return x * self.count
+
+
+class Tally(Counter):
+    def forward(self, x):
+        self.count += 1
+        return x * 2
+
+
+X = torch.randn(3, 4)
+
+
+def refused(error, match, module, sample=X, **how):
+    with pytest.raises(error, match=match):
+        ep.export(module, sample, **how)
+
+
+def test_results_that_depend_on_state_are_refused():
+    counter = Counter()
+    refused(
+        ep.ConversionError,
+        "results depend on a buffer that forward itself changes.*hint: a graph keeps no state",
+        counter,
+    )
+    assert (counter.count.item(), counter.calls) == (0, 0)
+
+
+def test_state_that_no_result_depends_on_is_no_reason_to_refuse():
+    assert ep.export(Tally(), X).report.ok
+
+
+def test_random_results_are_refused_with_operator_and_line():
+    refused(
+        ep.ConversionError,
+        r"results are random.*aten::randn_like at test_refusals\.py:\d+",
+        Function(lambda x: x + torch.randn_like(x)),
+    )
+
+
+def test_a_branch_on_values_is_refused_with_the_line_and_a_remedy():
+    refused(
+        ep.ConversionError,
+        r"decides by the values of a tensor at test_refusals\.py:\d+.*torch\.cond",
+        Function(lambda x: x if x.sum() > 0 else -x),
+    )
+
+
+def test_an_operator_without_translation_is_named():
+    refused(
+        ep.UnsupportedOpError,
+        "no ONNX translation for torch operator aten",
+        Function(torch.linalg.inv),
+        torch.eye(3) * 2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "sample", "message"),
+    [
+        (nn.ReLU(), (X, X), "the sample does not fit forward"),
+        (nn.Linear(5, 2), X, r"the module does not take the sample: RuntimeError: mat1 and mat2"),
+        (nn.Linear(4, 2, device="meta"), X, "value 'weight': the parameter has no values"),
+        (nn.LazyLinear(2), X, "a lazy parameter has no shape yet"),
+        (nn.ReLU(), X.to(torch.complex64), "value 'input': its dtype is torch.complex64"),
+        (nn.ReLU(), X.to_sparse(), "sparse or quantised"),
+        (nn.ReLU(), ({1, 2},), r"value 'input': a builtins\.set cannot be an input"),
+        (nn.ReLU(), 3.0, "the sample holds no tensor"),
+        (nn.ReLU(), None, "a torch module needs a sample"),
+        (Function(torch.fft.fft), X, "forward returns torch.complex64"),
+        (Function(lambda _: None), X, "forward returns no tensor"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_before_any_capture(module, sample, message):
+    refused(ep.InputError, message, module, sample)
+
+
+def test_a_wrong_translation_does_not_leave(monkeypatch):
+    from entrepot.exporters.torch import export as exporter
+
+    def wrong(program):
+        graph = real(program)
+        next(node for node in graph.graph if node.op_type == "Relu").op_type = "Abs"
+        return graph
+
+    real = exporter.translate
+    monkeypatch.setattr(exporter, "translate", wrong)
+    with pytest.raises(ep.VerificationError, match="does not compute the same") as caught:
+        ep.export(nn.ReLU(), X)
+    assert not caught.value.report.ok
+    assert ep.export(nn.ReLU(), X, verify=False).report is None
