@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.runtime.plan import Step
+from entrepot.runtime.providers.cpu.blocks import SMALL
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Activation: TypeAlias = Callable[[Array], object]
@@ -54,8 +55,13 @@ def _relu(step: Step) -> Activation | None:
     if zero is None:
         return None
 
+    highest = np.array(np.inf, zero.dtype)
+
     def relu(x: Array) -> None:
-        np.maximum(x, zero, out=x)
+        if x.size > SMALL:
+            x.clip(zero, highest, out=x)  # vectorised, as the maximum with a scalar is not
+        else:
+            np.maximum(x, zero, out=x)
 
     return relu
 

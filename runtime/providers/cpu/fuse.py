@@ -14,7 +14,7 @@ import numpy as np
 
 from entrepot.ir.table import OpKey
 from entrepot.runtime.plan import Block, Call, Step, Value
-from entrepot.runtime.providers.cpu import epilogues
+from entrepot.runtime.providers.cpu import epilogues, gelu_pattern
 from entrepot.runtime.providers.cpu.bind import view
 from entrepot.runtime.providers.cpu.linear import linear
 from entrepot.runtime.providers.cpu.prepared.conv import conv_with
@@ -57,6 +57,10 @@ class _Graph:
             return None
         reader = self._reader.get(step.outputs[0])
         return None if reader is None or reader.blocks or reader in self.gone else reader
+
+    def maker(self, value: Value | None) -> Step | None:
+        """The step of this block that makes a value."""
+        return None if value is None else self._made.get(value)
 
     def replace(self, steps: list[Step], step: Step) -> None:
         """Put one step where the last of ``steps`` is."""
@@ -149,6 +153,12 @@ def _fuse_matmul(graph: _Graph, product: Step) -> None:
         graph.replace(steps, _step(steps, inputs, function))
 
 
+def _fuse_gelu(graph: _Graph, erf: Step) -> None:
+    found = gelu_pattern.find(erf, graph.maker, graph.only_reader)
+    if found is not None:
+        graph.replace(*found)
+
+
 def _other(added: Step, step: Step) -> Value | None:
     """The operand of a commutative step that is not the result of ``step``."""
     left, right = added.inputs
@@ -180,6 +190,7 @@ def _step(steps: list[Step], inputs: list[Value | None], function: Callable[...,
 
 
 _RULES: dict[str, tuple[Callable[[_Graph, Step], None], ...]] = {
+    "Erf": (_fuse_gelu,),
     "Conv": (_fuse_conv,),
     "Gemm": (_fuse_gemm,),
     "MatMul": (_fuse_matmul,),

@@ -95,3 +95,29 @@ def test_a_residual_of_undeclared_shape_may_broadcast() -> None:
     given["r"] = f32(4, 1, 1)
     plain = ep.Session(it).run(given)["y"]
     np.testing.assert_allclose(plain, ep.Session(it, providers=["reference"]).run(given)["y"], rtol=2e-5, atol=1e-6)
+
+
+GELU = """g (float[N, 4] x) => (float[N, 4] y) <float root = {ROOT}, float one = {1.0}, float half = {0.5}>
+{ d = Div(x, root)  e = Erf(d)  p = Add(e, one)  REST }""".replace("ROOT", "1.4142135")
+
+WRITTEN = {
+    "half of the sum": "h = Mul(half, p)  y = Mul(x, h)",
+    "half of the product": "h = Mul(x, p)  y = Mul(h, half)",
+    "half of x": "h = Mul(x, half)  y = Mul(h, p)",
+}
+
+NOT_GELU = {
+    "another factor": "h = Mul(one, p)  y = Mul(x, h)",
+    "another tensor": "h = Mul(half, p)  y = Mul(d, h)",
+    "a square": "h = Mul(p, p)  y = Mul(x, h)",
+    "a part that is read twice": "h = Mul(half, p)  t = Mul(x, h)  y = Add(t, p)",
+}
+
+
+@pytest.mark.parametrize("rest", [*WRITTEN.values(), *NOT_GELU.values()], ids=[*WRITTEN, *NOT_GELU])
+def test_gelu_is_found_however_it_is_associated(rest: str) -> None:
+    it = model(GELU.replace("REST", rest))
+    session, x = ep.Session(it), f32(3, 4)
+    assert ("gelu(" in session.source()) == (rest in WRITTEN.values())
+    expected = ep.Session(it, providers=["reference"]).run({"x": x})["y"]
+    np.testing.assert_allclose(session.run({"x": x})["y"], expected, rtol=1e-5, atol=1e-6)
