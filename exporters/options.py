@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from entrepot.parity.compare import Tolerance
 
 Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Mapping[int, Any]]"
-"""``"auto"`` (or ``True``): what the model lets vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
+"""``"auto"`` or ``True``: what the model lets vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""``export`` and ``verify``: find the exporter for an object by the names of its classes, without importing a framework."""
+"""``export`` and ``verify``: the exporter for an object is found by the names of its classes, no framework is imported."""
 
 from __future__ import annotations
 
@@ -53,17 +53,19 @@ def export(
     Args:
         obj: A ``torch.nn.Module``, ``torch.export.ExportedProgram`` or TorchScript module; a ``.pt2``, TorchScript or
             ``.onnx`` file; anything ``load`` reads.
-        sample: What the model is called with: a tensor, a tuple of positional arguments, a dict of keyword arguments, or
-            ``Sample(args, kwargs)``. Not needed where ``obj`` brings its own.
+        sample: What the model is called with: a tensor, a tuple of positional arguments, a dict of keyword arguments,
+            or ``Sample(args, kwargs)``. Not needed where ``obj`` brings its own.
         path: Where to save the result as well.
         opset: Opset of the result; by default what every current runtime loads, and for ``.onnx`` what the file has.
-        dynamic: ``"auto"``: every axis that the model lets vary; ``False``: none; ``{"x": {0: "batch"}}``: these, or an error.
+        dynamic: ``"auto"``: every axis that the model lets vary; ``False``: none; ``{"x": {0: "batch"}}``: these, or an
+            error.
         verify: Run the result beside the source at the sample, with other values and at other sizes, on our runtime and
             on onnxruntime where it is installed.
         tolerance: What agreement means.
         input_names: Names of the graph inputs instead of those from the signature.
         output_names: Names of the graph outputs instead of those from the structure of the result.
-        progress: ``True``, ``False``, or a function that is given each line; by default a terminal sees what takes long.
+        progress: ``True``, ``False``, or a function that is given each line; by default a terminal sees what takes
+            long.
 
     Returns:
         The model; its ``report`` holds the verification. Weights are shared with ``obj``, not copied.

@@ -1,9 +1,9 @@
 """Which axes a module really lets vary, found by running it at changed sizes.
 
-torch.export could be asked instead, but its automatic dimensions turn refusals into silently fixed sizes. Here an axis is
-dynamic when the module itself takes another size of it and its results keep their structure and rank. Axes that fail apart and
-pass together are linked: they share a symbol. A size of 1 is enlarged first, where the module lets it be: otherwise
-broadcasting would make an axis look free that is not, and the capture would take the 1 for a constant.
+torch.export could be asked instead, but its automatic dimensions turn refusals into silently fixed sizes. Here an axis
+is dynamic when the module itself takes other sizes of it and its results keep their structure and rank. Axes that fail
+apart and pass together are linked: they share a symbol. A size of 1 is enlarged first, where the module lets it be:
+otherwise broadcasting would make an axis look free that is not, and the capture would take the 1 for a constant.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Prober:
         return EagerRefusal(TypeError("the structure or the rank of the results changes with the size"))
 
     def fresh_sizes(self, size: int, taken: Iterable[int] = ()) -> list[int]:
-        """Larger and smaller sizes, two of each where there are, that nothing in the sample has: nothing agrees by accident."""
+        """Larger and smaller sizes, two of each where there are, that nothing in the sample has by accident."""
         used = {dim for tensor in self.base for dim in tensor.shape} | set(taken) | {0, 1}
         larger = next(other for other in itertools.count(size + 1) if other not in used)
         largest = next(other for other in itertools.count(max(2 * size, larger) + 1) if other not in used)
@@ -200,12 +200,10 @@ def _minimal(axes: list[Axis], passes: Callable[[list[Axis]], bool]) -> list[Axi
 def name_groups(groups: Sequence[Group], tensors: Sequence[torch.Tensor], names: Sequence[str]) -> None:
     """Give every group its symbol.
 
-    ``batch`` is the axis that most inputs share, of those with as many the leading one; the others are named by what the
-    input suggests.
+    ``batch`` is the leading axis that most inputs share; the others are named by what the input suggests.
     """
-    batch = max(groups, key=_likely_batch, default=None)
-    if batch is not None and _likely_batch(batch) <= (1, False):
-        batch = None
+    leading = [group for group in groups if any(axis == 0 for _, axis in group.axes)]
+    batch = max(leading, key=lambda group: len(group.axes), default=None)
     used: set[str] = set()
     for group in groups:
         index, axis = min(group.axes)
@@ -213,10 +211,6 @@ def name_groups(groups: Sequence[Group], tensors: Sequence[torch.Tensor], names:
         wish = "batch" if group is batch else _suggestion(tensors[index], axis, names[index], image=image)
         group.symbol = wish if wish not in used else _identifier(f"{names[index]}_dim{axis}")
         used.add(group.symbol)
-
-
-def _likely_batch(group: Group) -> tuple[int, bool]:
-    return len({index for index, _ in group.axes}), any(axis == 0 for _, axis in group.axes)
 
 
 def _suggestion(tensor: torch.Tensor, axis: int, name: str, *, image: bool) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.fx.experimental._config
+from torch.fx.experimental import _config as capture_settings
 
 from entrepot.exporters.torch.eager import MODEL_ERRORS, user_line
 from entrepot.exporters.torch.guard import quiet
@@ -37,7 +37,7 @@ def captured_blame(
     if _DATA_DEPENDENT.search(str(error)):
         return ConversionError(
             f"forward decides by the values of a tensor{_at(line)}, which a graph cannot follow: {first}",
-            hint="write the branch with torch.cond, the loop with torch.while_loop, or bound the size with torch._check",
+            hint="write a branch with torch.cond, a loop with torch.while_loop, or bound the size with torch._check",
         )
     return ConversionError(
         f"torch.export cannot capture the module{_at(line)}: {type(error).__name__}: {first}",
@@ -100,8 +100,8 @@ def export_flat(
     spec: list[dict[int, Any]] = [{} for _ in tensors]
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
-    # Sizes are never asked whether they are 0 or 1: contiguity checks would make conditions of it (as torch.onnx does, 2.13).
-    with quiet(), Rewriting(), torch.fx.experimental._config.patch(backed_size_oblivious=True):
+    # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
+    with quiet(), Rewriting(), capture_settings.patch(backed_size_oblivious=True):
         return torch.export.export(flat, tuple(tensors), dynamic_shapes=(tuple(spec),), strict=False)
 
 

@@ -115,7 +115,7 @@ def _export(flat: FlatModule, tensors: list[torch.Tensor], groups: list[Group]) 
 
 
 def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torch.Tensor]:
-    """The sample with every dynamic axis at 2 or more, no two groups at one size; as it is where the module refuses that."""
+    """The sample with every dynamic axis at 2 or more and no two groups at one size; as it is where that is refused."""
     sizes: dict[Axis, int] = {}
     used: set[int] = set()
     for group in groups:

@@ -116,7 +116,7 @@ class _Export:
         self.options.tell("translating to ONNX")
         graph = translate(captured.program)
         inputs, outputs = graph_names(self.module, self.call, result, self.options)
-        repair(graph, input_names=inputs, output_names=outputs)
+        repair(graph, self.module, input_names=inputs, output_names=outputs)
         rename_symbols(graph, captured.groups)
         describe_model(graph, self.module, self.call, result, inputs, outputs)
         if self.fixed:

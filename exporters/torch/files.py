@@ -12,6 +12,7 @@ import torch
 from entrepot.exporters.options import Options
 from entrepot.exporters.torch import export as torch_export
 from entrepot.exporters.torch.eager import MODEL_ERRORS
+from entrepot.exporters.torch.guard import quiet
 from entrepot.ir.errors import InputError, MissingFileError, ModelFormatError
 from entrepot.ir.model import Model
 from entrepot.parity.report.report import Report
@@ -40,7 +41,8 @@ def read(path: str | os.PathLike[str]) -> torch.export.ExportedProgram | torch.j
         raise MissingFileError("there is no such file", path=path)
     kind = _kind(path)
     try:
-        return torch.export.load(path) if kind == "program" else torch.jit.load(str(path), map_location="cpu")
+        with quiet():
+            return torch.export.load(path) if kind == "program" else torch.jit.load(str(path), map_location="cpu")
     except MODEL_ERRORS as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise ModelFormatError(f"torch cannot read it: {first}", path=path) from error

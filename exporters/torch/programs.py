@@ -44,7 +44,7 @@ def export_program(program: torch.export.ExportedProgram, sample: Any, options: 
         options.tell("translating to ONNX")
         graph = translate(program)
         inputs, outputs = graph_names(module, call, result, options)
-        repair(graph, input_names=inputs, output_names=outputs)
+        repair(graph, module, input_names=inputs, output_names=outputs)
         rename_symbols(graph, groups)
         describe_model(graph, module, call, result, inputs, outputs)
         return proved(eager, call, at_opset(graph, options), options)

@@ -22,12 +22,14 @@ _FOLD_LIMIT = 1024  # elements: shapes, axes, small tables of constants
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
 
 
-def repair(model: onnx_ir.Model, *, input_names: Sequence[str], output_names: Sequence[str]) -> None:
-    """Clean ``model`` in place and give its inputs and outputs their names."""
+def repair(
+    model: onnx_ir.Model, module: torch.nn.Module, *, input_names: Sequence[str], output_names: Sequence[str]
+) -> None:
+    """Clean ``model`` in place and give its inputs, outputs and weights their names."""
     _annotate(model)
     common.InlinePass()(model)
     parameters = set(model.graph.initializers.values())
-    _strip_prefix(model)
+    _name_weights(model, module)
     _constant_folding.FoldConstantsPass(
         shape_inference=True,
         input_size_limit=_FOLD_LIMIT,
@@ -80,14 +82,23 @@ def _module_path(origin: torch.fx.Node) -> str:
     )
 
 
-def _strip_prefix(model: onnx_ir.Model) -> None:
-    """The user's module is a child of ours while it is captured; its parameters lose that first part of their names."""
+def _name_weights(model: onnx_ir.Model, module: torch.nn.Module) -> None:
+    """Name weights as ``module.named_parameters()`` does; one that several parts share has its first name there.
+
+    While it is captured the user's module is a child of ours, so the names begin with ``module.`` at first.
+    """
+    names = {id(tensor): name for name, tensor in (*module.named_buffers(), *module.named_parameters())}
     for value in list(model.graph.initializers.values()):
-        name = value.name or ""
-        if name.startswith("module."):
-            value.name = name.removeprefix("module.")
-            if value.const_value is not None:
-                value.const_value.name = value.name
+        tensor = value.const_value
+        first = names.get(id(getattr(tensor, "raw", None)), (value.name or "").removeprefix("module."))
+        twin = model.graph.initializers.get(first)
+        if twin is not None and twin is not value:
+            value.replace_all_uses_with(twin)
+            del model.graph.initializers[value.name]
+            continue
+        value.name = first
+        if tensor is not None:
+            tensor.name = first
 
 
 def _name(model: onnx_ir.Model, input_names: Sequence[str], output_names: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ def test_an_object_of_no_known_framework_is_refused_with_what_is_taken():
 
 
 def test_a_file_of_unknown_kind_is_refused(tmp_path):
-    with pytest.raises(ep.InputError, match="cannot tell what 'net.h5' is"):
+    with pytest.raises(ep.InputError, match=r"cannot tell what 'net\.h5' is"):
         ep.export("net.h5")
 
 

@@ -1,7 +1,7 @@
 """What torch.export or torch.onnx would take apart or cannot translate, in forms that follow other sizes.
 
-A module here may hold ``REPLACEMENTS`` (torch function to a function of the same signature that is captured in its place)
-and ``TRANSLATIONS`` (torch operator to a function that builds ONNX nodes). Both are held to eager results by tests.
+A module here may hold ``REPLACEMENTS`` (torch function to a function of the same signature that is captured in its
+place) and ``TRANSLATIONS`` (torch operator to a function that builds ONNX nodes). Tests hold both to eager results.
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ class Halves(nn.Module):
         super().__init__()
         self.fc = nn.Linear(4, 4)
 
-    def forward(self, x, times: int = 3):
-        for _ in range(times):
+    def forward(self, x):
+        for _ in range(x.size(0)):
             if bool(x.sum() > 0):
                 x = self.fc(x)
             else:
-                x = x * 0.5
+                x = self.fc(x * 0.5)
         return x
 
 
@@ -66,7 +66,7 @@ def test_a_scripted_file_with_a_loop_and_a_branch_is_exported(tmp_path):
 
 def test_a_pickle_is_not_opened(linear, tmp_path):
     torch.save(linear, tmp_path / "net.pt")
-    with pytest.raises(ep.InputError, match="holds pickled objects.*torch.export.save"):
+    with pytest.raises(ep.InputError, match=r"holds pickled objects.*torch\.export\.save"):
         ep.export(tmp_path / "net.pt", torch.randn(2, 4))
 
 

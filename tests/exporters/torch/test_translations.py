@@ -6,6 +6,7 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch.translations.attention import scaled_dot_product_attention
 from entrepot.exporters.torch.translations.embedding import embedding_bag
 
 WEIGHT = torch.randn(10, 4, generator=torch.Generator().manual_seed(0))
@@ -36,6 +37,30 @@ def test_weights_per_row_count():
     torch.testing.assert_close(embedding_bag(RECTANGLE, WEIGHT, mode="sum", per_sample_weights=each), expected)
 
 
+def _masks():
+    some = torch.rand(2, 1, 5, 7, generator=torch.Generator().manual_seed(1)) > 0.5
+    some[0, 0, 2] = False  # a row that may attend to nothing
+    return {"none": None, "bool": some, "float": torch.zeros(5, 7).masked_fill(~some[0, 0], -torch.inf)}
+
+
+@pytest.mark.parametrize("mask", ["none", "bool", "float"])
+@pytest.mark.parametrize("how", [{}, {"scale": 0.3}, {"enable_gqa": True}], ids=str)
+def test_attention_is_that_of_torch(mask, how):
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn(2, 4, 5, 8, generator=generator)
+    key, value = torch.randn(2, 2, 2 if "enable_gqa" in how else 4, 7, 8, generator=generator)
+    args = (query, key, value, _masks()[mask])
+    torch.testing.assert_close(scaled_dot_product_attention(*args, **how), F.scaled_dot_product_attention(*args, **how))
+
+
+def test_causal_attention_is_that_of_torch_for_any_rank():
+    query, key, value = torch.randn(3, 2, 5, 8, generator=torch.Generator().manual_seed(0))
+    for axes in (query, key, value), (query[0], key[0], value[0]):
+        torch.testing.assert_close(
+            scaled_dot_product_attention(*axes, is_causal=True), F.scaled_dot_product_attention(*axes, is_causal=True)
+        )
+
+
 class Recurrent(nn.Module):
     """All three kinds in a row, each with other options."""
 
@@ -64,7 +89,7 @@ def test_recurrences_stay_operators_and_follow_length_and_batch(recurrent):
     kinds = [node.op_type for node in model.ir.graph]
     assert (kinds.count("LSTM"), kinds.count("GRU"), kinds.count("RNN")) == (2, 1, 1)
     assert "Loop" not in kinds
-    assert [spec.shape for spec in model.inputs] == [("x_dim0", "batch", 4), (4, "batch", 3)]
+    assert [spec.shape for spec in model.inputs] == [("batch", "x_dim1", 4), (4, "x_dim1", 3)]
 
 
 def test_packed_weights_are_named_by_their_layer_and_are_no_larger(recurrent):
