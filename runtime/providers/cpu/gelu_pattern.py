@@ -46,7 +46,7 @@ def _complete(factors: list[Value | None], x: Value) -> bool:
 
 def _argument(scaled: Step) -> Value | None:
     """What is divided by the square root of 2."""
-    left, right = (scaled.inputs + [None, None])[:2]
+    left, right = [*scaled.inputs, None, None][:2]
     if scaled.op_type == "Div" and _near(right, math.sqrt(2)):
         return left
     if scaled.op_type == "Mul":

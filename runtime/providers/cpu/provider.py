@@ -15,6 +15,7 @@ from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu import bind
 from entrepot.runtime.providers.cpu.coverage import reason_against
 from entrepot.runtime.providers.cpu.fuse import fused
+from entrepot.runtime.providers.cpu.reuse import reuse
 from entrepot.runtime.providers.cpu.support import numpy_support
 
 
@@ -41,6 +42,7 @@ class CpuProvider:
         lowering = Lowering(self._model.functions, bind.is_known, evaluate=bind.evaluate, limits=limits)
         block = fused(merged(pruned(lowering.lower(part, self._model.graph.opset_imports))))
         bind_all(block, bind.bind)
+        reuse(block)
         emitted = emit(block, numpy_support(limits))
         return Compiled(emitted.function, emitted, how(block), emitted.locate)
 

@@ -1,0 +1,82 @@
+"""Results written over operands that die: ``add(a, b, a)`` instead of new memory for every step."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from entrepot.runtime.plan import Block, Step, Value
+
+FRESH = frozenset(
+    [
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Pow",
+        "Neg",
+        "Abs",
+        "Sqrt",
+        "Reciprocal",
+        "Exp",
+        "Log",
+        "Erf",
+        "Sin",
+        "Cos",
+        "Tanh",
+        "Sigmoid",
+        "Relu",
+        "Gelu",
+        "Swish",
+        "HardSwish",
+        "HardSigmoid",
+        "Softplus",
+        "MatMul",
+        "Gemm",
+        "Conv",
+        "ConvTranspose",
+        "Softmax",
+        "LogSoftmax",
+        "LayerNormalization",
+        "RMSNormalization",
+        "InstanceNormalization",
+        "GroupNormalization",
+    ]
+)
+"""Operators whose kernels always make memory of their own; others may return an operand, or a view of it."""
+
+_TWO_POSITIONS_ONLY = (np.maximum, np.minimum)
+"""NumPy deprecates a positional ``out`` here."""
+
+
+def reuse(block: Block) -> None:
+    """Give the ufuncs of a bound block a dying operand to write to, where its shape and type are the result's."""
+    reads = Counter(value for step in block.steps for value in step.uses())
+    reads.update(value for value in block.outputs if value is not None)
+    fresh = {step.outputs[0] for step in block.steps if len(step.outputs) == 1 and _is_fresh(step)}
+    for step in block.steps:
+        for inner in step.blocks.values():
+            reuse(inner)
+        if step.call is not None and isinstance(step.call.function, np.ufunc) and _takes_out(step):
+            target = next((v for v in step.inputs if v in fresh and reads[v] == 1 and _alike(v, step.outputs[0])), None)
+            if target is not None:
+                step.inputs = [*step.inputs, target]
+
+
+def _is_fresh(step: Step) -> bool:
+    return step.domain == "entrepot.fused" or (step.domain == "" and step.op_type in FRESH)
+
+
+def _takes_out(step: Step) -> bool:
+    assert step.call is not None
+    function = step.call.function
+    return function not in _TWO_POSITIONS_ONLY and function.nin == len(step.inputs) and not step.call.attributes
+
+
+def _alike(value: Value | None, result: Value | None) -> bool:
+    """Whether an operand surely has the result's type and shape, and is no 0-d value, which NumPy makes a scalar."""
+    known, wanted = (None if each is None else each.type for each in (value, result))
+    if known is None or wanted is None or known.shape is None or known.numpy is None or known.numpy.kind != "f":
+        return False
+    return bool(known.shape) and None not in known.shape and (known.dtype, known.shape) == (wanted.dtype, wanted.shape)
