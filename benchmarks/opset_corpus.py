@@ -75,7 +75,8 @@ def _read(case: Any) -> Iterator[Sample]:
         return
     stored = {item.name for item in model.graph.initializer}
     names = [value.name for value in model.graph.input if value.name not in stored]
-    yield Sample(case.name, model, dict(zip(names, inputs, strict=False)), list(outputs), case.rtol, case.atol)
+    arrays = [np.asarray(value) if isinstance(value, np.generic) else value for value in inputs]
+    yield Sample(case.name, model, dict(zip(names, arrays, strict=False)), list(outputs), case.rtol, case.atol)
 
 
 def _stored(folder: str, model: onnx.ModelProto) -> tuple[list[Any], list[Any]] | None:
@@ -202,12 +203,21 @@ def _value_differs(want: Any, have: Any, sample: Sample) -> str:
         return f"shape {have.shape} instead of {want.shape}"
     if want.dtype.kind in "OUS":
         return "" if (want.astype(str) == have.astype(str)).all() else "other strings"
+    return _numbers_differ(want, have, sample)
+
+
+def _numbers_differ(want: Any, have: Any, sample: Sample) -> str:
     if want.dtype.itemsize != have.dtype.itemsize:
         return f"{have.dtype} instead of {want.dtype}"
     if have.dtype != want.dtype:
         have = have.view(want.dtype)  # onnxruntime gives bfloat16 and float8 as plain integers
+    coarse = 1e-3 if want.dtype.itemsize > 2 else 4e-3  # a few units in the last place of float16
     close = np.isclose(
-        have.astype(np.float64), want.astype(np.float64), max(sample.rtol, 1e-3), max(sample.atol, 1e-6), equal_nan=True
+        have.astype(np.float64),
+        want.astype(np.float64),
+        max(sample.rtol, coarse),
+        max(sample.atol, 1e-6),
+        equal_nan=True,
     )
     return "" if close.all() else f"{(~close).sum()} of {close.size} elements"
 

@@ -119,22 +119,18 @@ class OpBuilder:
         """A Constant node; ``like`` or ``dtype`` gives the element type, else the array's own."""
         kind = self.need_dtype(like) if like is not None else dtype
         array = np.asarray(value) if kind is None else np.asarray(value).astype(kind.numpy())
-        return self.emit("Constant", (), {"value": ir.tensor(array, dtype=kind)})
+        tensor = ir.tensor(array, dtype=kind)
+        if self.version < 9 and not tensor.dtype.is_floating_point():  # Constant held floats only
+            return self.initializer(tensor)
+        constant: ir.Value = self.emit("Constant", (), {"value": tensor})
+        return constant
 
     def initializer(self, tensor: ir.TensorProtocol) -> ir.Value:
         """A weight of the main graph; inside a function there is no place for one."""
         graph = self.around.main
         if graph is None:
             self.refuse("a constant of this type cannot live in a function at this opset")
-        value = ir.Value(
-            name=self.fresh_name("value"),
-            const_value=tensor,
-            type=ir.TensorType(tensor.dtype),
-            shape=ir.Shape(tensor.shape),
-        )
-        value.const_value = ir.LazyTensor(lambda: tensor, tensor.dtype, ir.Shape(tensor.shape), name=value.name)
-        graph.initializers.add(value)
-        return value
+        return add_initializer(graph, self.fresh_name("value"), tensor)
 
     def ints(self, *values: int) -> ir.Value:
         """A 1-D int64 constant."""
@@ -293,6 +289,15 @@ class OpBuilder:
     def refusal(self, reason: str, *, hint: str | None = None) -> ConversionError:
         """The error that ``refuse`` raises, for the end of a function that returns."""
         return ConversionError(reason, hint=hint)
+
+
+def add_initializer(graph: ir.Graph, name: str, tensor: ir.TensorProtocol) -> ir.Value:
+    """A new weight; naming it leaves the name of the tensor, which other models may share, alone."""
+    shape = ir.Shape(tensor.shape)
+    own = ir.LazyTensor(lambda: tensor, tensor.dtype, shape, name=name)
+    value = ir.Value(name=name, const_value=own, type=ir.TensorType(tensor.dtype), shape=shape)
+    graph.initializers.add(value)
+    return value
 
 
 def _is_graph(value: Any) -> bool:

@@ -90,7 +90,7 @@ class _Conversion:
             _stamp(scope, self._targets)
             for node in scope.all_nodes():
                 node.version = None
-        ir_version.restamp(self.result)
+        ir_version.restamp(self.result, self._names)
 
     def _scope(self, scope: ir.Graph | ir.Function) -> None:
         imports = {**self.result.graph.opset_imports, **scope.opset_imports}

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping
 import onnx.helper
 import onnx_ir as ir
 
+from entrepot.ir.opset.builder import add_initializer
+from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.schemas import canonical
+from entrepot.ir.opset.values import INITIALIZERS_ARE_INPUTS
 
 _TYPES = {
     "FLOAT8E4M3FN": 9,
@@ -22,9 +25,6 @@ _TYPES = {
     "UINT2": 13,
 }
 """Element types and the IR version that brought them."""
-
-INITIALIZERS_ARE_INPUTS = 3
-"""Up to this IR version every initializer has to be a graph input as well."""
 
 
 def natural(opsets: Mapping[str, int]) -> int:
@@ -42,12 +42,24 @@ def needed(model: ir.Model) -> int:
     return max([version, *(_TYPES.get(dtype.name, 3) for dtype in _dtypes(model))])
 
 
-def restamp(model: ir.Model) -> None:
+def restamp(model: ir.Model, names: Names) -> None:
     """Set the IR version that goes with the model's opsets, and keep its initializers legal there."""
     model.ir_version = max(natural(model.opset_imports), needed(model))
     if model.ir_version <= INITIALIZERS_ARE_INPUTS:
+        for subgraph in model.graph.subgraphs():
+            _hoist(subgraph, model.graph, names)
         present = {value.name for value in model.graph.inputs}
         model.graph.inputs.extend(v for name, v in model.graph.initializers.items() if name not in present)
+
+
+def _hoist(subgraph: ir.Graph, main: ir.Graph, names: Names) -> None:
+    """Move weights out of a body: its inputs are the node's affair, so they cannot be inputs as well."""
+    for name, value in list(subgraph.initializers.items()):
+        if value.is_graph_input() or value.const_value is None:
+            continue
+        moved = add_initializer(main, names.fresh(name), value.const_value)
+        value.replace_all_uses_with(moved, replace_graph_outputs=True)
+        subgraph.initializers.pop(name)
 
 
 def _released_with(domain: str, version: int) -> int:

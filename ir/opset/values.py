@@ -9,12 +9,14 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.folding import FOLDS
-from entrepot.ir.opset.ir_version import INITIALIZERS_ARE_INPUTS
 
 if TYPE_CHECKING:
     from entrepot.ir.opset.types import Types
 
 Array: TypeAlias = np.ndarray[Any, Any]
+
+INITIALIZERS_ARE_INPUTS = 3
+"""Up to this IR version every initializer has to be a graph input as well."""
 
 LIMIT = 1 << 16
 """Elements; larger tensors are weights, and no adapter has to read them."""

@@ -157,7 +157,17 @@ def constant_shift(op: OpBuilder, _node: ir.Node) -> Replacement:
     if (shift >= dtype.bitwidth).any():
         op.refuse("it shifts by more than the width of its type")
     factor = op.const(np.left_shift(np.uint64(1), shift), dtype=dtype)
-    return op.Mul(x, factor) if op.attr("direction") == "LEFT" else op.Div(x, factor)
+    if op.attr("direction") == "LEFT":
+        return op.Mul(x, factor)
+    return op.Div(x, factor) if not dtype.is_signed() else _shift_right(op, x, factor, dtype)
+
+
+def _shift_right(op: OpBuilder, x: ir.Value, factor: ir.Value, dtype: ir.DataType) -> ir.Value:
+    """Divide -1 - x instead of a negative x: division rounds towards zero, a shift downwards."""
+    negative = op.Cast(op.Less(x, op.const(0, dtype=dtype)), to=int(dtype))
+    flip = op.Sub(op.const(1, dtype=dtype), op.Add(negative, negative))
+    divided = op.Div(op.Sub(op.Mul(x, flip), negative), factor)
+    return op.Sub(op.Mul(divided, flip), negative)
 
 
 @decomposition("BitwiseNot", 18)

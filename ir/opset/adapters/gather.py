@@ -158,9 +158,9 @@ def one_hot_wrapped(op: OpBuilder, _node: ir.Node) -> Replacement:
     if known is not None and (known >= 0).all():
         return None
     dtype = op.need_dtype(indices)
-    negative = op.Less(indices, op.const(0, dtype=dtype))
-    wrapped = op.Add(indices, op.Cast(op.Reshape(depth, op.ints(-1)), to=int(dtype)))
-    return op.inputs(op.Where(negative, wrapped, indices), depth, op.x(2))
+    zero, outside = op.const(0, dtype=dtype), op.Cast(op.Reshape(depth, op.ints(-1)), to=int(dtype))
+    wrapped = op.Where(op.Less(indices, zero), op.Add(indices, outside), indices)
+    return op.inputs(op.Where(op.Less(wrapped, zero), outside, wrapped), depth, op.x(2))
 
 
 @decomposition("OneHot", 9)
