@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,8 +14,19 @@ if TYPE_CHECKING:
 MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 """An existing file; a missing one is a usage error before anything is loaded."""
 
-TARGET = click.Path(dir_okay=False, writable=True, path_type=Path)
-"""A file to write."""
+
+class NewFile(click.Path):
+    """A file to write, in a folder that is there: said before the work is done, not after."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The path, when it can be written."""
+        path = Path(super().convert(value, param, ctx))
+        if not path.absolute().parent.is_dir():
+            self.fail(f"the folder '{path.parent}' does not exist", param, ctx)
+        return path
+
+
+TARGET = NewFile(dir_okay=False, writable=True, path_type=Path)
 
 
 def read_model(path: Path, output: Output) -> Model:

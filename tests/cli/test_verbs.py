@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
 import numpy as np
 import onnx_ir
 import pytest
+
+from entrepot.ir.io.read import load
+from entrepot.ir.opset import convert
 
 OFF_BY_A_BIT = "h = Constant <value = float {0.01}> ()  r = Relu(x)  y = Add(r, h)"
 
@@ -83,6 +87,28 @@ def test_run_takes_every_provider(entrepot, relu, provider):
     assert entrepot.json("run", relu, "-i", "x=ones[1,3]", "-p", provider)["outputs"]["y"]["max"] == 1.0
 
 
+def test_run_shows_sequences_and_strings(entrepot, write, tmp_path):
+    path = write(
+        "s = SequenceConstruct(x, x)  t = StringConcat(w, w)",
+        inputs="float[batch, 3] x, string[1] w",
+        outputs="seq(float[batch, 3]) s, string[1] t",
+    )
+    words = ("run", path, "-i", "x=ones[1,3]", "-i", 'w=["ab"]')
+    facts = entrepot.json(*words)["outputs"]
+    assert [item["values"] for item in facts["s"]["items"]] == [[[1.0, 1.0, 1.0]]] * 2
+    assert facts["t"]["values"] == ["abab"]
+    assert "2 items" in entrepot(*words).stdout
+    assert "sequence" in entrepot(*words, "--save", tmp_path / "out.npz", status=2).stderr
+    assert not (tmp_path / "out.npz").exists()
+
+
+def test_run_shows_numbers_of_types_numpy_lacks(entrepot, write):
+    path = write("y = Cast <to = 16> (x)  q = Cast <to = 22> (x)", outputs="bfloat16[batch, 3] y, int4[batch, 3] q")
+    facts = entrepot.json("run", path, "-i", "x=[[-1, 0, 2.5]]")["outputs"]
+    assert (facts["y"]["dtype"], facts["y"]["values"]) == ("bfloat16", [[-1.0, 0.0, 2.5]])
+    assert (facts["q"]["dtype"], facts["q"]["values"]) == ("int4", [[-1, 0, 2]])
+
+
 def test_run_saves_all_outputs_to_one_file(entrepot, write, tmp_path):
     path = write("y = Relu(x)  file = Neg(x)", outputs="float[batch, 3] y, float[batch, 3] file")
     entrepot("run", path, "-i", "x=ones[2,3]", "--save", tmp_path / "out.npz")
@@ -126,7 +152,20 @@ def test_convert_that_cannot_be_done_writes_nothing_and_names_every_reason(entre
     assert not (tmp_path / "old.onnx").exists()
 
 
-def test_convert_explains_without_writing(entrepot, relu):
+def test_a_conversion_that_changes_the_result_is_not_written(entrepot, relu, write, tmp_path, monkeypatch):
+    wrong = load(write(OFF_BY_A_BIT, name="wrong"))
+    right = convert.convert_opset
+    # sessions convert too, to the hub's opset, and must get what they ask for
+    monkeypatch.setattr(convert, "convert_opset", lambda model, to: wrong if to == 21 else right(model, to))
+    words = ("convert", relu, "--opset", 21, "-o", tmp_path / "new.onnx")
+    assert "NOT verified" in entrepot(*words, status=1).stdout
+    assert entrepot.json(*words, status=1)["path"] is None
+    assert not (tmp_path / "new.onnx").exists()
+    entrepot(*words, "--no-verify")
+    assert (tmp_path / "new.onnx").exists()
+
+
+def test_convert_explains_without_writing(entrepot, relu, fancy):
     assert "possible" in entrepot("convert", relu, "--opset", 17, "--explain").stdout
 
 
@@ -219,9 +258,11 @@ def test_a_folder_is_no_model(entrepot, tmp_path):
     assert "directory" in entrepot("info", tmp_path, status=2).stderr
 
 
-def test_a_folder_that_is_not_there_cannot_be_written_to(entrepot, relu, tmp_path):
-    error = entrepot("convert", relu, "--opset", 21, "-o", tmp_path / "nowhere" / "net.onnx", status=2).stderr
-    assert "nowhere" in error
+@pytest.mark.parametrize("words", [["convert", "--opset", 21, "-o"], ["run", "--save"], ["export", "-o"]])
+def test_a_folder_that_is_not_there_is_told_before_the_work(entrepot, relu, tmp_path, words):
+    verb, *options = words
+    error = entrepot(verb, relu, *options, tmp_path / "nowhere" / "net", status=2).stderr
+    assert re.search("folder '.*nowhere' does not exist", error)
 
 
 def test_the_process_ends_with_the_status_and_prints_one_json_object(relu, fancy):
