@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,9 +11,11 @@ from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.native.convolution import conv_window
 from entrepot.runtime.providers.cpu.prepared.constants import blas_constant, constant, is_given
 from entrepot.runtime.providers.cpu.prepared.conv_plan import ConvPlan, Epilogue, PointwisePlan, filters
+from entrepot.runtime.providers.cpu.prepared.conv_winograd import WinogradPlan, suits, transformed
 from entrepot.runtime.providers.cpu.table import prepared
 
 Array: TypeAlias = np.ndarray[Any, Any]
+Plan: TypeAlias = ConvPlan | PointwisePlan | WinogradPlan
 
 _SHAPES_KEPT = 16
 
@@ -35,7 +39,7 @@ def conv_with(node: NodeView, epilogue: Epilogue | None) -> Callable[..., Array]
 
 
 def _bound(attributes: dict[str, Any], W: Array, bias: Array | None, epilogue: Epilogue | None) -> Callable[..., Array]:
-    plans: dict[tuple[int, ...], ConvPlan | PointwisePlan] = {}
+    plans: dict[tuple[int, ...], Plan] = {}
     plan_for = _planner(attributes, W, bias, epilogue)
 
     def run(X: Array, W: Array | None = None, B: Array | None = None, residual: Array | None = None) -> Array:
@@ -51,17 +55,21 @@ def _bound(attributes: dict[str, Any], W: Array, bias: Array | None, epilogue: E
 
 def _planner(
     attributes: dict[str, Any], W: Array, bias: Array | None, epilogue: Epilogue | None
-) -> Callable[[tuple[int, ...]], ConvPlan | PointwisePlan]:
+) -> Callable[[tuple[int, ...]], Plan]:
+    """Chooses how to run at a shape; what depends on the weights alone is made once, when first needed."""
     group = attributes.get("group", 1)
     geometry = [attributes.get(name) for name in ("dilations", "pads", "strides")]
-    single_point = int(np.prod(W.shape[2:])) == 1
-    packed = filters(W, bias, group, pointwise=single_point)
+    packed = filters(W, bias, group, pointwise=math.prod(W.shape[2:]) == 1)
+    winograd = cache(partial(transformed, W))
 
-    def plan_for(shape: tuple[int, ...]) -> ConvPlan | PointwisePlan:
+    def plan_for(shape: tuple[int, ...]) -> Plan:
         auto_pad = attributes.get("auto_pad", "NOTSET")
         win = conv_window(shape, W.shape, attributes.get("kernel_shape"), group, auto_pad, *geometry)
         if win.is_pointwise:
             return PointwisePlan(win.target, packed, epilogue)
-        return ConvPlan(win, packed, shape[0], epilogue)
+        direct = ConvPlan(win, packed, epilogue)
+        if suits(win, W, group):
+            return WinogradPlan(win, winograd(), bias, epilogue, direct)
+        return direct
 
     return plan_for

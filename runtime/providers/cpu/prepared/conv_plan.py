@@ -59,10 +59,9 @@ def filters(W: Array, bias: Array | None, group: int, *, pointwise: bool) -> Fil
 class ConvPlan:
     """One convolution at one input shape."""
 
-    def __init__(self, win: Window, packed: Filters, batch: int, epilogue: Epilogue | None) -> None:
+    def __init__(self, win: Window, packed: Filters, epilogue: Epilogue | None) -> None:
         self._win = win
         self._filters = packed
-        self._batch = batch
         self._epilogue = epilogue
         self._line = math.prod(win.target[1:])
         self._rows = self._rows_per_tile()
@@ -80,11 +79,12 @@ class ConvPlan:
 
     def run(self, x: Array, residual: Array | None = None) -> Array:
         """The convolution of ``x``, finished with tiles of ``residual``."""
-        y = np.empty((self._batch, self._filters.outputs, *self._win.target), x.dtype)
-        flat = y.reshape(self._batch, self._filters.outputs, math.prod(self._win.target))
+        batch, outputs = x.shape[0], self._filters.outputs
+        y = np.empty((batch, outputs, *self._win.target), x.dtype)
+        flat = y.reshape(batch, outputs, math.prod(self._win.target))
         other = None if residual is None else residual.reshape(flat.shape)
         x = self._bordered(x)
-        for image in range(self._batch):
+        for image in range(batch):
             self._run_image(x[image], flat[image], None if other is None else other[image])
         return y
 
