@@ -126,7 +126,7 @@ class ExecutionError(EntrepotError, RuntimeError):
     """A node failed while a model ran: its operands do not fit together, or memory ran out."""
 
 
-class MissingDependencyError(EntrepotError, ImportError):
+class MissingDependencyError(EntrepotError, ImportError):  # type: ignore[misc] # both have a path, and mean different ones
     """An optional package is needed and not installed; the hint is the command that installs it."""
 
 

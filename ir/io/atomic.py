@@ -33,7 +33,7 @@ class Staging:
         self.path = path
         self._left: list[Path] = []
 
-    def write(self, write: Callable[[BinaryIO], None]) -> Path:
+    def write(self, write: Callable[[BinaryIO], object]) -> Path:
         """A new file on disk, synchronised, with the rights of the model file if there is one."""
         temporary = self.fresh_name()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)

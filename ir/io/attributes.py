@@ -69,8 +69,8 @@ class AttributeReader:
 
     def _value(self, name: str, type_: A, present: dict[str, Any]) -> Any:
         field = _FIELDS[type_]
-        others = present.keys() - {field}
-        if others:
+        others = [other for other, value in present.items() if other != field and (value or field not in present)]
+        if others:  # zeros beside the value are left by writers that set every field
             holds = ", ".join(sorted(_TYPES[other].name for other in others))
             raise self._context.error(f"attribute '{name}' says {type_.name}, but holds {holds}")
         if field not in present and type_ in _NEEDED:

@@ -53,16 +53,16 @@ class Context:
         hint = f"raise Limits.{limit}, or load with trust='trusted' if you know where the file comes from"
         return ResourceLimitError(message, **self._where(), hint=hint)
 
-    def text(self, value: str) -> str:
+    def text(self, value: str | bytes) -> str:
         """The string itself, once it is known to be text: protobuf hands out bytes for what is not UTF-8."""
-        if type(value) is bytes:
+        if isinstance(value, bytes):
             raise self.error(f"{value[:40]!r} is not UTF-8 text")
         return value
 
     def all_text(self, *values: str) -> tuple[str, ...]:
         """Several strings, once they are known to be text."""
         for value in values:
-            if type(value) is bytes:
+            if type(value) is not str:
                 self.text(value)
         return values
 

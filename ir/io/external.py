@@ -8,7 +8,9 @@ is mapped stays what was checked: a file replaced later does not change the weig
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import math
 import mmap
 import os
 import re
@@ -81,7 +83,7 @@ class MappedTensor(onnx_ir.ExternalTensor):
         doc_string: str | None = None,
         metadata_props: dict[str, str] | None = None,
     ) -> None:
-        length = -(-dtype.bitwidth * int(np.prod(shape.numpy(), dtype=object)) // 8)
+        length = -(-dtype.bitwidth * math.prod(shape.numpy()) // 8)
         super().__init__(
             location, offset, length, dtype, shape=shape, name=name, base_dir=file.path.parent,
             doc_string=doc_string, metadata_props=metadata_props,
@@ -262,9 +264,7 @@ def _open_beneath(anchor: Path, real: Path) -> int:
 def map_file(descriptor: int, path: Path) -> DataFile:
     """Map an open file and close it; a FIFO, device or folder is an ``OSError``."""
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(0, "it is not a regular file")
+        status = _regular(descriptor)
         # an empty file cannot be mapped
         content = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if status.st_size else b""
         return DataFile(path, _identity(status), memoryview(content))
@@ -272,9 +272,22 @@ def map_file(descriptor: int, path: Path) -> DataFile:
         os.close(descriptor)
 
 
-def open_regular(path: Path) -> int:
-    """Open a file that the caller named, waiting for nothing: ``O_NONBLOCK`` keeps a FIFO from hanging."""
-    return os.open(path, _BINARY | (_NO_LINKS & ~getattr(os, "O_NOFOLLOW", 0)))
+def read_file(path: Path) -> bytes:
+    """All of a file that the caller named; a FIFO, device or folder is an ``OSError``, and nothing waits for it."""
+    descriptor = os.open(path, _BINARY | (_NO_LINKS & ~getattr(os, "O_NOFOLLOW", 0)))
+    try:
+        _regular(descriptor)
+        with open(descriptor, "rb", buffering=0, closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
+def _regular(descriptor: int) -> os.stat_result:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return status
 
 
 def _identity(status: os.stat_result) -> tuple[int, int, int]:

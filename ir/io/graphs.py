@@ -134,16 +134,16 @@ class GraphReader:
         )  # fmt: skip
 
     def _finish(
-        self, graph: onnx_ir.Graph, scope: Scope, infos: Mapping[str, Any], annotations: Mapping[str, Any]
+        self, graph: onnx_ir.Graph, scope: Scope, infos: Mapping[str, Any], annotations: Mapping[int, Any]
     ) -> None:
         if scope.unsorted:
             node = find_cycle(graph)
             if node is not None:
                 names = [output.name for output in node.outputs]
                 raise self._context.error(f"{node.op_type} making {names} depends on its own result: a cycle")
-        for key, left in ((UNUSED_INFO, infos), (UNUSED_QUANTIZATION, annotations)):
+        for key, left in ((UNUSED_INFO, infos.values()), (UNUSED_QUANTIZATION, annotations.values())):
             if left:
-                graph.meta[key] = [_copy(self._context, message) for message in left.values()]
+                graph.meta[key] = [_copy(self._context, message) for message in left]
 
     def _initial_tensors(self, proto: onnx.GraphProto) -> Iterable[onnx_ir.TensorProtocol]:
         yield from map(self._tensors.read, proto.initializer)

@@ -12,12 +12,12 @@ from typing import Literal, TypeAlias
 
 import onnx
 import onnx_ir
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from entrepot.ir.errors import InputError, MissingFileError, StorageError
 from entrepot.ir.io.build import build_model
 from entrepot.ir.io.context import Context
-from entrepot.ir.io.external import map_file, open_regular
+from entrepot.ir.io.external import read_file
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 
@@ -53,14 +53,16 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
         return source
     if isinstance(source, onnx_ir.Model):
         return Model(source)
-    if not isinstance(source, str | os.PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
-        raise InputError(f"cannot load a model from {type(source).__name__}", hint="give a path, bytes or ModelProto")
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     context = Context(path, limits or (Limits.unlimited() if trust == "trusted" else Limits()))
-    if isinstance(source, onnx.ModelProto):
+    if path is not None:
+        proto = _parse(_content(path), context)
+    elif isinstance(source, bytes | bytearray | memoryview):
+        proto = _parse(bytes(source), context)
+    elif isinstance(source, onnx.ModelProto):
         proto = source
     else:
-        proto = _parse(_content(path) if path is not None else bytes(source), context)
+        raise InputError(f"cannot load a model from {type(source).__name__}", hint="give a path, bytes or ModelProto")
     base = None if path is None else Path(os.path.abspath(path)).parent
     with _no_collection():
         return Model(build_model(proto, context, base, follow_links=trust == "trusted"), path=path)
@@ -80,8 +82,7 @@ def _no_collection() -> Iterator[None]:
 
 def _content(path: Path) -> bytes:
     try:
-        # copied, since protobuf must not crash when someone truncates the file while it parses
-        return bytes(map_file(open_regular(path), path).content)
+        return read_file(path)
     except FileNotFoundError:
         raise MissingFileError("there is no such file", path=path) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path

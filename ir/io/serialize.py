@@ -55,7 +55,8 @@ def inline(proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, _main: bool 
         return
     write_header(proto, tensor)
     if isinstance(tensor, onnx_ir.StringTensor):
-        proto.string_data.extend(item.encode() if isinstance(item, str) else item for item in tensor.string_data())
+        items: list[Any] = list(tensor.string_data())  # str, if somebody made it from an array of objects
+        proto.string_data.extend(map(_bytes, items))
         return
     proto.raw_data = tensor.tobytes()
     if len(proto.raw_data) != tensor.nbytes:
@@ -196,7 +197,7 @@ def write_value(proto: onnx.ValueInfoProto, value: onnx_ir.Value) -> None:
     _set(proto, doc_string=value.doc_string)
     _write_texts(proto.metadata_props, value.metadata_props)
     if value.type is not None:
-        write_type(proto.type, value.type, value.shape)  # type: ignore[arg-type]
+        write_type(proto.type, value.type, value.shape)
 
 
 def _write_annotations(proto: onnx.GraphProto, graph: onnx_ir.Graph) -> None:
@@ -279,7 +280,7 @@ def _write_sparse(_writer: _GraphWriter, proto: onnx.SparseTensorProto, tensor: 
 
 
 def _write_type_and_shape(_writer: _GraphWriter, proto: onnx.TypeProto, value: onnx_ir.TypeAndShape) -> None:
-    write_type(proto, value.type, value.shape)  # type: ignore[arg-type]
+    write_type(proto, value.type, value.shape)
 
 
 def _bytes(text: str | bytes) -> bytes:

@@ -71,7 +71,10 @@ def _signature(domain: str, op_type: str, version: int) -> Signature | None:
         inputs=(schema.min_input, schema.max_input),
         outputs=(schema.min_output, schema.max_output),
         required_inputs=tuple(index for index, formal in enumerate(schema.inputs) if formal.option == single),
-        attributes={name: onnx_ir.AttributeType(attribute.type.value) for name, attribute in schema.attributes.items()},
+        attributes={
+            name: onnx_ir.AttributeType[attribute.type.name]  # type: ignore[attr-defined] # an enum, say onnx's stubs not
+            for name, attribute in schema.attributes.items()
+        },
         required_attributes=tuple(name for name, attribute in schema.attributes.items() if attribute.required),
     )
 

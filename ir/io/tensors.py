@@ -13,7 +13,7 @@ from entrepot.ir.io.external import DataFolder, array_of
 from entrepot.ir.io.sparse import SparseTensor, check_sparse
 from entrepot.ir.io.value_types import dtype_of
 
-_FIELDS = {
+_FIELDS: dict[int, str] = {
     **dict.fromkeys((T.FLOAT, T.COMPLEX64), "float_data"),
     **dict.fromkeys((T.DOUBLE, T.COMPLEX128), "double_data"),
     **dict.fromkeys((T.UINT32, T.UINT64), "uint64_data"),
@@ -54,7 +54,7 @@ class TensorReader:
         context.count_bytes(nbytes, name)
         if proto.data_location == T.EXTERNAL:
             return self._folder.tensor(proto, dtype, onnx_ir.Shape(dims, frozen=True), nbytes, name)
-        if proto.HasField("raw_data"):
+        if proto.HasField("raw_data") and (proto.raw_data or not nbytes):  # some writers leave an empty one behind
             return self._raw(proto, dims, dtype, nbytes, name)
         return self._typed(proto, dtype, size, name)
 

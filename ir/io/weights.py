@@ -159,7 +159,11 @@ def write_data(layout: Layout, file: BinaryIO) -> None:
 def write_tensor(tensor: onnx_ir.TensorProtocol, file: BinaryIO) -> None:
     """Write a tensor's bytes, and make sure that they are as many as its shape says."""
     start = file.tell()
-    tensor.tofile(file)
+    to_file = getattr(tensor, "tofile", None)  # not part of the protocol, but every tensor of onnx_ir has it
+    if to_file is None:
+        file.write(tensor.tobytes())
+    else:
+        to_file(file)
     if file.tell() - start != tensor.nbytes:
         raise ModelFormatError(
             f"tensor gives {file.tell() - start} bytes, but type and shape need {tensor.nbytes}", value=tensor.name

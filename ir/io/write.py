@@ -99,7 +99,8 @@ class _Save:
         stale = self._own_data_files() - self._layout.kept
         name = self._free_name() if self._layout.outgoing else ""
         if stale or name:
-            self._staging.write(lambda file: file.write(_OBSOLETE + "\0".join({*stale, name}).encode()))
+            note = _OBSOLETE + "\0".join({*stale, name}).encode()
+            self._staging.write(lambda file: file.write(note))
         self._staging.clear_killed(locked=self._locked)  # after the note, which repeats what theirs said
         if name:
             data = self._staging.write(lambda file: write_data(self._layout, file))
