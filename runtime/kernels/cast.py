@@ -15,12 +15,13 @@ import onnx_ir as ir
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.precision import is_floating
 from entrepot.runtime.kernels.table import shared
 
 NumpyArray = np.ndarray[Any, Any]
 
 _SATURATING = {
-    np.dtype(kind): np.float32(ml_dtypes.finfo(kind).max)
+    np.dtype(kind): np.float32(ml_dtypes.finfo(kind).max)  # type: ignore[no-untyped-call]
     for kind in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz)
 }
 _POWERS_OF_TWO = np.dtype(ml_dtypes.float8_e8m0fnu)
@@ -76,20 +77,22 @@ def bit_cast(xp: Backend, input: Array, *, to: int) -> Array:
 def _parse(texts: NumpyArray, dtype: np.dtype[Any]) -> NumpyArray:
     """Numbers from strings: exactly where integers are wanted and written, else by way of float64."""
     if dtype.kind in "iu":
-        parse = lambda text: int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text) else int(float(text))  # noqa: E731
-        numbers = [parse(text) for text in texts.reshape(-1)]
+        numbers = [_integer(text) for text in texts.reshape(-1)]
         return np.array(numbers, np.uint64 if dtype == np.uint64 else np.int64).reshape(texts.shape)
     return np.array([float(text) for text in texts.reshape(-1)], np.float64).reshape(texts.shape)
 
 
+def _integer(text: str) -> int:
+    return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text) else int(float(text))
+
+
 def _spell(x: NumpyArray) -> NumpyArray:
     """The shortest decimal that reads back as the same number."""
-    plain = x if x.dtype.kind in "iubf" and x.dtype.itemsize > 1 else x.astype(np.float32 if _is_float(x) else np.int64)
-    return plain.astype(np.str_).astype(object)
-
-
-def _is_float(x: NumpyArray) -> bool:
-    return "float" in x.dtype.name
+    if is_floating(x.dtype) and x.dtype.isbuiltin != 1:
+        x = x.astype(np.float32)
+    elif not is_floating(x.dtype) and x.dtype != np.uint64:
+        x = x.astype(np.int64)
+    return x.astype(np.str_).astype(object)
 
 
 def _to_power_of_two(x: NumpyArray, round_mode: str, saturate: int) -> NumpyArray:

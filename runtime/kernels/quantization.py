@@ -57,7 +57,7 @@ def _division_type(xp: Backend, scale: Array) -> np.dtype[Any]:
 
 
 def _cut(xp: Backend, x: Array, dtype: np.dtype[Any]) -> Array:
-    bounds = ml_dtypes.iinfo(dtype)
+    bounds = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
     low, high = xp.scalar(float(bounds.min), like=x), xp.scalar(float(bounds.max), like=x)
     return xp.astype(xp.minimum(xp.maximum(x, low), high), dtype)
 

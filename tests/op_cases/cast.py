@@ -124,6 +124,7 @@ CASES = [
     *(Case("Cast", make(4), to=P.STRING) for make in (i32, i64, u8)),
     Case("Cast", ints(1, -5, dtype=np.int8), to=P.STRING).giving(strings(["1", "-5"])),
     Case("Cast", np.array([1.5, -2], ml_dtypes.bfloat16), to=P.STRING).giving(strings(["1.5", "-2.0"])),
+    Case("Cast", np.array([True, False]), to=P.STRING).giving(strings(["1", "0"])),
     Case("Cast", strings(["a"]), to=P.STRING).giving(strings(["a"])),
     *(
         Case("CastLike", make(2, 3, low=0, high=3), like(1))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from onnx import TensorProto, helper
 
-from tests.op_cases.case import Case, Tensors, bools, f16, f32, i64, ints
+from tests.op_cases.case import Case, Tensors, bools, f16, f32, floats, i64, ints
 
 PARTS = [f32(2, 3), f32(1, 3), f32(2, 3)]
 ALIKE = [f32(2, 3), f32(2, 3)]
+EMPTY = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
 
 CASES = [
     Case("SequenceEmpty").giving([]),
@@ -39,6 +41,9 @@ CASES = [
     Case("ConcatFromSequence", ALIKE, axis=-1),
     Case("ConcatFromSequence", ALIKE, axis=0, new_axis=1),
     Case("ConcatFromSequence", ALIKE, axis=-1, new_axis=1),
+    Case("Optional", floats(1, 2)).giving(floats(1, 2)),
+    Case("Optional", [floats(1), floats(2, 3)]).giving([floats(1), floats(2, 3)]),
+    Case("Optional", type=EMPTY).giving(None),
     Case("OptionalHasElement", f32(2)).giving(np.array(True)),
     Case("OptionalHasElement", None).giving(np.array(False)),
     Case("OptionalGetElement", f32(2, 2)),

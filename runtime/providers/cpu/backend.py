@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,13 @@ from entrepot.runtime.providers.cpu.blocks import maximum, minimum, select
 from entrepot.runtime.providers.cpu.erf import erf
 
 NumpyArray = np.ndarray[Any, Any]
+
+# NumPy's stubs want a literal for ``keepdims``
+_sum: Callable[..., Array] = np.add.reduce
+_prod: Callable[..., Array] = np.multiply.reduce
+_max: Callable[..., Array] = np.maximum.reduce
+_min: Callable[..., Array] = np.minimum.reduce
+_arange: Callable[..., Array] = np.arange
 
 
 class NumpyBackend:
@@ -34,7 +41,7 @@ class NumpyBackend:
 
     @staticmethod
     def arange(start: Any, stop: Any, step: Any, dtype: np.dtype[Any]) -> Array:
-        return np.arange(start, stop, step, dtype)
+        return _arange(start, stop, step, dtype)
 
     # asking arrays
     @staticmethod
@@ -59,7 +66,10 @@ class NumpyBackend:
         return np.asarray(x).view(dtype)
 
     # shape and movement
-    reshape = staticmethod(np.reshape)
+    @staticmethod
+    def reshape(x: Array, shape: Sequence[int]) -> Array:
+        return x.reshape(shape)
+
     transpose = staticmethod(np.transpose)
     expand_dims = staticmethod(np.expand_dims)
     squeeze = staticmethod(np.squeeze)
@@ -80,7 +90,10 @@ class NumpyBackend:
         return np.pad(x, widths, mode)  # type: ignore[call-overload]  # a mode by name
 
     # picking and placing
-    take = staticmethod(np.take)
+    @staticmethod
+    def take(x: Array, indices: Array, axis: int) -> Array:
+        return x.take(indices, axis)
+
     take_along_axis = staticmethod(np.take_along_axis)
     nonzero = staticmethod(np.nonzero)
 
@@ -138,23 +151,23 @@ class NumpyBackend:
     # reductions
     @staticmethod
     def sum(x: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
-        return np.add.reduce(x, axis, x.dtype, keepdims=keepdims)
+        return _sum(x, axis, x.dtype, keepdims=keepdims)
 
     @staticmethod
     def prod(x: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
-        return np.multiply.reduce(x, axis, x.dtype, keepdims=keepdims)
+        return _prod(x, axis, x.dtype, keepdims=keepdims)
 
     @staticmethod
     def max(x: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
         if x.size:
-            return np.maximum.reduce(x, axis, keepdims=keepdims)
-        return np.maximum.reduce(x, axis, keepdims=keepdims, initial=lowest(x.dtype))
+            return _max(x, axis, keepdims=keepdims)
+        return _max(x, axis, keepdims=keepdims, initial=lowest(x.dtype))
 
     @staticmethod
     def min(x: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
         if x.size:
-            return np.minimum.reduce(x, axis, keepdims=keepdims)
-        return np.minimum.reduce(x, axis, keepdims=keepdims, initial=highest(x.dtype))
+            return _min(x, axis, keepdims=keepdims)
+        return _min(x, axis, keepdims=keepdims, initial=highest(x.dtype))
 
     @staticmethod
     def argmax(x: Array, axis: int) -> Array:

@@ -18,15 +18,24 @@ SMALL = 2048
 _RANGE: dict[np.dtype[Any], tuple[Array, Array]] = {
     np.dtype(kind): (np.array(-np.inf, kind), np.array(np.inf, kind)) for kind in (np.float16, np.float32, np.float64)
 }
-_BITS = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_BITS: dict[int, np.dtype[Any]] = {
+    1: np.dtype(np.int8),
+    2: np.dtype(np.int16),
+    4: np.dtype(np.int32),
+    8: np.dtype(np.int64),
+}
 
 
 def blockwise(x: Array, formula: Callable[[Array, Array, Array], object]) -> Array:
     """``formula(x, out, buffer)`` over blocks of ``x``; it writes ``out`` and may use ``buffer``, both like ``x``."""
-    x = np.asarray(x, order="C")
+    if x.size <= BLOCK:
+        out = np.empty_like(x)
+        formula(x, out, np.empty_like(x))
+        return out
+    x = np.ascontiguousarray(x)
     out = np.empty(x.shape, x.dtype)
     source, target = x.reshape(-1), out.reshape(-1)
-    buffer = np.empty(min(x.size, BLOCK), x.dtype)
+    buffer = np.empty(BLOCK, x.dtype)
     for start in range(0, x.size, BLOCK):
         block = source[start : start + BLOCK]
         formula(block, target[start : start + BLOCK], buffer[: block.size])

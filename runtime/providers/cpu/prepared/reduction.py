@@ -13,6 +13,7 @@ from entrepot.runtime.providers.cpu.prepared.constants import BLAS_TYPES, Array,
 from entrepot.runtime.providers.cpu.table import prepared
 
 Kernel = Callable[..., Any]
+_sum: Callable[..., Any] = np.add.reduce  # NumPy's stubs want a literal for ``keepdims``
 
 
 def _axes(node: NodeView) -> tuple[int, ...] | None:
@@ -34,7 +35,7 @@ def reduce_sum(node: NodeView) -> Kernel | None:
     axes, keepdims = _axes(node), bool(node.attributes.get("keepdims", 1))
     if axes is None or not _is_plain(node):
         return None
-    return lambda data, axes_: np.add.reduce(data, axes, keepdims=keepdims)
+    return lambda data, axes_: _sum(data, axes, keepdims=keepdims)
 
 
 @prepared("ReduceMean", 18)
@@ -46,6 +47,6 @@ def reduce_mean(node: NodeView) -> Kernel | None:
 
     def kernel(data: Array, axes_: Array) -> Array:
         count = math.prod([data.shape[axis] for axis in axes])
-        return np.add.reduce(data, axes, keepdims=keepdims) / data.dtype.type(count)
+        return _sum(data, axes, keepdims=keepdims) / data.dtype.type(count)
 
     return kernel
