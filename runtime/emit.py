@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from entrepot.ir.errors import ResourceLimitError
 from entrepot.runtime.emit_control import FORMS
 from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Block, Call, Step, Value, first, last_uses
@@ -78,7 +79,12 @@ def emit(block: Block, support: Support, *, name: str = "run") -> Emitted:
     writer.function(block)
     source = "\n".join(writer.lines) + "\n"
     filename = f"<entrepot {name} {next(_SERIAL)}>"
-    code = compile(source, filename, "exec")
+    try:
+        code = compile(source, filename, "exec")
+    except (SyntaxError, RecursionError) as error:  # Python nests twenty loops and a hundred indents, not more
+        raise ResourceLimitError(
+            f"subgraphs are nested too deep for generated source: {error}", hint="run it with providers=['reference']"
+        ) from error
     space = dict(writer.space)
     exec(code, space)  # noqa: S102 - our own text over our own names: no name or string of the file is in it unescaped
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
