@@ -272,11 +272,17 @@ def map_file(descriptor: int, path: Path) -> DataFile:
         os.close(descriptor)
 
 
-def read_file(path: Path) -> bytes:
-    """All of a file that the caller named; a FIFO, device or folder is an ``OSError``, and nothing waits for it."""
+def read_file(path: Path, most: int) -> bytes:
+    """All of a file that the caller named; a FIFO, device or folder is an ``OSError``, and nothing waits for it.
+
+    Args:
+        path: The file.
+        most: Files with more bytes are an ``OSError`` with ``EFBIG``.
+    """
     descriptor = os.open(path, _BINARY | (_NO_LINKS & ~getattr(os, "O_NOFOLLOW", 0)))
     try:
-        _regular(descriptor)
+        if _regular(descriptor).st_size > most:
+            raise OSError(errno.EFBIG, f"it has more than {most} bytes")
         with open(descriptor, "rb", buffering=0, closefd=False) as file:
             return file.read()
     finally:

@@ -22,6 +22,8 @@ from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto | onnx_ir.Model | Model"
+_PROTOBUF_LIMIT = (1 << 31) - 1
+
 Trust: TypeAlias = Literal["untrusted", "trusted"]
 
 
@@ -56,7 +58,7 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     context = Context(path, limits or (Limits.unlimited() if trust == "trusted" else Limits()))
     if path is not None:
-        proto = _parse(_content(path), context)
+        proto = _parse(_content(path, context), context)
     elif isinstance(source, bytes | bytearray | memoryview):
         proto = _parse(bytes(source), context)
     elif isinstance(source, onnx.ModelProto):
@@ -80,13 +82,16 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, context: Context) -> bytes:
     try:
-        return read_file(path)
+        return read_file(path, _PROTOBUF_LIMIT)
     except FileNotFoundError:
         raise MissingFileError("there is no such file", path=path) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         number = getattr(error, "errno", None) or errno.EINVAL
+        if number == errno.EFBIG:
+            hint = "weights beyond 2 GiB lie in files beside the model"
+            raise context.error("it is larger than a protobuf can be", hint=hint) from error
         raise StorageError(f"the file cannot be read: {error}", path=path, errno=number) from error
 
 

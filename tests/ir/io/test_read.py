@@ -484,3 +484,10 @@ def test_an_unknown_trust_is_refused() -> None:
 def test_nothing_is_logged_or_printed(capfd) -> None:
     ep.load(proto())
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_too_large_for_protobuf_is_refused_unread(tmp_path) -> None:
+    with open(tmp_path / "net.onnx", "wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ep.ModelFormatError, match="larger than a protobuf can be"):
+        ep.load(tmp_path / "net.onnx")
