@@ -46,7 +46,7 @@ def command(
     from entrepot.parity.compare import Tolerance
     from entrepot.parity.plan import Case
     from entrepot.parity.report.json import as_dict
-    from entrepot.parity.verify import ModelSource, default_providers, verify
+    from entrepot.parity.verify import ModelSource, verify
 
     first, second = read_model(expected, output), read_model(actual, output)
     feeds, made_up = read_inputs(first, inputs, dims, seed)
@@ -54,7 +54,7 @@ def command(
         output.note(f"input '{name}' is random: {feeds[name].dtype}{list(feeds[name].shape)}")
     source = ModelSource(first, source_provider)
     tolerance = None if atol is None and rtol is None else Tolerance(atol or 0.0, rtol or 0.0)
-    names, tell = providers or default_providers(), reporter(output.progress)
+    names, tell = providers or None, reporter(output.progress)
     if only_sample:
         report = verify(source, second, [Case("sample", feeds)], providers=names, tolerance=tolerance, progress=tell)
     else:

@@ -44,7 +44,7 @@ def prove(
     cases = (*plan_cases(model, sample), *_edge_cases(model, sample, edges or {}))
     full = [case for case in cases if not _is_empty(case)]
     empty = [case for case in cases if _is_empty(case)]
-    report = parity.verify(source, model, full, providers=names, tolerance=tolerance, progress=progress)
+    report = parity.verify(source, model, full, providers=providers, tolerance=tolerance, progress=progress)
     if not empty or "cpu" not in names or not report.ok:
         return report
     extra = parity.verify(source, model, empty, providers=("cpu",), tolerance=tolerance, progress=progress)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from entrepot.ir.errors import EntrepotError, InputError, MissingDependencyError
+from entrepot.ir.errors import EntrepotError, InputError, MissingDependencyError, UnsupportedOpError
 from entrepot.ir.model import Model
 from entrepot.ir.progress import Progress, reporter
 from entrepot.parity.compare import Comparison, Tolerance, compare, scales_of
@@ -82,7 +82,9 @@ def verify(
         source: What to trust. It is given copies, so it may write into its inputs.
         model: What to judge.
         feeds: The sample first (which the source must take), then others; ``plan_cases`` makes a good list.
-        providers: Who runs the model; ``cpu``, and ``onnxruntime`` where it is installed, by default.
+        providers: Who runs the model; by default ``cpu``, and as a second opinion ``onnxruntime`` where it is
+            installed. Operators that the second opinion lacks are recorded and no failure, unless it is asked for by
+            name.
         tolerance: See ``compare``.
         progress: See ``entrepot.ir.progress``.
 
@@ -104,6 +106,9 @@ def verify(
     judge = _Judge(source, tolerance, scales)
     for name in names:
         runner = _Runner(model, name, judge)
+        if providers is None and name != "cpu" and (reason := runner.declines):
+            rows[0].append(Run("every input", name, "declined", reason))
+            continue
         for row, case, answer in zip(rows, cases, answers, strict=True):
             if not isinstance(answer, SourceRefusal):
                 tell(f"verifying on {name}: {case.label}")
@@ -178,6 +183,11 @@ class _Runner:
             raise  # says something about the call, nothing about the model
         except EntrepotError as error:
             return error
+
+    @property
+    def declines(self) -> str:
+        """Which operators it lacks; empty when it lacks none."""
+        return str(self._opened) if isinstance(self._opened, UnsupportedOpError) else ""
 
     def run(self, case: Case, expected: Outputs) -> Run:
         if isinstance(self._opened, EntrepotError):

@@ -22,8 +22,9 @@ _STYLE = """
 .parity th,.parity td{text-align:left;padding:.35rem .7rem;border-bottom:1px solid #e3e8ee;vertical-align:top}
 .parity th{font-weight:600;color:#526170}.parity td.n{text-align:right}.parity th.n{text-align:right}
 .parity .v{font-weight:600}.parity .agrees{color:#137a4b}.parity .differs,.parity .error{color:#b3261e}
-.parity .refused{color:#7a8794}.parity details{margin:0}.parity summary{cursor:pointer}
+.parity .refused,.parity .declined{color:#7a8794}.parity details{margin:0}.parity summary{cursor:pointer}
 .parity .bad td{background:#fdf1f0}.parity svg{display:block}.parity small{color:#7a8794}
+.parity tr.h td{border-bottom:0}.parity tr.d td{padding-top:0}
 .parity details table{margin:.4rem 0 .8rem;font-size:.9rem}
 @media(prefers-color-scheme:dark){body{background:#12181f}.parity{color:#dbe3ea;background:#12181f}
 .parity th,.parity td{border-color:#2a3641}.parity p,.parity th{color:#9fb0c0}.parity .bad td{background:#2b1a1b}
@@ -68,7 +69,9 @@ def fragment(report: Report) -> str:
 def _row(run: Run) -> str:
     label, provider, verdict, *figures = cells(run)
     numbers = "".join(_cell("td", text, number=True) for text in figures)
-    head = f'<tr>{_cell("td", label)}{_cell("td", provider)}<td class="v {verdict}">{verdict}</td>{numbers}</tr>'
+    head = (
+        f'<tr class="h">{_cell("td", label)}{_cell("td", provider)}<td class="v {verdict}">{verdict}</td>{numbers}</tr>'
+    )
     opened = " open" if run.verdict in {"differs", "error"} else ""
     # the outputs get a row of their own, as wide as the table
     details = f"<details{opened}><summary>outputs</summary>{_outputs(run)}</details>"

@@ -11,7 +11,7 @@ from entrepot.parity.compare import Comparison, OutputComparison
 if TYPE_CHECKING:
     import rich.console
 
-Verdict: TypeAlias = Literal["agrees", "differs", "error", "refused"]
+Verdict: TypeAlias = Literal["agrees", "differs", "error", "refused", "declined"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Run:
         label: Which inputs.
         provider: Who ran the model; ``source`` for a refusal.
         verdict: ``agrees``; ``differs``; ``error``: it could not be run, which is a failure; ``refused``: the source
-            cannot take these inputs, so nothing is asked of the model.
+            cannot take these inputs, so nothing is asked of the model; ``declined``: a second opinion that nobody asked
+            for by name lacks an operator.
         message: What is wrong, or why it was refused; empty when it agrees.
         symbol: The one symbol of the input shapes whose size was changed; else empty.
         seconds: Wall time of the model's run.
@@ -77,6 +78,16 @@ class Report:
         return tuple(run for run in self.runs if run.verdict in {"differs", "error"})
 
     @property
+    def ran(self) -> tuple[Run, ...]:
+        """Runs of the model, failed ones included."""
+        return tuple(run for run in self.runs if run.verdict not in {"refused", "declined"})
+
+    @property
+    def declined(self) -> tuple[Run, ...]:
+        """Providers that do not run this model, one entry each."""
+        return tuple(run for run in self.runs if run.verdict == "declined")
+
+    @property
     def refusals(self) -> tuple[Run, ...]:
         """Inputs that the source itself does not take."""
         return tuple(run for run in self.runs if run.verdict == "refused")
@@ -84,8 +95,7 @@ class Report:
     @property
     def worst(self) -> Run | None:
         """The run that failed most, or came closest to it; ``None`` when nothing was run."""
-        ran = [run for run in self.runs if run.verdict != "refused"]
-        return max(ran, key=lambda run: (run.verdict != "agrees", run.excess), default=None)
+        return max(self.ran, key=lambda run: (run.verdict != "agrees", run.excess), default=None)
 
     @property
     def unproven(self) -> tuple[str, ...]:

@@ -11,20 +11,23 @@ if TYPE_CHECKING:
 
 HEADINGS = ("inputs", "provider", "verdict", "max abs", "max rel", "cosine", "of allowed")
 _TOLD = 10
-_STYLES = {"agrees": "green", "differs": "bold red", "error": "bold red", "refused": "dim"}
+_STYLES = {"agrees": "green", "differs": "bold red", "error": "bold red", "refused": "dim", "declined": "dim"}
 
 
 def summary(report: Report) -> str:
     """The verdict in one line, with the largest error and what could not be proved."""
-    ran = len(report.runs) - len(report.refusals)
+    ran = len(report.ran)
+    declined = [run.provider for run in report.declined]
+    providers = ", ".join(name for name in report.providers if name not in declined)
     if report.ok:
-        parts = [f"verified against {report.source}: {ran} runs on {', '.join(report.providers)} agree"]
+        parts = [f"verified against {report.source}: {ran} runs on {providers} agree"]
         parts += [f"largest error {figure(worst.excess)} of the allowed"] if (worst := report.worst) else []
     elif not report.failures:
         parts = [f"NOT verified against {report.source}: nothing was compared"]
     else:
         parts = [f"NOT verified against {report.source}: {len(report.failures)} of {ran} runs failed"]
         parts += [f"worst: {_message(worst)}"] if (worst := report.worst) else []
+    parts += [f"{name} does not run it" for name in declined]
     if report.refusals:
         parts.append(f"{len(report.refusals)} refused by the source")
     if report.sensitive:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import onnx_ir
 import pytest
@@ -109,6 +111,30 @@ def test_a_model_no_provider_runs_is_a_failure_and_not_an_exception():
     report = verify(Function(relu), Model(onnx_ir.from_onnx_text(text)), [X], providers=["cpu"])
     assert not report.ok
     assert "Fancy" in report.worst.message
+
+
+DOUBLE = Model(
+    onnx_ir.from_onnx_text(f"{HEAD} net (double[batch, 3] x) => (double[batch, 3] y) {{ e = Erf(x)  y = Relu(e) }}")
+)
+
+
+def erf_relu(x):
+    return np.maximum(np.vectorize(math.erf, otypes=[np.float64])(x), 0)
+
+
+def test_a_second_opinion_that_lacks_an_operator_is_recorded_and_no_failure():
+    report = verify(Function(erf_relu), DOUBLE, plan_cases(DOUBLE, {"x": X["x"].astype(np.float64)}))
+    assert report.ok, str(report)
+    assert [(run.provider, run.label) for run in report.declined] == [("onnxruntime", "every input")]
+    assert "Erf" in report.declined[0].message
+    assert "runs on cpu agree" in report.summary()
+    assert "onnxruntime does not run it" in report.summary()
+
+
+def test_an_operator_that_a_provider_asked_for_by_name_lacks_is_a_failure():
+    report = verify(Function(erf_relu), DOUBLE, [{"x": X["x"].astype(np.float64)}], providers=["cpu", "onnxruntime"])
+    assert not report.ok
+    assert [run.provider for run in report.failures] == ["onnxruntime"]
 
 
 def test_an_unknown_provider_is_the_callers_mistake():
