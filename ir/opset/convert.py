@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+import gc
+from collections.abc import Iterable, Iterator, Mapping
 
 import onnx_ir as ir
 
@@ -34,8 +36,9 @@ def convert_opset(model: Model, target: int | Mapping[str, int]) -> Model:
     targets = _targets(target)
     if _is_there(model.ir, targets):
         return model
-    conversion = _Conversion(model, targets)
-    conversion.run()
+    with _collector_paused():
+        conversion = _Conversion(model, targets)
+        conversion.run()
     if conversion.blockers:
         count = len(conversion.blockers)
         raise ConversionError(
@@ -63,6 +66,18 @@ def raise_to_hub(model: Model) -> Model:
     """
     used = {canonical(domain) for scope in _scopes(model.ir) for domain in scope.opset_imports}
     return convert_opset(model, {domain: version for domain, version in CEILINGS.items() if domain in used})
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep Python's cycle collector from walking 100,000 new objects again and again: it takes half of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Conversion:

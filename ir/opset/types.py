@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -46,17 +47,49 @@ class Types:
         self.opsets = opsets
         self._known = known
         self._memo: dict[ir.Value, Spec] = {}
+        self._types: dict[ir.Value, ir.TypeProtocol] = {}
         self._carried: dict[ir.Value, ir.Value] = {}
         known.types = self
 
     def dtype(self, value: ir.Value | None) -> ir.DataType | None:
         """Element type of a tensor, sequence or optional, or ``None`` when unknown."""
-        spec = self.spec(value, shape_needed=False)
-        return None if spec.type is None else spec.type.dtype
+        kind = self.type(value)
+        return None if kind is None else kind.dtype
 
     def type(self, value: ir.Value | None) -> ir.TypeProtocol | None:
-        """The whole type, or ``None`` when unknown."""
-        return self.spec(value, shape_needed=False).type
+        """The whole type, or ``None`` when unknown.
+
+        Most outputs have the type of an input, as the schema's type variables say: those are followed without
+        inferring shapes, which is what keeps a long chain cheap.
+        """
+        trail: list[ir.Value] = []
+        found: ir.TypeProtocol | None = None
+        while value is not None:
+            found = value.type or self._types.get(value)
+            if found is not None:
+                break
+            trail.append(value)
+            source = self._type_source(value)
+            if not isinstance(source, ir.Value):
+                found = source or self.spec(value, shape_needed=False).type
+                break
+            value = source
+        if found is not None:
+            self._types.update(dict.fromkeys(trail, found))
+        return found
+
+    def _type_source(self, value: ir.Value) -> ir.Value | ir.TypeProtocol | None:
+        """The type of a value, or another value of the same type; ``None`` where it takes inference."""
+        node = value.producer()
+        if node is None:
+            return None if value.const_value is None else ir.TensorType(value.const_value.dtype)
+        if node.op_type == "Cast" and not node.domain:
+            return ir.TensorType(ir.DataType(to)) if isinstance(to := node.attributes["to"].value, int) else None
+        version = since(node.domain, node.op_type, node.version or self.opsets.get(node.domain, 0))
+        source = _type_sources(node.domain, node.op_type, version).get(value.index() or 0) if version else None
+        if isinstance(source, int):
+            return node.inputs[source] if source < len(node.inputs) else None
+        return source
 
     def shape(self, value: ir.Value | None) -> ir.Shape | None:
         """The shape, symbolic dims included, or ``None`` when not even the rank is known."""
@@ -182,6 +215,31 @@ class Types:
                 continue
             return {name: _spec(item) for name, item in inferred.items()}
         return {}
+
+
+@functools.cache
+def _type_sources(domain: str, op_type: str, version: int) -> dict[int, int | ir.TypeProtocol]:
+    """Output index to the index of an input of the same type, or to its only type."""
+    known = schema(domain, op_type, version)
+    inputs = {parameter.type_str: index for index, parameter in reversed(list(enumerate(known.inputs)))}
+    single = {
+        item.type_param_str: item.allowed_type_strs[0]
+        for item in known.type_constraints
+        if len(item.allowed_type_strs) == 1
+    }
+    sources: dict[int, int | ir.TypeProtocol] = {}
+    for index, output in enumerate(known.outputs):
+        if output.option == _Option.Variadic and not output.is_homogeneous:
+            continue
+        if output.type_str in inputs and known.inputs[inputs[output.type_str]].is_homogeneous:
+            sources[index] = inputs[output.type_str]
+        elif (only := single.get(output.type_str, output.type_str)) in _ONLY_TYPES:
+            sources[index] = ir.TensorType(_ONLY_TYPES[only])
+    return sources
+
+
+_Option = onnx.defs.OpSchema.FormalParameterOption
+_ONLY_TYPES = {"tensor(bool)": ir.DataType.BOOL, "tensor(int64)": ir.DataType.INT64}
 
 
 def bodies(node: ir.Node) -> Iterator[ir.Graph]:
