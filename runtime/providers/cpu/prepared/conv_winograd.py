@@ -29,7 +29,11 @@ _KERNEL = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 def suits(win: Window, W: Array, group: int) -> bool:
     """Whether the transform is possible and pays: enough channels, and enough tiles to fill a product."""
     shape = (win.kernel, win.strides, win.dilations) == ((3, 3), (1, 1), (1, 1))
-    return shape and group == 1 and W.dtype == np.float32 and min(W.shape[:2]) >= 32 and math.prod(win.target) >= 196
+    return shape and group == 1 and W.dtype == np.float32 and _is_wide(W) and math.prod(win.target) >= 196
+
+
+def _is_wide(W: Array) -> bool:
+    return min(W.shape[:2]) >= 32 and W.shape[0] * W.shape[1] >= 2048
 
 
 def transformed(W: Array) -> Array:
