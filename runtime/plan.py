@@ -148,6 +148,7 @@ def pruned(block: Block, wanted: Sequence[Value | None] | None = None) -> Block:
     kept = []
     for step in reversed(block.steps):
         if any(value in live for value in step.outputs if value is not None):
+            step.blocks = {name: pruned(inner) for name, inner in step.blocks.items()}
             kept.append(step)
             live.update(step.uses())
     return Block(block.inputs, list(outputs), kept[::-1], block.name)

@@ -181,3 +181,12 @@ def test_a_sequence_map_may_pass_its_members_on(provider: str) -> None:
     out = session.run({"s": [f32(1, 2), f32(3)], "w": f32(10)})
     assert [list(member) for member in out["t"]] == [[1, 2], [3]]
     assert [list(member) for member in out["u"]] == [[11, 12], [13]]
+
+
+def test_what_nothing_needs_inside_a_body_is_not_run() -> None:
+    text = """
+    g (float[2] x, bool c) => (float[2] y) {
+        y = If(c) <then_branch = t () => (float[2] a) { unused = Exp(x)  a = Add(x, x) },
+                   else_branch = e () => (float[2] b) { b = Mul(x, x) }>
+    }"""
+    assert "exp" not in ep.Session(ep.load(onnx.parser.parse_model(HEAD + text))).source()

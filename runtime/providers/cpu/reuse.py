@@ -59,7 +59,8 @@ def reuse(block: Block) -> None:
         for inner in step.blocks.values():
             reuse(inner)
         if step.call is not None and isinstance(step.call.function, np.ufunc) and _takes_out(step):
-            target = next((v for v in step.inputs if v in fresh and reads[v] == 1 and _alike(v, step.outputs[0])), None)
+            operands = (value for value in step.inputs if value is not None and value in fresh and reads[value] == 1)
+            target = next((value for value in operands if _alike(value, step.outputs[0])), None)
             if target is not None:
                 step.inputs = [*step.inputs, target]
 
