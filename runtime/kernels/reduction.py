@@ -159,7 +159,7 @@ def _extreme(
     place = xp.astype(xp.asarray(place), np.dtype(np.int64))
     if last:
         place = xp.scalar(xp.shape(data)[axis] - 1, like=place) - place
-    return xp.expand_dims(place, axis) if keepdims else place
+    return xp.expand_dims(place, axis) if keepdims and xp.shape(data) else place
 
 
 @shared("CumSum", 14)

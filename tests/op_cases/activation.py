@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tests.op_cases.case import FLOATS, SIGNED, Case, bf16, f16, f32, f64, floats
+from tests.op_cases.case import FLOATS, SIGNED, Case, bf16, f16, f32, f64, floats, u8
 
 SPECIAL = floats(np.nan, np.inf, -np.inf, 0.0, -0.0)
 LARGE = floats(100, -100, 1000, -1000, 1e-6, -1e-6)
@@ -60,7 +60,7 @@ CASES = [
     Case("Gelu", f64(4, 5), approximate="tanh").within(rtol=1e-6),
     Case("Gelu", f16(4, 5), approximate="tanh").within(rtol=1e-2, atol=4e-3),
     *(Case("Relu", make(2, 3)) for make in SIGNED),
-    *(Case("Shrink", make(2, 3)) for make in SIGNED),
+    *(Case("Shrink", make(2, 3)) for make in (*SIGNED, u8)),
     Case("Shrink", f32(4, 5), bias=0.3, lambd=0.9),
     *(Case("PRelu", make(2, 3, 4), make(3, 1)) for make in (*FLOATS, *SIGNED[2:])),
     *(Case("PRelu", f32(2, 3, 4), f32(*shape)) for shape in ((), (1,), (4,), (2, 3, 4))),
@@ -72,6 +72,8 @@ CASES = [
         for make, tolerance in ((f32, 1e-6), (f16, 1e-2), (bf16, 8e-2))
     ),
     Case("SwiGLU", f32(2, 3), f32(2, 3), alpha=1.7),
+    Case("SwiGLU", f64(2, 3), f64(2, 3)).within(rtol=1e-6),
+    Case("SwiGLU", floats(np.nan, 1), floats(1, np.nan)),
     Case("SwiGLU", f32(), f32()),
     Case("SwiGLU", f32(0, 3), f32(0, 3)),
 ]

@@ -138,6 +138,7 @@ CASES = [
     Case("CastLike", POWERS, np.array([1], np.uint8).view(ml_dtypes.float8_e8m0fnu), round_mode="down").giving(
         floats(1, 1, 1, 1, 2, 2, 2**-100, 2**99, np.nan, dtype=ml_dtypes.float8_e8m0fnu)
     ),
+    *(Case("CastLike", make(2, 3), f32(1)) for make in (f64, i64, i8, u8)),
     Case("CastLike", f32(), i64()),
     Case("CastLike", f32(0), i64()),
     Case("CastLike", f32(2), strings(["x"])).held_to("reference", why="both spell floats, with other digits"),
@@ -155,6 +156,8 @@ CASES = [
         )
     ),
     Case("BitCast", np.array([-1, 3], ml_dtypes.int4), to=P.UINT4).giving(np.array([15, 3], ml_dtypes.uint4)),
+    Case("BitCast", i64(3), to=P.DOUBLE),
+    Case("BitCast", i8(3), to=P.UINT8),
     Case("BitCast", f32(), to=P.INT32),
     Case("BitCast", f32(0, 2), to=P.INT32),
     Case("BitCast", floats(np.nan, -0.0, np.inf), to=P.UINT32),

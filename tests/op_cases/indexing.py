@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.op_cases.case import SIGNED, UNSIGNED, Case, bf16, bools, f16, f32, f64, floats, i8, i32, i64, ints
+from tests.op_cases.case import SIGNED, UNSIGNED, Case, bf16, bools, f16, f32, f64, floats, i8, i32, i64, ints, u8
 from tests.op_cases.shape import MANY, ODD, WORDS
 
 REDUCTIONS = ("none", "add", "mul", "max", "min")
@@ -58,10 +58,7 @@ CASES = [
     Case("ScatterND", f32(2, 3, 4), i64(1, 2, 1, low=0, high=1), f32(1, 2, 3, 4), reduction="add"),
     Case("ScatterND", f32(3), np.zeros((0, 1), np.int64), f32(0)),
     Case("ScatterND", WORDS, ints(0, 1).reshape(1, 2), np.array(["z"], object)),
-    *(
-        Case("TensorScatter", make(2, 3, 5, 4), make(2, 3, 2, 4), ints(1, 3))
-        for make in (f32, f64, f16, bf16, i32, bools)
-    ),
+    *(Case("TensorScatter", make(2, 3, 5, 4), make(2, 3, 2, 4), ints(1, 3)) for make in MANY),
     Case("TensorScatter", f32(2, 3, 5, 4), f32(2, 3, 2, 4)),
     Case("TensorScatter", f32(2, 5, 4), f32(2, 2, 4), ints(4, 3), mode="circular"),
     Case("TensorScatter", f32(2, 5, 4), f32(2, 5, 2), ints(1, 2), axis=-1),
@@ -71,7 +68,7 @@ CASES = [
     Case("Compress", f32(3, 4), np.array([False, True]), axis=-1),
     Case("Compress", f32(3, 4), np.array([False, False]), axis=1),
     Case("Compress", f32(0, 4), np.array([True]), axis=1),
-    *(Case("NonZero", make(3, 4, low=0, high=2)) for make in (f32, f64, f16, i8, i32, i64, bools)),
+    *(Case("NonZero", make(3, 4, low=0, high=2)) for make in MANY),
     *(Case("NonZero", f32(*shape)) for shape in ((0,), (2, 0), (2, 3, 4))),
     *(
         Case("NonZero", np.array(x, np.float32)).held_to("reference", why="onnxruntime gives a scalar one coordinate")
@@ -94,6 +91,7 @@ CASES = [
     .outputs(2)
     .giving(ints(2**64 - 1, 3, dtype=np.uint64), ints(1, 0)),
     Case("TopK", ints(0, -128, 5, dtype=np.int8), ints(2), largest=0).outputs(2),
+    Case("TopK", floats(3, 1, 2), ints(3), sorted=0).outputs(2).giving(floats(3, 2, 1), ints(0, 2, 1)),
     Case("TopK", f32(0, 5), ints(2)).outputs(2),
     *(Case("Unique", make(9, low=0, high=3), sorted=s).outputs(4) for make in (f32, f64, i8, i64) for s in (0, 1)),
     *(Case("Unique", i64(3, 4, low=0, high=2)).outputs(4) for _ in range(1)),
@@ -104,6 +102,11 @@ CASES = [
         for axis in (0, 1, -1)
         for s in (0, 1)
     ),
+    *(Case("Unique", make(6, low=0, high=1)).outputs(4) for make in (f16, bf16, i32, u8, bools)),
+    Case("Unique", floats(2, np.nan, 1, np.nan))
+    .outputs(4)
+    .giving(floats(1, 2, np.nan), ints(2, 0, 1), ints(1, 2, 0, 2), ints(1, 1, 2)),
+    Case("Unique", f32()).outputs(4),
     Case("Unique", f32(0)).outputs(4),
     Case("Unique", np.array(["b", "a", "b"], object))
     .outputs(4)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.op_cases.case import Case, bf16, bools, f16, f32, f64, floats, i8, i32, i64, ints, strings, u8
+from tests.op_cases.case import Case, f32, floats, i32, ints, strings
 from tests.op_cases.shape import MANY, ODD, WORDS
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
@@ -62,19 +62,16 @@ CASES = [
     *(Case("CenterCropPad", f32(5, 4), ints(*shape)) for shape in ((3, 6), (4, 5), (8, 1), (5, 4), (2, 7))),
     Case("CenterCropPad", f32(5, 4, 3), ints(2, 6), axes=[0, -1]),
     Case("CenterCropPad", f32(5, 4, 3), ints(6), axes=[1]),
-    Case("CenterCropPad", i64(2, 2), ints(3, 3)),
-    *(
-        Case(op, make(1, 8, 4, 6), blocksize=2)
-        for op in ("DepthToSpace", "SpaceToDepth")
-        for make in (f32, f64, f16, bf16, i32, u8)
-    ),
+    *(Case("CenterCropPad", make(2, 3), ints(3, 2)) for make in MANY),
+    Case("CenterCropPad", f32(0, 2), ints(2, 1)),
+    *(Case(op, make(1, 8, 4, 6), blocksize=2) for op in ("DepthToSpace", "SpaceToDepth") for make in MANY),
     *(
         Case(op, f32(2, 8, 4, 6), blocksize=2, mode=mode)
         for op in ("DepthToSpace", "SpaceToDepth")
         for mode in ("DCR", "CRD")
     ),
     *(Case(op, f32(0, 4, 2, 2), blocksize=2) for op in ("DepthToSpace", "SpaceToDepth")),
-    *(Case("ReverseSequence", make(4, 3), ints(1, 4, 2)) for make in (f32, f64, f16, i8, i64, bools)),
+    *(Case("ReverseSequence", make(4, 3), ints(1, 4, 2)) for make in MANY),
     Case("ReverseSequence", f32(3, 4, 2), ints(1, 4, 2), batch_axis=0, time_axis=1),
     Case("ReverseSequence", f32(4, 0), ints()),
     Case("ReverseSequence", f32(4, 2), ints(0, 4)),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from tests.op_cases.case import Case, f16, f32, f64, floats
+from tests.op_cases.case import Case, f16, f32, f64, floats, i64
+
+LIKE = ("RandomNormalLike", "RandomUniformLike")
 
 CASES = [
     *(Case(op, shape=shape).giving(None) for op in ("RandomNormal", "RandomUniform") for shape in ([2, 3], [], [0, 2])),
@@ -26,6 +28,8 @@ CASES = [
     *(Case("Bernoulli", make(2, 3, low=0, high=1)).giving(None) for make in (f32, f64, f16)),
     Case("Bernoulli", floats(0, 1, 0, 1)).giving(floats(0, 1, 0, 1)),
     Case("Bernoulli", floats(0, 1), dtype=TensorProto.BOOL).giving(np.array([False, True])),
+    *(Case("Bernoulli", f32(*shape, low=0, high=1)).giving(None) for shape in ((), (0,))),
+    *(Case(op, i64(*shape), dtype=TensorProto.FLOAT).giving(None) for op in LIKE for shape in ((3,), (), (0, 2))),
     Case("Bernoulli", floats(0.5), seed=3.0).giving(None),
     Case("Multinomial", f32(2, 4)).giving(None),
     Case("Multinomial", f32(2, 4), sample_size=5, dtype=TensorProto.INT64, seed=4.0).giving(None),

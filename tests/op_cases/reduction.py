@@ -70,6 +70,14 @@ CASES = [
     *(Case(op, f32(low=0.1), keepdims=0) for op in (*SUMS, *ORDERS)),
     *(Case(op, f32(2, 0, 3), ints(1)) for op in EMPTY_IS_DEFINED),
     *(Case(op, f32(2, 0, 3), ints(0)) for op in (*SUMS, *ORDERS)),
+    *(
+        Case(op, f32(2, 3), ints(), noop_with_empty_axes=1)
+        for op in ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+    ),
+    *(Case(op, NAN, ints(1)) for op in ("ReduceL2", "ReduceSumSquare", "ReduceLogSum")),
+    *(Case("ReduceMean", make(2, 3, 4, low=1), ints(1)) for make in (i32, i64)),
+    *(Case("ReduceL2", ints(3, 4, dtype=dtype)).giving(ints(5, dtype=dtype)) for dtype in (np.int32, np.int64)),
+    *(Case(op, f32(), keepdims=k) for op in ("ArgMax", "ArgMin") for k in (0, 1)),
     Case("ReduceMean", f32(2, 0), ints(1)).giving(floats(np.nan, np.nan).reshape(2, 1)),
     *(
         Case(op, np.zeros((2, 0), dtype), ints(1), keepdims=0).giving(np.full(2, value, dtype))

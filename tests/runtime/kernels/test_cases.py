@@ -107,7 +107,7 @@ def _assert_same(got: Any, wanted: Any, case: Case, where: str) -> None:
         for g, w in zip(got, wanted, strict=True):
             _assert_same(g, w, case, where)
     elif wanted is None:
-        assert got is None or isinstance(got, np.ndarray), where
+        assert got is None or isinstance(got, np.ndarray | np.generic), where
     else:
         _assert_array(np.asarray(got), np.asarray(wanted), case, where)
 
