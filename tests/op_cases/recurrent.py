@@ -80,6 +80,8 @@ CASES = [
     by_ort(Case("LSTM", *inputs("LSTM"), bias("LSTM"), None, *state("LSTM"), f32(1, 3 * H), hidden_size=H)),
     by_ort(Case("LSTM", *inputs("LSTM"), bias("LSTM"), hidden_size=H, input_forget=1)),
     by_ort(Case("LSTM", *inputs("LSTM"), bias("LSTM"), hidden_size=H, activations=["Sigmoid", "Relu", "Tanh"])),
+    by_ort(Case("LSTM", *inputs("LSTM"), bias("LSTM"), hidden_size=H, activations=["HardSigmoid", "Tanh", "ScaledTanh"],
+                activation_alpha=[0.3, 0.5], activation_beta=[0.4, 2.0])),
     *(
         Case(op, *inputs(op, batch=0), hidden_size=H).outputs(2).giving(np.zeros((5, 1, 0, H), np.float32), None)
         for op in EACH
