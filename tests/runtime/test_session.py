@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnx
@@ -189,3 +190,35 @@ def test_sparse_initializers_are_weights_like_others() -> None:
     )
     proto.graph.sparse_initializer.append(sparse)
     np.testing.assert_array_equal(ep.Session(ep.load(proto)).run({"x": f32(1, 1, 1, 1)})["y"], [0, 2, 0, 3])
+
+
+def test_one_session_serves_many_threads() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (float[N, 2, 9, 9] x) => (float[N, 3, 9, 9] y)
+    { c = Conv<pads = [1, 1, 1, 1]>(x, w)  r = Relu(c)  y = Add(r, r) }"""
+    rng = np.random.default_rng(0)
+    proto = onnx.parser.parse_model(text)
+    weight = rng.standard_normal((3, 2, 3, 3)).astype(np.float32)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    session = ep.Session(ep.load(proto))
+    feeds = [{"x": rng.standard_normal((n % 3 + 1, 2, 9, 9)).astype(np.float32)} for n in range(12)]
+    expected = [session.run(each)["y"] for each in feeds]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            for wanted, found in zip(expected, pool.map(session.run, feeds), strict=True):
+                np.testing.assert_allclose(found["y"], wanted, rtol=1e-6)
+
+
+def test_a_session_may_run_inside_the_observer_of_another() -> None:
+    inner = ep.Session(model(MLP))
+    outer = ep.Session(model(MLP), providers=["reference"])
+    seen: list[np.ndarray] = []
+    feeds = {"x": f32(1, 2).reshape(1, 2)}
+    outer.run(feeds, observe=lambda name, value: seen.append(inner.run(feeds)["y"]))
+    assert len(seen) == 4
+    np.testing.assert_array_equal(seen[0], [[30.25, 0.0]])
+
+
+def test_providers_are_given_as_a_list() -> None:
+    with pytest.raises(ep.InputError, match="a list of names, not 'cpu'"):
+        ep.Session(model(MLP), providers="cpu")

@@ -84,3 +84,19 @@ def test_without_the_package_it_is_an_error_not_a_fallback(monkeypatch: pytest.M
 def test_an_unknown_provider_is_refused_with_those_there_are() -> None:
     with pytest.raises(ep.InputError, match=r"unknown provider 'cuda'.*cpu, reference, onnxruntime"):
         ep.Session(model(ADD.replace("OPSET", "20")), providers=["cuda"])
+
+
+def test_models_too_large_for_a_protobuf_go_by_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    from entrepot.runtime.providers.onnxruntime import engine
+
+    monkeypatch.setattr(engine, "INLINE_BYTES", 0)
+    session = ep.Session(model(ADD.replace("OPSET", "20")), providers=["onnxruntime"], threads=1)
+    np.testing.assert_array_equal(session.run({"x": f32(-1, 3)})["y"], [0, 6])
+
+
+def test_initializers_that_are_inputs_can_be_fed() -> None:
+    text = """<ir_version: 10, opset_import: ["": 20]>
+    g (float[2] x, float[2] w = {1.0, 2.0}) => (float[2] y) { y = Mul(x, w) }"""
+    session = ep.Session(model(text), providers=["onnxruntime"])
+    np.testing.assert_array_equal(session.run({"x": f32(3, 4)})["y"], [3, 8])
+    np.testing.assert_array_equal(session.run({"x": f32(3, 4), "w": f32(5, 5)})["y"], [15, 20])
