@@ -16,7 +16,7 @@ from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.rules import Rule, Step, find, find_vanished, route
 from entrepot.ir.opset.schemas import CEILINGS, canonical, since
 from entrepot.ir.opset.settle import settle
-from entrepot.ir.opset.types import Types, bodies
+from entrepot.ir.opset.types import Spec, Types, bodies
 from entrepot.ir.opset.values import Known
 
 
@@ -89,15 +89,15 @@ class _Conversion:
         self.blockers: list[EntrepotError] = []
         self._targets = targets
         self._names = Names(self.result)
-        self._known = Known(self.result.ir_version)
         self._graph_name: str | None = None
+        self._calls: dict[tuple[str, str, str], list[list[Spec]]] = {}
         self._origins: dict[ir.Node, str] = {}
         self._postponed: dict[ir.Node, tuple[int, int, ConversionError]] = {}
         self._around: Surroundings
         self._opsets: dict[str, int] = {}
 
     def run(self) -> None:
-        for scope in _scopes(self.result):
+        for scope in _callers_first(self.result):
             self._scope(scope)
         if self.blockers:
             return
@@ -115,11 +115,22 @@ class _Conversion:
             self._block_scope(scope, too_new[0])
             return
         self._graph_name = scope.name
-        types = Types(self._known, self._opsets)
+        types = Types(Known(self.result.ir_version), self._opsets, self.result.functions)
+        if isinstance(scope, ir.Function):
+            types.assume_call(scope, self._calls.get(scope.identifier(), ()))
         main = scope if isinstance(scope, ir.Graph) else None
-        self._around = Surroundings(self._names, self._known, types, {**self._opsets, **self._targets}, main)
+        self._around = Surroundings(self._names, types.known, types, {**self._opsets, **self._targets}, main)
+        self._note_calls(scope, types)
         self._nodes(scope)
         self._revisit()
+
+    def _note_calls(self, scope: ir.Graph | ir.Function, types: Types) -> None:
+        """What functions are called with, read before conversion: it is all that is known of their inputs' types."""
+        if self.result.functions:
+            for node in scope.all_nodes():
+                name = (node.domain, node.op_type, node.overload)
+                if name in self.result.functions:
+                    self._calls.setdefault(name, []).append([types.spec(value) for value in node.inputs])
 
     def _revisit(self) -> None:
         """Come back to the nodes that waited for their readers, last ones first."""
@@ -169,7 +180,7 @@ class _Conversion:
                 replaced = self._step(node, step, _rule(step))
                 if replaced is not None:
                     return replaced
-            return self._settle(node, target, descending=stop < start or fresh)
+            return self._settle(node, target, descending=target < self._opsets.get(node.domain, target))
         except ReadersFirstError as error:
             self._postponed[node] = (version, target, error)
         except ConversionError as error:
@@ -279,6 +290,23 @@ def _bear_name(node: ir.Node, pairs: list[tuple[ir.Value, ir.Value]]) -> None:
 
 def _scopes(model: ir.Model) -> tuple[ir.Graph | ir.Function, ...]:
     return (model.graph, *model.functions.values())
+
+
+def _callers_first(model: ir.Model) -> list[ir.Graph | ir.Function]:
+    """The main graph, then every function after all that call it."""
+    order: dict[ir.Graph | ir.Function, None] = {}
+
+    def visit(scope: ir.Graph | ir.Function) -> None:
+        called = {(node.domain, node.op_type, node.overload): None for node in scope.all_nodes()}
+        for function in [model.functions[name] for name in called if name in model.functions]:
+            if function not in order:
+                visit(function)
+        order[scope] = None
+
+    for scope in _scopes(model):
+        if scope not in order:
+            visit(scope)
+    return list(reversed(order))
 
 
 def _targets(target: int | Mapping[str, int]) -> dict[str, int]:

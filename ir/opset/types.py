@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import onnx
 import onnx_ir as ir
@@ -34,6 +34,8 @@ class Spec(NamedTuple):
 
 UNKNOWN = Spec(None, None)
 
+Functions: TypeAlias = Mapping[tuple[str, str, str], ir.Function]
+
 
 class Types:
     """Element types and shapes of values, inferred per node and only where asked.
@@ -41,11 +43,13 @@ class Types:
     Args:
         known: Answers whether a value is constant, since shapes may depend on it.
         opsets: The versions in force where a node does not carry its own.
+        functions: The model-local functions that nodes may call.
     """
 
-    def __init__(self, known: Known, opsets: dict[str, int]) -> None:
+    def __init__(self, known: Known, opsets: Mapping[str, int], functions: Functions | None = None) -> None:
         self.opsets = opsets
-        self._known = known
+        self._functions = functions or {}
+        self.known = known
         self._memo: dict[ir.Value, Spec] = {}
         self._types: dict[ir.Value, ir.TypeProtocol] = {}
         self._carried: dict[ir.Value, ir.Value] = {}
@@ -113,6 +117,22 @@ class Types:
                 return
             self._carried.update({inner: outer for inner, outer in pairs if inner.type is None and outer is not None})
 
+    def assume_call(self, function: ir.Function, calls: Sequence[Sequence[Spec]]) -> None:
+        """Take for a function's inputs what all its calls agree on."""
+        for index, formal in enumerate(function.inputs):
+            given = [call[index] if index < len(call) else UNKNOWN for call in calls]
+            if given and formal.type is None and all(spec.type == given[0].type for spec in given):
+                shape = given[0].shape if all(spec.shape == given[0].shape for spec in given) else None
+                self._memo[formal] = Spec(given[0].type, shape)
+                if given[0].type is not None:
+                    self._types[formal] = given[0].type
+
+    def _called(self, node: ir.Node, function: ir.Function) -> dict[str, Spec]:
+        inner = Types(Known(self.known.ir_version), function.opset_imports, self._functions)
+        inner.assume_call(function, [[self.spec(value) for value in node.inputs]])
+        pairs = zip(node.outputs, function.outputs, strict=False)
+        return {output.name or "": inner.spec(result) for output, result in pairs}
+
     def _assume(self, value: ir.Value, dtype: ir.DataType) -> None:
         if value.type is None:
             self._memo[value] = Spec(ir.TensorType(dtype), value.shape)
@@ -171,6 +191,9 @@ class Types:
             return self._branches(node)
         if any(True for _ in bodies(node)):
             return self._loop(node)
+        function = self._functions.get((node.domain, node.op_type, node.overload))
+        if function is not None:
+            return self._called(node, function)
         return self._by_schema(node)
 
     def _branches(self, node: ir.Node) -> dict[str, Spec]:
@@ -201,7 +224,7 @@ class Types:
                 continue
             types[value.name or ""] = _proto(self._memo.get(value, UNKNOWN))
             if index:
-                array = self._known.array(value)
+                array = self.known.array(value)
                 if array is not None and array.size <= SMALL and array.dtype.kind in "iufb":
                     data[value.name or ""] = onnx.numpy_helper.from_array(array)
         proto = ir.serde.serialize_node(node)

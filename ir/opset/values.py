@@ -33,6 +33,7 @@ class Known:
     """
 
     def __init__(self, ir_version: int) -> None:
+        self.ir_version = ir_version
         self._inputs_may_be_fed = ir_version > INITIALIZERS_ARE_INPUTS
         self._memo: dict[ir.Value, Array] = {}
         self.types: Types | None = None
