@@ -56,7 +56,9 @@ class _Graph:
         if len(step.outputs) != 1 or step.outputs[0] is None or self._reads[step.outputs[0]] != 1:
             return None
         reader = self._reader.get(step.outputs[0])
-        return None if reader is None or reader.blocks or reader in self.gone else reader
+        if reader is None or reader.blocks or reader in self.gone or reader in self._instead:
+            return None  # a step that is part of a pattern already is not part of another
+        return reader
 
     def maker(self, value: Value | None) -> Step | None:
         """The step of this block that makes a value."""

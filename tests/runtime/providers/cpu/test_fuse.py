@@ -121,3 +121,14 @@ def test_gelu_is_found_however_it_is_associated(rest: str) -> None:
     assert ("gelu(" in session.source()) == (rest in WRITTEN.values())
     expected = ep.Session(it, providers=["reference"]).run({"x": x})["y"]
     np.testing.assert_allclose(session.run({"x": x})["y"], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("producer", ["Conv<pads = [1, 1, 1, 1]>", "MatMul"])
+def test_two_producers_of_one_sum_are_not_both_fused_with_it(producer: str) -> None:
+    shape = "float[2, 3, 6, 6]" if "Conv" in producer else "float[2, 5, 3]"
+    weights = (f32(3, 3, 3, 3), f32(3, 3, 3, 3)) if "Conv" in producer else (f32(3, 3), f32(3, 3))
+    text = f"g ({shape} x) => ({shape} y) {{ a = {producer}(x, v)  b = {producer}(x, w)  s = Add(a, b)  y = Relu(s) }}"
+    it = model(text, v=weights[0], w=weights[1])
+    x = f32(2, 3, 6, 6) if "Conv" in producer else f32(2, 5, 3)
+    expected = ep.Session(it, providers=["reference"]).run({"x": x})["y"]
+    np.testing.assert_allclose(ep.Session(it).run({"x": x})["y"], expected, rtol=2e-5, atol=1e-6)
