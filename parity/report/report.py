@@ -22,7 +22,8 @@ class Run:
         label: Which inputs.
         provider: Who ran the model; ``source`` for a refusal.
         verdict: ``agrees``; ``differs``; ``error``: it could not be run, which is a failure; ``refused``: the source
-            cannot take these inputs, so nothing is asked of the model; ``declined``: a second opinion that nobody asked
+            cannot take these inputs, so nothing is asked of the model (or, with a provider's name, the graph refuses
+            empty inputs, which an exporter may excuse); ``declined``: a second opinion that nobody asked
             for by name lacks an operator.
         message: What is wrong, or why it was refused; empty when it agrees.
         symbol: The one symbol of the input shapes whose size was changed; else empty.
@@ -89,7 +90,7 @@ class Report:
 
     @property
     def refusals(self) -> tuple[Run, ...]:
-        """Inputs that the source itself does not take."""
+        """Inputs that the source does not take, and empty ones excused by an exporter."""
         return tuple(run for run in self.runs if run.verdict == "refused")
 
     @property

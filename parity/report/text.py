@@ -16,25 +16,33 @@ _STYLES = {"agrees": "green", "differs": "bold red", "error": "bold red", "refus
 
 def summary(report: Report) -> str:
     """The verdict in one line, with the largest error and what could not be proved."""
-    ran = len(report.ran)
-    declined = [run.provider for run in report.declined]
+    return "; ".join([*_verdict(report), *_remarks(report)])
+
+
+def _verdict(report: Report) -> list[str]:
+    ran, worst = len(report.ran), report.worst
+    if worst is None or not (report.ok or report.failures):
+        return [f"NOT verified against {report.source}: nothing was compared"]
+    if report.failures:
+        failed = f"NOT verified against {report.source}: {len(report.failures)} of {ran} runs failed"
+        return [failed, f"worst: {_message(worst)}"]
+    declined = {run.provider for run in report.declined}
     providers = ", ".join(name for name in report.providers if name not in declined)
-    if report.ok:
-        parts = [f"verified against {report.source}: {ran} runs on {providers} agree"]
-        parts += [f"largest error {figure(worst.excess)} of the allowed"] if (worst := report.worst) else []
-    elif not report.failures:
-        parts = [f"NOT verified against {report.source}: nothing was compared"]
-    else:
-        parts = [f"NOT verified against {report.source}: {len(report.failures)} of {ran} runs failed"]
-        parts += [f"worst: {_message(worst)}"] if (worst := report.worst) else []
-    parts += [f"{name} does not run it" for name in declined]
-    if report.refusals:
-        parts.append(f"{len(report.refusals)} refused by the source")
-    if report.sensitive:
-        parts.append(f"{len(report.sensitive)} agree within what rounding alone does to the source")
-    if report.unproven:
-        parts.append(f"no other size proved for {', '.join(report.unproven)}")
-    return "; ".join(parts)
+    agree = f"verified against {report.source}: {ran} runs on {providers} agree"
+    return [agree, f"largest error {figure(worst.excess)} of the allowed"]
+
+
+def _remarks(report: Report) -> list[str]:
+    by_source = sum(run.provider == "source" for run in report.refusals)
+    by_graph = len(report.refusals) - by_source
+    remarks = {
+        f"{by_source} refused by the source": by_source,
+        f"{by_graph} empty inputs refused by the exported graph": by_graph,
+        f"{len(report.sensitive)} agree within what rounding alone does to the source": report.sensitive,
+        f"no other size proved for {', '.join(report.unproven)}": report.unproven,
+    }
+    declined = [f"{run.provider} does not run it" for run in report.declined]
+    return declined + [text for text, applies in remarks.items() if applies]
 
 
 def table(report: Report) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
@@ -64,6 +65,12 @@ def test_an_error_of_many_lines_is_told_on_one():
     report = Report("a", "b", ("cpu",), (Run("sample", "cpu", "error", "no kernel for:\n  - node 'a'\n  - node 'b'"),))
     assert report.summary().count("\n") == 0
     assert str(report).splitlines()[-1] == "sample on cpu: no kernel for: - node 'a' - node 'b'"
+
+
+def test_a_refusal_of_the_graph_is_not_put_down_to_the_source(good):
+    excused = dataclasses.replace(good, runs=(*good.runs, Run("batch=0", "cpu", "refused", "no rows")))
+    assert "1 empty inputs refused by the exported graph" in excused.summary()
+    assert "refused by the source" not in excused.summary()
 
 
 def test_of_many_failures_the_first_are_told():
