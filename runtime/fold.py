@@ -42,7 +42,7 @@ def fold(step: Step, evaluate: Callable[[Step], Any]) -> bool:
         return False  # sequences and optionals stay run-time values
     for output, result in zip(step.outputs, results, strict=False):
         if output is not None:
-            _fix(output, np.asarray(result))
+            _fix(output, types.array_of(result))
     return True
 
 

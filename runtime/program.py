@@ -131,7 +131,7 @@ def _own(value: Any, feeds: Sequence[Any]) -> Any:
     if type(value) is not np.ndarray:
         if isinstance(value, list):
             return [_own(member, feeds) for member in value]
-        return None if value is None else np.array(value)
+        return None if value is None else types.array_of(value)
     if value.base is None:  # constants are views, so this is fresh or fed
         return value.copy() if any(feed is value for feed in feeds) else value
     if value.flags.writeable and not any(np.may_share_memory(value, feed) for feed in feeds if feed is not None):

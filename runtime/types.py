@@ -50,6 +50,11 @@ def of_array(array: Any) -> Type | None:
     return Type("tensor", dtype, tuple(array.shape))
 
 
+def array_of(result: Any) -> np.ndarray[Any, Any]:
+    """A kernel's result as an array: NumPy makes scalars of 0-d results, and of 0-d strings Python's own."""
+    return np.array(result, dtype=object) if isinstance(result, str) else np.asarray(result)
+
+
 def of_value(value: ir.Value) -> Type | None:
     """What the graph declares about a value."""
     if value.type is None:

@@ -97,3 +97,16 @@ def test_the_feeds_are_never_written_to() -> None:
     before = x.copy()
     ep.Session(ep.load(onnx.parser.parse_model(text))).run({"x": x})
     np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("provider", ["cpu", "reference"])
+def test_a_0d_result_is_an_array_of_the_declared_type(provider: str) -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (string s, float x) => (string t, float y) { t = StringConcat(s, s)  y = Exp(x) }"""
+    session = ep.Session(ep.load(onnx.parser.parse_model(text)), providers=[provider])
+    out = session.run({"s": "ab", "x": 0.0})
+    assert {name: (type(value), value.dtype, value.shape) for name, value in out.items()} == {
+        "t": (np.ndarray, np.dtype(object), ()),
+        "y": (np.ndarray, np.dtype(np.float32), ()),
+    }
+    assert out["t"].item() == "abab"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from entrepot.ir.errors import ExecutionError
+from entrepot.runtime import types
 from entrepot.runtime.emit import Support
 from entrepot.runtime.plan import Block, Step, Value, as_tuple, last_uses
 
@@ -72,7 +71,7 @@ class Interpreter:
         """Results are arrays of exactly the element type that the schema says."""
         if isinstance(result, list) or result is None:
             return result
-        array = np.asarray(result)
+        array = types.array_of(result)
         known = None if value.type is None or value.type.kind != "tensor" else value.type.numpy
         if known is not None and array.dtype != known:
             raise ExecutionError(f"made {array.dtype} where {known} is due", node=step.where, value=value.name)
