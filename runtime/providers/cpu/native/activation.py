@@ -7,7 +7,6 @@ written with it; the rounding of the exponent costs a few units in the last plac
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ def _f32(value: float) -> Array:
     return np.array(value, np.float32)
 
 
-_ZERO, _ONE, _HALF = _f32(0), _f32(1), _f32(0.5)
+_ZERO, _ONE, _MINUS_LOG2_E = _f32(0), _f32(1), _f32(-_LOG2_E)
 
 
 @native("Relu", 14)
@@ -47,19 +46,14 @@ def leaky_relu(X: Array, *, alpha: float = 0.01) -> Array:
 @native("Sigmoid", 13)
 def sigmoid(X: Array) -> Array:
     """1 / (1 + exp(-x))."""
-    return blockwise(X, _sigmoid(1.0)) if X.dtype == _F32 else shared.sigmoid(NUMPY, X)
+    return blockwise(X, _sigmoid) if X.dtype == _F32 else shared.sigmoid(NUMPY, X)
 
 
-def _sigmoid(alpha: float) -> Any:
-    factor = _f32(-alpha * _LOG2_E)
-
-    def formula(x: Array, out: Array, buffer: Array) -> None:
-        np.multiply(x, factor, out)
-        np.exp2(out, out)
-        np.add(out, _ONE, out)
-        np.divide(_ONE, out, out)
-
-    return formula
+def _sigmoid(x: Array, out: Array, buffer: Array) -> None:
+    np.multiply(x, _MINUS_LOG2_E, out)
+    np.exp2(out, out)
+    np.add(out, _ONE, out)
+    np.divide(_ONE, out, out)
 
 
 @native("Swish", 24)

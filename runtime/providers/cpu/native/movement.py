@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.runtime.kernels import gather as shared_gather
-from entrepot.runtime.kernels import movement
+from entrepot.runtime.kernels import generation, movement
 from entrepot.runtime.kernels.shape import resolve_shape
 from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.blocks import SMALL
@@ -21,7 +21,10 @@ Array = np.ndarray[Any, Any]
 @native("Reshape", 25)
 def reshape(data: Array, shape: Array, *, allowzero: int = 0) -> Array:
     """The same elements in another shape."""
-    return data.reshape(resolve_shape(data.shape, shape.tolist(), allowzero))
+    wanted = shape.tolist()
+    if data.size and 0 not in wanted:
+        return data.reshape(wanted)
+    return data.reshape(resolve_shape(data.shape, wanted, allowzero))
 
 
 @native("Transpose", 25)
@@ -81,3 +84,33 @@ def gather_elements(data: Array, indices: Array, *, axis: int = 0) -> Array:
         if n != along:
             places += (np.arange(reach) * steps[n]).reshape([-1 if m == n else 1 for m in range(data.ndim)])
     return data.reshape(-1).take(places)
+
+
+@native("Split", 18)
+def split(
+    input: Array, split: Array | None = None, *, axis: int = 0, num_outputs: int | None = None, n_outputs: int = 1
+) -> tuple[Array, ...]:
+    """Parts along ``axis``, as views: of the sizes given, or equal ones, of which the last may be smaller."""
+    size = input.shape[axis]
+    sizes = movement.equal_parts(size, num_outputs or n_outputs) if split is None else split.tolist()
+    if sum(sizes) != size or min(sizes, default=0) < 0:
+        return movement.split(NUMPY, input, split, axis=axis, n_outputs=n_outputs)  # raises, and says why
+    before, parts, end = (slice(None),) * (axis % input.ndim), [], 0
+    for part in sizes:
+        parts.append(input[(*before, slice(end, end + part))])
+        end += part
+    return tuple(parts)
+
+
+@native("Shape", 25)
+def shape_of(data: Array, *, start: int = 0, end: int | None = None) -> Array:
+    """The sizes of the axes from ``start`` up to ``end``, as int64."""
+    return np.array(data.shape[start:end], np.int64)
+
+
+@native("Range", 27)
+def range_(start: Array, limit: Array, delta: Array, *, stash_type: int = 1) -> Array:
+    """``start + i * delta`` while it is before ``limit``."""
+    if start.dtype.kind not in "iu" or not delta:
+        return generation.range_(NUMPY, start, limit, delta, stash_type=stash_type)
+    return np.arange(start.item(), limit.item(), delta.item(), start.dtype)
