@@ -214,11 +214,15 @@ def folded(columns: Array, win: Window) -> Array:
     # a negative crop means that the output reaches beyond what any input point touches
     before = [max(-b, 0) for b in win.begin]
     total = np.zeros((*columns.shape[:2], *[f + b for f, b in zip(full, before, strict=True)]), columns.dtype)
+    overlapping = any(extent > stride for extent, stride in zip(win.extents, win.strides, strict=True))
     for tap in np.ndindex(*win.kernel):
         place = tuple(
             slice(f + t * d, f + t * d + (n - 1) * s + 1, s)
             for f, t, d, n, s in zip(before, tap, win.dilations, win.target, win.strides, strict=True)
         )
-        total[(slice(None), slice(None), *place)] += columns[(slice(None), slice(None), *tap)]
+        if overlapping:
+            total[(slice(None), slice(None), *place)] += columns[(slice(None), slice(None), *tap)]
+        else:
+            total[(slice(None), slice(None), *place)] = columns[(slice(None), slice(None), *tap)]
     crop = tuple(slice(max(b, 0), max(b, 0) + size) for b, size in zip(win.begin, win.source, strict=True))
     return np.ascontiguousarray(total[(slice(None), slice(None), *crop)])

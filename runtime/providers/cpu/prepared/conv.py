@@ -59,17 +59,16 @@ def _planner(
     """Chooses how to run at a shape; what depends on the weights alone is made once, when first needed."""
     group = attributes.get("group", 1)
     geometry = [attributes.get(name) for name in ("dilations", "pads", "strides")]
-    packed = filters(W, bias, group, pointwise=math.prod(W.shape[2:]) == 1)
+    packed = cache(partial(filters, W, bias, group, pointwise=math.prod(W.shape[2:]) == 1))
     winograd = cache(partial(transformed, W))
 
     def plan_for(shape: tuple[int, ...]) -> Plan:
         auto_pad = attributes.get("auto_pad", "NOTSET")
         win = conv_window(shape, W.shape, attributes.get("kernel_shape"), group, auto_pad, *geometry)
         if win.is_pointwise:
-            return PointwisePlan(win.target, packed, epilogue)
-        direct = ConvPlan(win, packed, epilogue)
+            return PointwisePlan(win.target, packed(), epilogue)
         if suits(win, W, group):
-            return WinogradPlan(win, winograd(), bias, epilogue, direct)
-        return direct
+            return WinogradPlan(win, winograd(), bias, epilogue, lambda: ConvPlan(win, packed(), epilogue))
+        return ConvPlan(win, packed(), epilogue)
 
     return plan_for

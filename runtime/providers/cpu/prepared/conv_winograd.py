@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,10 +44,10 @@ def transformed(W: Array) -> Array:
 
 
 class WinogradPlan:
-    """One convolution at one input shape; ``direct`` does the images that hold an infinity or a NaN."""
+    """One convolution at one input shape; ``direct`` makes the plan for images that hold an infinity or a NaN."""
 
     def __init__(
-        self, win: Window, weights: Array, bias: Array | None, epilogue: Epilogue | None, direct: ConvPlan
+        self, win: Window, weights: Array, bias: Array | None, epilogue: Epilogue | None, direct: Callable[[], ConvPlan]
     ) -> None:
         self._win = win
         self._weights = weights
@@ -68,7 +69,7 @@ class WinogradPlan:
         for image in range(x.shape[0]):
             other = None if residual is None else residual[image]
             if not self._run_image(x[image], y[image], other):
-                y[image] = self._direct.run(x[image : image + 1], None if other is None else other[None])[0]
+                y[image] = self._direct().run(x[image : image + 1], None if other is None else other[None])[0]
         return y
 
     def _run_image(self, x: Array, y: Array, residual: Array | None) -> bool:
