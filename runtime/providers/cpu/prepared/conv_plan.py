@@ -64,18 +64,19 @@ class ConvPlan:
         self._filters = packed
         self._epilogue = epilogue
         self._line = math.prod(win.target[1:])
-        self._rows = self._rows_per_tile()
+        self._groups, self._rows = self._tile()
 
-    def _rows_per_tile(self) -> int:
-        rows, bytes_per_row = self._win.target[0], self._columns * self._line * self._filters.matrices.itemsize
-        if rows * bytes_per_row <= _WHOLE_BYTES:
-            return max(rows, 1)
-        return max(min(rows, _COLUMN_BYTES // bytes_per_row), 1)
-
-    @property
-    def _columns(self) -> int:
+    def _tile(self) -> tuple[int, int]:
+        """How many groups, and how many rows of the output, are unrolled at a time."""
         groups, _, columns = self._filters.matrices.shape
-        return groups * columns
+        rows = self._win.target[0]
+        row_bytes = max(columns * self._line * self._filters.matrices.itemsize, 1)
+        if groups * rows * row_bytes <= _WHOLE_BYTES:
+            return groups, max(rows, 1)
+        together = max(_COLUMN_BYTES // (rows * row_bytes), 1)
+        if together * rows * row_bytes <= _WHOLE_BYTES:
+            return together, rows
+        return 1, max(_COLUMN_BYTES // row_bytes, 1)
 
     def run(self, x: Array, residual: Array | None = None) -> Array:
         """The convolution of ``x``, finished with tiles of ``residual``."""
@@ -104,28 +105,38 @@ class ConvPlan:
         return y
 
     def _run_image(self, x: Array, y: Array, residual: Array | None) -> None:
-        win, packed = self._win, self._filters
-        groups, outputs, _ = packed.matrices.shape
-        for first in range(0, win.target[0], self._rows):
-            rows = min(self._rows, win.target[0] - first)
-            points = slice(first * self._line, (first + rows) * self._line)
-            tile = y[:, points]
-            unrolled = self._unrolled(x, first, rows)
-            np.matmul(packed.matrices, unrolled, out=y.reshape(groups, outputs, y.shape[1])[:, :, points])
-            if packed.bias is not None:
-                np.add(tile, packed.bias, out=tile)
-            if self._epilogue is not None:
-                self._epilogue(tile, None if residual is None else residual[:, points])
+        groups, outputs, _ = self._filters.matrices.shape
+        for group in range(0, groups, self._groups):
+            some = slice(group, group + self._groups)
+            channels = slice(group * outputs, (group + self._groups) * outputs)
+            for first in range(0, self._win.target[0], self._rows):
+                rows = min(self._rows, self._win.target[0] - first)
+                points = slice(first * self._line, (first + rows) * self._line)
+                tile = y[channels, points]
+                self._multiply(x, tile, some, first, rows)
+                if self._epilogue is not None:
+                    self._epilogue(tile, None if residual is None else residual[channels, points])
 
-    def _unrolled(self, x: Array, first: int, rows: int) -> Array:
-        """(groups, columns, points) of a tile of output rows."""
+    def _multiply(self, x: Array, tile: Array, some: slice, first: int, rows: int) -> None:
+        packed = self._filters
+        matrices = packed.matrices[some]
+        unrolled = self._unrolled(x, some, matrices.shape, first, rows)
+        # a view even of a strided tile: only its first axis is split
+        np.matmul(matrices, unrolled, out=tile.reshape(*matrices.shape[:2], tile.shape[1]))
+        if packed.bias is not None:
+            outputs = matrices.shape[1]
+            np.add(tile, packed.bias[some.start * outputs : some.stop * outputs], out=tile)
+
+    def _unrolled(self, x: Array, some: slice, shape: tuple[int, ...], first: int, rows: int) -> Array:
+        """(groups, columns, points) of some groups and output rows."""
         win, packed = self._win, self._filters
-        groups, _, columns = packed.matrices.shape
-        flat = scratch.take("conv columns", (groups, columns, rows * self._line), x.dtype)
+        flat = scratch.take("conv columns", (shape[0], shape[2], rows * self._line), x.dtype)
         target = (rows, *win.target[1:])
+        channels = x.shape[0] // packed.matrices.shape[0]
+        part = x[some.start * channels : some.stop * channels, first * win.strides[0] :]
         windows = as_strided(
-            x[:, first * win.strides[0] :],
-            (x.shape[0], *win.kernel, *target),
+            part,
+            (part.shape[0], *win.kernel, *target),
             (
                 x.strides[0],
                 *(stride * d for stride, d in zip(x.strides[1:], win.dilations, strict=True)),
