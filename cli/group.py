@@ -12,7 +12,8 @@ import click
 
 import entrepot
 from entrepot.cli.exit_codes import Exit, as_dict, exit_code, one_line
-from entrepot.cli.output import Output, printable
+from entrepot.cli.output import Output
+from entrepot.ir.printable import printable
 
 # here and not in the verbs, so that --help loads none of them
 VERBS = {

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from entrepot.ir.printable import printable
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -80,11 +82,6 @@ def stack(*parts: RenderableType) -> RenderableType:
     from rich.console import Group
 
     return Group(*parts)
-
-
-def printable(text: str) -> str:
-    """The text with control characters spelled out: a name in a file must not drive the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def plain(value: Any) -> Any:

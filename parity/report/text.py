@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from entrepot.ir.printable import printable
+
 if TYPE_CHECKING:
     import rich.console
 
@@ -16,7 +18,7 @@ _STYLES = {"agrees": "green", "differs": "bold red", "error": "bold red", "refus
 
 def summary(report: Report) -> str:
     """The verdict in one line, with the largest error and what could not be proved."""
-    return "; ".join([*_verdict(report), *_remarks(report)])
+    return printable("; ".join([*_verdict(report), *_remarks(report)]))
 
 
 def _verdict(report: Report) -> list[str]:
@@ -70,12 +72,12 @@ def renderable(report: Report) -> rich.console.Group:
 
 def cells(run: Run) -> tuple[str, ...]:
     """The figures of one run, as its worst output shows them."""
-    worst = run.worst
+    worst, label = run.worst, printable(run.label)
     if worst is None or worst.metrics is None:
-        return (run.label, run.provider, run.verdict, "", "", "", "")
+        return (label, run.provider, run.verdict, "", "", "", "")
     metrics = worst.metrics
     return (
-        run.label,
+        label,
         run.provider,
         run.verdict,
         figure(metrics.max_abs),
@@ -94,7 +96,7 @@ def _messages(report: Report) -> list[str]:
 
 def _message(run: Run) -> str:
     """On one line, though an error may list several nodes."""
-    return f"{run.label} on {run.provider}: {' '.join(run.message.split())}"
+    return printable(f"{run.label} on {run.provider}: {' '.join(run.message.split())}")
 
 
 def figure(value: float) -> str:

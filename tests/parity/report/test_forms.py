@@ -73,6 +73,15 @@ def test_a_refusal_of_the_graph_is_not_put_down_to_the_source(good):
     assert "refused by the source" not in excused.summary()
 
 
+def test_names_in_a_file_cannot_drive_the_terminal():
+    report = Report("a", "\x1b[2J", ("cpu",), (Run("b\x1b[m=1", "cpu", "error", "value '\x07'"),))
+    shown = io.StringIO()
+    rich.console.Console(file=shown, width=300).print(report)
+    for text in (str(report), shown.getvalue()):
+        assert not {"\x1b", "\x07"} & set(text)
+        assert r"b\x1b[m=1" in text
+
+
 def test_of_many_failures_the_first_are_told():
     report = Report("a", "b", ("cpu",), tuple(Run(f"batch={size}", "cpu", "error", "broke") for size in range(30)))
     assert str(report).splitlines()[-1] == "... and 20 more"
