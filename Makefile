@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
 	  { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install pip; }
 	@echo "[setup] 2/4 build tools"
-	@$(PIP) pip setuptools wheel $(SHOW)
+	@$(PIP) pip setuptools $(SHOW)
 	@echo "[setup] 3/4 torch: the large one, a few minutes the first time"
 	@$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch $(SHOW)
 	@echo "[setup] 4/4 onnx, onnxruntime, the tools, and entrepot itself, at the tested versions"
