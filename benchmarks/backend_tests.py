@@ -1,6 +1,6 @@
 """ONNX's own backend tests: how many a provider passes, fails, and refuses.
 
-    python benchmarks/backend_tests.py [--provider cpu] [--kind node] [--match softmax] [--hub] [--list FOLDER]
+    python benchmarks/backend_tests.py [--provider cpu] [--kind node] [--match softmax] [--hub] [--quiet]
 
 A wrong result is listed by name with what differs; a refusal with its reason.
 """
@@ -23,6 +23,7 @@ import onnx
 from onnx.backend.test.loader import load_model_tests
 
 import entrepot as ep
+from entrepot.ir.opset import OPSET
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
@@ -156,7 +157,7 @@ def outcomes(provider: str, kinds: Sequence[str], match: str = "", *, hub_only: 
     for kind in kinds:
         for name, model, sets, rtol in load_tests(kind):
             opset = next((each.version for each in model.opset_import if each.domain == ""), 0)
-            if match not in name or (hub_only and opset not in (0, ep_opset())):
+            if match not in name or (hub_only and opset not in (0, OPSET)):
                 continue
             operators = tuple(dict.fromkeys(node.op_type for node in model.graph.node))
             if name.startswith(RANDOM):
@@ -165,13 +166,6 @@ def outcomes(provider: str, kinds: Sequence[str], match: str = "", *, hub_only: 
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 yield Outcome(name, *run_test(provider, model, sets, rtol), operators)
-
-
-def ep_opset() -> int:
-    """The hub's opset."""
-    from entrepot.ir.opset import OPSET
-
-    return OPSET
 
 
 def main() -> int:
