@@ -101,7 +101,9 @@ def _read_shape(context: Context, proto: onnx.TensorShapeProto) -> onnx_ir.Shape
     return onnx_ir.Shape(dims, denotations=denotations, frozen=True)
 
 
-def _size(context: Context, size: int, axis: int) -> int:
+def _size(context: Context, size: int, axis: int) -> int | onnx_ir.SymbolicDim:
+    if size == -1:  # what several older exporters wrote for an unknown size, and what onnxruntime takes it for
+        return onnx_ir.SymbolicDim(None)
     if size < 0:
         raise context.error(f"dimension {axis} of a shape is {size}", hint="a dynamic axis has a name or no value")
     return size

@@ -333,6 +333,11 @@ def test_a_file_of_an_unknown_opset_loads_but_does_not_reach_the_hub() -> None:
         model.at_hub()
 
 
+def test_a_size_of_minus_one_is_an_unknown_size() -> None:
+    model = changed(lambda m: setattr(m.graph.input[0].type.tensor_type.shape.dim[0], "dim_value", -1))
+    assert str(ep.load(model).inputs[0]) == "x: float32[?, 3]"
+
+
 def test_an_attribute_left_out_by_a_proto3_writer_is_zero() -> None:
     text = '<ir_version: 10, opset_import: ["": 20]> g (float[N] x) => (float[N] y) { y = Softmax<axis = 0>(x) }'
     source = onnx.parser.parse_model(text)
