@@ -11,6 +11,7 @@ import onnx
 import onnx_ir as ir
 
 from entrepot.ir.errors import ConversionError
+from entrepot.ir.opset import DEFAULT
 from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.schemas import schema, since
 from entrepot.ir.opset.types import Types
@@ -75,9 +76,13 @@ class OpBuilder:
 
         return emit
 
-    def within(self, domain: str) -> OpBuilder:
-        """The same place, writing operators of another domain at the version the conversion aims at."""
-        other = OpBuilder(self.node, self.around.targets[domain], self.around, domain)
+    @property
+    def standard(self) -> OpBuilder:
+        """The same place, writing ai.onnx operators; at the version aimed at, when the node is of another domain."""
+        if not self.domain:
+            return self
+        version = self.around.targets.setdefault("", DEFAULT)
+        other = OpBuilder(self.node, version, self.around, since=self.since)
         other.emitted = self.emitted
         return other
 
@@ -122,7 +127,7 @@ class OpBuilder:
         tensor = ir.tensor(array, dtype=kind)
         if self.version < 9 and not tensor.dtype.is_floating_point():  # Constant held floats only
             return self.initializer(tensor)
-        constant: ir.Value = self.emit("Constant", (), {"value": tensor})
+        constant: ir.Value = self.standard.emit("Constant", (), {"value": tensor})
         return constant
 
     def initializer(self, tensor: ir.TensorProtocol) -> ir.Value:

@@ -19,6 +19,9 @@ from entrepot.ir.opset.settle import settle
 from entrepot.ir.opset.types import Spec, Types, bodies
 from entrepot.ir.opset.values import Known
 
+ML = "ai.onnx.ml"
+TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
+
 
 def convert_opset(model: Model, target: int | Mapping[str, int]) -> Model:
     """The same model at other operator-set versions; the argument is not changed and weights are shared.
@@ -61,11 +64,18 @@ def can_convert(model: Model, target: int | Mapping[str, int]) -> tuple[Entrepot
 def raise_to_hub(model: Model) -> Model:
     """The model at the versions that kernels, importers and passes are written for; itself when it is there already.
 
+    Tree ensembles in their older two forms stay what they are: ai.onnx.ml 5 deprecated both and changed nothing else,
+    so a model that holds one is raised to ai.onnx.ml 4.
+
     Raises:
         ConversionError: A node cannot be raised, or the file is of an opset newer than the hub.
     """
-    used = {canonical(domain) for scope in _scopes(model.ir) for domain in scope.opset_imports}
-    return convert_opset(model, {domain: version for domain, version in CEILINGS.items() if domain in used})
+    scopes = _scopes(model.ir)
+    used = {canonical(domain) for scope in scopes for domain in scope.opset_imports}
+    targets = {domain: version for domain, version in CEILINGS.items() if domain in used}
+    if ML in used and any(node.op_type in TREES and node.domain == ML for s in scopes for node in s.all_nodes()):
+        targets[ML] = 4
+    return convert_opset(model, targets)
 
 
 @contextlib.contextmanager
@@ -105,6 +115,8 @@ class _Conversion:
             _stamp(scope, self._targets)
             for node in scope.all_nodes():
                 node.version = None
+                if not node.domain and "ai.onnx" not in scope.opset_imports:
+                    scope.opset_imports.setdefault("", self._around.targets[""])
         ir_version.restamp(self.result, self._names)
 
     def _scope(self, scope: ir.Graph | ir.Function) -> None:
@@ -189,8 +201,7 @@ class _Conversion:
 
     def _step(self, node: ir.Node, step: Step, rule: Rule) -> list[ir.Node] | None:
         reading = step.stop if step.stop > step.start else step.start - 1
-        version = reading if not step.domain else self._around.targets.get("", CEILINGS[""])
-        op = OpBuilder(node, version, self._around, since=step.start)
+        op = OpBuilder(node, reading, self._around, step.domain, since=step.start)
         result = rule(op, node)
         if result is None:
             self._origins.setdefault(node, describe_node(node, step.start))
@@ -218,7 +229,7 @@ class _Conversion:
             if new.is_initializer() and new not in made and not old.is_graph_output():
                 old.replace_all_uses_with(new)
                 continue
-            final = new if new in made and new not in given else op.Identity(new)
+            final = new if new in made and new not in given else op.standard.Identity(new)
             given.add(final)
             pairs.append((old, final))
         _insert(node, op.emitted)

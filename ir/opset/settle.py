@@ -84,14 +84,14 @@ def _in_wider_types(
     wider = {name: _wider(op, node, known, name, dtype) for name, dtype in foreign.items()}
     variables = _variables(known, len(node.inputs), inputs=True)
     inputs = [
-        op.Cast(value, to=int(wider[name])) if value is not None and name in wider else value
+        op.standard.Cast(value, to=int(wider[name])) if value is not None and name in wider else value
         for value, name in zip(node.inputs, variables, strict=False)
     ]
     results = op.again(*inputs)
     results = [results] if isinstance(results, ir.Value) else list(results)
     back = _variables(known, len(node.outputs), inputs=False)
     return [
-        op.Cast(value, to=int(foreign[name])) if name in foreign else value
+        op.standard.Cast(value, to=int(foreign[name])) if name in foreign else value
         for value, name in zip(results, back, strict=False)
     ]
 

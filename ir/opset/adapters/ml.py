@@ -21,15 +21,11 @@ extended("LabelEncoder", 2, 4, domain=ML)
 extended("TreeEnsembleClassifier", 1, 3, domain=ML)
 extended("TreeEnsembleRegressor", 1, 3, domain=ML)
 impossible("TreeEnsemble", 5, 0, "its two older operators take other leaves", domain=ML)
-for _name in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
-    impossible(_name, 5, 3, f"{_name} 5 is deprecated and not in use", domain=ML)
-    extended(_name, 3, 5, domain=ML)
 
 
 @adapter("LabelEncoder", 1, 2, domain=ML)
 def classes_as_keys_and_values(op: OpBuilder, _node: ir.Node) -> Replacement:
     """A list of classes is a mapping in the direction that the input's type says."""
-    op = op.within(ML)
     classes = op.attr("classes_strings", [])
     numbers = list(range(len(classes)))
     op.drop("classes_strings")
@@ -41,7 +37,6 @@ def classes_as_keys_and_values(op: OpBuilder, _node: ir.Node) -> Replacement:
 @adapter("LabelEncoder", 2, 1, domain=ML)
 def keys_and_values_as_classes(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Only strings and the numbers from 0 on, in order, make a list of classes."""
-    op = op.within(ML)
     strings = op.attr("keys_strings") or op.attr("values_strings")
     numbers = op.attr("values_int64s") or op.attr("keys_int64s")
     if strings is None or numbers != list(range(len(strings))):
@@ -53,7 +48,6 @@ def keys_and_values_as_classes(op: OpBuilder, _node: ir.Node) -> Replacement:
 @adapter("LabelEncoder", 4, 2, domain=ML)
 def tensors_as_lists(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Lists instead of tensors, for the three types that had lists."""
-    op = op.within(ML)
     for name in ("keys_tensor", "values_tensor"):
         tensor = op.attr(name)
         if tensor is not None:
@@ -73,7 +67,6 @@ def tensors_as_lists(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 def lists_only(op: OpBuilder, node: ir.Node) -> Replacement:
     """Float lists instead of tensors; doubles would lose digits."""
-    op = op.within(ML)
     for name in [item for item in node.attributes if item.endswith("_as_tensor")]:
         array = op.attr(name).numpy().ravel()
         if array.dtype.name != "float32":
