@@ -75,6 +75,15 @@ def test_installed_wheel_is_what_python_finds(python, tmp_path):
     assert all(Path(file).is_relative_to(python.parent.parent) for file in found)
 
 
+def test_every_module_of_the_installed_wheel_imports(python, tmp_path):
+    code = """
+import importlib, pkgutil, entrepot
+names = [module.name for module in pkgutil.walk_packages(entrepot.__path__, "entrepot.")]
+print([importlib.import_module(name).__name__ for name in names if name != "entrepot.__main__"][-1])
+"""
+    assert _run(python, "-P", "-W", "error", "-c", code, cwd=tmp_path).startswith("entrepot.")
+
+
 def test_installed_command_answers(python, tmp_path):
     assert "export" in _run(python.with_name("entrepot"), "--help", cwd=tmp_path)
     assert "export" in _run(python, "-P", "-m", "entrepot", "--help", cwd=tmp_path)
@@ -90,8 +99,9 @@ def test_installed_wheel_passes_the_tests_outside_the_checkout(python, tmp_path)
             shutil.copytree(origin, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(origin, target)
-    long = "--ignore=tests/runtime/test_backend_suite.py"  # a figure of benchmarks/, which no wheel holds
-    command = [python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", long, "tests"]
+    # thousands of cases, and a figure of benchmarks/, which no wheel holds
+    long = [f"--ignore=tests/runtime/{name}" for name in ("kernels", "test_backend_suite.py")]
+    command = [python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *long, "tests"]
     result = subprocess.run(command, cwd=tmp_path, env=_clean(), capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
 
