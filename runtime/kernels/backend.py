@@ -55,9 +55,9 @@ class Backend(Protocol):
     def pad(self, x: Array, widths: Sequence[tuple[int, int]], mode: str, value: Any = 0) -> Array:
         """``mode`` is ``constant``, ``reflect``, ``edge`` or ``wrap``; widths are 0 or more."""
 
-    # picking and placing
+    # picking and placing; negative indices count from the end, and one out of range is an error, never another element
     def take(self, x: Array, indices: Array, axis: int) -> Array:
-        """Whole slices along ``axis``; indices are in range and not negative."""
+        """Whole slices along ``axis``."""
 
     def take_along_axis(self, x: Array, indices: Array, axis: int) -> Array: ...
     def index(self, x: Array, indices: Sequence[Array]) -> Array:

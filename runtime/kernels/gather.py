@@ -13,25 +13,25 @@ from entrepot.runtime.kernels.table import shared
 _INT64 = np.dtype(np.int64)
 
 
-def from_start(xp: Backend, indices: Array, size: int) -> Array:
-    """``indices`` into an axis of ``size`` entries, counted from its start."""
-    indices = xp.astype(indices, _INT64)
-    return xp.where(indices < xp.scalar(0, like=indices), indices + xp.scalar(size, like=indices), indices)
-
-
 @shared("Gather", 13)
 def gather(xp: Backend, data: Array, indices: Array, *, axis: int = 0) -> Array:
     """Whole slices along ``axis``; the axes of ``indices`` take its place."""
-    return xp.take(data, from_start(xp, indices, xp.shape(data)[axis]), axis)
+    return xp.take(data, indices, axis)
 
 
 @shared("GatherElements", 13)
 def gather_elements(xp: Backend, data: Array, indices: Array, *, axis: int = 0) -> Array:
     """One element per index: from the index's own place, with its coordinate along ``axis`` replaced."""
-    places = from_start(xp, indices, xp.shape(data)[axis])
     axis %= len(xp.shape(data))
+    check_reach(xp.shape(data), xp.shape(indices), axis)
     reach = tuple(slice(None) if n == axis else slice(size) for n, size in enumerate(xp.shape(indices)))
-    return xp.take_along_axis(data[reach], places, axis)
+    return xp.take_along_axis(data[reach], indices, axis)
+
+
+def check_reach(shape: tuple[int, ...], reach: tuple[int, ...], axis: int) -> None:
+    """Refuse indices of a shape that reaches beyond the data on an axis other than ``axis``."""
+    if len(reach) != len(shape) or any(n != axis and reach[n] > size for n, size in enumerate(shape)):
+        raise InputError(f"indices of shape {tuple(reach)} reach beyond data of shape {tuple(shape)}")
 
 
 @shared("GatherND", 13)
@@ -50,8 +50,7 @@ def coordinates(xp: Backend, shape: tuple[int, ...], indices: Array, batch_dims:
         xp.reshape(xp.arange(0, outer[axis], 1, _INT64), [-1 if n == axis else 1 for n in range(len(outer))])
         for axis in range(batch_dims)
     ]
-    columns = [from_start(xp, indices[..., n], shape[batch_dims + n]) for n in range(depth)]
-    return batch + columns
+    return batch + [indices[..., n] for n in range(depth)]
 
 
 @shared("Compress", 28)

@@ -6,7 +6,7 @@ import numpy as np
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.backend import Array, Backend
-from entrepot.runtime.kernels.gather import coordinates, from_start
+from entrepot.runtime.kernels.gather import check_reach, coordinates
 from entrepot.runtime.kernels.table import shared
 
 _INT64 = np.dtype(np.int64)
@@ -18,16 +18,23 @@ def _check(reduction: str) -> None:
         raise InputError(f"reduction is one of {', '.join(_REDUCTIONS)}, not {reduction!r}")
 
 
+def _check_updates(xp: Backend, updates: Array, wanted: tuple[int, ...]) -> None:
+    if tuple(xp.shape(updates)) != tuple(wanted):
+        raise InputError(f"updates of shape {tuple(xp.shape(updates))} where the indices ask for {tuple(wanted)}")
+
+
 @shared("ScatterElements", 18)
 def scatter_elements(
     xp: Backend, data: Array, indices: Array, updates: Array, *, axis: int = 0, reduction: str = "none"
 ) -> Array:
     """Each update goes to its own place, with its coordinate along ``axis`` replaced by its index."""
     _check(reduction)
-    shape, reach = xp.shape(data), xp.shape(indices)
-    axis %= len(shape)
+    reach = xp.shape(indices)
+    axis %= len(xp.shape(data))
+    check_reach(xp.shape(data), reach, axis)
+    _check_updates(xp, updates, reach)
     places = [
-        from_start(xp, indices, shape[axis])
+        indices
         if n == axis
         else xp.reshape(xp.arange(0, size, 1, _INT64), [-1 if m == n else 1 for m in range(len(reach))])
         for n, size in enumerate(reach)
@@ -39,7 +46,9 @@ def scatter_elements(
 def scatter_nd(xp: Backend, data: Array, indices: Array, updates: Array, *, reduction: str = "none") -> Array:
     """Each update goes to the slice or element at the coordinates along the last axis of ``indices``."""
     _check(reduction)
-    return xp.scatter(data, coordinates(xp, xp.shape(data), indices), updates, reduction)
+    places = coordinates(xp, xp.shape(data), indices)
+    _check_updates(xp, updates, (*xp.shape(indices)[:-1], *xp.shape(data)[len(places) :]))
+    return xp.scatter(data, places, updates, reduction)
 
 
 @shared("TensorScatter", 24)

@@ -1,0 +1,78 @@
+"""What an operator cannot do, it refuses with a reason: never a wrong result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from entrepot.runtime.kernels.table import shared
+from entrepot.runtime.providers.cpu.backend import NUMPY
+from entrepot.runtime.providers.cpu.table import native
+from tests.op_cases.case import Case, f32, i64, ints, u8
+
+REFUSED = [
+    (Case("Reshape", f32(2, 3), ints(4, -1)), "cannot reshape"),
+    (Case("Reshape", f32(0, 3), ints(0, 0, 0)), "does not have"),
+    (Case("Split", f32(5), ints(2, 2)), "do not make up the 5 entries"),
+    (Case("Split", f32(5), ints(-1, 6)), "do not make up the 5 entries"),
+    (Case("Slice", f32(5), ints(0), ints(3), ints(0), ints(0)), "a step of 0"),
+    (Case("Pad", f32(2, 3), ints(1, 1)), "2 widths for 2 axes, not 4"),
+    (Case("Pad", f32(2), ints(1, 1), mode="mirror"), "not 'mirror'"),
+    (Case("TopK", f32(2, 3), ints(4)), "K is 4"),
+    (Case("TopK", f32(2, 3), ints(-1)), "K is -1"),
+    (Case("Range", np.array(0), np.array(5), np.array(0)), "delta is 0"),
+    (Case("Range", np.array(0.0), np.array(5.0), np.array(0.0)), "delta is 0"),
+    (Case("BitShift", u8(2), u8(2), direction="UP"), "not 'UP'"),
+    (Case("BitCast", f32(2), to=TensorProto.INT64), "32 bits"),
+    (Case("Gelu", f32(2), approximate="sigmoid"), "not 'sigmoid'"),
+    (Case("Gelu", f32(), approximate="sigmoid"), "not 'sigmoid'"),
+    (Case("GatherND", f32(2), ints(0, 0, 0).reshape(1, 3)), "too many"),
+    (Case("ScatterND", f32(2), ints(0).reshape(1, 1), f32(1), reduction="mean"), "not 'mean'"),
+    (Case("ScatterElements", f32(2), ints(0), f32(1), reduction="mean"), "not 'mean'"),
+    (Case("GatherElements", f32(3, 2), ints(0, 0, 0).reshape(1, 3)), "reach beyond"),
+    (Case("ScatterElements", f32(3, 2), ints(0, 0, 0).reshape(1, 3), f32(1, 3)), "reach beyond"),
+    (Case("ScatterElements", f32(3), ints(0, 1), f32(1)), r"shape \(1,\) where the indices ask for \(2,\)"),
+    (
+        Case("ScatterND", f32(3, 2), ints(0, 1).reshape(2, 1), f32(2)),
+        r"shape \(2,\) where the indices ask for \(2, 2\)",
+    ),
+    (Case("TensorScatter", f32(1, 2, 2), f32(1, 1, 2), mode="wrap"), "not 'wrap'"),
+    (Case("DepthToSpace", f32(1, 4, 1, 1), blocksize=2, mode="RDC"), "not 'RDC'"),
+    (Case("ReduceSum", f32(2, 3), ints(2)), "out of range"),
+    (Case("Cast", f32(2), to=TensorProto.FLOAT8E8M0, round_mode="even"), "not 'even'"),
+    (Case("QuantizeLinear", f32(4), f32(1), u8(1), output_dtype=TensorProto.INT8), "the zero point is uint8"),
+    (Case("QuantizeLinear", f32(2, 4), f32(2, 2)), "does not fit"),
+]
+OUT_OF_RANGE = [
+    Case("Gather", f32(3), ints(3)),
+    Case("Gather", f32(3), ints(-4)),
+    Case("GatherElements", f32(3), ints(3)),
+    Case("GatherElements", f32(3), ints(-4)),
+    Case("GatherND", f32(3), ints(3).reshape(1, 1)),
+    Case("ScatterND", f32(3), ints(3).reshape(1, 1), f32(1)),
+    Case("ScatterElements", f32(3), ints(-4), f32(1)),
+    Case("TensorScatter", f32(1, 3, 2), f32(1, 2, 2), i64(1, low=2, high=2)),
+]
+
+
+def _runs(case: Case) -> list[Any]:
+    tables = [(table, [NUMPY] if table is shared else []) for table in (shared, native)]
+    found = [(table.find(case.domain, case.op_type, case.since), first) for table, first in tables]
+    return [lambda e=e, first=first: e.function(*first, *case.inputs, **case.attributes) for e, first in found if e]
+
+
+@pytest.mark.parametrize(("case", "reason"), REFUSED, ids=[str(case) for case, _ in REFUSED])
+def test_an_impossible_request_is_refused_with_its_reason(case: Case, reason: str) -> None:
+    for run in _runs(case):
+        with pytest.raises(ValueError, match=reason):
+            run()
+
+
+@pytest.mark.parametrize("case", OUT_OF_RANGE, ids=str)
+def test_an_index_out_of_range_never_reads_or_writes_elsewhere(case: Case) -> None:
+    for run in _runs(case):
+        with pytest.raises(IndexError):
+            run()
