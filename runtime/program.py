@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -92,7 +92,8 @@ class Program:
             raise ExecutionError(f"{type(error).__name__}: {error}", node=self._where(error)) from error
         if all_fresh(results, values):
             return dict(zip(self._names, results))  # noqa: B905 - as many as there are names
-        return {name: _own(value, values) for name, value in zip(self._names, results, strict=True)}
+        fed = list(_arrays(values))
+        return {name: _own(value, fed) for name, value in zip(self._names, results, strict=True)}
 
     def _where(self, error: BaseException) -> str:
         return next(filter(None, (compiled.locate(error) for _, compiled in self.parts)), "")
@@ -126,7 +127,16 @@ def all_fresh(results: Sequence[Any], feeds: Sequence[Any]) -> bool:
     return True
 
 
-def _own(value: Any, feeds: Sequence[Any]) -> Any:
+def _arrays(values: Sequence[Any]) -> Iterator[Array]:
+    """The arrays among feeds, members of sequences included."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _arrays(value)
+        elif value is not None:
+            yield value
+
+
+def _own(value: Any, feeds: Sequence[Array]) -> Any:
     """A result as the caller's own: never a constant of the model, nor memory that they fed."""
     if type(value) is not np.ndarray:
         if isinstance(value, list):
@@ -134,6 +144,6 @@ def _own(value: Any, feeds: Sequence[Any]) -> Any:
         return None if value is None else types.array_of(value)
     if value.base is None:  # constants are views, so this is fresh or fed
         return value.copy() if any(feed is value for feed in feeds) else value
-    if value.flags.writeable and not any(np.may_share_memory(value, feed) for feed in feeds if feed is not None):
+    if value.flags.writeable and not any(np.may_share_memory(value, feed) for feed in feeds):
         return value
     return value.copy()

@@ -222,3 +222,16 @@ def test_a_session_may_run_inside_the_observer_of_another() -> None:
 def test_providers_are_given_as_a_list() -> None:
     with pytest.raises(ep.InputError, match="a list of names, not 'cpu'"):
         ep.Session(model(MLP), providers="cpu")
+
+
+@pytest.mark.parametrize("provider", ["cpu", "reference", "onnxruntime"])
+def test_members_of_a_sequence_that_was_fed_come_back_as_copies(provider: str) -> None:
+    text = """<ir_version: 10, opset_import: ["": 20]>
+    g (seq(float[N]) s, float[N] x) => (seq(float[N]) t, float[M] first) <int64 zero = {0}>
+    { t = SequenceInsert(s, x)  first = SequenceAt(s, zero) }"""
+    session = ep.Session(model(text), providers=[provider])
+    members, x = [f32(1, 2), f32(3)], f32(4, 5, 6)
+    out = session.run({"s": members, "x": x})
+    for value in [*out["t"], out["first"]]:
+        np.add(value, 7, out=value)
+    assert [list(member) for member in [*members, x]] == [[1, 2], [3], [4, 5, 6]]
