@@ -19,10 +19,12 @@ def step(op: str, count: np.ndarray, *inputs: Any, **attributes: Any) -> Case:
     return case.outputs(len(made)).giving(*(y.astype(case.inputs[2].dtype) for y in made)).within(**FEW)
 
 
-def adagrad(t: int, x: Any, g: Any, h: Any, *, decay_factor: float = 0.0, norm_coefficient: float = 0.0) -> list[Any]:
+def adagrad(
+    t: int, x: Any, g: Any, h: Any, *, decay_factor: float = 0.0, norm_coefficient: float = 0.0, epsilon: float = 1e-6
+) -> list[Any]:
     g = norm_coefficient * x + g
     h = h + g * g
-    return [x - 0.1 / (1 + t * decay_factor) * g / (np.sqrt(h) + 1e-6), h]
+    return [x - 0.1 / (1 + t * decay_factor) * g / (np.sqrt(h) + epsilon), h]
 
 
 def adam(
@@ -31,7 +33,11 @@ def adam(
     g = rest.get("norm_coefficient", 0.0) * x + g
     v, h = alpha * v + (1 - alpha) * g, beta * h + (1 - beta) * g * g
     rate = 0.1 * np.sqrt(1 - beta**t) / (1 - alpha**t) if t else 0.1
-    return [(1 - rest.get("norm_coefficient_post", 0.0)) * (x - rate * v / (np.sqrt(h) + 1e-6)), v, h]
+    return [
+        (1 - rest.get("norm_coefficient_post", 0.0)) * (x - rate * v / (np.sqrt(h) + rest.get("epsilon", 1e-6))),
+        v,
+        h,
+    ]
 
 
 def momentum(
@@ -47,10 +53,11 @@ STATE = f32(3, low=0.1, high=2)
 
 CASES = [
     *(step("Adagrad", count, f32(3), f32(3), STATE) for count in (FIRST, LATER)),
-    step("Adagrad", LATER, f64(3), f64(3), f64(3, low=0.1), decay_factor=0.5, norm_coefficient=0.25),
+    step("Adagrad", LATER, f64(3), f64(3), f64(3, low=0.1), decay_factor=0.5, norm_coefficient=0.25,
+         epsilon=0.5),
     *(step("Adam", count, f32(3), f32(3), f32(3), STATE) for count in (FIRST, LATER)),
     step("Adam", LATER, f64(3), f64(3), f64(3), f64(3, low=0.1), alpha=0.5, beta=0.75, norm_coefficient=0.25,
-         norm_coefficient_post=0.125),
+         norm_coefficient_post=0.125, epsilon=0.5),
     *(
         step("Momentum", count, f32(3), f32(3), f32(3), alpha=0.5, beta=0.75, mode=mode, norm_coefficient=0.25)
         for count in (FIRST, LATER)
