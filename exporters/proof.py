@@ -10,10 +10,10 @@ import numpy as np
 
 from entrepot.ir.model import Model
 from entrepot.parity import verify as parity
-from entrepot.parity.feeds import Feeds, resize, symbolic_axes
+from entrepot.parity.feeds import Feeds, resize, symbolic_axes, vary
 from entrepot.parity.plan import Case, plan_cases
 from entrepot.parity.report.report import Report, Run
-from entrepot.parity.tolerance import Tolerance
+from entrepot.parity.tolerance import Tolerance, classify
 
 
 def prove(
@@ -41,7 +41,7 @@ def prove(
         edges: Further sizes to try, by symbol: where the capture assumed something about small sizes.
     """
     names = tuple(parity.default_providers() if providers is None else providers)
-    cases = (*plan_cases(model, sample), *_edge_cases(model, sample, edges or {}))
+    cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_edge_cases(model, sample, edges or {}))]
     full = [case for case in cases if not _is_empty(case)]
     empty = [case for case in cases if _is_empty(case)]
     report = parity.verify(source, model, full, providers=providers, tolerance=tolerance, progress=progress)
@@ -59,6 +59,20 @@ def _edge_cases(model: Model, sample: Feeds, edges: Mapping[str, int]) -> Iterat
             if name == symbol:
                 feeds[spec.name] = resize(np.asarray(feeds[spec.name]), axis, size, rng)
         yield Case(f"{symbol}={size}", feeds, symbol)
+
+
+def _untied(case: Case, sample: Feeds) -> Case:
+    """Give resized floats values of their own: repeated ones tie, and which of two equal values is first is free."""
+    rng = np.random.default_rng(1)
+    feeds = {
+        name: vary(value, rng) if np.shape(value) != np.shape(sample[name]) and _is_float(value) else value
+        for name, value in case.feeds.items()
+    }
+    return dataclasses.replace(case, feeds=feeds)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and classify(value.dtype) == "float"
 
 
 def _is_empty(case: Case) -> bool:

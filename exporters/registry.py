@@ -1,4 +1,4 @@
-"""``export`` and ``verify``: the exporter for an object is found by the names of its classes, no framework is imported."""
+"""``export`` and ``verify``: an exporter is found by the names of an object's classes; no framework is imported for it."""
 
 from __future__ import annotations
 

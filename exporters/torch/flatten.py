@@ -1,7 +1,8 @@
 """Nested inputs and outputs as a flat list of named tensors, and back.
 
 torch has a registry for this (pytree); a dataclass that nobody registered, or a class whose registration differs
-between versions, would fail there. Names come from the forward signature and from the structure: ``batch.user``, ``hidden.0``.
+between versions, would fail there. Names come from the forward signature and from the structure: ``batch.user``,
+``hidden.0``.
 """
 
 from __future__ import annotations

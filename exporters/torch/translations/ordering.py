@@ -1,0 +1,47 @@
+"""Sorting and searching that torch.onnx (2.13) does not translate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from onnxscript import opset20 as op
+
+
+def translate_stable_sort(x: Any, stable: bool = False, dim: int = -1, descending: bool = False) -> tuple[Any, Any]:
+    """TopK of everything: ONNX gives equal values in the order of their indices, which is what stable means."""
+    if len(x.shape) == 0:
+        return op.Identity(x), op.Constant(value_int=0)
+    axis = dim % len(x.shape)
+    everything = op.Shape(x, start=axis, end=axis + 1)
+    values, indices = op.TopK(x, everything, axis=axis, largest=int(descending), sorted=1)
+    return values, indices
+
+
+def searchsorted(
+    sorted_sequence: torch.Tensor,
+    input: torch.Tensor | float,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """How many elements of each sorted row lie before each value."""
+    values = torch.as_tensor(input, dtype=None if isinstance(input, torch.Tensor) else sorted_sequence.dtype)
+    if sorter is not None:
+        sorted_sequence = sorted_sequence.gather(-1, sorter)
+    rows, values_ = sorted_sequence.unsqueeze(-2), values.unsqueeze(-1)
+    before = rows <= values_ if right or side == "right" else rows < values_
+    return before.sum(-1).to(torch.int32 if out_int32 else torch.int64)
+
+
+def bucketize(
+    input: torch.Tensor | float, boundaries: torch.Tensor, *, out_int32: bool = False, right: bool = False
+) -> torch.Tensor:
+    """The bucket of each value between sorted boundaries."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+TRANSLATIONS = {torch.ops.aten.sort.stable: translate_stable_sort}
+REPLACEMENTS = {torch.searchsorted: searchsorted, torch.bucketize: bucketize}

@@ -1,0 +1,27 @@
+"""Reductions and selections that torch.onnx (2.13) does not translate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from onnxscript import opset20 as op
+
+
+def translate_prod(x: Any, dims: Any = None, *, output_dtype: Any = None) -> Any:
+    """ReduceProd; what ``cumprod`` comes down to as well."""
+    if output_dtype is not None and output_dtype != -1:
+        x = op.Cast(x, to=int(output_dtype))
+    if dims is None:
+        return op.ReduceProd(x, keepdims=0)
+    return op.ReduceProd(x, op.Constant(value_ints=list(dims)), keepdims=0)
+
+
+def masked_select(input: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The elements under the mask, in order; the two broadcast."""
+    values, chosen = torch.broadcast_tensors(input, mask)
+    return values[chosen]
+
+
+TRANSLATIONS = {torch.ops.prims.prod.default: translate_prod}
+REPLACEMENTS = {torch.masked_select: masked_select, torch.Tensor.masked_select: masked_select}
