@@ -83,7 +83,10 @@ def _clip(step: Step) -> Activation | None:
     low, high = bounds
 
     def clip(x: Array) -> None:
-        np.minimum(np.maximum(x, low, out=x), high, out=x)
+        if x.size > SMALL:
+            x.clip(low, high, out=x)
+        else:
+            np.minimum(np.maximum(x, low, out=x), high, out=x)
 
     return clip
 

@@ -114,4 +114,4 @@ def range_(start: Array, limit: Array, delta: Array, *, stash_type: int = 1) -> 
     """``start + i * delta`` while it is before ``limit``."""
     if start.dtype.kind not in "iu" or not delta:
         return generation.range_(NUMPY, start, limit, delta, stash_type=stash_type)
-    return np.arange(start.item(), limit.item(), delta.item(), start.dtype)
+    return NUMPY.arange(start.item(), limit.item(), delta.item(), start.dtype)

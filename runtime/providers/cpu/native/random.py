@@ -43,7 +43,7 @@ def random_normal_like(
     seed: float | None = None,
 ) -> Array:
     """``RandomNormal`` in the shape of ``input``, and in its element type unless ``dtype`` says otherwise."""
-    return _cast(_generator(seed).normal(mean, scale, input.shape), dtype, input.dtype)
+    return _cast(np.asarray(_generator(seed).normal(mean, scale, input.shape)), dtype, input.dtype)
 
 
 @native("RandomUniformLike", 22)
@@ -56,7 +56,7 @@ def random_uniform_like(
     seed: float | None = None,
 ) -> Array:
     """``RandomUniform`` in the shape of ``input``, and in its element type unless ``dtype`` says otherwise."""
-    return _cast(_generator(seed).uniform(low, high, input.shape), dtype, input.dtype)
+    return _cast(np.asarray(_generator(seed).uniform(low, high, input.shape)), dtype, input.dtype)
 
 
 @native("Bernoulli", 22)
