@@ -17,6 +17,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
 from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.extents import Extents
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, unchanged
 
 unchanged("Reshape", 5, 13)
@@ -55,11 +56,42 @@ def reshape_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 def reshape_zero_means_zero(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """A known shape without zeros does not care; with one the result is empty, and only its shape matters."""
-    shape = op.need_known(1, "the shape")
-    if (shape != 0).all():
+    """Drop ``allowzero`` where a zero means the same without it, else build the empty result another way."""
+    x, shape = op.x(), op.x(1)
+    known = op.known(shape)
+    if known is not None and (known == 0).any():  # the result is empty: only its shape matters
+        return op.ConstantOfShape(shape, value=ir.tensor(np.zeros(1, op.need_dtype(x).numpy())))
+    if _no_zero_or_copied(op, x, shape):
         return op.drop("allowzero")
-    return op.ConstantOfShape(op.x(1), value=ir.tensor(np.zeros(1, op.need_dtype(op.x()).numpy())))
+    return _reshape_then_empty(op, x, shape)
+
+
+def _no_zero_or_copied(op: OpBuilder, x: ir.Value, shape: ir.Value) -> bool:
+    """Whether each size is a number other than 0, or that of the same axis of ``x``, which a 0 would copy."""
+    extents = Extents(op.around.known, op.around.types)
+    sizes = extents.of(shape)
+    return sizes is not None and all(
+        (isinstance(size, int) and size != 0) or extents.same(size, x, axis) for axis, size in enumerate(sizes)
+    )
+
+
+def _reshape_then_empty(op: OpBuilder, x: ir.Value, shape: ir.Value) -> ir.Value:
+    """Take sizes of 0 for 1, with as many elements put in as that needs, and slice those off again."""
+    if op.need_dtype(x) == ir.DataType.STRING:
+        op.refuse("an empty result is not expressible for strings", hint="possible if the shape is a constant")
+    zeros = op.Equal(shape, op.ints(0))
+    sizes = op.Where(zeros, op.ints(1), shape)
+    is_empty = op.ReduceMax(op.Cast(zeros, to=int(ir.DataType.INT64)), axes=[0], keepdims=1)
+    fill = op.ConstantOfShape(
+        op.Mul(op.ReduceProd(sizes, axes=[0], keepdims=1), is_empty),
+        value=ir.tensor(np.zeros(1, op.need_dtype(x).numpy())),
+    )
+    whole = op.Reshape(op.Concat(op.Reshape(x, op.ints(-1)), fill, axis=0), sizes)
+    ends = op.Where(zeros, op.ints(0), op.ints(np.iinfo(np.int64).max))
+    result: ir.Value = op.Slice(
+        whole, op.ConstantOfShape(op.Shape(shape), value=ir.tensor(np.zeros(1, np.int64))), ends
+    )
+    return result
 
 
 added("Reshape", 13, 14, allowzero=0, otherwise=reshape_zero_means_zero)

@@ -1,0 +1,114 @@
+"""What a shape computed at run time is made of: ``Concat(Shape(x)[0:1], [768])`` is "axis 0 of x, then 768"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.opset.types import Types
+from entrepot.ir.opset.values import Known
+
+_DEPTH = 32
+
+
+class Axis(NamedTuple):
+    """The extent of one axis of a value."""
+
+    value: ir.Value
+    axis: int
+
+
+Extent: TypeAlias = "int | Axis | None"
+"""A number, the extent of an axis, or something else that is computed."""
+
+
+class Extents:
+    """Takes vectors of sizes apart.
+
+    Args:
+        known: What is constant.
+        types: Ranks and symbols.
+    """
+
+    def __init__(self, known: Known, types: Types) -> None:
+        self._known = known
+        self._types = types
+
+    def of(self, value: ir.Value, depth: int = _DEPTH) -> list[Extent] | None:
+        """The elements of a vector (or one scalar), or ``None`` when not even their number is known."""
+        constant = self._known.array(value)
+        if constant is not None:
+            return [int(size) for size in constant.reshape(-1)]
+        node = value.producer()
+        if node is not None and not node.domain and depth:
+            take_apart = _PARTS.get(node.op_type)
+            found = take_apart(self, node, depth - 1) if take_apart else None
+            if found is not None:
+                return found
+        return self._opaque(value)
+
+    def same(self, one: Extent, x: ir.Value, axis: int) -> bool:
+        """Whether an extent is certainly that of an axis of ``x``: the same axis, or one with the same symbol."""
+        shape = self._types.shape(x)
+        dim = shape[axis] if shape is not None and axis < len(shape) else None
+        if isinstance(one, int) or one is None:
+            return one is not None and one == dim
+        if one == Axis(x, axis):
+            return True
+        other = self._types.shape(one.value)
+        symbol = other[one.axis] if other is not None and one.axis < len(other) else None
+        return symbol == dim and dim is not None and getattr(dim, "value", dim) is not None
+
+    def _opaque(self, value: ir.Value) -> list[Extent] | None:
+        shape = self._types.shape(value)
+        if shape is None or not all(isinstance(dim, int) for dim in shape):
+            return None
+        return [None] * int(np.prod([int(str(dim)) for dim in shape], dtype=np.int64))
+
+    def shape(self, node: ir.Node, _depth: int) -> list[Extent] | None:
+        """``Shape``: the extents of its input."""
+        x = node.inputs[0]
+        shape = None if x is None else self._types.shape(x)
+        if x is None or shape is None or any(attr.is_ref() for attr in node.attributes.values()):
+            return None
+        start, end = (node.attributes.get_int(name, default) for name, default in (("start", 0), ("end", len(shape))))
+        extents: list[Extent] = [dim if isinstance(dim, int) else Axis(x, axis) for axis, dim in enumerate(shape)]
+        return extents[start:end]
+
+    def concat(self, node: ir.Node, depth: int) -> list[Extent] | None:
+        """``Concat``: one vector after the other."""
+        parts = [None if item is None else self.of(item, depth) for item in node.inputs]
+        return None if any(part is None for part in parts) else [extent for part in parts for extent in part or ()]
+
+    def slice(self, node: ir.Node, depth: int) -> list[Extent] | None:
+        """``Slice`` with constant bounds, as inputs."""
+        data = None if node.inputs[0] is None else self.of(node.inputs[0], depth)
+        bounds = [self._known.array(item) for item in node.inputs[1:]]
+        if data is None or not 2 <= len(bounds) <= 4 or bounds[0] is None or bounds[1] is None:
+            return None
+        step = bounds[3] if len(bounds) > 3 else np.ones(1, np.int64)
+        return None if step is None else data[int(bounds[0][0]) : int(bounds[1][0]) : int(step[0])]
+
+    def gather(self, node: ir.Node, depth: int) -> list[Extent] | None:
+        """``Gather`` with constant indices."""
+        data = None if node.inputs[0] is None else self.of(node.inputs[0], depth)
+        indices = self._known.array(node.inputs[1])
+        if data is None or indices is None or any(not -len(data) <= index < len(data) for index in indices.flat):
+            return None
+        return [data[int(index)] for index in indices.flat]
+
+    def same_elements(self, node: ir.Node, depth: int) -> list[Extent] | None:
+        """Operators that change the rank or the integer type and keep the elements."""
+        return None if node.inputs[0] is None else self.of(node.inputs[0], depth)
+
+
+_PARTS: dict[str, Callable[[Extents, ir.Node, int], list[Extent] | None]] = {
+    "Shape": Extents.shape,
+    "Concat": Extents.concat,
+    "Slice": Extents.slice,
+    "Gather": Extents.gather,
+    **dict.fromkeys(("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"), Extents.same_elements),
+}
