@@ -84,13 +84,19 @@ class Extents:
         return None if any(part is None for part in parts) else [extent for part in parts for extent in part or ()]
 
     def slice(self, node: ir.Node, depth: int) -> list[Extent] | None:
-        """``Slice`` with constant bounds, as inputs."""
+        """``Slice`` with constant bounds, as inputs or (below version 10) as attributes."""
         data = None if node.inputs[0] is None else self.of(node.inputs[0], depth)
+        start, end, step = self._bounds(node)
+        return None if data is None or start is None or end is None or step is None else data[start:end:step]
+
+    def _bounds(self, node: ir.Node) -> tuple[int | None, int | None, int | None]:
+        if len(node.inputs) == 1:
+            return node.attributes["starts"].as_ints()[0], node.attributes["ends"].as_ints()[0], 1
         bounds = [self._known.array(item) for item in node.inputs[1:]]
-        if data is None or not 2 <= len(bounds) <= 4 or bounds[0] is None or bounds[1] is None:
-            return None
-        step = bounds[3] if len(bounds) > 3 else np.ones(1, np.int64)
-        return None if step is None else data[int(bounds[0][0]) : int(bounds[1][0]) : int(step[0])]
+        start, end = (None if bound is None else int(bound[0]) for bound in bounds[:2])
+        if len(bounds) < 4:
+            return start, end, 1
+        return start, end, None if bounds[3] is None else int(bounds[3][0])
 
     def gather(self, node: ir.Node, depth: int) -> list[Extent] | None:
         """``Gather`` with constant indices."""
