@@ -121,7 +121,8 @@ def judge(sample: Sample, model: Model, target: int) -> tuple[str, str]:
     try:
         converted = convert_opset(model, target)
     except ConversionError as error:
-        return "refused", "; ".join(blocker.message for blocker in error.blockers) or error.message
+        reason = "; ".join(blocker.message for blocker in error.blockers) or error.message
+        return ("crashed" if "not a valid node" in reason else "refused"), reason
     except Exception as error:  # noqa: BLE001 - the rest of the sweep goes on
         return "crashed", f"{type(error).__name__}: {error}".splitlines()[0]
     proto = ir.serde.serialize_model(converted.ir)

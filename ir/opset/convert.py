@@ -23,6 +23,12 @@ ML = "ai.onnx.ml"
 TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 
 
+MALFORMED = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What an adapter runs into when a node breaks its schema: an axis out of range, a required attribute missing."""
+
+DEFECT = "if onnx.checker accepts the model, please report this as a defect"
+
+
 def convert_opset(model: Model, target: int | Mapping[str, int]) -> Model:
     """The same model at other operator-set versions; the argument is not changed and weights are shared.
 
@@ -202,7 +208,12 @@ class _Conversion:
     def _step(self, node: ir.Node, step: Step, rule: Rule) -> list[ir.Node] | None:
         reading = step.stop if step.stop > step.start else step.start - 1
         op = OpBuilder(node, reading, self._around, step.domain, since=step.start)
-        result = rule(op, node)
+        try:
+            result = rule(op, node)
+        except ConversionError:
+            raise
+        except MALFORMED as error:
+            raise op.refusal(f"it is not a valid node ({type(error).__name__}: {error})", hint=DEFECT) from error
         if result is None:
             self._origins.setdefault(node, describe_node(node, step.start))
             node.version = reading

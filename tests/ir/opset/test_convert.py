@@ -253,3 +253,8 @@ def test_the_result_shares_no_graph_objects_with_the_argument() -> None:
     mine: set[ir.Value] = {*model.ir.graph.inputs, *model.ir.graph.outputs}
     assert mine.isdisjoint({*after.ir.graph.inputs, *after.ir.graph.outputs})
     assert isinstance(after, Model)
+
+
+def test_a_node_that_breaks_its_schema_is_refused_not_crashed_on() -> None:
+    (blocker,) = can_convert(parse("y = MaxPool<ceil_mode = 1>(x)", 22, "float[1,1,3] x) => (float[1,1,2] y"), 19)
+    assert "not a valid node" in str(blocker)
