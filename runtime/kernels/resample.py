@@ -88,7 +88,8 @@ def resized_spans(
         for axis, span in zip(named, made, strict=True)
         if span != Span(span.source, span.source, span.source)
     }
-    return dict(sorted(changed.items(), key=lambda item: item[1].width / max(item[1].source, 1)))
+    # those that shrink first; then from the last one back, so that whole rows are copied once they are wide
+    return dict(sorted(changed.items(), key=lambda item: (item[1].width / max(item[1].source, 1), -item[0])))
 
 
 def _scaled(source: int, scale: np.floating[Any], start: float, end: float) -> Span:

@@ -41,6 +41,8 @@ def norms(*shape: int, p: int = 2, make: Any = f32) -> Case:
 CASES = [
     *(pooled(op, window) for op in POOLS for window in WINDOWS),
     *(Case(op, f32(2, 3, 9), kernel_shape=[3], strides=[2]) for op in POOLS),
+    *(Case(op, f32(2, 3, 4, 5), kernel_shape=[1, 1]) for op in POOLS),
+    *(Case(op, f32(2, 3, 2, 5), kernel_shape=[3, 3], pads=[2, 2, 2, 2], strides=[3, 2]) for op in POOLS[:2]),
     *(Case(op, f32(1, 2, 5, 6, 4), kernel_shape=[2, 3, 2], pads=[1, 0, 0, 1, 1, 0]) for op in POOLS),
     *(Case(op, f64(1, 2, 5, 5), kernel_shape=[2, 2]) for op in POOLS),
     *(Case(op, make(1, 2, 5, 5), kernel_shape=[2, 2]).within(**HALF) for op in POOLS for make in (f16, bf16)),

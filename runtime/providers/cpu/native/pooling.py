@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -26,23 +26,44 @@ def lowest(dtype: np.dtype[Any]) -> Any:
     return dtype.type(-math.inf)
 
 
-def reduce_windows(x: Array, win: Window, combine: Callable[..., Array]) -> Array:
-    """Combine the points of each window of a padded ``x``, one axis after the other: k + k passes rather than k * k."""
+def reduce_windows(x: Array, win: Window, combine: np.ufunc, neutral: Any) -> Array:
+    """Combine each window's points, one axis after the other: k + k passes rather than k * k, and no padded copy."""
     for axis in range(len(win.kernel)):
-        x = _reduce_axis(x, win, axis, combine)
+        x = _reduce_axis(x, win, axis, combine, neutral)
     return x
 
 
-def _reduce_axis(x: Array, win: Window, axis: int, combine: Callable[..., Array]) -> Array:
-    k, step, dilation, n = win.kernel[axis], win.strides[axis], win.dilations[axis], win.target[axis]
+def _reduce_axis(x: Array, win: Window, axis: int, combine: np.ufunc, neutral: Any) -> Array:
+    count = win.target[axis]
+    reaches = [_reach(win, axis, tap) for tap in range(win.kernel[axis])]
+    whole = [reach for reach in reaches if (reach[0].start, reach[0].stop) == (0, count)]
+    some = [reach for reach in reaches if reach not in whole]
     lead = (slice(None),) * (axis + 2)
-    views = [x[(*lead, slice(t * dilation, t * dilation + (n - 1) * step + 1, step))] for t in range(k)]
-    if k == 1:
+    views = [x[(*lead, source)] for _, source in whole]
+    if len(reaches) == len(views) == 1:
         return views[0]
-    total = combine(views[0], views[1])
-    for view in views[2:]:
-        combine(total, view, out=total)
+    if len(views) >= 2:
+        total = np.asarray(combine(views[0], views[1]))
+        for view in views[2:]:
+            combine(total, view, out=total)
+    elif views:
+        total = views[0].copy()
+    else:
+        total = np.full((*x.shape[: axis + 2], count, *x.shape[axis + 3 :]), neutral, x.dtype)
+    for target, source in some:
+        part = total[(*lead, target)]
+        combine(part, x[(*lead, source)], out=part)
     return total
+
+
+def _reach(win: Window, axis: int, tap: int) -> tuple[slice, slice]:
+    """The outputs for which one point of the window lies in the input, and what they read there."""
+    stride, offset = win.strides[axis], tap * win.dilations[axis] - win.begin[axis]
+    first = max(-(offset // stride), 0)
+    last = min((win.source[axis] - 1 - offset) // stride, win.target[axis] - 1)
+    if last < first:
+        return slice(0, 0), slice(0, 0)
+    return slice(first, last + 1), slice(first * stride + offset, last * stride + offset + 1, stride)
 
 
 @native("MaxPool", 22)
@@ -64,9 +85,11 @@ def max_pool(
         ceil_mode=ceil_mode,
     )  # fmt: skip
     dtype = accumulation_dtype(X.dtype) if X.dtype == ml_dtypes.bfloat16 else X.dtype
-    x = padded(X.astype(dtype, copy=False), win, lowest(dtype))
-    y = np.ascontiguousarray(reduce_windows(x, win, np.maximum).astype(X.dtype, copy=False))
-    return (y, _places_of_maxima(x, win, storage_order)) if n_outputs > 1 else (y,)
+    x = X.astype(dtype, copy=False)
+    y = np.array(
+        reduce_windows(x, win, np.maximum, lowest(dtype)), X.dtype, order="C", copy=max(win.kernel) == 1 or None
+    )
+    return (y, _places_of_maxima(padded(x, win, lowest(dtype)), win, storage_order)) if n_outputs > 1 else (y,)
 
 
 def _places_of_maxima(x: Array, win: Window, storage_order: int) -> Array:
@@ -110,7 +133,7 @@ def average_pool(
         ceil_mode=ceil_mode,
     )  # fmt: skip
     x = X.astype(accumulation_dtype(X.dtype), copy=False)
-    total = reduce_windows(padded(x, win), win, np.add)
+    total = reduce_windows(x, win, np.add, 0)
     return (total / window_counts(win, count_include_pad).astype(x.dtype)).astype(X.dtype, copy=False)
 
 
@@ -144,7 +167,7 @@ def lp_pool(
         ceil_mode=ceil_mode,
     )  # fmt: skip
     x = np.abs(X.astype(accumulation_dtype(X.dtype), copy=False)) ** p
-    return (reduce_windows(padded(x, win), win, np.add) ** (1 / p)).astype(X.dtype, copy=False)
+    return (reduce_windows(x, win, np.add, 0) ** (1 / p)).astype(X.dtype, copy=False)
 
 
 @native("GlobalAveragePool", 22)
