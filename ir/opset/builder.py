@@ -13,6 +13,7 @@ import onnx_ir as ir
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.opset import DEFAULT
 from entrepot.ir.opset.names import Names
+from entrepot.ir.opset.rules import Replacement
 from entrepot.ir.opset.schemas import schema, since
 from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
@@ -176,17 +177,19 @@ class OpBuilder:
 
     # editing in place
 
-    def drop(self, *names: str) -> None:
+    def drop(self, *names: str) -> Replacement:
         """Take attributes off the node, which stays."""
         for name in names:
             self.node.attributes.pop(name, None)
+        return None
 
-    def set(self, **attributes: Any) -> None:
+    def set(self, **attributes: Any) -> Replacement:
         """Put attributes on the node, which stays."""
         for name, value in attributes.items():
             self.node.attributes[name] = self._attribute(self.node.op_type, name, value)
+        return None
 
-    def inputs(self, *values: ir.Value | None) -> None:
+    def inputs(self, *values: ir.Value | None) -> Replacement:
         """Give the node, which stays, other inputs."""
         trimmed = list(values)
         while trimmed and trimmed[-1] is None:
@@ -195,6 +198,7 @@ class OpBuilder:
         for index, value in enumerate(trimmed):
             if self.node.inputs[index] is not value:
                 self.node.replace_input_with(index, value)
+        return None
 
     # reading
 

@@ -10,7 +10,7 @@ from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, extended
 
 
-def normalised_axis(op: OpBuilder, *, name: str = "axis", default: int = 0, extra: int = 0) -> None:
+def normalised_axis(op: OpBuilder, *, name: str = "axis", default: int = 0, extra: int = 0) -> Replacement:
     """Rewrite a negative axis attribute as a positive one; needs the rank only then.
 
     Args:
@@ -24,7 +24,7 @@ def normalised_axis(op: OpBuilder, *, name: str = "axis", default: int = 0, extr
         op.set(**{name: axis + op.need_rank(op.x()) + extra})
 
 
-def normalised_axes(op: OpBuilder, *, name: str = "axes", extra: int = 0) -> None:
+def normalised_axes(op: OpBuilder, *, name: str = "axes", extra: int = 0) -> Replacement:
     """Rewrite negative entries of an axes attribute as positive ones; needs the rank only then."""
     axes = op.attr(name)
     if axes and min(axes) < 0:
