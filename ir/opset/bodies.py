@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -47,8 +48,8 @@ def expand(op: OpBuilder, node: ir.Node) -> Replacement:
     return results
 
 
-def _body(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> tuple[int, onnx.FunctionProto]:
-    proto = onnx.FunctionProto()
+def _body(op: OpBuilder, node: ir.Node, known: Any) -> tuple[int, onnx.FunctionProto]:
+    proto = onnx.FunctionProto()  # ``known`` is an OpSchema; onnx's stubs leave these members out
     if known.has_function:
         version = min(known.function_opset_versions)
         proto.ParseFromString(known.get_function_with_opset_version(version))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import onnx
@@ -17,6 +17,9 @@ from entrepot.ir.opset.rules import Replacement
 from entrepot.ir.opset.schemas import schema, since
 from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
+
+if TYPE_CHECKING:
+    from entrepot.ir.opset.rules import Replacement
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -150,7 +153,7 @@ class OpBuilder:
         if not attr.is_ref():
             return self.ints(*attr.as_ints())
         value: ir.Value = self.emit(
-            "Constant", (), {"value_ints": ir.RefAttr("value_ints", attr.ref_attr_name, attr.type)}
+            "Constant", (), {"value_ints": ir.RefAttr("value_ints", attr.ref_attr_name or "", attr.type)}
         )
         return value
 
@@ -164,7 +167,7 @@ class OpBuilder:
         source = None if producer is None else producer.attributes.get("value_ints")
         if source is None or not source.is_ref():
             self.refuse(f"{name} is computed at run time", hint=f"possible if {name} is a constant")
-        return ir.RefAttr(name, source.ref_attr_name, source.type)
+        return ir.RefAttr(name, source.ref_attr_name or "", source.type)
 
     def _attribute(self, op_type: str, name: str, value: Any) -> ir.Attr:
         if isinstance(value, ir.Attr):
@@ -198,6 +201,7 @@ class OpBuilder:
         for index, value in enumerate(trimmed):
             if self.node.inputs[index] is not value:
                 self.node.replace_input_with(index, value)
+        return None
         return None
 
     # reading
@@ -302,7 +306,7 @@ class OpBuilder:
 
 def add_initializer(graph: ir.Graph, name: str, tensor: ir.TensorProtocol) -> ir.Value:
     """A new weight; naming it leaves the name of the tensor, which other models may share, alone."""
-    shape = ir.Shape(tensor.shape)
+    shape = ir.Shape(tensor.shape.numpy())
     own = ir.LazyTensor(lambda: tensor, tensor.dtype, shape, name=name)
     value = ir.Value(name=name, const_value=own, type=ir.TensorType(tensor.dtype), shape=shape)
     graph.initializers.add(value)
@@ -314,4 +318,5 @@ def _is_graph(value: Any) -> bool:
 
 
 def _typed(name: str, value: Any, kind: onnx.defs.OpSchema.AttrType) -> ir.Attr:
-    return ir.convenience.convert_attribute(name, value, ir.AttributeType(int(kind)))
+    number: Any = kind.value  # type: ignore[attr-defined]  # the stub lacks what pybind's enumerations have
+    return ir.convenience.convert_attribute(name, value, ir.AttributeType(int(number)))

@@ -86,7 +86,7 @@ def _transpose(x: Array, *, perm: Sequence[int] | None = None) -> Array:
 
 
 def _range(start: Array, limit: Array, delta: Array) -> Array:
-    return np.arange(start, limit, delta, start.dtype)
+    return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
 
 
 FOLDS: Mapping[str, Callable[..., Any]] = {

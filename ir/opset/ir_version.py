@@ -66,7 +66,7 @@ def _released_with(domain: str, version: int) -> int:
     column = {"": 2, "ai.onnx.ml": 3}.get(domain)
     if column is None:
         return 3
-    return next((row[1] for row in onnx.helper.VERSION_TABLE if row[column] >= version), 3)
+    return next((int(row[1]) for row in onnx.helper.VERSION_TABLE if int(row[column]) >= version), 3)
 
 
 def _dtypes(model: ir.Model) -> Iterator[ir.DataType]:

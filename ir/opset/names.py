@@ -31,10 +31,9 @@ class Names:
 
 
 def _all_names(model: ir.Model) -> Iterator[str]:
-    for scope in (model.graph, *model.functions.values()):
-        graph = scope.graph if isinstance(scope, ir.Function) else scope
+    for graph in (model.graph, *(function.graph for function in model.functions.values())):
         yield from _graph_names(graph)
-        for subgraph in scope.subgraphs():
+        for subgraph in graph.subgraphs():
             yield from _graph_names(subgraph)
 
 

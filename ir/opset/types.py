@@ -186,7 +186,7 @@ class Types:
     def _outputs(self, node: ir.Node) -> dict[str, Spec]:
         if node.op_type == "Constant" and "value" in node.attributes and not node.attributes["value"].is_ref():
             tensor = node.attributes["value"].as_tensor()
-            return {node.outputs[0].name or "": Spec(ir.TensorType(tensor.dtype), ir.Shape(tensor.shape))}
+            return {node.outputs[0].name or "": Spec(ir.TensorType(tensor.dtype), ir.Shape(tensor.shape.numpy()))}
         if node.op_type == "If" and not node.domain:
             return self._branches(node)
         if any(True for _ in bodies(node)):
@@ -278,7 +278,7 @@ def bodies(node: ir.Node) -> Iterator[ir.Graph]:
 
 def _written(value: ir.Value) -> Spec:
     if value.const_value is not None and value.is_initializer():
-        return Spec(ir.TensorType(value.const_value.dtype), ir.Shape(value.const_value.shape))
+        return Spec(ir.TensorType(value.const_value.dtype), ir.Shape(value.const_value.shape.numpy()))
     return Spec(value.type, value.shape)
 
 
@@ -296,3 +296,7 @@ def _spec(proto: onnx.TypeProto) -> Spec:
         return UNKNOWN
     kind = ir.serde.deserialize_type_proto_for_type(proto)
     return Spec(kind, ir.serde.deserialize_type_proto_for_shape(proto))
+
+
+def _fixed(tensor: ir.TensorProtocol) -> ir.Shape:
+    return ir.Shape([dim for dim in tensor.shape if isinstance(dim, int)])

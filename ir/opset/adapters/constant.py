@@ -38,7 +38,7 @@ def constant_as_tensor(op: OpBuilder, node: ir.Node) -> Replacement:
     return op.set(value=ir.tensor(value) if value.dtype != object else _strings(value))
 
 
-def _strings(value: np.ndarray) -> ir.StringTensor:  # type: ignore[type-arg]
+def _strings(value: np.ndarray) -> ir.StringTensor:
     encoded = np.array([item if isinstance(item, bytes) else str(item).encode() for item in value.ravel()], object)
     return ir.StringTensor(encoded.reshape(value.shape), shape=ir.Shape(value.shape))
 

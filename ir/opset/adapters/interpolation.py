@@ -5,7 +5,7 @@ Source: ONNX operator Resize, versions 10 to 19.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -124,7 +124,7 @@ def _positions(coordinates: str, old: int, new: int, scale: float) -> Matrix:
 
 
 def _rounded(position: Matrix, nearest: str) -> Matrix:
-    ways = {
+    ways: dict[str, Callable[[Matrix], Matrix]] = {
         "floor": np.floor,
         "ceil": np.ceil,
         "round_prefer_floor": lambda x: np.ceil(x - 0.5),

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import onnx_ir as ir
@@ -69,13 +68,10 @@ def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def _elementwise_part(op: OpBuilder, node: ir.Node) -> ir.Value:
-    parts: dict[str, Callable[[ir.Value], ir.Value]] = {
-        "ReduceL1": op.Abs,
-        "ReduceL2": op.Abs,
-        "ReduceLogSum": op.Log,
-        "ReduceSumSquare": lambda x: op.Mul(x, x),
-    }
-    return parts.get(node.op_type, op.Identity)(op.x())
+    if node.op_type == "ReduceSumSquare":
+        return op.Mul(op.x(), op.x())
+    part = {"ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log"}.get(node.op_type, "Identity")
+    return op.emit(part, [op.x()], {})
 
 
 for _name, (_older, _newer) in AXES_MOVED.items():

@@ -136,7 +136,7 @@ def without_axes(op: OpBuilder, node: ir.Node) -> Replacement:
     rank = op.need_rank(op.x())
     axes = [axis % rank for axis in axes]
     if sizes is None:
-        ones = op.const(np.float32([1]))
+        ones = op.const(np.ones(1, np.float32))
         return op.inputs(op.x(), None, _spread(op, op.x(2), axes, [ones] * rank))
     shape = op.Shape(op.x())
     own = [op.Slice(shape, op.ints(axis), op.ints(axis + 1)) for axis in range(rank) if axis not in axes]
@@ -167,11 +167,11 @@ def by_constants(op: OpBuilder, _node: ir.Node) -> Replacement:
     return x
 
 
-def _gathered(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.Value:  # type: ignore[type-arg]
+def _gathered(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.Value:
     return op.Gather(x, op.const(matrix.argmax(1).astype(np.int64)), axis=axis)
 
 
-def _multiplied(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.Value:  # type: ignore[type-arg]
+def _multiplied(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.Value:
     rank = op.need_rank(op.x())
     order = [item for item in range(rank) if item != axis] + [axis]
     moved = op.MatMul(op.Transpose(x, perm=order), op.const(matrix.T, dtype=op.need_dtype(op.x())))

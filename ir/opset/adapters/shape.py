@@ -122,7 +122,8 @@ def axes_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
         return None
     axes = op.input_as_attribute(1, "axes")
     op.inputs(op.x())
-    return op.node.attributes.add(axes)
+    op.node.attributes.add(axes)
+    return None
 
 
 @adapter("Shape", 13, 15)

@@ -63,7 +63,8 @@ def split_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
         return _as_slices(op, node)
     sizes = op.input_as_attribute(1, "split")
     op.inputs(op.x())
-    return op.node.attributes.add(sizes)
+    op.node.attributes.add(sizes)
+    return None
 
 
 def _as_slices(op: OpBuilder, node: ir.Node) -> Replacement:
@@ -142,7 +143,7 @@ def slice_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
     return x
 
 
-def _positions(op: OpBuilder, axis: int, start: int, end: int, step: int) -> np.ndarray:  # type: ignore[type-arg]
+def _positions(op: OpBuilder, axis: int, start: int, end: int, step: int) -> np.ndarray:
     shape = op.shape(op.x())
     size = None if shape is None else shape[axis]
     if size is None:
