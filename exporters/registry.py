@@ -1,4 +1,4 @@
-"""``export`` and ``verify``: an exporter is found by the names of an object's classes; no framework is imported for it."""
+"""``export`` and ``verify``: an exporter is found by the names of an object's classes, without importing frameworks."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def export_flat(
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
-    with quiet(), Rewriting(), capture_settings.patch(backed_size_oblivious=True):
+    with quiet(), Rewriting(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
         return torch.export.export(flat, tuple(tensors), dynamic_shapes=(tuple(spec),), strict=False)
 
 

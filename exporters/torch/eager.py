@@ -108,7 +108,7 @@ class _RandomSpotter(TorchDispatchMode):
     """Notes every random operator and the user's line that calls it."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.found: list[str] = []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]

@@ -198,7 +198,8 @@ def _rebuild_dict(prototype: Any, items: list[tuple[Any, Any]]) -> Any:
     if type(prototype) is dict:
         return dict(items)
     if dataclasses.is_dataclass(prototype):  # Hugging Face's ModelOutput is both
-        return type(prototype)(**dict(items))
+        make: Any = type(prototype)
+        return make(**dict(items))
     result = copy.copy(prototype)
     result.update(items)
     return result

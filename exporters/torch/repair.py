@@ -57,7 +57,8 @@ def source_of(stack_trace: str) -> str:
 
 def _annotate(model: onnx_ir.Model) -> None:
     """Keep where a node comes from in two short keys; torch's own annotations are larger than the graph."""
-    for graph in (model.graph, *model.functions.values()):
+    graphs: list[onnx_ir.Graph | onnx_ir.Function] = [model.graph, *model.functions.values()]
+    for graph in graphs:
         for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
             origin = node.meta.get("node")
             node.metadata_props.clear()
@@ -94,7 +95,7 @@ def _name_weights(model: onnx_ir.Model, module: torch.nn.Module) -> None:
         twin = model.graph.initializers.get(first)
         if twin is not None and twin is not value:
             value.replace_all_uses_with(twin)
-            del model.graph.initializers[value.name]
+            del model.graph.initializers[str(value.name)]
             continue
         value.name = first
         if tensor is not None:

@@ -54,9 +54,10 @@ def script_call(module: torch.jit.ScriptModule, sample: Any) -> Flat:
         InputError: The sample does not fit the schema.
     """
     given = Sample.of(sample)
-    names = [argument.name for argument in module.forward.schema.arguments[1:]]
+    schema: Any = module.forward.schema  # type: ignore[attr-defined]
+    names = [argument.name for argument in schema.arguments[1:]]
     if len(given.args) > len(names) or not set(given.kwargs) <= set(names[len(given.args) :]):
-        raise InputError(f"the sample does not fit {module.forward.schema}")
+        raise InputError(f"the sample does not fit {schema}")
     return flatten_named(list(zip(names, given.args, strict=False)), dict(given.kwargs))
 
 
@@ -77,7 +78,7 @@ def _translate(
     for group in groups:
         for index, axis in group.axes:
             axes.setdefault(inputs[index], {})[axis] = group.symbol
-    buffer = io.BytesIO()
+    buffer: Any = io.BytesIO()  # what the TorchScript path writes to, though its annotation forgets it
     try:
         with quiet():
             torch.onnx.export(

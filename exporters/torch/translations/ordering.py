@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from onnxscript import opset20 as op
+from onnxscript import opset20
+
+op: Any = opset20
 
 
 def translate_stable_sort(x: Any, stable: bool = False, dim: int = -1, descending: bool = False) -> tuple[Any, Any]:

@@ -11,22 +11,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from onnxscript import opset20 as op
+from onnxscript import opset20
+
+op: Any = opset20
 
 _library = torch.library.Library("entrepot", "DEF")
 _library.define(
     "recurrence(Tensor x, Tensor[] states, Tensor[] weights, str kind, bool biases, int layers, bool bidirectional, "
     "bool batch_first) -> Tensor[]"
 )
-_KINDS = {torch.lstm: "lstm", torch.gru: "gru", torch.rnn_tanh: "rnn_tanh", torch.rnn_relu: "rnn_relu"}
+_KINDS: dict[Any, str] = {torch.lstm: "lstm", torch.gru: "gru", torch.rnn_tanh: "rnn_tanh", torch.rnn_relu: "rnn_relu"}
 _CALLS = {kind: function for function, kind in _KINDS.items()}
 
 
-def _composite(function: Any, *args: Any) -> Any:
+def _composite(function: Any, *args: Any, **kwargs: Any) -> Any:
     """One operator for a call over a whole sequence; packed sequences (another overload) are left alone."""
     kind = _KINDS[function]
-    if len(args) != 9 or not isinstance(args[8], bool):
-        return function(*args)
+    if kwargs or len(args) != 9 or not isinstance(args[8], bool):
+        return function(*args, **kwargs)
     x, states, weights, biases, layers, _dropout, _train, bidirectional, batch_first = args
     states = list(states) if kind == "lstm" else [states]
     if states[0].shape[-1] != states[-1].shape[-1]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from onnxscript import opset20 as op
+from onnxscript import opset20
+
+op: Any = opset20
 
 
 def translate_prod(x: Any, dims: Any = None, *, output_dtype: Any = None) -> Any:
