@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import ml_dtypes
@@ -27,18 +29,33 @@ TOLERANCES = {  # (rtol, atol): a few units in the last place of results near 1
 }
 
 
+def _spaced(x: np.ndarray) -> np.ndarray:
+    """The same values as every second entry of something larger: what a slice or a split leaves."""
+    wide = np.zeros((*x.shape, 2), x.dtype)
+    wide[..., 0] = x
+    return wide[..., 0]
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "contiguous": np.copy,
+    "transposed": lambda x: np.array(x, order="F"),
+    "spaced": _spaced,
+}
+"""How the inputs lie in memory: graphs pass views around, and no kernel may assume otherwise."""
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_kernel_agrees_with_every_trusted_oracle(case: Case) -> None:
     tables = [table for table in (native, shared) if table.find(case.domain, case.op_type, case.since)]
     trusted = opinions(case)
     assert tables, f"no kernel for {case.op_type}"
     assert trusted, "no oracle can run this case: name what it must give"
-    for table in tables:
-        outputs = _run(table, case)
+    for table, layout in product(tables, LAYOUTS):
+        outputs = _run(table, case, LAYOUTS[layout])
         for oracle, expected in trusted.items():
             assert len(outputs) >= len(expected)
             for position, (got, wanted) in enumerate(zip(outputs, expected, strict=False)):
-                _assert_same(got, wanted, case, f"{table.kind} against {oracle}, output {position}")
+                _assert_same(got, wanted, case, f"{table.kind} on {layout} inputs against {oracle}, output {position}")
 
 
 @pytest.mark.parametrize("constant", [True, False], ids=["constant", "variable"])
@@ -74,16 +91,17 @@ def test_every_registered_kernel_has_a_case(table: OpTable[Any]) -> None:
     assert set(table) - covered == set()
 
 
-def _run(table: OpTable[Any], case: Case) -> tuple[Any, ...]:
+def _run(table: OpTable[Any], case: Case, lay_out: Callable[[np.ndarray], np.ndarray]) -> tuple[Any, ...]:
     function = table.get(case.domain, case.op_type, case.since).function
-    for value in case.inputs:
+    inputs = [lay_out(value) if isinstance(value, np.ndarray) else value for value in case.inputs]
+    for value in inputs:
         if isinstance(value, np.ndarray):
             value.flags.writeable = False  # a kernel that writes to its inputs is found out
     attributes = dict(case.attributes)
     if _takes_output_count(function):
         attributes["n_outputs"] = case.output_count
     with np.errstate(all="ignore"):
-        result = function(*([NUMPY] if table is shared else []), *case.inputs, **attributes)
+        result = function(*([NUMPY] if table is shared else []), *inputs, **attributes)
     return _outputs(case, result)
 
 

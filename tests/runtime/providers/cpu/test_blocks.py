@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from entrepot.runtime.providers.cpu import blocks
 
-DTYPES = [np.bool_, np.int8, np.uint16, np.int32, np.int64, np.float16, np.float32, np.float64]
+DTYPES = [np.bool_, np.int8, np.uint16, np.int32, np.int64, np.float16, np.float32, np.float64, ml_dtypes.bfloat16]
 LARGE = blocks.SMALL + 7
 
 
