@@ -47,7 +47,8 @@ def test_results_survive_the_next_run(op_type: str) -> None:
 
 
 def test_a_convolution_follows_changing_shapes_and_threads() -> None:
-    case = next(case for case in CASES if case.op_type == "Conv" and "pads" in case.attributes and bind(case))
+    padded = [case for case in CASES if case.op_type == "Conv" and "pads" in case.attributes]
+    case = next(case for case in padded if case.inputs[0].dtype == np.float32)
     bound = bind(case)
     rng = np.random.default_rng(0)
     feeds = [rng.standard_normal((n, *case.inputs[0].shape[1:-1], 9 + n)).astype(np.float32) for n in (1, 3, 2) * 8]

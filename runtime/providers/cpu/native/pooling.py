@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -26,6 +26,35 @@ def lowest(dtype: np.dtype[Any]) -> Any:
     return dtype.type(-math.inf)
 
 
+def pool_window(
+    source: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    ceil_mode: int,
+) -> Window:
+    """The window of a pool; kept, since a small pool costs less than working it out."""
+    given = [None if values is None else tuple(values) for values in (strides, dilations, pads)]
+    return _kept_window(tuple(source), tuple(kernel), *given, auto_pad, ceil_mode)
+
+
+@lru_cache(maxsize=512)
+def _kept_window(
+    source: tuple[int, ...],
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    dilations: tuple[int, ...] | None,
+    pads: tuple[int, ...] | None,
+    auto_pad: str,
+    ceil_mode: int,
+) -> Window:
+    return window(
+        source, kernel, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad, ceil_mode=ceil_mode
+    )
+
+
 def reduce_windows(x: Array, win: Window, combine: np.ufunc, neutral: Any) -> Array:
     """Combine each window's points, one axis after the other: k + k passes rather than k * k, and no padded copy."""
     for axis in range(len(win.kernel)):
@@ -34,13 +63,10 @@ def reduce_windows(x: Array, win: Window, combine: np.ufunc, neutral: Any) -> Ar
 
 
 def _reduce_axis(x: Array, win: Window, axis: int, combine: np.ufunc, neutral: Any) -> Array:
-    count = win.target[axis]
-    reaches = [_reach(win, axis, tap) for tap in range(win.kernel[axis])]
-    whole = [reach for reach in reaches if (reach[0].start, reach[0].stop) == (0, count)]
-    some = [reach for reach in reaches if reach not in whole]
+    whole, some = _reaches(win, axis)
     lead = (slice(None),) * (axis + 2)
-    views = [x[(*lead, source)] for _, source in whole]
-    if len(reaches) == len(views) == 1:
+    views = [x[(*lead, source)] for source in whole]
+    if len(views) == 1 and not some:
         return views[0]
     if len(views) >= 2:
         total = np.asarray(combine(views[0], views[1]))
@@ -49,11 +75,20 @@ def _reduce_axis(x: Array, win: Window, axis: int, combine: np.ufunc, neutral: A
     elif views:
         total = views[0].copy()
     else:
-        total = np.full((*x.shape[: axis + 2], count, *x.shape[axis + 3 :]), neutral, x.dtype)
+        total = np.full((*x.shape[: axis + 2], win.target[axis], *x.shape[axis + 3 :]), neutral, x.dtype)
     for target, source in some:
         part = total[(*lead, target)]
         combine(part, x[(*lead, source)], out=part)
     return total
+
+
+@lru_cache(maxsize=512)
+def _reaches(win: Window, axis: int) -> tuple[list[slice], list[tuple[slice, slice]]]:
+    """What points of the window read that are always in the input; and for which outputs the others are, and what."""
+    reaches = [_reach(win, axis, tap) for tap in range(win.kernel[axis])]
+    everywhere = slice(0, win.target[axis])
+    whole = [source for target, source in reaches if target == everywhere]
+    return whole, [(target, source) for target, source in reaches if target != everywhere]
 
 
 def _reach(win: Window, axis: int, tap: int) -> tuple[slice, slice]:
@@ -80,10 +115,7 @@ def max_pool(
     n_outputs: int = 1,
 ) -> tuple[Array, ...]:
     """The largest value of each window; also where in the whole input it is."""
-    win = window(
-        X.shape[2:], kernel_shape, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-    )  # fmt: skip
+    win = pool_window(X.shape[2:], kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     dtype = accumulation_dtype(X.dtype) if X.dtype == ml_dtypes.bfloat16 else X.dtype
     x = X.astype(dtype, copy=False)
     y = np.array(
@@ -112,7 +144,7 @@ def _flattened(coordinates: Sequence[Array], sizes: Sequence[int], storage_order
     pairs = list(zip(coordinates, sizes, strict=True))
     if storage_order:
         pairs.reverse()
-    return functools.reduce(lambda flat, pair: flat * pair[1] + pair[0], pairs, np.zeros((), np.int64))
+    return reduce(lambda flat, pair: flat * pair[1] + pair[0], pairs, np.zeros((), np.int64))
 
 
 @native("AveragePool", 22)
@@ -128,15 +160,13 @@ def average_pool(
     strides: Sequence[int] | None = None,
 ) -> Array:
     """The mean of each window, over its points in the input, or in the padded input."""
-    win = window(
-        X.shape[2:], kernel_shape, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-    )  # fmt: skip
+    win = pool_window(X.shape[2:], kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     x = X.astype(accumulation_dtype(X.dtype), copy=False)
     total = reduce_windows(x, win, np.add, 0)
     return (total / window_counts(win, count_include_pad).astype(x.dtype)).astype(X.dtype, copy=False)
 
 
+@lru_cache(maxsize=32)
 def window_counts(win: Window, count_include_pad: int) -> Array:
     """How many points of each window count; what was only reached by rounding up never does."""
     counts: Any = np.ones((), np.int64)
@@ -162,10 +192,7 @@ def lp_pool(
     strides: Sequence[int] | None = None,
 ) -> Array:
     """The p-norm of each window."""
-    win = window(
-        X.shape[2:], kernel_shape, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-    )  # fmt: skip
+    win = pool_window(X.shape[2:], kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     x = np.abs(X.astype(accumulation_dtype(X.dtype), copy=False)) ** p
     return (reduce_windows(x, win, np.add, 0) ** (1 / p)).astype(X.dtype, copy=False)
 
@@ -173,8 +200,9 @@ def lp_pool(
 @native("GlobalAveragePool", 22)
 def global_average_pool(X: Array) -> Array:
     """The mean over all spatial axes."""
-    dtype = accumulation_dtype(X.dtype)
-    return X.mean(axis=tuple(range(2, X.ndim)), keepdims=True, dtype=dtype).astype(X.dtype, copy=False)
+    x = X.astype(accumulation_dtype(X.dtype), copy=False)
+    total = np.add.reduce(x, tuple(range(2, X.ndim)), keepdims=True)
+    return np.divide(total, x.dtype.type(math.prod(X.shape[2:])), out=total).astype(X.dtype, copy=False)
 
 
 @native("GlobalMaxPool", 22)
