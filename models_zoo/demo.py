@@ -112,7 +112,8 @@ class Tour:
         model, path = self._export(zoo.module, zoo.sample, "resnet50")
         images = np.random.default_rng(0).standard_normal((7, 3, 224, 224), dtype=np.float32)
         smaller = Case("batch 2, 160x192", {"x": images[:2, :, :160, :192]})
-        agrees = self._verify(zoo.module, model, [*_batches({"x": images}, (1, 2, 7)), smaller])
+        many = Case("batch 64, 96x96", {"x": np.tile(images[:, :, :96, :96], (10, 1, 1, 1))[:64]})
+        agrees = self._verify(zoo.module, model, [*_batches({"x": images}, (1, 2, 7)), smaller, many])
         return self._runs_elsewhere(path, {"x": images[:1]}) and agrees
 
     def bert(self) -> bool:
