@@ -3,7 +3,7 @@
     python benchmarks/export_cost.py [--models mlp resnet18 bert large] [--rounds 3]
 
 Each export runs in a process of its own, so that its peak memory is its own. Time is CPU time of the export alone, best
-of the rounds, after one export of a small model has paid for imports; verification is off, as torch.onnx.export has none.
+of the rounds, after one export of a small model has paid for imports; verification is off: torch.onnx.export has none.
 Memory is the peak of the whole process: ``large`` is a stack of linear layers of 512 MiB, ``floor`` the same stack with
 layers of almost nothing.
 """

@@ -18,6 +18,8 @@ import torch
 from entrepot.exporters.torch.eager import Eager, EagerRefusal
 from entrepot.exporters.torch.flatten import Flat, same_structure
 
+_MOST_PAIRED = 12  # axes of one size of which every pair is tried; each trial runs the module
+
 Axis: TypeAlias = tuple[int, int]
 """Which tensor of the flat sample, which axis of it."""
 
@@ -178,13 +180,14 @@ def _subsets(axes: list[Axis]) -> Iterator[list[Axis]]:
         same = [axis for axis in axes if axis[1] == position]
         if 1 < len(same) < len(axes) - 1:
             yield same
-    yield from (list(pair) for pair in itertools.combinations(axes, 2) if len(axes) > 3)
+    yield from (list(pair) for pair in itertools.combinations(axes, 2) if 3 < len(axes) <= _MOST_PAIRED)
 
 
 def _without_one(axes: list[Axis]) -> Iterator[list[Axis]]:
     """All axes, then all but one: a size that agrees by accident must not hide a group."""
     yield axes
-    yield from ([other for other in axes if other != axis] for axis in axes)
+    if len(axes) <= _MOST_PAIRED:
+        yield from ([other for other in axes if other != axis] for axis in axes)
 
 
 def _minimal(axes: list[Axis], passes: Callable[[list[Axis]], bool]) -> list[Axis]:

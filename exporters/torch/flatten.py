@@ -162,7 +162,7 @@ def _take_apart(value: Any, name: str, flat: Flat) -> Tree:
     if isinstance(value, np.ndarray):
         value = torch.from_numpy(value)
     if isinstance(value, torch.Tensor):
-        flat.tensors.append(value)
+        flat.tensors.append(value.detach().contiguous() if value.layout is torch.strided else value.detach())
         flat.names.append(name)
         return Leaf(name, len(flat.tensors) - 1)
     if isinstance(value, _CONSTANTS):

@@ -15,6 +15,7 @@ from onnx_ir.passes import common
 from onnxscript.optimizer import _constant_folding
 
 from entrepot.exporters.torch.pack import pack_weights
+from entrepot.exporters.torch.tidy import drop_idle
 
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
@@ -36,6 +37,7 @@ def repair(
         output_size_limit=_FOLD_LIMIT,
         should_fold=lambda node: False if any(value in parameters for value in node.inputs) else None,
     )(model)
+    drop_idle(model)
     common.IdentityEliminationPass()(model)
     common.CommonSubexpressionEliminationPass()(model)
     common.RemoveUnusedNodesPass()(model)

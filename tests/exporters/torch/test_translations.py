@@ -7,7 +7,9 @@ from torch import nn
 
 import entrepot as ep
 from entrepot.exporters.torch.translations.attention import scaled_dot_product_attention
+from entrepot.exporters.torch.translations.distance import cdist
 from entrepot.exporters.torch.translations.embedding import embedding_bag
+from entrepot.exporters.torch.translations.ordering import bucketize, searchsorted
 
 WEIGHT = torch.randn(10, 4, generator=torch.Generator().manual_seed(0))
 RECTANGLE = torch.tensor([[1, 2, 0], [0, 0, 0], [9, 9, 3]])
@@ -59,6 +61,36 @@ def test_causal_attention_is_that_of_torch_for_any_rank():
         torch.testing.assert_close(
             scaled_dot_product_attention(*axes, is_causal=True), F.scaled_dot_product_attention(*axes, is_causal=True)
         )
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_searching_is_that_of_torch(right):
+    rows = torch.tensor([[1.0, 2.0, 2.0, 5.0], [0.0, 0.0, 3.0, 4.0]])
+    values = torch.tensor([[0.0, 2.0, 9.0], [0.0, 3.5, 4.0]])
+    assert torch.equal(searchsorted(rows, values, right=right), torch.searchsorted(rows, values, right=right))
+    assert torch.equal(bucketize(values, rows[0], right=right), torch.bucketize(values, rows[0], right=right))
+    order = torch.tensor([[3, 0, 1, 2], [3, 1, 0, 2]])
+    shuffled = torch.empty_like(rows).scatter(1, order, rows)
+    assert torch.equal(searchsorted(shuffled, values, sorter=order), torch.searchsorted(rows, values))
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
+def test_distances_are_those_of_torch(p):
+    one, other = torch.randn(2, 5, 3), torch.randn(4, 3)
+    torch.testing.assert_close(cdist(one, other, p), torch.cdist(one, other, p), atol=1e-5, rtol=1e-5)
+
+
+class Ordered(nn.Module):
+    """Equal values keep their order; products of any sign; a selection of unknown length."""
+
+    def forward(self, x):
+        values, indices = torch.sort(x.round(), dim=0, stable=True, descending=True)
+        return values, indices, torch.argsort(x, dim=1, stable=True), x.cumprod(1), torch.masked_select(x, x[:, :1] > 0)
+
+
+def test_sorting_products_and_selections_are_translated():
+    model = ep.export(Ordered(), torch.randn(6, 3, generator=torch.Generator().manual_seed(0)))
+    assert model.inputs[0].shape == ("batch", "x_dim1")
 
 
 class Recurrent(nn.Module):

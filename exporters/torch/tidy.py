@@ -1,0 +1,53 @@
+"""Nodes and inputs that torch.onnx writes and that do nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+_WHOLE = 2**31 - 1  # an end at or beyond this takes everything there is
+_BIASED = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
+
+
+def drop_idle(model: onnx_ir.Model) -> None:
+    """Rewire ``y = x[:]`` to ``x``, and leave out a bias of zeros."""
+    for node in list(onnx_ir.traversal.RecursiveGraphIterator(model.graph)):
+        if node.op_type == "Slice" and _takes_all(node):
+            _bypass(node)
+        elif len(node.inputs) > _BIASED.get(node.op_type, len(node.inputs)):
+            _drop_zeros(node, _BIASED[node.op_type])
+
+
+def _takes_all(node: onnx_ir.Node) -> bool:
+    starts, ends, steps = (_numbers(node, index) for index in (1, 2, 4))
+    return (
+        starts is not None
+        and ends is not None
+        and not starts.any()
+        and bool((ends >= _WHOLE).all())
+        and (len(node.inputs) < 5 or (steps is not None and bool((steps == 1).all())))
+    )
+
+
+def _bypass(node: onnx_ir.Node) -> None:
+    output, data = node.outputs[0], node.inputs[0]
+    if output.is_graph_output() or data is None:
+        return
+    output.replace_all_uses_with(data)
+    assert node.graph is not None
+    node.graph.remove(node, safe=True)
+
+
+def _drop_zeros(node: onnx_ir.Node, index: int) -> None:
+    value = node.inputs[index]
+    numbers = _numbers(node, index)
+    if value is None or numbers is None or numbers.any() or len(value.uses()) > 1:
+        return
+    node.resize_inputs(index)
+
+
+def _numbers(node: onnx_ir.Node, index: int) -> np.ndarray | None:
+    """A constant input that the translation made; ``None`` for what is computed, or a weight of the module."""
+    value = node.inputs[index] if index < len(node.inputs) else None
+    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
+    return None if tensor is None or type(tensor).__name__ == "TorchTensor" else tensor.numpy()
