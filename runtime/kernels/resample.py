@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -113,8 +114,9 @@ def _sized(
     ]
 
 
+@lru_cache(maxsize=256)
 def taps(span: Span, sampling: Sampling) -> Taps:
-    """What each of the ``span.target`` output points reads."""
+    """What each of the ``span.target`` output points reads; kept, so not to be written to."""
     at = _coordinates(span, sampling.coordinates)
     outside = (at < 0) | (at > span.source - 1) if sampling.coordinates == "tf_crop_and_resize" else None
     if sampling.mode == "nearest":
