@@ -53,6 +53,7 @@ class Types:
         self._memo: dict[ir.Value, Spec] = {}
         self._types: dict[ir.Value, ir.TypeProtocol] = {}
         self._carried: dict[ir.Value, ir.Value] = {}
+        self._scanned: dict[ir.Value, int | None] = {}
         known.types = self
 
     def dtype(self, value: ir.Value | None) -> ir.DataType | None:
@@ -104,7 +105,11 @@ class Types:
         return _proto(self.spec(value))
 
     def carry(self, node: ir.Node) -> None:
-        """Note that the inputs of a Loop's or Scan's body have the element types of what the node is given."""
+        """Note what the inputs of a Loop's or Scan's body are, from what the node is given.
+
+        What a Loop carries keeps its element type; what a Scan carries keeps its shape too, and what it scans loses
+        the axis it is scanned along.
+        """
         given = node.inputs
         for body in bodies(node):
             if node.op_type == "Loop":
@@ -113,6 +118,7 @@ class Types:
                 pairs = zip(body.inputs[2:], given[2:], strict=False)
             elif node.op_type == "Scan":
                 pairs = zip(body.inputs, given[len(given) - len(body.inputs) :], strict=False)
+                self._scanned.update(_scan_axes(node, body))
             else:
                 return
             self._carried.update({inner: outer for inner, outer in pairs if inner.type is None and outer is not None})
@@ -175,7 +181,8 @@ class Types:
         node = value.producer()
         if node is None:
             outer = self._memo.get(self._carried.get(value, value), UNKNOWN)
-            self._memo[value] = Spec(value.type or outer.type, value.shape) if outer.type else _written(value)
+            shape = value.shape or _without_axis(outer.shape, self._scanned.get(value, _LOST))
+            self._memo[value] = Spec(value.type or outer.type, shape) if outer.type else _written(value)
             return
         inferred = self._outputs(node)
         for output in node.outputs:
@@ -274,6 +281,28 @@ def bodies(node: ir.Node) -> Iterator[ir.Graph]:
             yield attr.as_graph()
         elif attr.type == ir.AttributeType.GRAPHS:
             yield from attr.as_graphs()
+
+
+_LOST = -1 << 31
+"""Stands for "the shape may change" where an axis is asked for."""
+
+
+def _scan_axes(node: ir.Node, body: ir.Graph) -> dict[ir.Value, int | None]:
+    """Input of a Scan's body to the axis it was scanned along; ``None`` for what is carried. Scan 8 is left out."""
+    if "num_scan_inputs" not in node.attributes or len(node.inputs) != len(body.inputs):
+        return {}
+    count = node.attributes["num_scan_inputs"].as_int()
+    axes = node.attributes["scan_input_axes"].as_ints() if "scan_input_axes" in node.attributes else [0] * count
+    split = len(body.inputs) - count
+    return {**dict.fromkeys(body.inputs[:split]), **dict(zip(body.inputs[split:], axes, strict=False))}
+
+
+def _without_axis(shape: ir.Shape | None, axis: int | None) -> ir.Shape | None:
+    if shape is None or axis is None or axis == _LOST or not len(shape):
+        return shape if axis is None else None
+    dims = list(shape)
+    del dims[axis]
+    return ir.Shape(dims)
 
 
 def _written(value: ir.Value) -> Spec:

@@ -54,15 +54,43 @@ extended("Min", 8, 12)
 extended("Mod", 13, 28)
 
 
+@adapter("Sum", 8, 6)
+@adapter("Mean", 8, 6)
+def chained_sum(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Add broadcasts from version 7 on, one operand after the other."""
+    if _equal_shapes(op, node):
+        return None
+    total = functools.reduce(op.Add, (op.x(index) for index in range(len(node.inputs))))
+    return total if node.op_type == "Sum" else op.Div(total, op.const(len(node.inputs), like=op.x()))
+
+
 @adapter("Max", 8, 6)
 @adapter("Min", 8, 6)
-@adapter("Mean", 8, 6)
-@adapter("Sum", 8, 6)
-def equal_shapes_only(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Version 6 does not broadcast."""
-    shapes = [op.shape(value) for value in node.inputs]
-    if any(shape is None or None in shape or shape != shapes[0] for shape in shapes):
+def bound_by_a_number(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Against one known number it is a Clip; other broadcasting did not exist."""
+    if _equal_shapes(op, node):
+        return None
+    numbers = [op.known(value) for value in node.inputs]
+    place = next((i for i, array in enumerate(numbers) if array is not None and array.size == 1), None)
+    array = None if place is None else numbers[place]
+    if (
+        place is None
+        or array is None
+        or len(numbers) != 2
+        or (op.rank(op.x(place)) or 0) > (op.rank(op.x(1 - place)) or 0)
+    ):
         op.refuse("its inputs are broadcast, or their shapes are not known", hint="possible with equal, known shapes")
+    bounds = (
+        {"min": float(array.item()), "max": np.inf}
+        if node.op_type == "Max"
+        else {"min": -np.inf, "max": float(array.item())}
+    )
+    return op.Clip(op.x(1 - place), **bounds)
+
+
+def _equal_shapes(op: OpBuilder, node: ir.Node) -> bool:
+    shapes = [op.shape(value) for value in node.inputs]
+    return all(shape is not None and None not in shape and shape == shapes[0] for shape in shapes)
 
 
 @adapter("Pow", 12, 7)

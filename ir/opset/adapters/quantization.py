@@ -29,6 +29,9 @@ impossible("QLinearConv", 10, 0, "no quantised convolution existed before opset 
 impossible("QLinearMatMul", 10, 0, "no quantised product existed before opset 10, and rounding would differ")
 
 
+SIXTEEN_BITS = (ir.DataType.INT16, ir.DataType.UINT16)
+
+
 def _narrow(dtype: ir.DataType) -> bool:
     return dtype.name.startswith("FLOAT8") or dtype.bitwidth < 8
 
@@ -126,7 +129,7 @@ def without_float8(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 def output_type_as_zero_point(op: OpBuilder, node: ir.Node) -> Replacement:
     """A zero point says the output's type too; blocks are spelled out."""
-    if op.attr("block_size", 0):
+    if op.attr("block_size", 0) or _output_type(op, op.input(2)) in SIXTEEN_BITS:
         return quantise(op, node)
     kind = op.attr("output_dtype", 0)
     op.drop("block_size", "output_dtype")
@@ -134,6 +137,13 @@ def output_type_as_zero_point(op: OpBuilder, node: ir.Node) -> Replacement:
         zeros: Any = op.const(np.zeros(_fixed(op, op.x(1))), dtype=ir.DataType(kind))
         op.inputs(op.x(0), op.x(1), zeros)
     return None
+
+
+def dequantise_bytes(op: OpBuilder, node: ir.Node) -> Replacement:
+    """One scale per tensor or slice of bytes stays; blocks and 16 bits are spelled out."""
+    if op.attr("block_size", 0) or op.need_dtype(op.x()) in SIXTEEN_BITS:
+        return dequantise(op, node)
+    return op.drop("block_size")
 
 
 def _fixed(op: OpBuilder, value: ir.Value) -> list[int]:
@@ -144,9 +154,11 @@ def _fixed(op: OpBuilder, value: ir.Value) -> list[int]:
 
 
 added("QuantizeLinear", 13, 19, saturate=1, otherwise=without_float8)
-added("QuantizeLinear", 19, 21, block_size=0, output_dtype=0, otherwise=output_type_as_zero_point)
 added("QuantizeLinear", 21, 23, precision=0, otherwise=quantise)
-added("DequantizeLinear", 19, 21, block_size=0, otherwise=dequantise)
+extended("QuantizeLinear", 19, 21)
+extended("DequantizeLinear", 19, 21)
+adapter("QuantizeLinear", 21, 19)(output_type_as_zero_point)
+adapter("DequantizeLinear", 21, 19)(dequantise_bytes)
 added("DequantizeLinear", 21, 23, output_dtype=0, otherwise=dequantise)
 decomposition("QuantizeLinear", 10)(quantise)
 decomposition("DequantizeLinear", 10)(dequantise)
