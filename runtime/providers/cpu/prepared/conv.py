@@ -18,7 +18,7 @@ from entrepot.runtime.providers.cpu.table import prepared
 Array: TypeAlias = np.ndarray[Any, Any]
 Plan: TypeAlias = ConvPlan | PointwisePlan | SmallConvPlan | WinogradPlan
 
-_SHAPES_KEPT = 16
+_SHAPES_KEPT = 8
 
 
 @prepared("Conv", 22)
