@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -11,6 +13,7 @@ import onnx_ir as ir
 from entrepot.ir.opset.builder import EXACTLY_WIDER, OpBuilder
 from entrepot.ir.opset.enumerations import check_values
 from entrepot.ir.opset.schemas import schema, since
+from entrepot.ir.opset.types import bodies
 
 _Option = onnx.defs.OpSchema.FormalParameterOption
 
@@ -56,19 +59,19 @@ def _check_form(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> None
 
 
 def _foreign_types(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> dict[str, ir.DataType]:
-    """Type variables (or parameter names) whose element type the schema does not list."""
+    """Type variables (or parameter types) whose element type the schema does not list."""
     found: dict[str, ir.DataType] = {}
+    bound: dict[str, ir.TypeProtocol] = {}
+    mixed = _mixed(node.domain, node.op_type, known.since_version)
     for value, variable in _typed_values(node, known):
         allowed = _allowed(node.domain, node.op_type, known.since_version)[variable]
         kind = op.around.types.type(value)
         if kind is None:
-            if not allowed >= _ALL:
-                op.refuse(
-                    f"the element type of '{value.name}' is not known, and {node.op_type} of opset {op.version} takes "
-                    f"only some",
-                    hint="possible if the file states it (value_info)",
-                )
+            _need_no_type(op, node, value, allowed)
             continue
+        if variable not in mixed and bound.setdefault(variable, kind) != kind:
+            both = " and ".join(sorted((_spell(kind), _spell(bound[variable]))))
+            op.refuse(f"{node.op_type} of opset {op.version} does not mix {both}")
         if _spell(kind) not in allowed:
             if not isinstance(kind, ir.TensorType):
                 op.refuse(f"{node.op_type} of opset {op.version} does not take {_spell(kind)}")
@@ -76,24 +79,46 @@ def _foreign_types(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> d
     return found
 
 
+def _need_no_type(op: OpBuilder, node: ir.Node, value: ir.Value, allowed: frozenset[str]) -> None:
+    """An unknown element type is fine where the operator takes all the common ones."""
+    if not allowed >= _ALL:
+        where = f"{node.op_type} of opset {op.version} takes only some"
+        op.refuse(f"the element type of '{value.name}' is not known, and {where}", hint="possible with value_info")
+
+
 def _in_wider_types(
     op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema, foreign: dict[str, ir.DataType]
 ) -> Sequence[ir.Value | None]:
+    first = next(iter(foreign.values())).name.lower()
     if node.op_type in ("Cast", "Constant", "CastLike"):
-        op.refuse(f"element type {next(iter(foreign.values())).name.lower()} is not known to opset {op.version}")
+        op.refuse(f"element type {first} is not known to opset {op.version}")
+    if any(True for _ in bodies(node)):
+        op.refuse(f"{node.op_type} of opset {op.version} does not take element type {first}")
     wider = {name: _wider(op, node, known, name, dtype) for name, dtype in foreign.items()}
     variables = _variables(known, len(node.inputs), inputs=True)
     inputs = [
         op.standard.Cast(value, to=int(wider[name])) if value is not None and name in wider else value
         for value, name in zip(node.inputs, variables, strict=False)
     ]
-    results = op.again(*inputs)
+    results = op.again(*inputs, **_made_wider(op, wider.keys() - set(variables), wider))
     results = [results] if isinstance(results, ir.Value) else list(results)
     back = _variables(known, len(node.outputs), inputs=False)
     return [
         op.standard.Cast(value, to=int(foreign[name])) if name in foreign else value
         for value, name in zip(results, back, strict=False)
     ]
+
+
+def _made_wider(op: OpBuilder, made: AbstractSet[str], wider: Mapping[str, ir.DataType]) -> dict[str, Any]:
+    """Attributes that let the node make, rather than take, the wider types."""
+    if not made:
+        return {}
+    dtype, value = wider[min(made)], op.node.attributes.get("value")
+    if "dtype" in op.node.attributes:
+        return {"dtype": int(dtype)}
+    if value is None or value.type != ir.AttributeType.TENSOR:
+        op.refuse(f"{op.node.op_type} of opset {op.version} does not make its element type")
+    return {"value": ir.tensor(value.as_tensor().numpy().astype(dtype.numpy()), dtype=dtype)}
 
 
 def _wider(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema, variable: str, dtype: ir.DataType) -> ir.DataType:
@@ -119,15 +144,17 @@ def _typed_values(node: ir.Node, known: onnx.defs.OpSchema) -> Iterator[tuple[ir
 def _variables(known: onnx.defs.OpSchema, count: int, *, inputs: bool) -> list[str]:
     """The type variable of each of ``count`` inputs or outputs; a variadic one repeats."""
     formal = list(known.inputs if inputs else known.outputs)
-    names = [_variable(parameter) for parameter in formal]
+    names = [parameter.type_str for parameter in formal]
     if formal and formal[-1].option == _Option.Variadic:
         names += [names[-1]] * (count - len(names))
     return names[:count]
 
 
-def _variable(parameter: onnx.defs.OpSchema.FormalParameter) -> str:
-    # variadic and not homogeneous: each value has a type of its own, so the name alone would tie them together
-    return parameter.type_str
+@functools.cache
+def _mixed(domain: str, op_type: str, version: int) -> frozenset[str]:
+    """Type variables of variadic parameters whose values may differ in type from one another."""
+    known = schema(domain, op_type, version)
+    return frozenset(item.type_str for item in (*known.inputs, *known.outputs) if not item.is_homogeneous)
 
 
 @functools.cache

@@ -10,16 +10,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.consumed import hint_dropped
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, decomposition, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
 
 hint_dropped("InstanceNormalization")
 unchanged("InstanceNormalization", 6, 22)
-unchanged("BatchNormalization", 14, 15)
+extended("BatchNormalization", 14, 15)
 unchanged("LRN", 1, 13)
 unchanged("LpNormalization", 1, 22)
 unchanged("MeanVarianceNormalization", 9, 13)
@@ -84,9 +86,28 @@ def batch_training_mode(op: OpBuilder, node: ir.Node) -> Replacement:
     return None
 
 
+@adapter("BatchNormalization", 15, 14)
+def batch_of_one_type(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Compute in float where input, scale and statistics differ in type."""
+    return _batch_in_float(op, node, [op.dtype(value) for value in node.inputs])
+
+
+def _batch_in_float(op: OpBuilder, node: ir.Node, dtypes: Sequence[ir.DataType | None]) -> Replacement:
+    if len(set(dtypes)) == 1 or None in dtypes:
+        return None
+    wide = ir.DataType.DOUBLE if ir.DataType.DOUBLE in dtypes else ir.DataType.FLOAT
+    results = op.again(*(op.Cast(value, to=int(wide)) for value in node.inputs))
+    results = [results] if isinstance(results, ir.Value) else results
+    kinds = (dtypes[0], dtypes[3], dtypes[3])
+    return [op.Cast(value, to=int(kind or wide)) for value, kind in zip(results, kinds, strict=False)]
+
+
 @adapter("BatchNormalization", 14, 9)
 def batch_without_training_mode(op: OpBuilder, node: ir.Node) -> Replacement:
     """Spell training out: statistics of the batch, and the running ones updated."""
+    in_float = _batch_in_float(op, node, [op.dtype(value) for value in node.inputs])
+    if in_float is not None:
+        return in_float
     if not op.attr("training_mode", 0):
         node.resize_outputs(1)
         return op.drop("training_mode")

@@ -444,3 +444,25 @@ def test_batch_first_recurrence_is_transposed() -> None:
     want_y, want_h = run(time_first, x.swapaxes(0, 1).copy(), w, r)
     np.testing.assert_array_equal(y, want_y.transpose(2, 0, 1, 3))
     np.testing.assert_array_equal(h, want_h.swapaxes(0, 1))
+
+
+def test_batch_norm_of_mixed_types_is_computed_in_float() -> None:
+    signature = "float16[2,3,6,6] x) => (float16[2,3,6,6] y"
+    stored = "float16[3] s = {1, 2, 3}, float[3] m = {0, 1, 2}"
+    model = parse("y = BatchNormalization(x, s, s, m, m)", 15, signature, stored=stored)
+    for target in (14, 13, 7):
+        assert_same(model, target, X.astype(np.float16), atol=2e-2)
+
+
+def test_an_operator_that_makes_a_newer_type_makes_an_older_one_and_casts() -> None:
+    model = parse("y = EyeLike<dtype = 16>(x)", 22, "float[3,4] x) => (bfloat16[3,4] y")
+    after = convert_opset(model, 20)
+    assert op_types(after) == ["EyeLike", "Cast"]
+    assert after.ir.graph.node(0).attributes["dtype"].value == 1
+
+
+def test_a_body_is_not_wrapped_in_casts() -> None:
+    body = "y = If(c) <then_branch = a () => (p) { p = Identity(x) }, else_branch = b () => (q) { q = Identity(x) }>"
+    model = parse(body, 13, "bool c, bfloat16[2] x) => (bfloat16[2] y")
+    blockers = can_convert(model, 11)
+    assert any("If of opset 11 does not take element type bfloat16" in str(blocker) for blocker in blockers)
