@@ -190,6 +190,8 @@ def trilu(op: OpBuilder, _node: ir.Node) -> Replacement:
         mask = op.const(np.triu(ones, offset) if upper else np.tril(ones, offset))
     else:
         mask = _computed_triangle(op, x, upper=bool(upper))
+    if op.dtype(x) == ir.DataType.BOOL:
+        return op.And(x, mask)  # onnxruntime has no Where for booleans
     return op.Where(mask, x, op.const(0, like=x))
 
 
