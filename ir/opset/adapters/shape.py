@@ -76,7 +76,7 @@ def _no_zero_or_copied(op: OpBuilder, x: ir.Value, shape: ir.Value) -> bool:
 
 
 def _reshape_then_empty(op: OpBuilder, x: ir.Value, shape: ir.Value) -> ir.Value:
-    """Take sizes of 0 for 1, with as many elements put in as that needs, and slice those off again."""
+    """Take sizes of 0 for 1, with as many elements put in as that needs, and stretch those to none."""
     if op.need_dtype(x) == ir.DataType.STRING:
         op.refuse("an empty result is not expressible for strings", hint="possible if the shape is a constant")
     zeros = op.Equal(shape, op.ints(0))
@@ -87,10 +87,7 @@ def _reshape_then_empty(op: OpBuilder, x: ir.Value, shape: ir.Value) -> ir.Value
         value=ir.tensor(np.zeros(1, op.need_dtype(x).numpy())),
     )
     whole = op.Reshape(op.Concat(op.Reshape(x, op.ints(-1)), fill, axis=0), sizes)
-    ends = op.Where(zeros, op.ints(0), op.ints(np.iinfo(np.int64).max))
-    result: ir.Value = op.Slice(
-        whole, op.ConstantOfShape(op.Shape(shape), value=ir.tensor(np.zeros(1, np.int64))), ends
-    )
+    result: ir.Value = op.Expand(whole, op.Cast(op.Not(zeros), to=int(ir.DataType.INT64)))  # 1 stretches to 0 as well
     return result
 
 

@@ -36,11 +36,11 @@ def test_a_size_with_the_same_symbol_needs_no_allowzero(batch: int) -> None:
     assert "Where" not in op_types(after)
 
 
-@pytest.mark.parametrize("target", [10, 13])
+@pytest.mark.parametrize("target", [9, 13])
 @pytest.mark.parametrize(
     ("batch", "shape"), [(2, [4, -1, 2]), (2, [24, 1, 1]), (0, [5, 0, 2]), (0, [0, 3, 4]), (0, [7, 7, 0])]
 )
-def test_any_shape_is_expressible_where_slices_have_computed_bounds(target: int, batch: int, shape: list[int]) -> None:
+def test_any_shape_is_expressible(target: int, batch: int, shape: list[int]) -> None:
     model = parse("y = Reshape<allowzero = 1>(x, s)", 18, "float[N,3,4] x, int64[3] s) => (float[A,B,C] y")
     assert_same(model, target, _x(batch, 3, 4), np.array(shape))
 
