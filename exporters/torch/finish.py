@@ -23,7 +23,7 @@ from entrepot.parity.tolerance import Tolerance
 def at_opset(graph: onnx_ir.Model, options: Options) -> Model:
     """The model at the opset asked for; no conversion where it is there already."""
     model = Model(graph)
-    opset = options.opset or DEFAULT
+    opset = DEFAULT if options.opset is None else options.opset
     return model if opset == model.opset else convert_opset(model, opset)
 
 
