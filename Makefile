@@ -1,6 +1,6 @@
 # The commands of this repository. `make demo` and `make test` set everything up by themselves.
 #   make setup PYTHON=python3.12                                    with another interpreter
-#   make setup TORCH_INDEX=https://download.pytorch.org/whl/cpu     torch without CUDA: a tenth of the download on Linux
+#   make setup TORCH_INDEX=<address of the CPU wheels on pytorch.org>   torch without CUDA: a tenth of the download
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
