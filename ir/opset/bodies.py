@@ -86,6 +86,7 @@ def _attributes(node: ir.Node, known: onnx.defs.OpSchema) -> dict[str, ir.Attr]:
 
 def _rename(op: OpBuilder, node: ir.Node, version: int) -> None:
     node.version = version if not node.domain else None
+    op.around.touched.append(node)
     node.name = op.fresh_name(node.op_type)
     _rename_values(op, node.outputs)
     for graph in bodies(node):

@@ -51,6 +51,8 @@ class Surroundings:
     types: Types
     targets: dict[str, int]
     main: ir.Graph | None
+    touched: list[ir.Node]
+    """Nodes that carry a version of their own until the conversion is done."""
 
 
 @dataclass
@@ -112,6 +114,7 @@ class OpBuilder:
         for output in node.outputs:
             output.name = self.around.names.fresh(f"{node.name}_{output.index()}")
         self.emitted.append(node)
+        self.around.touched.append(node)
         return node.outputs[0] if n_outputs == 1 else tuple(node.outputs)
 
     def fresh_name(self, what: str) -> str:

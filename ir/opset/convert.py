@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from entrepot.ir.errors import ConversionError, EntrepotError, describe_node
 from entrepot.ir.model import Model
-from entrepot.ir.opset import ir_version
+from entrepot.ir.opset import DEFAULT, ir_version
 from entrepot.ir.opset.builder import OpBuilder, ReadersFirstError, Surroundings
 from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.rules import Rule, Step, find, find_vanished, route
@@ -18,6 +18,9 @@ from entrepot.ir.opset.schemas import CEILINGS, canonical, since
 from entrepot.ir.opset.settle import settle
 from entrepot.ir.opset.types import Spec, Types, bodies
 from entrepot.ir.opset.values import Known
+
+WITH_BODIES = ("If", "Loop", "Scan", "SequenceMap")
+"""The ai.onnx operators that carry graphs; other domains may have more."""
 
 ML = "ai.onnx.ml"
 TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
@@ -108,6 +111,7 @@ class _Conversion:
         self._graph_name: str | None = None
         self._calls: dict[tuple[str, str, str], list[list[Spec]]] = {}
         self._origins: dict[ir.Node, str] = {}
+        self._touched: list[ir.Node] = []
         self._postponed: dict[ir.Node, tuple[int, int, ConversionError]] = {}
         self._around: Surroundings
         self._opsets: dict[str, int] = {}
@@ -117,12 +121,13 @@ class _Conversion:
             self._scope(scope)
         if self.blockers:
             return
+        wrote_standard = any(not node.domain for node in self._touched)
         for scope in _scopes(self.result):
             _stamp(scope, self._targets)
-            for node in scope.all_nodes():
-                node.version = None
-                if not node.domain and "ai.onnx" not in scope.opset_imports:
-                    scope.opset_imports.setdefault("", self._around.targets[""])
+            if wrote_standard and "ai.onnx" not in scope.opset_imports:
+                scope.opset_imports.setdefault("", self._around.targets.get("", DEFAULT))
+        for node in self._touched:
+            node.version = None
         ir_version.restamp(self.result, self._names)
 
     def _scope(self, scope: ir.Graph | ir.Function) -> None:
@@ -137,7 +142,9 @@ class _Conversion:
         if isinstance(scope, ir.Function):
             types.assume_call(scope, self._calls.get(scope.identifier(), ()))
         main = scope if isinstance(scope, ir.Graph) else None
-        self._around = Surroundings(self._names, types.known, types, {**self._opsets, **self._targets}, main)
+        self._around = Surroundings(
+            self._names, types.known, types, {**self._opsets, **self._targets}, main, self._touched
+        )
         self._note_calls(scope, types)
         self._nodes(scope)
         self._revisit()
@@ -176,9 +183,10 @@ class _Conversion:
             stack = [first]
             while stack:
                 node = stack.pop()
-                self._around.types.carry(node)
-                for body in bodies(node):
-                    self._nodes(body)
+                if node.domain or node.op_type in WITH_BODIES:
+                    self._around.types.carry(node)
+                    for body in bodies(node):
+                        self._nodes(body)
                 stack.extend(reversed(self._node(node)))
 
     def _node(self, node: ir.Node) -> list[ir.Node]:
@@ -217,6 +225,7 @@ class _Conversion:
         if result is None:
             self._origins.setdefault(node, describe_node(node, step.start))
             node.version = reading
+            self._touched.append(node)
             _insert(node, op.emitted)
             self._adopt(node, op.emitted)
             return [*op.emitted, node] if op.emitted else None
