@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
 import onnx_ir
 import torch
+from torch.onnx._internal.exporter import _core, _registration
 
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
@@ -27,18 +29,24 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
     try:
         with quiet():
             # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
-            result = torch.onnx.export(
-                program,
-                dynamo=True,
-                verbose=False,
-                optimize=False,
-                opset_version=NATURAL_OPSET,
-                custom_translation_table=translations(),
+            result = _core.export(
+                program, registry=_registry(), verbose=False, optimize=False, opset_version=NATURAL_OPSET
             )
     except MODEL_ERRORS as error:
         raise _refusal(error, program) from error
-    assert result is not None
     return result.model
+
+
+@functools.cache
+def _registry() -> _registration.ONNXRegistry:
+    """torch.onnx's translations and ours.
+
+    ``torch.onnx.export`` makes this table anew at each call (2.13), which takes longer than most translations.
+    """
+    registry = _registration.ONNXRegistry().from_torchlib(opset_version=NATURAL_OPSET)
+    for operator, function in translations().items():
+        registry.register_op(operator, function, is_complex=False)
+    return registry
 
 
 def _refusal(error: BaseException, program: torch.export.ExportedProgram) -> EntrepotError:
