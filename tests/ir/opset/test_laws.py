@@ -1,0 +1,81 @@
+"""Laws of conversion, over random models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entrepot.ir.model import Model
+from entrepot.ir.opset.convert import can_convert, convert_opset
+from tests.ir.opset.evaluate import op_types, parse, run
+
+STEPS = (
+    "{y} = Softmax<axis = 1>({x})",
+    "{y} = LogSoftmax<axis = -1>({x})",
+    "{y} = Add({x}, w)",
+    "{y} = Relu({x})",
+    "{y} = HardSwish({x})",
+    "{y} = Transpose<perm = [0, 2, 1]>({x})",
+    "{y} = Clip({x}, low, high)",
+    "{y} = ReduceMean<axes = [1], keepdims = 1>({x})",
+    "{y} = Dropout({x})",
+    "{y} = Where(mask, {x}, low)",
+    "{y}s, {y} = Split<axis = 2>({x}, parts)",
+    "{y}u = Unsqueeze({x}, one) {y} = Squeeze({y}u, one)",
+    "{y} = Pad({x}, pads)",
+    "{y} = If(flag) <then_branch = a () => ({y}a) {{ {y}a = Softmax<axis = 0>({x}) }},"
+    " else_branch = b () => ({y}b) {{ {y}b = Identity({x}) }}>",
+)
+STORED = (
+    "float w = {0.5}, float low = {-0.5}, float high = {2}, int64[2] parts = {2, 2}, int64[1] one = {1},"
+    " int64[6] pads = {0, 0, 1, 0, 0, 1}, bool mask = {1}, bool flag = {1}"
+)
+X = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(np.float32)
+
+
+@st.composite
+def models(draw: Any) -> Model:
+    """A chain of operators at opset 14, square in its last two axes so that every step fits every other."""
+    chosen = draw(
+        st.lists(st.sampled_from(STEPS[:7] + STEPS[8:10] + STEPS[11:12] + STEPS[13:]), min_size=1, max_size=6)
+    )
+    body = " ".join(step.format(x=f"v{i}", y=f"v{i + 1}") for i, step in enumerate(chosen))
+    last = draw(st.sampled_from(STEPS)).format(x=f"v{len(chosen)}", y="y")
+    return parse(f"v0 = Identity(x) {body} {last}", 14, "float[2,4,4] x) => (float[A,B,C] y", stored=STORED)
+
+
+@given(models(), st.integers(7, 26))
+def test_a_conversion_keeps_the_behaviour_and_so_does_the_way_back(model: Model, target: int) -> None:
+    want = run(model, X)
+    there = convert_opset(model, target)
+    back = convert_opset(there, 14)
+    for after in (there, back):
+        for have, expected in zip(run(after, X), want, strict=True):
+            np.testing.assert_allclose(have, expected, rtol=1e-5, atol=1e-6)
+
+
+@given(models())
+def test_the_same_opset_is_the_identity(model: Model) -> None:
+    assert convert_opset(model, 14) is model
+
+
+@given(models(), st.integers(7, 26))
+def test_every_weight_is_the_same_tensor(model: Model, target: int) -> None:
+    before, after = model.ir.graph.initializers, convert_opset(model, target).ir.graph.initializers
+    assert all(after[name].const_value is value.const_value for name, value in before.items())
+
+
+@given(models(), st.integers(7, 26))
+def test_can_convert_tells_what_convert_does(model: Model, target: int) -> None:
+    assert not can_convert(model, target)
+
+
+@given(models(), st.integers(15, 28))
+def test_stepping_in_two_is_stepping_in_one(model: Model, middle: int) -> None:
+    once, twice = convert_opset(model, 28), convert_opset(convert_opset(model, middle), 28)
+    assert op_types(once) == op_types(twice)
+    assert ir.serde.serialize_model(once.ir).graph.output == ir.serde.serialize_model(twice.ir).graph.output
