@@ -80,17 +80,14 @@ def _explanation(have: int, opset: int, blockers: tuple[EntrepotError, ...]) -> 
 
 def _verify(model: Model, converted: Model, spelled: tuple[Any, Any, Any], output: Output) -> tuple[Report | None, str]:
     """The report, or why there is none: a model that cannot be run here can still be converted."""
-    from entrepot.exporters.proof import prove
+    from entrepot.exporters.conversion_proof import prove_conversion
     from entrepot.ir.errors import EntrepotError
     from entrepot.ir.progress import reporter
-    from entrepot.parity.verify import ModelSource
 
     feeds, made_up = read_inputs(model, *spelled)
     try:
-        source = ModelSource(model)
-        source.run(feeds)
+        return prove_conversion(model, converted, feeds, progress=reporter(output.progress)), ""
     except EntrepotError as error:
         if not made_up:
             raise
         return None, f"{one_line(error)}; give its inputs with --input or --dim"
-    return prove(source, converted, feeds, providers=("cpu",), progress=reporter(output.progress)), ""

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from entrepot.exporters.conversion import convert_opset
     from entrepot.exporters.registry import export, verify
     from entrepot.exporters.sample import Sample
     from entrepot.ir.errors import (
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from entrepot.ir.io.read import load
     from entrepot.ir.limits import Limits
     from entrepot.ir.model import Model
-    from entrepot.ir.opset.convert import can_convert, convert_opset
+    from entrepot.ir.opset.convert import can_convert
     from entrepot.parity.compare import compare
     from entrepot.runtime.session import Session
 
@@ -40,7 +41,7 @@ _HOMES = {
     "load": "entrepot.ir.io.read",
     "Limits": "entrepot.ir.limits",
     "Model": "entrepot.ir.model",
-    "convert_opset": "entrepot.ir.opset.convert",
+    "convert_opset": "entrepot.exporters.conversion",
     "can_convert": "entrepot.ir.opset.convert",
     "Session": "entrepot.runtime.session",
     "compare": "entrepot.parity.compare",

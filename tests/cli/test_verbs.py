@@ -13,6 +13,7 @@ import pytest
 
 from entrepot.ir.io.read import load
 from entrepot.ir.opset import convert
+from entrepot.ir.opset.convert import can_convert
 
 OFF_BY_A_BIT = "h = Constant <value = float {0.01}> ()  r = Relu(x)  y = Add(r, h)"
 
@@ -167,6 +168,14 @@ def test_a_conversion_that_changes_the_result_is_not_written(entrepot, relu, wri
 
 def test_convert_explains_without_writing(entrepot, relu, fancy):
     assert "possible" in entrepot("convert", relu, "--opset", 17, "--explain").stdout
+
+
+def test_convert_explains_what_can_convert_tells(entrepot, write):
+    path = write("y = NonZero(x)  z = Unique(x)", outputs="int64[2, n] y, float[m] z")
+    told = entrepot.json("convert", path, "--opset", 6, "--explain", status=4)["blockers"]
+    blockers = can_convert(load(path), 6)
+    assert len(blockers) == 2
+    assert [(item["message"], item["node"]) for item in told] == [(item.message, item.node) for item in blockers]
 
 
 def test_convert_needs_a_place_for_the_result(entrepot, relu):

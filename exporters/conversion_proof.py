@@ -1,0 +1,107 @@
+"""Two opsets of one model, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from entrepot.exporters.proof import prove
+from entrepot.ir.errors import EntrepotError, UnsupportedOpError
+from entrepot.ir.model import Model
+from entrepot.parity.compare import compare
+from entrepot.parity.feeds import Feeds, generate
+from entrepot.parity.report.report import Report, Run
+from entrepot.parity.tolerance import Tolerance
+from entrepot.parity.verify import ModelSource, Outputs, SourceRefusal, default_providers, model_name
+from entrepot.runtime.session import Session
+
+
+def report_on(
+    model: Model,
+    converted: Model,
+    feeds: Feeds | None,
+    *,
+    tolerance: Tolerance | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Report:
+    """The proof; where no feeds are given and none can be made up that the model runs on, a report that says so.
+
+    Raises:
+        EntrepotError: The model does not run on the feeds given.
+    """
+    try:
+        made = generate(model) if feeds is None else feeds
+        return prove_conversion(model, converted, made, tolerance=tolerance, progress=progress)
+    except EntrepotError as error:
+        if feeds is not None:
+            raise
+        run = Run("every input", "source", "declined", f"the model could not be run: {error}")
+        return Report(model_name(model), model_name(converted), default_providers(), (run,))
+
+
+def prove_conversion(
+    model: Model,
+    converted: Model,
+    feeds: Feeds,
+    *,
+    tolerance: Tolerance | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Report:
+    """Run a model and its conversion on feeds, other values and other sizes.
+
+    What the original computes is asked of onnxruntime first, whose kernels know each opset: our own runtime raises old
+    models by the very adapters that are to be judged.
+
+    Raises:
+        EntrepotError: Nothing here runs the original on these feeds, or the conversion at all.
+    """
+    source = _evaluator(model, feeds)
+    return prove(source, converted, feeds, providers=_judges(converted), tolerance=tolerance, progress=progress)
+
+
+def _evaluator(model: Model, feeds: Feeds) -> _Evaluator:
+    errors: list[EntrepotError] = []
+    for provider in sorted(default_providers(), key=lambda name: name != "onnxruntime"):
+        try:
+            source = _Evaluator(model, provider)
+            first, second = source.run(dict(feeds)), source.run(dict(feeds))
+        except EntrepotError as error:
+            errors.append(error)
+            continue
+        if compare(first, second).ok:
+            return source
+        errors.append(UnsupportedOpError("its results are random: two runs on the same inputs differ"))
+    raise errors[-1]
+
+
+def _judges(converted: Model) -> tuple[str, ...] | None:
+    """All, or those besides ours when it lacks an operator."""
+    try:
+        Session(converted)
+    except UnsupportedOpError:
+        others = tuple(name for name in default_providers() if name != "cpu")
+        if not others:
+            raise
+        return others
+    return None
+
+
+class _Evaluator:
+    """The original model; onnxruntime is spared empty inputs, on which it may abort the process (1.31, LSTM)."""
+
+    def __init__(self, model: Model, provider: str) -> None:
+        self._source = ModelSource(model, provider)
+        self._spare = provider == "onnxruntime"
+        self.name = self._source.name
+
+    def run(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Outputs:
+        """Outputs by name.
+
+        Raises:
+            SourceRefusal: The model cannot be run on these feeds.
+        """
+        if self._spare and any(np.size(value) == 0 for value in feeds.values()):
+            raise SourceRefusal("onnxruntime is not asked about empty inputs")
+        return self._source.run(feeds)
