@@ -89,6 +89,23 @@ def _range(start: Array, limit: Array, delta: Array) -> Array:
     return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
 
 
+def _reduce(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(
+        x: Array,
+        given: Array | None = None,
+        *,
+        axes: Sequence[int] | None = None,
+        keepdims: int = 1,
+        noop_with_empty_axes: int = 0,
+    ) -> Array:
+        chosen = _axes(given, axes)
+        if not chosen and noop_with_empty_axes:
+            return x
+        return np.asarray(function(x, axis=chosen or None, keepdims=bool(keepdims), dtype=x.dtype))
+
+    return reduce
+
+
 FOLDS: Mapping[str, Callable[..., Any]] = {
     "Identity": lambda x: x,
     "Cast": _cast,
@@ -107,6 +124,8 @@ FOLDS: Mapping[str, Callable[..., Any]] = {
     "Sub": np.subtract,
     "Mul": np.multiply,
     "Div": _divide,
+    "Mod": lambda x, y, fmod=0: np.fmod(x, y) if fmod else np.mod(x, y),
+    "Pow": lambda x, y: np.power(x, y).astype(x.dtype),
     "Neg": np.negative,
     "Floor": np.floor,
     "Ceil": np.ceil,
@@ -115,9 +134,14 @@ FOLDS: Mapping[str, Callable[..., Any]] = {
     "Equal": np.equal,
     "Less": np.less,
     "Greater": np.greater,
+    "LessOrEqual": np.less_equal,
+    "GreaterOrEqual": np.greater_equal,
     "And": np.logical_and,
+    "Xor": np.logical_xor,
     "Or": np.logical_or,
     "Not": np.logical_not,
+    "ReduceSum": _reduce(np.sum),
+    "ReduceProd": _reduce(np.prod),
     "Max": lambda *xs: np.maximum.reduce(np.broadcast_arrays(*xs)),
     "Min": lambda *xs: np.minimum.reduce(np.broadcast_arrays(*xs)),
 }

@@ -70,8 +70,19 @@ def _released_with(domain: str, version: int) -> int:
 
 
 def _dtypes(model: ir.Model) -> Iterator[ir.DataType]:
-    for value in (*model.graph.inputs, *model.graph.outputs, *model.graph.initializers.values()):
+    """The element types of everything that says which it has."""
+    for graph in (model.graph, *(function.graph for function in model.functions.values())):
+        for inner in (graph, *graph.subgraphs()):
+            yield from _stated(inner)
+
+
+def _stated(graph: ir.Graph) -> Iterator[ir.DataType]:
+    for value in (*graph.inputs, *graph.initializers.values()):
         if value.dtype is not None:
             yield value.dtype
         elif value.const_value is not None:
             yield value.const_value.dtype
+    for node in graph:
+        yield from (output.dtype for output in node.outputs if output.dtype is not None)
+        if node.op_type == "Cast" and isinstance(to := node.attributes["to"].value, int):
+            yield ir.DataType(to)
