@@ -15,7 +15,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check --log .venv/setup
 # what is downloaded and installed, without the lines about what is there already; all of it when something fails
 SHOW = 2>&1 | { grep --line-buffered -E '^ *(Downloading|Successfully)' || true; } || { tail -n 40 .venv/setup.log; exit 1; }
 
-.PHONY: setup demo test check bench docs clean
+.PHONY: setup demo test check bench opset-sweep docs clean
 
 setup: $(STAMP)
 	@echo "[setup] ready: $$($(BIN)/python --version), $(CURDIR)/.venv"
@@ -50,8 +50,13 @@ test: check
 bench: setup
 	$(BIN)/python -m benchmarks.run
 
+# all backend tests to every opset, some 50,000 conversions, each judged by an evaluator: about an hour
+opset-sweep: setup
+	$(BIN)/python -m benchmarks.opset_corpus
+
 docs: setup
 	$(BIN)/python docs/generate_support_matrix.py
+	$(BIN)/python docs/generate_opset_table.py
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docs import generate_opset_table
 from docs.generate_support_matrix import page
 from entrepot.cli.group import VERBS
 
@@ -52,3 +53,13 @@ def test_the_demo_suggests_only_verbs_that_exist():
 
 def test_the_support_matrix_is_current():
     assert (ROOT / "docs" / "support_matrix.md").read_text() == page(), "run: python docs/generate_support_matrix.py"
+
+
+def test_the_opset_table_is_current():
+    written = (ROOT / "docs" / "opset_table.md").read_text()
+    assert written == generate_opset_table.page(), "run: python docs/generate_opset_table.py"
+
+
+def test_every_rule_of_the_opset_table_says_what_it_does():
+    told = [line for line in generate_opset_table.page().splitlines() if line.startswith("| ")]
+    assert not [line for line in told if re.search(r"\d: *(<br>| \|)", line)]

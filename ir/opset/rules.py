@@ -43,6 +43,7 @@ def keep(_op: OpBuilder, _node: ir.Node) -> None:
 
 _rules: dict[Step, Rule] = {}
 _vanished: dict[str, tuple[Rule, int]] = {}
+_impossible: dict[Step, str] = {}
 
 
 def adapter(op_type: str, start: int, stop: int, *, domain: str = "") -> Callable[[R], R]:
@@ -99,6 +100,8 @@ def added(
                 op.refuse(f"{name}={op.attr(name)!r} is not expressible before version {newer}")
         return op.drop(*defaults)
 
+    names = " and ".join(defaults)
+    drop.__doc__ = f"Drop {names} where that changes nothing{', else rewrite' if otherwise else ''}."
     _add(Step(domain, op_type, newer, older), drop)
 
 
@@ -108,7 +111,9 @@ def impossible(op_type: str, start: int, stop: int, reason: str, *, hint: str | 
     def refuse(op: OpBuilder, _node: ir.Node) -> Replacement:
         op.refuse(reason, hint=hint)
 
-    _add(Step(domain, op_type, start, stop), refuse)
+    step = Step(domain, op_type, start, stop)
+    _impossible[step] = reason
+    _add(step, refuse)
 
 
 def vanished(op_type: str, *, read_at: int = 8) -> Callable[[R], R]:
@@ -130,6 +135,12 @@ def find(step: Step) -> Rule | None:
     """The rule of one step, or ``None`` when none is declared."""
     _fill()
     return _rules.get(step)
+
+
+def why_impossible(step: Step) -> str | None:
+    """The reason why a step is declared impossible, or ``None`` when it is not."""
+    _fill()
+    return _impossible.get(step)
 
 
 def find_vanished(op_type: str) -> tuple[Rule, int] | None:

@@ -46,10 +46,12 @@ def negative_axes_allowed(op_type: str, older: int, newer: int) -> None:
 
 def _one(name: str, default: int) -> Callable[[OpBuilder, ir.Node], Replacement]:
     def rule(op: OpBuilder, _node: ir.Node) -> Replacement:
+        """Count the axis from the front."""
         return normalised_axis(op, name=name, default=default)
 
     return rule
 
 
 def _several(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Count the axes from the front."""
     return normalised_axes(op)

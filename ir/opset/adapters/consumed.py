@@ -15,4 +15,5 @@ def hint_dropped(op_type: str) -> None:
 
 
 def _drop(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Drop the in-place hint."""
     return op.drop("consumed_inputs")
