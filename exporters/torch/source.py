@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import ml_dtypes
 import numpy as np
 import torch
 
@@ -40,20 +41,31 @@ class ModuleSource:
         return dict(zip(self._outputs, map(to_numpy, flat.tensors), strict=True))
 
 
+_VIEWED = {
+    torch.bfloat16: torch.uint16,
+    torch.float8_e4m3fn: torch.uint8,
+    torch.float8_e4m3fnuz: torch.uint8,
+    torch.float8_e5m2: torch.uint8,
+    torch.float8_e5m2fnuz: torch.uint8,
+}
+"""Types that NumPy lacks and ml_dtypes has under the same name, with integers of their size."""
+
+_BY_NAME = {str(dtype).removeprefix("torch."): dtype for dtype in _VIEWED}
+
+
 def to_numpy(tensor: torch.Tensor) -> np.ndarray:
-    """The same values as an array; types that numpy lacks come as those of ml_dtypes."""
-    from torch.onnx.ops import _dtype_mappings  # noqa: F401
-
-    tensor = tensor.detach().cpu()
-    if tensor.dtype == torch.bfloat16:
-        import ml_dtypes
-
-        return tensor.contiguous().view(torch.uint16).numpy().view(ml_dtypes.bfloat16)
-    return tensor.numpy()
+    """The same values as an array; types that NumPy lacks come as those of ml_dtypes."""
+    tensor = tensor.detach()
+    if tensor.dtype in _VIEWED:
+        bits = tensor.contiguous().view(_VIEWED[tensor.dtype]).numpy()
+        return bits.view(getattr(ml_dtypes, str(tensor.dtype).removeprefix("torch.")))
+    return tensor.resolve_neg().resolve_conj().numpy()
 
 
 def from_numpy(array: np.ndarray) -> torch.Tensor:
-    """The inverse of ``to_numpy``."""
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(np.ascontiguousarray(array).view(np.uint16).copy()).view(torch.bfloat16)
-    return torch.from_numpy(np.array(array))  # a copy: the module may write to it
+    """The inverse of ``to_numpy``, as a copy: the module may write to it."""
+    dtype = _BY_NAME.get(array.dtype.name)
+    if dtype is None:
+        return torch.from_numpy(np.array(array))
+    bits = np.array(array).view(np.uint16 if _VIEWED[dtype] is torch.uint16 else np.uint8)
+    return torch.from_numpy(bits).view(dtype)
