@@ -1,0 +1,64 @@
+"""Losses by their formulas, for models that return one."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+
+
+def cross_entropy(  # the signature is torch's
+    input: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> torch.Tensor:
+    """Cross entropy of logits; torch.onnx (2.13) drops the smoothing of labels."""
+    if size_average is not None or reduce is not None:
+        return F.cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+    axis = min(input.dim() - 1, 1)
+    logs, classes = input.log_softmax(axis), input.shape[axis]
+    each = (
+        torch.ones_like(logs) if weight is None else weight.reshape((-1,) + (1,) * (input.dim() - axis - 1)) + 0 * logs
+    )
+    if target.is_floating_point():
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+        loss = -(logs * target * each).sum(axis)
+        return loss.sum() / (input.numel() // classes) if reduction == "mean" else _reduced(loss, reduction)
+    counts = target != ignore_index
+    index = target.masked_fill(~counts, 0).to(torch.int64).unsqueeze(axis)
+    scale = each.gather(axis, index).squeeze(axis) * counts
+    loss = -logs.gather(axis, index).squeeze(axis) * scale * (1 - label_smoothing)
+    if label_smoothing:
+        loss = loss - (logs * each).sum(axis) * counts * (label_smoothing / classes)
+    return loss.sum() / scale.sum() if reduction == "mean" else _reduced(loss, reduction)
+
+
+def gaussian_nll_loss(  # the signature is torch's
+    input: torch.Tensor,
+    target: torch.Tensor,
+    var: torch.Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """Negative log likelihood of normal distributions, without torch's check that no variance is negative."""
+    if not isinstance(var, torch.Tensor):
+        var = torch.full_like(input, var)
+    if var.dim() == input.dim() - 1:
+        var = var.unsqueeze(-1)
+    var = var.clamp(min=eps)
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var) + (0.5 * math.log(2 * math.pi) if full else 0.0)
+    return loss.mean() if reduction == "mean" else _reduced(loss, reduction)
+
+
+def _reduced(loss: torch.Tensor, reduction: str) -> torch.Tensor:
+    return loss.sum() if reduction == "sum" else loss
+
+
+REPLACEMENTS = {F.cross_entropy: cross_entropy, F.gaussian_nll_loss: gaussian_nll_loss}

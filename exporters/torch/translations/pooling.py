@@ -1,0 +1,159 @@
+"""Pooling whose windows depend on the size of what they slide over, written so that the size may vary.
+
+torch.export (2.13) fixes the length in ``max_pool1d``, and asks questions about sizes where a window may start beyond
+the end (``ceil_mode``); torch.onnx translates adaptive pooling for the sizes of the sample, or not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+
+Sizes: TypeAlias = "int | Sequence[int]"
+
+
+def _spread(value: Any, axes: int) -> list[Any]:
+    """One number per axis, as torch spreads a single one."""
+    values = list(value) if isinstance(value, tuple | list) else [value]
+    return values * axes if len(values) == 1 else values
+
+
+def _windows(size: int, count: int) -> torch.Tensor:
+    """Which of ``size`` elements lie in which of ``count`` windows of adaptive pooling: [count, size] of bool."""
+    index, place = torch.arange(count).unsqueeze(-1), torch.arange(size)
+    starts, ends = index * size // count, ((index + 1) * size + count - 1) // count
+    return (place >= starts) & (place < ends)
+
+
+def _average_axis(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:
+    inside = _windows(x.shape[axis], count).to(x.dtype)
+    return (x.movedim(axis, -1) @ (inside / inside.sum(-1, keepdim=True)).mT).movedim(-1, axis)
+
+
+def _maximum_axis(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:
+    inside = _windows(x.shape[axis], count)
+    return x.movedim(axis, -1).unsqueeze(-2).masked_fill(~inside, -torch.inf).amax(-1).movedim(-1, axis)
+
+
+def _adaptive(
+    x: torch.Tensor,
+    output_size: Any,
+    axes: int,
+    per_axis: Callable[..., torch.Tensor],
+    to_one: Callable[..., torch.Tensor],
+) -> torch.Tensor:
+    """Pool axis by axis: the windows of adaptive pooling are products of windows along each axis."""
+    counts = {axis - axes: count for axis, count in enumerate(_spread(output_size, axes)) if count is not None}
+    ones = [axis for axis, count in counts.items() if count == 1]
+    x = to_one(x, ones, keepdim=True) if ones else x
+    for axis, count in counts.items():
+        x = x if count == 1 else per_axis(x, axis, count)
+    return x
+
+
+def _adaptive_average(axes: int) -> Callable[..., torch.Tensor]:
+    def adaptive_avg_pool(input: torch.Tensor, output_size: Any) -> torch.Tensor:
+        return _adaptive(input, output_size, axes, _average_axis, torch.mean)
+
+    return adaptive_avg_pool
+
+
+def _adaptive_maximum(axes: int, original: Callable[..., Any]) -> Callable[..., Any]:
+    def adaptive_max_pool(input: torch.Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        if return_indices:
+            return original(input, output_size, return_indices=True)
+        return _adaptive(input, output_size, axes, _maximum_axis, torch.amax)
+
+    return adaptive_max_pool
+
+
+def _overhang(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """How far the last window reaches beyond the padding when ``ceil_mode`` lets it.
+
+    A window counts when it starts on the input or its left padding.
+    """
+    reach = dilation * (kernel - 1) + 1
+    beyond = (size + 2 * padding - reach + stride - 1) // stride  # windows after the first, rounded up
+    last = torch.sym_min(beyond, (size + padding - 1) // stride)
+    return torch.sym_max(last * stride + reach - size - 2 * padding, 0)
+
+
+def _overhangs(x: torch.Tensor, axes: int, geometry: Sequence[Sequence[int]]) -> list[int]:
+    """What to append to each axis, in the order of ``F.pad``: the last axis first."""
+    last_first = range(axes - 1, -1, -1)
+    each = [_overhang(x.shape[axis - axes], *(part[axis] for part in geometry)) for axis in last_first]
+    return [amount for overhang in each for amount in (0, overhang)]
+
+
+def _maximum(axes: int, original: Callable[..., Any], pool: Callable[..., Any]) -> Callable[..., Any]:
+    def max_pool(
+        input: torch.Tensor,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        if return_indices or not input.is_floating_point():
+            return original(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+        step = stride if stride is not None and stride != [] else kernel_size
+        geometry = [_spread(each, axes) for each in (kernel_size, step, padding, dilation)]
+        x = F.pad(input, _overhangs(input, axes, geometry), value=-torch.inf) if ceil_mode else input
+        if axes > 1:
+            return pool(x, *geometry)
+        plane = [[unit, *each] for unit, each in zip((1, 1, 0, 1), geometry, strict=True)]
+        return pool(x.unsqueeze(-2), *plane).squeeze(-2)
+
+    return max_pool
+
+
+def _average(axes: int, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def avg_pool(
+        input: torch.Tensor,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> torch.Tensor:
+        last = () if axes == 1 else (divisor_override,)
+        if not ceil_mode:
+            return original(input, kernel_size, stride, padding, False, count_include_pad, *last)
+        step = stride if stride is not None and stride != [] else kernel_size
+        kernels, strides, paddings = (_spread(each, axes) for each in (kernel_size, step, padding))
+        geometry = [kernels, strides, paddings, [1] * axes]
+        around = [amount for each in reversed(paddings) for amount in (each, each)]
+        beyond = _overhangs(input, axes, geometry)
+
+        def total(x: torch.Tensor) -> torch.Tensor:
+            return original(F.pad(x, beyond), kernels, strides, 0) * math.prod(kernels)
+
+        counted = torch.ones_like(input[(slice(1),) * (input.dim() - axes)])  # one channel of one element
+        sums = total(F.pad(input, around))
+        if divisor_override:
+            return sums / divisor_override
+        return sums / total(F.pad(counted, around, value=1.0 if count_include_pad else 0.0))
+
+    return avg_pool
+
+
+REPLACEMENTS = {
+    torch.adaptive_avg_pool1d: _adaptive_average(1),
+    F.adaptive_avg_pool2d: _adaptive_average(2),
+    F.adaptive_avg_pool3d: _adaptive_average(3),
+    F.adaptive_max_pool1d: _adaptive_maximum(1, F.adaptive_max_pool1d),
+    F.adaptive_max_pool2d: _adaptive_maximum(2, F.adaptive_max_pool2d),
+    F.adaptive_max_pool3d: _adaptive_maximum(3, F.adaptive_max_pool3d),
+    F.max_pool1d: _maximum(1, F.max_pool1d, torch.max_pool2d),
+    F.max_pool2d: _maximum(2, F.max_pool2d, torch.max_pool2d),
+    F.max_pool3d: _maximum(3, F.max_pool3d, torch.max_pool3d),
+    torch.avg_pool1d: _average(1, torch.avg_pool1d),
+    F.avg_pool2d: _average(2, F.avg_pool2d),
+    F.avg_pool3d: _average(3, F.avg_pool3d),
+}

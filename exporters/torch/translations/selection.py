@@ -1,0 +1,112 @@
+"""Elements chosen by their rank or count along an axis, which torch.onnx (2.13) does not translate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+_Pair = tuple[torch.Tensor, torch.Tensor]
+
+
+def kthvalue(input: torch.Tensor, k: int, dim: int = -1, keepdim: bool = False) -> _Pair:
+    """The ``k``-th smallest along an axis, and where it is."""
+    if input.dim() == 0:
+        return input, torch.zeros((), dtype=torch.int64)
+    values, indices = input.sort(dim=dim, stable=True)
+    return _picked(values, indices, k - 1, dim, keepdim)
+
+
+def median(input: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle element, the lower of two; NaN where there is one."""
+    if dim is None:
+        return median(input.reshape(-1), 0)[0]
+    if input.dim() == 0:
+        return input, torch.zeros((), dtype=torch.int64)
+    values, indices = input.sort(dim=dim, stable=True)
+    value, index = _picked(values, indices, (input.shape[dim] - 1) // 2, dim, keepdim)
+    if not input.is_floating_point():
+        return value, index
+    unknown = input.isnan()
+    first = unknown.to(torch.int64).argmax(dim, keepdim=keepdim)
+    any_unknown = unknown.any(dim, keepdim=keepdim)
+    return value.masked_fill(any_unknown, torch.nan), torch.where(any_unknown, first, index)
+
+
+def nanmedian(input: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle element of those that are not NaN; NaN where there is none."""
+    if dim is None:
+        return nanmedian(input.reshape(-1), 0)[0]
+    unknown = input.isnan()
+    values, indices = input.masked_fill(unknown, torch.inf).sort(dim=dim, stable=True)
+    known = (~unknown).sum(dim, keepdim=True)
+    middle = ((known - 1) // 2).clamp(min=0)
+    value = values.gather(dim, middle).masked_fill(known == 0, torch.nan)
+    index = indices.gather(dim, middle)
+    return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
+
+
+def mode(input: torch.Tensor, dim: int = -1, keepdim: bool = False) -> _Pair:
+    """The most frequent value along an axis, the smallest of several, and its last place."""
+    x = input.movedim(dim, -1)
+    counts = (x.unsqueeze(-1) == x.unsqueeze(-2)).sum(-1)
+    frequent = counts == counts.amax(-1, keepdim=True)
+    most = torch.finfo(x.dtype).max if x.is_floating_point() else torch.iinfo(x.dtype).max
+    value = x.masked_fill(~frequent, most).amin(-1, keepdim=True)
+    index = _last_place(x == value).unsqueeze(-1)
+    value, index = value.movedim(-1, dim), index.movedim(-1, dim)
+    return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
+
+
+def cummax(input: torch.Tensor, dim: int) -> _Pair:
+    """The largest so far along an axis, and its last place so far."""
+    return _extreme(input, dim, largest=True)
+
+
+def cummin(input: torch.Tensor, dim: int) -> _Pair:
+    """The smallest so far along an axis, and its last place so far."""
+    return _extreme(input, dim, largest=False)
+
+
+def logcumsumexp(input: torch.Tensor, dim: int) -> torch.Tensor:
+    """log(cumsum(exp(x))), shifted against overflow."""
+    if input.dim() == 0:
+        return input
+    x = input.movedim(dim, -1)
+    table = x.unsqueeze(-2).masked_fill(~_so_far(x.shape[-1]), -torch.inf)
+    return table.logsumexp(-1).movedim(-1, dim)
+
+
+def _extreme(input: torch.Tensor, dim: int, *, largest: bool) -> _Pair:
+    if input.dim() == 0:
+        return input, torch.zeros((), dtype=torch.int64)
+    x = input.movedim(dim, -1)
+    so_far = _so_far(x.shape[-1])
+    limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
+    table = x.unsqueeze(-2).masked_fill(~so_far, limits.min if largest else limits.max)
+    values = table.amax(-1) if largest else table.amin(-1)
+    place = _last_place((x.unsqueeze(-2) == values.unsqueeze(-1)) & so_far)
+    return values.movedim(-1, dim), place.movedim(-1, dim)
+
+
+def _so_far(size: int) -> torch.Tensor:
+    """[size, size]: which elements (columns) have been met at each place (rows)."""
+    place = torch.arange(size)
+    return place <= place.unsqueeze(-1)
+
+
+def _last_place(mask: torch.Tensor) -> torch.Tensor:
+    """The last index under a mask along the last axis."""
+    return (mask * torch.arange(mask.shape[-1])).amax(-1)
+
+
+def _picked(values: torch.Tensor, indices: torch.Tensor, place: int, dim: int, keepdim: bool) -> _Pair:
+    value, index = values.select(dim, place), indices.select(dim, place)
+    return (value.unsqueeze(dim), index.unsqueeze(dim)) if keepdim else (value, index)
+
+
+REPLACEMENTS = {
+    original: replacement
+    for replacement in (kthvalue, median, nanmedian, mode, cummax, cummin, logcumsumexp)
+    for original in (getattr(torch, replacement.__name__), getattr(torch.Tensor, replacement.__name__))
+}

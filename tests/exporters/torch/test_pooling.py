@@ -1,0 +1,69 @@
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.torch.translations.pooling import REPLACEMENTS
+
+_GENERATOR = torch.Generator().manual_seed(0)
+INPUTS = {
+    1: torch.randn(2, 3, 11, generator=_GENERATOR),
+    2: torch.randn(2, 3, 11, 8, generator=_GENERATOR),
+    3: torch.randn(1, 2, 7, 8, 6, generator=_GENERATOR),
+}
+ADAPTIVE = {
+    1: (torch.adaptive_avg_pool1d, F.adaptive_max_pool1d),
+    2: (F.adaptive_avg_pool2d, F.adaptive_max_pool2d),
+    3: (F.adaptive_avg_pool3d, F.adaptive_max_pool3d),
+}
+AVERAGE = {1: torch.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+MAXIMUM = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+
+
+@pytest.mark.parametrize(("axes", "count"), [*itertools.product([1, 2, 3], [1, 2, 3, 5])])
+def test_adaptive_pools_are_those_of_torch(axes, count):
+    for pool in ADAPTIVE[axes]:
+        torch.testing.assert_close(
+            REPLACEMENTS[pool](INPUTS[axes], (count,) * axes), pool(INPUTS[axes], (count,) * axes)
+        )
+
+
+def test_an_axis_without_a_size_is_left_as_it_is():
+    for pool in ADAPTIVE[2]:
+        torch.testing.assert_close(REPLACEMENTS[pool](INPUTS[2], (None, 3)), pool(INPUTS[2], (None, 3)))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_average_pools_are_those_of_torch(axes):
+    pool, x = AVERAGE[axes], INPUTS[axes]
+    for kernel, stride, padding, ceil, counted in itertools.product((2, 3), (1, 2, 3), (0, 1), *[(False, True)] * 2):
+        args = ((kernel,), (stride,), (padding,), ceil, counted)
+        torch.testing.assert_close(REPLACEMENTS[pool](x, *args), pool(x, *args))
+        torch.testing.assert_close(REPLACEMENTS[pool](x[0], *args), pool(x[0], *args))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_maximum_pools_are_those_of_torch(axes):
+    pool, x = MAXIMUM[axes], INPUTS[axes]
+    for how in itertools.product((2, 3), (None, 1, 2, 3), (0, 1), (1, 2), (False, True)):
+        torch.testing.assert_close(REPLACEMENTS[pool](x, *how), pool(x, *how))
+        torch.testing.assert_close(REPLACEMENTS[pool](x[0], *how), pool(x[0], *how))
+
+
+class Pools(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.average, self.maximum = nn.AdaptiveAvgPool2d((3, 5)), nn.AdaptiveMaxPool2d((2, 1))
+        self.windows = nn.MaxPool2d(3, 2, 1, ceil_mode=True)
+        self.line = nn.MaxPool1d(2)
+
+    def forward(self, x):
+        return self.average(x), self.maximum(x), self.windows(x), self.line(x[:, 0])
+
+
+def test_height_and_width_below_pools_of_every_kind_are_dynamic():
+    model = ep.export(Pools(), torch.randn(2, 3, 12, 14))
+    assert model.inputs[0].shape == ("batch", "x_dim1", "x_dim2", "x_dim3")

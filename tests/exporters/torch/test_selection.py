@@ -1,0 +1,44 @@
+import pytest
+import torch
+
+from entrepot.exporters.torch.translations.selection import REPLACEMENTS
+
+_GENERATOR = torch.Generator().manual_seed(0)
+FLOATS = torch.randn(4, 7, generator=_GENERATOR)
+INTEGERS = torch.randint(4, (5, 8), generator=_GENERATOR)
+HOLES = FLOATS.clone()
+HOLES[1, 2] = HOLES[3] = torch.nan
+
+
+def agree(function, *args):
+    actual, expected = REPLACEMENTS[function](*args), function(*args)
+    pairs = zip(actual, expected, strict=True) if isinstance(actual, tuple) else [(actual, expected)]
+    for ours, theirs in pairs:
+        torch.testing.assert_close(ours, theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_ranked_elements_are_those_of_torch(dim, keep):
+    agree(torch.kthvalue, FLOATS, 3, dim, keep)
+    for x in (FLOATS, HOLES):
+        agree(torch.median, x, dim, keep)
+    agree(torch.nanmedian, FLOATS, dim, keep)
+    values = REPLACEMENTS[torch.nanmedian](HOLES, dim, keep)[0]
+    torch.testing.assert_close(values, torch.nanmedian(HOLES, dim, keep)[0], equal_nan=True)
+    for x in (FLOATS, INTEGERS):
+        agree(torch.mode, x, dim, keep)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_running_extremes_are_those_of_torch(dim):
+    for x in (FLOATS, INTEGERS):
+        agree(torch.cummax, x, dim)
+        agree(torch.cummin, x, dim)
+    agree(torch.logcumsumexp, FLOATS, dim)
+
+
+def test_the_middle_of_everything_is_that_of_torch():
+    for x in (FLOATS, HOLES, INTEGERS):
+        agree(torch.median, x)
+    agree(torch.nanmedian, HOLES)
