@@ -175,6 +175,8 @@ class OpBuilder:
     def _attribute(self, op_type: str, name: str, value: Any) -> ir.Attr:
         if isinstance(value, ir.Attr):
             return value
+        if op_type == "Cast" and self.version < 6:  # the type was named, not numbered
+            value = ir.DataType(value).name
         kind = self._schema(op_type).attributes[name].type
         return ir.convenience.convert_attributes({name: value})[0] if _is_graph(value) else _typed(name, value, kind)
 

@@ -103,7 +103,13 @@ class _Conversion:
     """One conversion: a clone under change and the reasons found against it."""
 
     def __init__(self, model: Model, targets: dict[str, int]) -> None:
-        self.result = model.ir.clone()
+        try:
+            self.result = model.ir.clone()
+        except RuntimeError as error:  # onnx_ir wraps what went wrong once per level
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            raise ConversionError(f"the graph cannot be copied: {cause}", hint="ep.load checks a graph") from error
         self.result.meta.update(model.ir.meta)
         self.blockers: list[EntrepotError] = []
         self._targets = targets

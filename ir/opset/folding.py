@@ -50,8 +50,10 @@ def _slice(
     return x[tuple(index)]
 
 
-def _reshape(x: Array, shape: Array, *, allowzero: int = 0) -> Array:
-    dims = [x.shape[axis] if dim == 0 and not allowzero else int(dim) for axis, dim in enumerate(shape.tolist())]
+def _reshape(x: Array, shape: Array | Sequence[int], *, allowzero: int = 0) -> Array:
+    dims = [
+        x.shape[axis] if dim == 0 and not allowzero else int(dim) for axis, dim in enumerate(np.asarray(shape).tolist())
+    ]
     return x.reshape(dims)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import onnx.helper
 import onnx_ir as ir
 
+from entrepot.ir.io.sparse import SparseTensor
 from entrepot.ir.opset.builder import add_initializer
 from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.schemas import canonical
@@ -35,6 +36,8 @@ def natural(opsets: Mapping[str, int]) -> int:
 def needed(model: ir.Model) -> int:
     """The oldest IR version whose format can hold what the model uses, whatever its opset."""
     version = 8 if model.functions else 3
+    if version < 5 and any(isinstance(v.const_value, SparseTensor) for v in model.graph.initializers.values()):
+        version = 5
     if any(function.overload for function in model.functions.values()):
         version = 10
     if model.device_configurations:

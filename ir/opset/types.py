@@ -89,7 +89,7 @@ class Types:
         if node is None:
             return None if value.const_value is None else ir.TensorType(value.const_value.dtype)
         if node.op_type == "Cast" and not node.domain:
-            return ir.TensorType(ir.DataType(to)) if isinstance(to := node.attributes["to"].value, int) else None
+            return _cast_target(node.attributes["to"])
         version = since(node.domain, node.op_type, node.version or self.opsets.get(node.domain, 0))
         source = _type_sources(node.domain, node.op_type, version).get(value.index() or 0) if version else None
         if isinstance(source, int):
@@ -266,6 +266,14 @@ def _type_sources(domain: str, op_type: str, version: int) -> dict[int, int | ir
         elif (only := single.get(output.type_str, output.type_str)) in _ONLY_TYPES:
             sources[index] = ir.TensorType(_ONLY_TYPES[only])
     return sources
+
+
+def _cast_target(to: ir.Attr) -> ir.TypeProtocol | None:
+    """What a Cast makes; before version 6 the type was named."""
+    if isinstance(to.value, int):
+        return ir.TensorType(ir.DataType(to.value))
+    name = str(to.value).upper()
+    return ir.TensorType(ir.DataType[name]) if name in ir.DataType.__members__ else None
 
 
 _Option = onnx.defs.OpSchema.FormalParameterOption

@@ -93,8 +93,8 @@ def constant(node: ir.Node) -> Array | None:
     for name, attr in node.attributes.items():
         if attr.is_ref():
             return None
-        if name == "value":
-            return _small(attr.as_tensor())
+        if name in ("value", "sparse_value"):
+            return _small(attr.value if isinstance(attr.value, ir.TensorProtocol) else None)
         if name in _FORMS:
             dtype, read = _FORMS[name]
             return np.array(read(attr), dtype)

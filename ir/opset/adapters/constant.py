@@ -45,9 +45,14 @@ def _strings(value: np.ndarray) -> ir.StringTensor:
 
 @adapter("Constant", 11, 9)
 def constant_without_sparse(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Sparse values are newer."""
-    if "sparse_value" in node.attributes:
-        op.refuse("a sparse value is not expressible before version 11", hint="make it dense first")
+    """A sparse value is written dense."""
+    if "sparse_value" not in node.attributes:
+        return None
+    value = constant_value(node)
+    if value is None:
+        op.refuse("its sparse value is too large to be written dense")
+    op.drop("sparse_value")
+    return op.set(value=ir.tensor(value))
 
 
 @adapter("Constant", 9, 1)
