@@ -105,9 +105,9 @@ def judge(model: ep.Model, target: int, cases: Sequence[Case]) -> tuple[str, str
 
 
 def _reason(blocker: ep.EntrepotError) -> str:
-    """The reason without the way, led by the operator."""
-    where = str(getattr(blocker, "node", "") or "").split(" ")[0]
-    return f"{where}: {blocker.message.split(' (on the way')[0]}"
+    """The reason without the way, led by the operator: nodes are called ``node 'name' (Gelu, opset 20)``."""
+    operator = (blocker.node or "").rpartition(" (")[2].partition(",")[0]
+    return f"{operator}: {blocker.message.split(' (on the way')[0]}"
 
 
 def _invalid(model: ep.Model, proto: onnx.ModelProto, target: int) -> str:
@@ -149,7 +149,8 @@ def _differs(model: ep.Model, feeds: Arrays, answers: Arrays, results: Arrays, s
     comparison = compare(answers, results, scales=scales)
     if not comparison.ok:  # some networks amplify rounding: how much, the model as it was exported tells
         source = ir.serde.serialize_model(model.ir)
-        noise = sensitivity(lambda nudged: _onnxruntime(source, nudged), feeds, answers)
+        own = _onnxruntime(source, feeds)
+        noise = sensitivity(lambda nudged: _onnxruntime(source, nudged), feeds, own)
         comparison = compare(answers, results, scales=scales, noise=noise)
     return "; ".join(comparison.problems)
 
