@@ -54,6 +54,10 @@ bench: setup
 opset-sweep: setup
 	$(BIN)/python -m benchmarks.opset_corpus
 
+opset-sweep: setup
+	$(BIN)/python -m benchmarks.opset_corpus
+	$(BIN)/python -m benchmarks.opset_corpus --via 28
+
 docs: setup
 	$(BIN)/python docs/generate_support_matrix.py
 	$(BIN)/python docs/generate_opset_table.py

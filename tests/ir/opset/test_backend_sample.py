@@ -18,6 +18,7 @@ def swept() -> dict[int, Counter[str]]:
         targets="7,9,11,12,13,15,17,18,20,21,23,26,28",
         kind=("node", "simple", "pytorch-converted", "pytorch-operator"),
         match="",
+        via=None,
         every=EVERY,
         list=["wrong", "invalid", "crashed"],
         json=None,
