@@ -18,12 +18,6 @@ from entrepot.runtime.providers import Compiled
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-QUIET = contextvars.Context()
-"""Where kernels run: overflow and division by zero give infinities and NaNs, not warnings. ``numpy.errstate`` keeps its
-state in a context variable; running in a copy of this context costs a tenth of entering it."""
-
-QUIET.run(np.seterr, all="ignore")
-
 _SHAPES_KEPT = 64
 
 
@@ -35,6 +29,7 @@ class Program:
         inputs: The main graph's values that are fed, in order.
         wanted: The main graph's values that come out, in order.
         parts: What runs.
+        context: Where it runs.
     """
 
     def __init__(
@@ -43,8 +38,10 @@ class Program:
         inputs: Sequence[ir.Value],
         wanted: Sequence[ir.Value],
         parts: Sequence[tuple[Part, Compiled]],
+        context: contextvars.Context,
     ) -> None:
         self.parts = tuple(parts)
+        self._context = context
         self._names = tuple(names)
         self._specs = tuple(input_spec(value.name or "", types.of_value(value)) for value in inputs)
         self._function = _runner(parts, inputs, wanted)
@@ -84,7 +81,7 @@ class Program:
         """
         values = self.values(feeds)
         try:
-            results = QUIET.copy().run(self._function, *values)
+            results = self._context.copy().run(self._function, *values)
         except EntrepotError as error:
             error.node = error.node or self._where(error)
             raise

@@ -14,8 +14,9 @@ from entrepot.ir.limits import Limits
 from entrepot.runtime import providers as registry
 from entrepot.runtime.partition import Placement, Plan, partition
 from entrepot.runtime.profile import Profile, profile
-from entrepot.runtime.program import QUIET, Program
+from entrepot.runtime.program import Program
 from entrepot.runtime.providers import Setting
+from entrepot.runtime.threads import available, context
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
@@ -30,7 +31,8 @@ class Session:
         providers: Who may run nodes, in order of preference: ``cpu``, ``reference``, ``onnxruntime``. One that is asked
             for and cannot be used is an error.
         limits: Bounds on what the model may cost.
-        threads: Threads that one operator of onnxruntime may use; ``None`` for its own choice.
+        threads: Threads that one run may use; ``None`` for as many as the process has processors. Results do not
+            depend on it.
 
     Raises:
         UnsupportedOpError: Nodes that no provider runs; all of them are named.
@@ -48,6 +50,9 @@ class Session:
     ) -> None:
         if isinstance(providers, str) or not providers:
             raise InputError(f"providers is a list of names, not {providers!r}", hint="providers=['cpu']")
+        if threads is not None and threads < 1:
+            raise InputError(f"threads is 1 or more, not {threads}", hint="leave it out for all processors")
+        self._context = context(threads or available())
         self._model = load(model, limits=limits)
         self._hub = self._model.at_hub()
         self._graph = self._hub.ir.graph
@@ -133,7 +138,7 @@ class Session:
         emitted = self._default.parts[0][1].emitted
         if len(self._default.parts) != 1 or emitted is None:
             raise InputError("only a session that runs on cpu alone can be profiled", hint="use providers=['cpu']")
-        return QUIET.copy().run(profile, emitted, self._default.values(feeds))
+        return self._context.copy().run(profile, emitted, self._default.values(feeds))
 
     def plan(self) -> Plan:
         """Where every node of the main graph runs, what it became there, and who declined it."""
@@ -154,7 +159,7 @@ class Session:
         parts = partition(self._graph, self._providers, wanted, overridden)
         compiled = tuple((part, part.provider.compile(part.graph)) for part in parts)
         inputs = [v for v in self._graph.inputs if v.name not in self._defaults or v.name in overridden]
-        return Program(names, inputs, wanted, compiled)
+        return Program(names, inputs, wanted, compiled, self._context)
 
     def _value(self, name: str) -> ir.Value:
         if not self._values:

@@ -10,6 +10,7 @@ import numpy as np
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.providers.cpu.blocks import maximum, minimum, select
 from entrepot.runtime.providers.cpu.erf import erf
+from entrepot.runtime.providers.cpu.products import matmul
 
 NumpyArray = np.ndarray[Any, Any]
 
@@ -196,7 +197,7 @@ class NumpyBackend:
     # linear algebra
     @staticmethod
     def matmul(x: Array, y: Array) -> Array:
-        return np.matmul(x, y)
+        return matmul(x, y)
 
     @staticmethod
     def einsum(equation: str, xs: Sequence[Array]) -> Array:

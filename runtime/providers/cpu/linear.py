@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.runtime.providers.cpu.epilogues import Activation
+from entrepot.runtime.providers.cpu.products import Part, dense, is_alone
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -24,14 +25,21 @@ def linear(weight: Array, bias: Array, activate: Activation | None) -> Callable[
     row = bias.reshape(1, -1)
     size = weight.shape[1]
 
+    def finish(tile: Array, part: Part) -> None:
+        np.add(tile, row[:, part[1]], tile)
+
+    def product(x: Array) -> Array:
+        if not is_alone(x, packed):
+            return dense(x, packed, finish)
+        y = x.dot(packed)
+        return np.add(y, row, y)
+
     def run(x: Array, _weight: Array, _bias: Array, residual: Array | None = None) -> Array:
         shape = x.shape
         if len(shape) == 1 or not x.size:
             y = np.matmul(x, packed) + bias.reshape(-1)
         else:
-            y = x.reshape(-1, shape[-1]).dot(packed)
-            np.add(y, row, y)
-            y = y.reshape(*shape[:-1], size)
+            y = product(x.reshape(-1, shape[-1])).reshape(*shape[:-1], size)
         if activate is not None:
             activate(y)
         if residual is None:

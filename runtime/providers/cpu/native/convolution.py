@@ -13,6 +13,7 @@ from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.window import Window, window
 from entrepot.runtime.providers.cpu.native.quantized import exact_product, requantized
 from entrepot.runtime.providers.cpu.native.windows import padded, windows
+from entrepot.runtime.providers.cpu.products import matmul
 from entrepot.runtime.providers.cpu.table import native
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -34,7 +35,7 @@ def conv(
     """The sum of products of W with each window of X."""
     win = conv_window(X.shape, W.shape, kernel_shape, group, auto_pad, dilations, pads, strides)
     dtype = accumulation_dtype(X.dtype)
-    y = _product(X.astype(dtype, copy=False), W.astype(dtype, copy=False), win, group, np.matmul)
+    y = _product(X.astype(dtype, copy=False), W.astype(dtype, copy=False), win, group, matmul)
     if B is not None:
         y += B.astype(dtype, copy=False).reshape(-1, *[1] * (X.ndim - 2))
     return y.astype(X.dtype, copy=False)
@@ -64,13 +65,13 @@ def conv_window(
     return window(x_shape[2:], w_shape[2:], strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
 
 
-def _product(X: Array, W: Array, win: Window, group: int, matmul: Any) -> Array:
+def _product(X: Array, W: Array, win: Window, group: int, product: Any) -> Array:
     """One matrix product per sample and group over windows unrolled into columns."""
     batch, channels, outputs = X.shape[0], X.shape[1], W.shape[0]
     unrolled = X if win.is_pointwise else windows(padded(X, win), win)
     columns = unrolled.reshape(batch, group, channels // group * win.points, math.prod(win.target))
     weights = W.reshape(group, outputs // group, channels // group * win.points)
-    return matmul(weights, columns).reshape(batch, outputs, *win.target)
+    return product(weights, columns).reshape(batch, outputs, *win.target)
 
 
 @native("ConvInteger", 10)
@@ -158,7 +159,7 @@ def conv_transpose(
     batch, channels, per_group = X.shape[0], X.shape[1], W.shape[1]
     weights = W.astype(dtype, copy=False).reshape(group, channels // group, per_group * win.points)
     points = X.astype(dtype, copy=False).reshape(batch, group, channels // group, math.prod(win.target))
-    columns = np.matmul(weights.transpose(0, 2, 1), points)
+    columns = matmul(weights.transpose(0, 2, 1), points)
     y = folded(columns.reshape(batch, group * per_group, *win.kernel, *win.target), win)
     if B is not None:
         y += B.astype(dtype, copy=False).reshape(-1, *[1] * (X.ndim - 2))

@@ -11,6 +11,7 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.native.convolution import conv_window
+from entrepot.runtime.providers.cpu.products import matmul
 from entrepot.runtime.providers.cpu.table import native
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -44,7 +45,7 @@ def deform_conv(
         columns *= factors
     columns = columns.reshape(batch, group, channels // group * win.points, math.prod(win.target))
     weights = W.astype(dtype, copy=False).reshape(group, outputs // group, columns.shape[2])
-    y = np.matmul(weights, columns).reshape(batch, outputs, *win.target)
+    y = matmul(weights, columns).reshape(batch, outputs, *win.target)
     if B is not None:
         y += B.astype(dtype).reshape(-1, *[1] * rank)
     return y.astype(X.dtype, copy=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.precision import accumulation_dtype
+from entrepot.runtime.providers.cpu.products import matmul
 from entrepot.runtime.providers.cpu.table import native
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -68,7 +69,7 @@ def _two(a: Array, b: Array, left: str, right: str, result: str) -> Array:
     inner = [c for c in left if c in right and c not in result]
     rows, columns = [c for c in left if c not in right], [c for c in right if c not in left]
     sizes = dict(zip(left + right, a.shape + b.shape, strict=True))
-    stacked = np.matmul(
+    stacked = matmul(
         _as_matrices(a, left, batch, rows, inner, sizes), _as_matrices(b, right, batch, inner, columns, sizes)
     )
     made = [*batch, *rows, *columns]

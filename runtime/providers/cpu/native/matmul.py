@@ -6,6 +6,7 @@ import numpy as np
 
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.providers.cpu.native.quantized import exact_product, requantized
+from entrepot.runtime.providers.cpu.products import matmul as spread
 from entrepot.runtime.providers.cpu.table import native
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -18,8 +19,8 @@ def matmul(A: Array, B: Array) -> Array:
     if dtype != A.dtype:
         return matmul(A.astype(dtype), B.astype(dtype)).astype(A.dtype)
     if B.ndim == 2 and A.ndim > 2 and A.flags.c_contiguous:
-        return (A.reshape(-1, A.shape[-1]) @ B).reshape(*A.shape[:-1], B.shape[1])
-    return np.matmul(A, B)
+        return spread(A.reshape(-1, A.shape[-1]), B).reshape(*A.shape[:-1], B.shape[1])
+    return spread(A, B)
 
 
 @native("Gemm", 13)
@@ -36,7 +37,7 @@ def gemm(
     """Return alpha * A' @ B' + beta * C, the sum made in place."""
     dtype = accumulation_dtype(A.dtype)
     a, b = A.astype(dtype, copy=False), B.astype(dtype, copy=False)
-    y = (a.T if transA else a) @ (b.T if transB else b)
+    y = spread(a.T if transA else a, b.T if transB else b)
     if alpha != 1.0:
         y *= dtype.type(alpha)
     if C is not None and beta != 0.0:
@@ -70,7 +71,7 @@ def qlinear_matmul(
     y_zero_point: Array,
 ) -> Array:
     """The product of two quantised matrices, quantised anew."""
-    total = np.matmul(_less(a, a_zero_point, along_rows=True), _less(b, b_zero_point, along_rows=False))
+    total = spread(_less(a, a_zero_point, along_rows=True), _less(b, b_zero_point, along_rows=False))
     scale_a, scale_b, scale_y = (scale.astype(np.float32) for scale in (a_scale, b_scale, y_scale))
     rows = scale_a[:, None] if scale_a.ndim == 1 else scale_a
     return requantized(total, rows * scale_b / scale_y, y_zero_point)

@@ -6,6 +6,7 @@ activation and residual are applied.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from entrepot.runtime.kernels.window import Window
+from entrepot.runtime.providers.cpu.products import Part, is_alone, parts
 from entrepot.runtime.providers.cpu.scratch import scratch
+from entrepot.runtime.threads import each, one_blas_thread
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Epilogue: TypeAlias = Callable[[Array, Array | None], object]
@@ -85,8 +88,17 @@ class ConvPlan:
         flat = y.reshape(batch, outputs, math.prod(self._win.target))
         other = None if residual is None else residual.reshape(flat.shape)
         x = self._bordered(x)
-        for image in range(batch):
-            self._run_image(x[image], flat[image], None if other is None else other[image])
+
+        def make(tile: tuple[int, int, int]) -> None:
+            image, group, first = tile
+            self._run_tile(x[image], flat[image], None if other is None else other[image], group, first)
+
+        groups, per_group, columns = self._filters.matrices.shape
+        tiles = list(
+            itertools.product(range(batch), range(0, groups, self._groups), range(0, self._win.target[0], self._rows))
+        )
+        with one_blas_thread:
+            each(make, tiles, batch * groups * per_group * columns * flat.shape[2])
         return y
 
     def _bordered(self, x: Array) -> Array:
@@ -104,28 +116,36 @@ class ConvPlan:
         y[inner] = x
         return y
 
-    def _run_image(self, x: Array, y: Array, residual: Array | None) -> None:
-        groups, outputs, _ = self._filters.matrices.shape
-        for group in range(0, groups, self._groups):
-            some = slice(group, group + self._groups)
-            channels = slice(group * outputs, (group + self._groups) * outputs)
-            for first in range(0, self._win.target[0], self._rows):
-                rows = min(self._rows, self._win.target[0] - first)
-                points = slice(first * self._line, (first + rows) * self._line)
-                tile = y[channels, points]
-                self._multiply(x, tile, some, first, rows)
-                if self._epilogue is not None:
-                    self._epilogue(tile, None if residual is None else residual[channels, points])
-
-    def _multiply(self, x: Array, tile: Array, some: slice, first: int, rows: int) -> None:
-        packed = self._filters
-        matrices = packed.matrices[some]
+    def _run_tile(self, x: Array, y: Array, residual: Array | None, group: int, first: int) -> None:
+        outputs = self._filters.matrices.shape[1]
+        some = slice(group, group + self._groups)
+        channels = slice(group * outputs, (group + self._groups) * outputs)
+        rows = min(self._rows, self._win.target[0] - first)
+        points = slice(first * self._line, (first + rows) * self._line)
+        matrices = self._filters.matrices[some]
         unrolled = self._unrolled(x, some, matrices.shape, first, rows)
-        # a view even of a strided tile: only its first axis is split
-        np.matmul(matrices, unrolled, out=tile.reshape(*matrices.shape[:2], tile.shape[1]))
-        if packed.bias is not None:
-            outputs = matrices.shape[1]
-            np.add(tile, packed.bias[some.start * outputs : some.stop * outputs], out=tile)
+        tile = y[channels, points]
+        bias = None if self._filters.bias is None else self._filters.bias[channels]
+        other = None if residual is None else residual[channels, points]
+        if len(matrices) == 1:
+            self._multiply(matrices[0], unrolled[0], tile, bias, other)
+        else:  # a view even of a strided tile: only its first axis is split
+            np.matmul(matrices, unrolled, out=tile.reshape(*matrices.shape[:2], tile.shape[1]))
+            _finish(tile, bias, self._epilogue, other)
+
+    def _multiply(
+        self, matrix: Array, unrolled: Array, tile: Array, bias: Array | None, residual: Array | None
+    ) -> None:
+        """One group's product, its outputs spread: what follows it meets them in the cache."""
+
+        def make(part: Part) -> None:
+            own = tile[part]
+            np.matmul(matrix[part[0]], unrolled[:, part[1]], out=own)
+            other = None if residual is None else residual[part]
+            _finish(own, None if bias is None else bias[part[0]], self._epilogue, other)
+
+        (outputs, columns), points = matrix.shape, tile.shape[1]
+        each(make, parts(outputs, points, columns), outputs * points * columns)
 
     def _unrolled(self, x: Array, some: slice, shape: tuple[int, ...], first: int, rows: int) -> Array:
         """(groups, columns, points) of some groups and output rows."""
@@ -165,12 +185,29 @@ class PointwisePlan:
         groups, outputs, columns = packed.matrices.shape
         batch, points = x.shape[0], math.prod(self._target)
         y = np.empty((batch, packed.outputs, *self._target), x.dtype)
-        np.matmul(
-            packed.matrices, x.reshape(batch, groups, columns, points), out=y.reshape(batch, groups, outputs, points)
-        )
-        flat = y.reshape(batch, packed.outputs, points)
-        if packed.bias is not None:
-            np.add(flat, packed.bias, out=flat)
-        if self._epilogue is not None:
-            self._epilogue(flat, None if residual is None else residual.reshape(flat.shape))
+        source, target = x.reshape(batch, groups, columns, points), y.reshape(batch, groups, outputs, points)
+        bias = None if packed.bias is None else packed.bias.reshape(groups, outputs, 1)
+        other = None if residual is None else residual.reshape(target.shape)
+
+        def make(task: tuple[int, int, Part]) -> None:
+            image, group, part = task
+            tile = target[image, group][part]
+            np.matmul(packed.matrices[group, part[0]], source[image, group][:, part[1]], out=tile)
+            own = None if bias is None else bias[group, part[0]]
+            _finish(tile, own, self._epilogue, None if other is None else other[image, group][part])
+
+        tasks = list(itertools.product(range(batch), range(groups), parts(outputs, points, columns)))
+        if len(tasks) == 1 and is_alone(packed.matrices[0], source[0, 0]):
+            make(tasks[0])
+            return y
+        with one_blas_thread:
+            each(make, tasks, batch * groups * outputs * points * columns)
         return y
+
+
+def _finish(tile: Array, bias: Array | None, epilogue: Epilogue | None, residual: Array | None) -> None:
+    """What follows a product, while it is in the cache."""
+    if bias is not None:
+        np.add(tile, bias, out=tile)
+    if epilogue is not None:
+        epilogue(tile, residual)

@@ -11,6 +11,7 @@ import numpy as np
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.native.windows import windows
 from entrepot.runtime.providers.cpu.prepared.conv_plan import Epilogue, Filters
+from entrepot.runtime.providers.cpu.products import matmul
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -52,7 +53,7 @@ class SmallConvPlan:
         work.inside[...] = x
         for part, windows_of_image in work.copies:
             np.copyto(part, windows_of_image)
-        y = np.matmul(self._matrices, work.columns).reshape(work.shape)
+        y = matmul(self._matrices, work.columns).reshape(work.shape)
         if self._bias is not None:
             np.add(y, self._bias, out=y)
         if self._epilogue is not None:

@@ -19,6 +19,7 @@ from numpy import add, subtract
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.prepared.conv_plan import ConvPlan, Epilogue
 from entrepot.runtime.providers.cpu.scratch import scratch
+from entrepot.runtime.threads import each, one_blas_thread
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -66,27 +67,36 @@ class WinogradPlan:
     def run(self, x: Array, residual: Array | None = None) -> Array:
         """The convolution of ``x``, finished with tiles of ``residual``."""
         y = np.empty((x.shape[0], self._weights.shape[1], *self._win.target), x.dtype)
-        for image in range(x.shape[0]):
+        work = self._weights.size * self._tiles[0] * self._pitch
+
+        def make(image: int) -> None:
             other = None if residual is None else residual[image]
-            if not self._run_image(x[image], y[image], other):
+            if not self._run_image(x[image], y[image], other, work):
                 y[image] = self._direct().run(x[image : image + 1], None if other is None else other[None])[0]
+
+        with one_blas_thread:
+            each(make, range(x.shape[0]), work * x.shape[0])
         return y
 
-    def _run_image(self, x: Array, y: Array, residual: Array | None) -> bool:
-        """False as soon as a result is not finite."""
+    def _run_image(self, x: Array, y: Array, residual: Array | None, work: int) -> bool:
+        """False when a result is not finite."""
         planes = self._planes(x)
         outputs = self._weights.shape[1]
-        for first in range(0, self._tiles[0], self._rows):
+        spoilt: list[int] = []
+
+        def make(first: int) -> None:
             rows = min(self._rows, self._tiles[0] - first)
             products = self._products(planes, first * self._pitch, rows * self._pitch)
             lines = slice(2 * first, 2 * (first + rows))
             self._write(products, y[:, lines], rows)
             tile = y[:, lines].reshape(outputs, -1)  # whole rows: a view
             if not np.isfinite(add.reduce(tile, axis=None)):
-                return False
-            if self._epilogue is not None:
+                spoilt.append(first)
+            elif self._epilogue is not None:
                 self._epilogue(tile, None if residual is None else residual[:, lines].reshape(tile.shape))
-        return True
+
+        each(make, range(0, self._tiles[0], self._rows), work)
+        return not spoilt
 
     def _planes(self, x: Array) -> Array:
         """(2, 2, channels, points): the padded input's rows and columns by parity."""
@@ -104,18 +114,23 @@ class WinogradPlan:
     def _products(self, planes: Array, start: int, count: int) -> Array:
         """(4, 4, outputs, count): transformed tiles times transformed weights."""
         channels, outputs = planes.shape[2], self._weights.shape[1]
-        half = scratch.take("winograd rows", (4, 2, channels, count + 1), planes.dtype)
         here = slice(start, start + count + 1)
         below = slice(start + self._pitch, start + self._pitch + count + 1)
-        _input_transform(
-            planes[0, :, :, here], planes[1, :, :, here], planes[0, :, :, below], planes[1, :, :, below], half
-        )
-        tiles = scratch.take("winograd tiles", (4, 4, channels, count), planes.dtype)
-        even, odd = half[:, 0], half[:, 1]
-        columns = (even[..., :count], odd[..., :count], even[..., 1:], odd[..., 1:])
-        _input_transform(*columns, tiles.swapaxes(0, 1))
+        lines = (planes[0, :, :, here], planes[1, :, :, here], planes[0, :, :, below], planes[1, :, :, below])
         products = scratch.take("winograd products", (4, 4, outputs, count), planes.dtype)
-        np.matmul(self._weights, tiles.reshape(16, channels, count), out=products.reshape(16, outputs, count))
+
+        def make(row: int) -> None:
+            """One row of the sixteen products."""
+            half = scratch.take("winograd rows", (2, channels, count + 1), planes.dtype)
+            combine, first, second = _INPUT_ROWS[row]
+            combine(lines[first], lines[second], out=half)
+            tiles = scratch.take("winograd tiles", (4, channels, count), planes.dtype)
+            columns = (half[0, :, :count], half[1, :, :count], half[0, :, 1:], half[1, :, 1:])
+            for tile, (combine_columns, left, right) in zip(tiles, _INPUT_ROWS, strict=True):
+                combine_columns(columns[left], columns[right], out=tile)
+            np.matmul(self._weights[4 * row : 4 * row + 4], tiles, out=products[row])
+
+        each(make, range(4), self._weights.size * count)
         if self._bias is not None:
             add(products[1, 1], self._bias, out=products[1, 1])  # the one that enters all four outputs with weight 1
         return products
@@ -135,11 +150,8 @@ class WinogradPlan:
                 columns[...] = grid[b, :, :, : columns.shape[2]]
 
 
-def _input_transform(d0: Array, d1: Array, d2: Array, d3: Array, out: Array) -> None:
-    subtract(d0, d2, out=out[0])
-    add(d1, d2, out=out[1])
-    subtract(d2, d1, out=out[2])
-    subtract(d1, d3, out=out[3])
+_INPUT_ROWS: tuple[tuple[np.ufunc, int, int], ...] = ((subtract, 0, 2), (add, 1, 2), (subtract, 2, 1), (subtract, 1, 3))
+"""The input's transform: which two of four neighbouring lines make each line of it, and how."""
 
 
 def _output_transform(m: Array, out: Array) -> None:

@@ -7,6 +7,8 @@ import numpy as np
 
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.prepared.constants import blas_constant, constant, is_given
+from entrepot.runtime.providers.cpu.products import ALONE, ALONE_BY_VECTOR, Part, dense
+from entrepot.runtime.providers.cpu.products import matmul as spread
 from entrepot.runtime.providers.cpu.table import prepared
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -19,20 +21,30 @@ def matmul(node: NodeView) -> Callable[..., Array] | None:
     if right is None or right.ndim != 2:
         return None
     if left is not None and left.shape is not None and len(left.shape) == 2:
-        return _by_matrix
+        return _by_matrix(right)
     return _by_shared_matrix
 
 
-def _by_matrix(A: Array, B: Array) -> Array:
-    if A.ndim != 2:  # a declared rank may be wrong
-        return _by_shared_matrix(A, B)
-    return A.dot(B)  # 0.5 µs less than np.matmul
+def _by_matrix(weight: Array) -> Callable[..., Array]:
+    few = alone_up_to(weight)
+
+    def by_matrix(A: Array, B: Array) -> Array:
+        if A.ndim != 2 or A.size > few:  # a declared rank may be wrong
+            return _by_shared_matrix(A, B)
+        return A.dot(B)  # 0.5 µs less than np.matmul
+
+    return by_matrix
 
 
 def _by_shared_matrix(A: Array, B: Array) -> Array:
-    """A stack by one matrix as one product: ``dot`` on more than two axes does not use BLAS."""
+    """A stack by one matrix as one product."""
     shape = A.shape
-    return A.reshape(-1, shape[-1]).dot(B).reshape(*shape[:-1], B.shape[1]) if A.size else np.matmul(A, B)
+    return spread(A.reshape(-1, shape[-1]), B).reshape(*shape[:-1], B.shape[1]) if A.size else np.matmul(A, B)
+
+
+def alone_up_to(weight: Array) -> int:
+    """Elements of the other operand with which BLAS uses one thread for the product."""
+    return 0 if weight.size >= ALONE_BY_VECTOR else min(ALONE // max(weight.shape[1], 1), ALONE_BY_VECTOR - 1)
 
 
 @prepared("Gemm", 13)
@@ -74,8 +86,11 @@ def _bias(C: Array, beta: float) -> Array | None:
 
 def _cut_off(weight: Array, bias: Array, floor: Array) -> Callable[..., Array]:
     add, maximum = np.add, np.maximum
+    few, finish = alone_up_to(weight), _finish(bias, lambda y: maximum(y, floor, out=y))
 
     def cut_off(A: Array, B: Array | None = None, C: Array | None = None) -> Array:
+        if A.size > few:
+            return dense(A, weight, finish)
         y = A.dot(weight)
         return maximum(add(y, bias, y), floor, out=y)
 
@@ -83,8 +98,10 @@ def _cut_off(weight: Array, bias: Array, floor: Array) -> Callable[..., Array]:
 
 
 def _bound(weight: Array, bias: Array | None, epilogue: Callable[[Array], object] | None) -> Callable[..., Array]:
+    few = alone_up_to(weight)
+
     def plain(A: Array, B: Array | None = None, C: Array | None = None) -> Array:
-        return A.dot(weight)
+        return A.dot(weight) if A.size <= few else dense(A, weight)
 
     product = plain if bias is None else _biased(weight, bias)
     return product if epilogue is None else _finished(product, epilogue)
@@ -92,12 +109,27 @@ def _bound(weight: Array, bias: Array | None, epilogue: Callable[[Array], object
 
 def _biased(weight: Array, bias: Array) -> Callable[..., Array]:
     add = np.add
+    few, finish = alone_up_to(weight), _finish(bias, None)
 
     def biased(A: Array, B: Array | None = None, C: Array | None = None) -> Array:
+        if A.size > few:
+            return dense(A, weight, finish)
         y = A.dot(weight)
         return add(y, bias, y)
 
     return biased
+
+
+def _finish(bias: Array, then: Callable[[Array], object] | None) -> Callable[[Array, Part], object]:
+    """Adds its part of a bias, which broadcasts to the result, to a part of it."""
+
+    def finish(tile: Array, part: Part) -> None:
+        own = bias[part[0] if bias.shape[0] > 1 else slice(None), part[1] if bias.shape[1] > 1 else slice(None)]
+        np.add(tile, own, tile)
+        if then is not None:
+            then(tile)
+
+    return finish
 
 
 def _finished(product: Callable[..., Array], epilogue: Callable[[Array], object]) -> Callable[..., Array]:

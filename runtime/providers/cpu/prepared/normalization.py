@@ -21,9 +21,11 @@ def batch_normalization(node: NodeView) -> Callable[..., tuple[Array, ...]] | No
         return None
     if node.inputs[0] is None or node.inputs[0].dtype != scale.dtype:  # float16 may have float32 statistics
         return None
-    wide = scale / np.sqrt(var.astype(np.float64) + node.attributes.get("epsilon", 1e-5))
-    factor = wide.astype(scale.dtype)
-    shift = (bias - mean * wide).astype(scale.dtype)
+    with np.errstate(all="ignore"):
+        wide = scale / np.sqrt(var.astype(np.float64) + node.attributes.get("epsilon", 1e-5))
+        factor, shift = wide.astype(scale.dtype), (bias - mean * wide).astype(scale.dtype)
+    if not (np.isfinite(factor).all() and np.isfinite(shift).all()):
+        return None  # small inputs may bring it back into range, in the formula's own order
     columns: dict[int, tuple[Array, Array]] = {}
 
     def run(X: Array, *_: Array) -> tuple[Array, ...]:

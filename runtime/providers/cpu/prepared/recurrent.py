@@ -15,7 +15,9 @@ import numpy as np
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.prepared.constants import blas_constant, is_given
 from entrepot.runtime.providers.cpu.prepared.recurrent_steps import Packed, gru_steps, lstm_steps, pack, rnn_steps
+from entrepot.runtime.providers.cpu.products import ALONE, ALONE_BY_VECTOR, matmul
 from entrepot.runtime.providers.cpu.table import prepared
+from entrepot.runtime.threads import one_blas_thread
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Steps: TypeAlias = Callable[[Packed, Array, Array, list[Array]], None]
@@ -91,7 +93,11 @@ def _bound(
             inputs = _projected(packed, X)
             out = np.empty((time, *state[0].shape), X.dtype)
             order = slice(None, None, -1 if backwards else 1)
-            steps(packed, inputs[order], out[order], state)
+            if packed.R.size < ALONE_BY_VECTOR and packed.R.size * batch <= ALONE:
+                steps(packed, inputs[order], out[order], state)
+            else:
+                with one_blas_thread:
+                    steps(packed, inputs[order], out[order], state)
             _unpacked(out, y[:, d])
             for final, value in zip(finals, state, strict=True):
                 _unpacked(value, final[d])
@@ -111,7 +117,7 @@ def _initial(given: Array | None, d: int, H: int, batch: int, dtype: np.dtype[An
 def _projected(packed: Packed, X: Array) -> Array:
     """(time, gates, samples): everything that does not depend on the state."""
     time, batch, size = X.shape
-    flat = X.reshape(time * batch, size).dot(packed.W)
+    flat = matmul(X.reshape(time * batch, size), packed.W)
     flat += packed.bias
     if batch == 1:
         return flat
