@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
 from entrepot.runtime.plan import Block, Call, Step, Value
@@ -161,6 +162,15 @@ def _fuse_gelu(graph: _Graph, erf: Step) -> None:
         graph.replace(*found)
 
 
+def _fuse_swish(graph: _Graph, sigmoid: Step) -> None:
+    """Sigmoid(x) times x, as exporters write it before opset 24."""
+    product, x = graph.only_reader(sigmoid), sigmoid.inputs[0]
+    if product is None or product.op_type != "Mul" or x is None or x not in product.inputs:
+        return
+    if x.type is not None and x.type.dtype == ir.DataType.FLOAT:  # narrower types round in between
+        graph.replace([sigmoid, product], replace(product, key=OpKey("", "Swish", 24), inputs=[x], attributes={}))
+
+
 def _other(added: Step, step: Step) -> Value | None:
     """The operand of a commutative step that is not the result of ``step``."""
     left, right = added.inputs
@@ -193,6 +203,7 @@ def _step(steps: list[Step], inputs: list[Value | None], function: Callable[...,
 
 _RULES: dict[str, tuple[Callable[[_Graph, Step], None], ...]] = {
     "Erf": (_fuse_gelu,),
+    "Sigmoid": (_fuse_swish,),
     "Conv": (_fuse_conv,),
     "Gemm": (_fuse_gemm,),
     "MatMul": (_fuse_matmul,),

@@ -13,6 +13,7 @@ from entrepot.runtime.merge import merged
 from entrepot.runtime.plan import Block, Step, pruned
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu import bind
+from entrepot.runtime.providers.cpu.absorb import absorbed
 from entrepot.runtime.providers.cpu.coverage import reason_against
 from entrepot.runtime.providers.cpu.fuse import fused
 from entrepot.runtime.providers.cpu.reuse import reuse
@@ -40,7 +41,8 @@ class CpuProvider:
         """
         limits = self._setting.limits
         lowering = Lowering(self._model.functions, bind.is_known, evaluate=bind.evaluate, limits=limits)
-        block = fused(merged(pruned(lowering.lower(part, self._model.graph.opset_imports))))
+        block = merged(pruned(lowering.lower(part, self._model.graph.opset_imports)))
+        block = fused(absorbed(block))
         bind_all(block, bind.bind)
         reuse(block)
         emitted = emit(block, numpy_support(limits))

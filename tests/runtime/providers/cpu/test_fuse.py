@@ -132,3 +132,26 @@ def test_two_producers_of_one_sum_are_not_both_fused_with_it(producer: str) -> N
     x = f32(2, 3, 6, 6) if "Conv" in producer else f32(2, 5, 3)
     expected = ep.Session(it, providers=["reference"]).run({"x": x})["y"]
     np.testing.assert_allclose(ep.Session(it).run({"x": x})["y"], expected, rtol=2e-5, atol=1e-6)
+
+
+SWISH = "g (TYPE[N, 4] x) => (TYPE[N, 4] y) { s = Sigmoid(x)  REST }"
+
+
+@pytest.mark.parametrize(
+    ("kind", "rest", "is_swish"),
+    [
+        ("float", "y = Mul(x, s)", True),
+        ("float", "y = Mul(s, x)", True),
+        ("float", "y = Mul(s, s)", False),
+        ("float", "h = Neg(x)  y = Mul(h, s)", False),
+        ("float", "h = Mul(x, s)  y = Add(h, s)", False),
+        ("float16", "y = Mul(x, s)", False),
+    ],
+)
+def test_x_times_its_sigmoid_is_swish(kind: str, rest: str, is_swish: bool) -> None:
+    it = model(SWISH.replace("TYPE", kind).replace("REST", rest))
+    x = f32(3, 4).astype(np.float32 if kind == "float" else np.float16)
+    session = ep.Session(it)
+    assert ("swish(" in session.source()) == is_swish
+    expected = ep.Session(it, providers=["reference"]).run({"x": x})["y"]
+    np.testing.assert_allclose(session.run({"x": x})["y"], expected, rtol=1e-5 if kind == "float" else 1e-3)
