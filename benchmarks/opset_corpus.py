@@ -5,7 +5,7 @@ Each test is converted as it is and, as files in the wild are, with its paramete
 and outputs, and computes the expected values in an evaluator that knows the opset: onnxruntime up to 26, onnx's
 reference above.
 
-    python -m benchmarks.opset_corpus [--via 28] [--targets 7-25] [--kind node] [--match resize] [--every 6] [--list wrong]
+    python -m benchmarks.opset_corpus [--via 28] [--targets 7-25] [--kind node] [--match resize] [--every 6]
 """
 
 from __future__ import annotations

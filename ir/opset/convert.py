@@ -249,6 +249,8 @@ class _Conversion:
         pairs: list[tuple[ir.Value, ir.Value]] = []
         for old, new in zip(node.outputs, results, strict=False):
             if not old.name or (new is None and not op.used(old.index() or 0)):
+                if new is not None and new in made and not new.uses():
+                    new.name = ""  # nobody asked for this output, and asking can change what an operator does
                 continue
             if new is None:
                 op.refuse(f"its output '{old.name}' has no counterpart")

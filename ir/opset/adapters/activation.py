@@ -106,9 +106,18 @@ def clip_without_defaults(op: OpBuilder, _node: ir.Node) -> Replacement:
 def clip_bounds_to_inputs(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Make the bounds scalars of the input's own element type."""
     x = op.x()
-    bounds = [None if op.attr(name) is None else op.const(op.attr(name), like=x) for name in ("min", "max")]
-    op.inputs(x, *bounds)
+    op.inputs(x, *(_bound(op, x, name) for name in ("min", "max")))
     return op.drop("min", "max")
+
+
+def _bound(op: OpBuilder, x: ir.Value, name: str) -> ir.Value | None:
+    attr = op.node.attributes.get(name)
+    if attr is None:
+        return None
+    if not attr.is_ref():
+        return op.const(attr.as_float(), like=x)
+    given = op.Constant(value_float=ir.RefAttr("value_float", attr.ref_attr_name or "", attr.type))
+    return op.Cast(given, to=int(op.need_dtype(x)))
 
 
 @adapter("Clip", 12, 11)

@@ -24,11 +24,12 @@ for _name in ("Softmax", "LogSoftmax", "Hardmax"):
 @adapter("Hardmax", 11, 13)
 def softmax_up(op: OpBuilder, node: ir.Node) -> Replacement:
     """Spell the 2-D coercion out, unless ``axis`` is the last one and it changes nothing."""
-    x, axis = op.x(), op.attr("axis", 1)
-    rank = op.rank(x)
-    if axis == -1 or (rank is not None and axis % rank == rank - 1):
-        return op.set(axis=-1)
-    flat = op.emit(node.op_type, [op.Flatten(x, axis=axis)], {"axis": -1})
+    x, given = op.x(), node.attributes.get("axis")
+    if given is None or not given.is_ref():
+        rank, axis = op.rank(x), op.attr("axis", 1)
+        if axis == -1 or (rank is not None and axis % rank == rank - 1):
+            return op.set(axis=-1)
+    flat = op.emit(node.op_type, [op.Flatten(x, axis=given)], {"axis": -1})
     return op.Reshape(flat, op.Shape(x))
 
 

@@ -258,3 +258,25 @@ def test_the_result_shares_no_graph_objects_with_the_argument() -> None:
 def test_a_node_that_breaks_its_schema_is_refused_not_crashed_on() -> None:
     (blocker,) = can_convert(parse("y = MaxPool<ceil_mode = 1>(x)", 22, "float[1,1,3] x) => (float[1,1,2] y"), 19)
     assert "not a valid node" in str(blocker)
+
+
+def test_a_function_parameter_may_be_the_axis_of_a_softmax_or_a_bound_of_a_clip() -> None:
+    functions = """
+        <domain: "local", opset_import: ["": 9]>
+        squash <axis, low> (t) => (v) {
+            u = Softmax<axis: int = @axis>(t)
+            v = Clip<min: float = @low>(u)
+        }
+    """
+    call = "y = local.squash<axis = 0, low = 0.1>(x)"
+    model = parse(call, 10, "float[3,4] x) => (float[3,4] y", functions=functions, imports=', "local": 1')
+    assert_same(model, 20, X)
+
+
+def test_outputs_that_were_not_asked_for_stay_so() -> None:
+    model = parse("y, , h = LSTM<hidden_size = 2, layout = 1>(x, w, r)", 14, LSTM)
+    (node,) = [node for node in convert_opset(model, 13).ir.graph if node.op_type == "LSTM"]
+    assert [bool(value.name) for value in node.outputs] == [True, False, True]
+
+
+LSTM = "float[3,5,4] x, float[1,8,4] w, float[1,8,2] r) => (float[3,5,1,2] y, float[3,1,2] h"
