@@ -8,18 +8,40 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.bodies import expand, expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, extended
+from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended
 from entrepot.ir.opset.schemas import schema
 
-expanded("Attention", 23)
 expanded("RotaryEmbedding", 23)
 expanded("LinearAttention", 27)
 extended("Attention", 23, 24)
 extended("Attention", 24, 25)
+
+
+@decomposition("Attention", 23)
+def attention(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Write the function body; a mask that is shorter than the keys, which the body forgets, is padded before."""
+    mask = op.input(3)
+    missing = _missing_columns(op)
+    if mask is not None and missing:
+        zeros, like = [0] * op.need_rank(mask), op.need_dtype(mask)
+        hidden = op.const(False if like == ir.DataType.BOOL else -np.inf, like=mask)
+        padded = op.Pad(mask, op.ints(*zeros, *zeros[1:], missing), hidden)
+        op.inputs(*(padded if index == 3 else value for index, value in enumerate(node.inputs)))
+    return expand(op, node)
+
+
+def _missing_columns(op: OpBuilder) -> int:
+    """How many of the keys have no column in the mask, where sizes are fixed."""
+    lengths = [op.shape(value)[axis] for value, axis in ((op.input(3), -1), (op.x(1), -2)) if op.shape(value)]  # type: ignore[index]
+    past = op.shape(op.input(4)) if op.input(4) is not None else [0, 0]
+    if len(lengths) != 2 or past is None or None in (*lengths, past[-2]):
+        return 0
+    return (lengths[1] or 0) + (past[-2] or 0) - (lengths[0] or 0)
 
 
 @adapter("Attention", 25, 24)
@@ -29,10 +51,10 @@ def attention_without_windows(op: OpBuilder, node: ir.Node) -> Replacement:
     fresh = [name for name in schema("", "Attention", 25).attributes if name not in older]
     if all(op.has_default(name, -1) for name in fresh):
         return op.drop(*fresh)
-    return expand(op, node)
+    return attention(op, node)
 
 
 @adapter("Attention", 24, 23)
 def attention_without_lengths(op: OpBuilder, node: ir.Node) -> Replacement:
     """Spell attention to a part of the cache out."""
-    return expand(op, node) if op.input(6) is not None else None
+    return attention(op, node) if op.input(6) is not None else None

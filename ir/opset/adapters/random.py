@@ -13,18 +13,24 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.consumed import hint_dropped
-from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, impossible, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, decomposition, impossible, unchanged
 
 for _name in ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"):
     unchanged(_name, 1, 22)
 unchanged("Multinomial", 7, 22)
 unchanged("Bernoulli", 15, 22)
 unchanged("Dropout", 12, 13, 22)
-expanded("Bernoulli", 15)
 impossible("Multinomial", 7, 0, "nothing sampled from a distribution before opset 7")
 hint_dropped("Dropout")
+
+
+@decomposition("Bernoulli", 15)
+def bernoulli(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """1 where a uniform number is below p. (The schema's own body says "above": 1 with probability 1 - p.)"""
+    p = op.x()
+    drawn = op.Less(op.RandomUniformLike(p, seed=op.attr("seed")), p)
+    return op.Cast(drawn, to=op.attr("dtype", int(op.need_dtype(p))))
 
 
 @adapter("Dropout", 6, 7)

@@ -87,14 +87,33 @@ def old_modes_written(op: OpBuilder, _node: ir.Node) -> Replacement:
 @adapter("Resize", 11, 10)
 def only_old_modes(op: OpBuilder, node: ir.Node) -> Replacement:
     """Asymmetric coordinates with given scales stay; the rest by constants."""
-    mode = op.attr("mode", "nearest")
-    plain = op.attr("coordinate_transformation_mode", "half_pixel") == "asymmetric" and (
-        mode == "linear" or (mode == "nearest" and op.attr("nearest_mode", "round_prefer_floor") == "floor")
-    )
+    plain = _asymmetric(op) or _repeats(op)
     if not plain or _present(op, 3) is not None or _present(op, 2) is None:
         return by_constants(op, node)
     op.inputs(op.x(0), op.x(2))
     return op.drop(*(name for name in list(node.attributes) if name != "mode"))
+
+
+def _asymmetric(op: OpBuilder) -> bool:
+    """Whether the node asks for what Resize 10 always did."""
+    mode = op.attr("mode", "nearest")
+    floor = mode == "nearest" and op.attr("nearest_mode", "round_prefer_floor") == "floor"
+    kind = op.attr("coordinate_transformation_mode", "half_pixel")
+    return kind == "asymmetric" and (floor or mode == "linear")
+
+
+def _repeats(op: OpBuilder) -> bool:
+    """Whether it repeats every element a whole number of times, which Resize 10 does whatever the sizes are.
+
+    For a whole scale k and half pixels, position x falls at (x + 0.5) / k - 0.5, at most 0.5 - 0.5 / k away from
+    floor(x / k): rounding to the nearest gives that element, and there is never a tie.
+    """
+    scales = op.known(_present(op, 2))
+    if op.attr("mode", "nearest") != "nearest" or scales is None:
+        return False
+    rounds = op.attr("nearest_mode", "round_prefer_floor").startswith("round")
+    half = op.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    return rounds and half and bool((scales >= 1).all() and (scales == np.floor(scales)).all())
 
 
 @adapter("Resize", 11, 13)

@@ -251,6 +251,14 @@ CASES = {
         (X,),
         "float[4] s = {1, 1, 2, 1.5}",
     ),
+    "resize that repeats, of unknown size": Down(
+        19,
+        (13, 10, 9, 7),
+        'y = Resize<mode = "nearest">(x, , s)',
+        "float[2,3,H,W] x) => (float[2,3,P,Q] y",
+        (X,),
+        "float[4] s = {1, 1, 2, 3}",
+    ),
     "linear resize with aligned corners": Down(
         13,
         (10, 7),
