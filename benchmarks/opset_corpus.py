@@ -126,14 +126,15 @@ def judge(sample: Sample, model: Model, target: int) -> tuple[str, str]:
     except Exception as error:  # noqa: BLE001 - the rest of the sweep goes on
         return "crashed", f"{type(error).__name__}: {error}".splitlines()[0]
     proto = ir.serde.serialize_model(converted.ir)
-    verdict, why = _verdict(sample, proto, target)
-    if verdict in ("wrong", "invalid") and _verdict(sample, sample.model, model.opset)[0] != "right":
+    verdict, why = _verdict(sample, proto, target, target)
+    if verdict in ("wrong", "invalid") and _verdict(sample, sample.model, model.opset, target)[0] != "right":
         return "not judged", f"the test itself is {verdict} there: {why}"
     return verdict, why
 
 
-def _verdict(sample: Sample, proto: onnx.ModelProto, target: int) -> tuple[str, str]:
-    problem = _invalid(sample, proto, target)
+def _verdict(sample: Sample, proto: onnx.ModelProto, stamp: int, target: int) -> tuple[str, str]:
+    """The verdict on a model of opset ``stamp`` by the evaluator that knows ``target``."""
+    problem = _invalid(sample, proto, stamp)
     if problem:
         return "invalid", problem
     ran, results = _evaluate(proto, sample.feeds, target)
