@@ -27,7 +27,7 @@ for _name in ("Sigmoid", "Tanh"):
     unchanged(_name, 6, 13)
 for _name in ("Softplus", "Softsign"):
     unchanged(_name, 1, 22)
-for _name, _born in (("Celu", 12), ("HardSwish", 14), ("Mish", 18), ("Gelu", 20), ("Swish", 24), ("SwiGLU", 28)):
+for _name, _born in (("HardSwish", 14), ("Mish", 18), ("Gelu", 20), ("Swish", 24), ("SwiGLU", 28)):
     expanded(_name, _born)
 unchanged("Celu", 12, 28)
 unchanged("HardSwish", 14, 22)
@@ -159,6 +159,13 @@ def thresholded_relu(op: OpBuilder, _node: ir.Node) -> Replacement:
     x = op.x()
     above = op.Greater(x, op.const(op.attr("alpha", 1.0), like=x))
     return op.Where(above, x, op.const(0, like=x))
+
+
+@decomposition("Celu", 12)
+def celu(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Alpha · Elu(x / alpha); the schema's own body makes a vector of a scalar."""
+    alpha = op.const(op.attr("alpha", 1.0), like=op.x())
+    return op.Mul(op.Elu(op.Div(op.x(), alpha)), alpha)
 
 
 @decomposition("Shrink", 9)

@@ -27,7 +27,7 @@ hint_dropped("Dropout")
 
 @decomposition("Bernoulli", 15)
 def bernoulli(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """1 where a uniform number is below p. (The schema's own body says "above": 1 with probability 1 - p.)"""
+    """1 where a uniform number is below p; the schema's own body says "above", which is 1 with probability 1 - p."""
     p = op.x()
     drawn = op.Less(op.RandomUniformLike(p, seed=op.attr("seed")), p)
     return op.Cast(drawn, to=op.attr("dtype", int(op.need_dtype(p))))
