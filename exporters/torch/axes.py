@@ -8,6 +8,7 @@ otherwise broadcasting would make an axis look free that is not, and the capture
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,9 +62,17 @@ class Prober:
         """Every group of axes that may vary, in the order of the inputs; symbols are not named yet."""
         self._enlarge_ones()
         alone = {axis: sizes for axis in self._all_axes() if (sizes := self.other_sizes([axis]))}
-        groups = [Group(frozenset([axis]), "", [self.size(axis), *sizes]) for axis, sizes in alone.items()]
-        for members in self._by_size(axis for axis in self._all_axes() if axis not in alone).values():
-            groups += self._linked(members)
+        growing = [axis for axis, sizes in alone.items() if max(sizes) > self.size(axis)]
+        groups = []
+        for size, members in self._by_size(axis for axis in self._all_axes() if axis not in growing).items():
+            linked = self._linked([axis for axis in members if axis not in alone])
+            bound = {axis for group in linked for axis in group.axes}
+            tolerant = [axis for axis in growing if self.size(axis) == size]
+            led = self._led([axis for axis in members if axis not in bound], tolerant)
+            groups += linked + led
+            for axis in frozenset[Axis]().union(*(group.axes for group in led)):
+                alone.pop(axis, None)
+        groups += [Group(frozenset([axis]), "", [self.size(axis), *sizes]) for axis, sizes in alone.items()]
         return sorted(groups, key=lambda group: min(group.axes))
 
     def size(self, axis: Axis) -> int:
@@ -76,6 +85,17 @@ class Prober:
         if key not in self._answers:
             self._answers[key] = self._try(sizes)
         return self._answers[key]
+
+    def takes_shape(self, axes: Iterable[Axis], size: int) -> bool:
+        """Whether the module goes through at a size too large to run it with."""
+        chosen = set(axes)
+        shapes = [
+            [size if (index, axis) in chosen else old for axis, old in enumerate(tensor.shape)]
+            for index, tensor in enumerate(self.base)
+        ]
+        return self._eager.takes_shape(
+            [tensor.new_empty(1).expand(shape) for tensor, shape in zip(self.base, shapes, strict=True)]
+        )
 
     def _try(self, sizes: Mapping[Axis, int]) -> EagerRefusal | None:
         try:
@@ -135,6 +155,28 @@ class Prober:
             groups.append(Group(frozenset(kept), "", [self.size(kept[0]), *self.other_sizes(kept)]))
             members = [axis for axis in members if axis not in kept]
         return groups
+
+    def _led(self, stuck: list[Axis], tolerant: list[Axis]) -> list[Group]:
+        """Groups of axes that grow only together with others which may also be larger alone.
+
+        A mask with more rows than there are ids is taken by some models, which read the first ones; then there may also
+        be fewer ids, and yet the two belong together.
+        """
+        groups = []
+        while stuck and tolerant:
+            choices = [*_subsets(stuck), *([axis] for axis in stuck)]
+            together = next((axes for axes in choices if self._grows(stuck, [*axes, *tolerant])), None)
+            if together is None:
+                break
+            needed = _minimal([*tolerant, *together], functools.partial(self._grows, stuck))
+            groups.append(Group(frozenset(needed), "", [self.size(needed[0]), *self.other_sizes(needed)]))
+            stuck = [axis for axis in stuck if axis not in needed]
+            tolerant = [axis for axis in tolerant if axis not in needed]
+        return groups
+
+    def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:
+        """Whether axes, of which some are stuck without the others, take a larger size together."""
+        return any(axis in stuck for axis in axes) and max(self.other_sizes(axes), default=0) > self.size(axes[0])
 
     def _enlarge_ones(self) -> None:
         """Make axes of size 1 larger, first the leading ones together (a batch of one), then what else varies."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ import torch
 
 from entrepot.exporters.torch.axes import Axis, Group, Prober, resized
 from entrepot.exporters.torch.blame import captured_blame, export_flat
+from entrepot.exporters.torch.conditions import holding_range
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
 from entrepot.ir.errors import ConversionError
@@ -89,7 +91,7 @@ def capture(
         try:
             program = _export(flat, tensors, groups)
         except MODEL_ERRORS as error:
-            settled = _settle(str(error), groups, prober)
+            settled = _settle(str(error), groups, prober, tensors)
             if settled is None or required:
                 raise captured_blame(error, flat, tensors, groups, call.names) from error
             groups, reasons = settled
@@ -130,35 +132,74 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     return resized(start, changed)
 
 
-def _settle(message: str, groups: list[Group], prober: Prober) -> tuple[list[Group], list[tuple[Group, str]]] | None:
-    """Follow torch.export's suggested fixes; ``None`` when there are none that concern our symbols."""
+def _settle(
+    message: str, groups: list[Group], prober: Prober, tensors: Sequence[torch.Tensor]
+) -> tuple[list[Group], list[tuple[Group, str]]] | None:
+    """Follow torch.export's conditions and suggestions; ``None`` when there are none that concern our symbols."""
     by_symbol = {group.symbol: group for group in groups}
     dropped: dict[str, str] = {}
-    changed = False
+    told = [(symbol, _range(by_symbol, symbol, text, tensors), text) for symbol, text in _conditions(message)]
+    told += [(symbol, bounds, "") for symbol, value in _suggestions(message) if (bounds := _bounds(value))]
+    narrowed: set[str] = set()
+    for symbol, bounds, condition in told:
+        if symbol in by_symbol and symbol not in dropped:
+            reason = _keep_within(by_symbol[symbol], bounds, prober, narrowed)
+            if reason:
+                dropped[symbol] = f"the capture needs {condition}" if reason == _NO_NEWS else reason
+    linked = False
     for symbol, value in _suggestions(message):
-        if symbol not in by_symbol or symbol in dropped:
+        if symbol not in by_symbol or symbol in dropped or symbol in narrowed or _bounds(value):
             continue
-        bounds = _bounds(value)
-        beyond = bounds.get("max", 0) + 1
-        if beyond > 1 and prober.takes(dict.fromkeys(by_symbol[symbol].axes, beyond)) is None:
-            dropped[symbol] = f"forward takes another path from size {beyond} on"
-        elif bounds:
-            changed |= _narrow(by_symbol[symbol], bounds)
-        elif value in by_symbol and value not in dropped and value != symbol:
+        if value in by_symbol and value not in dropped and value != symbol:
             by_symbol[value].axes |= by_symbol.pop(symbol).axes
-            changed = True
+            linked = True
         else:
             dropped[symbol] = f"the capture needs {symbol} = {value}"
-    for symbol, guard in _complaints(message):
-        if symbol not in by_symbol or symbol in dropped:
-            continue
-        # A condition that holds from the present size on is one about small sizes, and those are verified later.
-        if _narrow(by_symbol[symbol], {"min": by_symbol[symbol].sizes[0]}):
-            changed = True
-        else:
-            dropped[symbol] = guard
+    for symbol in _constants(message):
+        if symbol in by_symbol:
+            dropped.setdefault(symbol, "forward makes a constant of it")
     reasons = [(by_symbol.pop(symbol), reason) for symbol, reason in dropped.items()]
-    return (list(by_symbol.values()), reasons) if changed or reasons else None
+    return (list(by_symbol.values()), reasons) if linked or narrowed or reasons else None
+
+
+_NO_NEWS = "the condition is one that holds"
+_COSTLY = 2048  # beyond it, what a forward makes of a size may not fit into memory
+
+
+def _range(
+    by_symbol: Mapping[str, Group], symbol: str, condition: str, tensors: Sequence[torch.Tensor]
+) -> dict[str, int]:
+    """The sizes for which a condition holds; one that is not understood is taken for one about small sizes."""
+    if symbol not in by_symbol:
+        return {}
+    index, axis = min(by_symbol[symbol].axes)
+    present = tensors[index].shape[axis]
+    found = holding_range(condition, present, by_symbol[symbol].axes)
+    if found is None:
+        return {"min": by_symbol[symbol].sizes[0]}
+    smallest, largest = found
+    return {"min": smallest} if largest == math.inf else {"min": smallest, "max": int(largest)}
+
+
+def _keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowed: set[str]) -> str:
+    """Narrow a group to bounds; the reason where it cannot vary within them."""
+    beyond = bounds.get("max", 0) + 1
+    if beyond > 1 and _goes_on(group, beyond, prober):
+        return f"forward takes another path from size {beyond} on"
+    if _narrow(group, bounds):
+        narrowed.add(group.symbol)
+    elif group.symbol not in narrowed:
+        return _NO_NEWS
+    if group.bounds.get("max", math.inf) <= group.bounds["min"]:
+        return f"the capture needs size {group.bounds['min']}"
+    return ""
+
+
+def _goes_on(group: Group, size: int, prober: Prober) -> bool:
+    """Whether the module takes a size beyond a bound, and so does something else there."""
+    if size > _COSTLY:
+        return prober.takes_shape(group.axes, size)
+    return prober.takes(dict.fromkeys(group.axes, size)) is None
 
 
 def _narrow(group: Group, bounds: Mapping[str, int]) -> bool:
@@ -170,12 +211,12 @@ def _narrow(group: Group, bounds: Mapping[str, int]) -> bool:
     return group.bounds != before
 
 
-def _complaints(message: str) -> list[tuple[str, str]]:
-    conditions = re.findall(r"Not all values of (\w+) = .*? satisfy the generated guard (.*)", message)
-    constants = re.findall(r"You marked (\w+) as dynamic but your code specialized it", message)
-    return [(symbol, f"the capture needs {guard}") for symbol, guard in conditions] + [
-        (symbol, "forward makes a constant of it") for symbol in constants
-    ]
+def _conditions(message: str) -> list[tuple[str, str]]:
+    return re.findall(r"Not all values of (\w+) = .*? satisfy the generated guard (.*)", message)
+
+
+def _constants(message: str) -> list[str]:
+    return re.findall(r"You marked (\w+) as dynamic but your code specialized it", message)
 
 
 def _suggestions(message: str) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
@@ -64,6 +65,19 @@ class Eager:
         finally:
             if restore:
                 self._state.restore()
+
+    def takes_shape(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether the module goes through for tensors of these shapes, tried without values and so at no cost."""
+        try:
+            with quiet(), FakeTensorMode(allow_non_fake_inputs=True) as fake:
+                without_values = [torch.empty_like(tensor) for tensor in map(fake.from_tensor, tensors)]
+                args, kwargs = unflatten(self.tree, without_values)
+                self.module(*args, **kwargs)
+        except MODEL_ERRORS:
+            return False
+        finally:
+            self._state.restore()
+        return True
 
     def require_function(self, tensors: Sequence[torch.Tensor]) -> Flat:
         """The result of a call, once it is clear that another call would give the same.

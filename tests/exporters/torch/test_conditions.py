@@ -1,0 +1,66 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.torch.conditions import holding_range
+
+SIZE = "L['tensors'][0].size()[1]"
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (f"3 <= {SIZE} and {SIZE} <= IntInfinity()", (3, math.inf)),
+        (f"min(64, {SIZE}) == {SIZE}.", (1, 64)),
+        (f"{SIZE} == min(131072, {SIZE}).", (1, 131072)),
+        (f"((-2) + {SIZE}) != 1.", (4, math.inf)),
+        (f"2*({SIZE} // 2) < 1 + {SIZE}.", (1, math.inf)),
+        (f"Mod({SIZE}, 4) == 0", (8, 8)),
+        (f"{SIZE} <= 20 or {SIZE} > 30", (1, 20)),
+        (f"{SIZE} > 9", None),
+        (f"L['tensors'][1].size()[1] == {SIZE}", None),
+        (f"Unheard({SIZE}) < 3", None),
+        (f"{SIZE} <", None),
+    ],
+)
+def test_a_condition_holds_between_a_smallest_and_a_largest_size(condition, expected):
+    assert holding_range(condition, 8, frozenset({(0, 1)})) == expected
+
+
+class Table(nn.Module):
+    """Learned positions in a buffer of thirty-two, and what the last three steps say."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("positions", torch.randn(1, 32, 4))
+
+    def forward(self, x):
+        x = x + self.positions[:, : x.shape[1]]
+        return x, x[:, -3:]
+
+
+def test_a_length_is_dynamic_up_to_the_end_of_a_buffer():
+    model = ep.export(Table(), torch.randn(2, 8, 4))
+    assert model.inputs[0].shape == ("batch", "x_dim1", 4)
+    assert model.report.ok
+
+
+class Reading(nn.Module):
+    """Reads as many rows of the mask as there are ids, as models with index masks do."""
+
+    def __init__(self):
+        super().__init__()
+        self.ids = nn.Embedding(9, 4)
+
+    def forward(self, ids, mask):
+        rows = torch.arange(ids.shape[0])[:, None]
+        columns = torch.arange(ids.shape[1])[None]
+        return self.ids(ids) * mask[rows, columns].unsqueeze(-1)
+
+
+def test_inputs_share_a_batch_even_where_one_of_them_may_have_more_rows():
+    model = ep.export(Reading(), (torch.randint(9, (3, 5)), torch.ones(3, 5)))
+    assert [spec.shape for spec in model.inputs] == [("batch", "sequence")] * 2
