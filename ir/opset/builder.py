@@ -38,6 +38,10 @@ EXACTLY_WIDER = {
 """Element types that hold every value of another, nearest first."""
 
 
+LARGEST_CONSTANT = 1 << 22
+"""Elements of a constant that an adapter may compute and write."""
+
+
 class ReadersFirstError(ConversionError):
     """The node can go only once its readers have been converted."""
 
@@ -287,6 +291,11 @@ class OpBuilder:
         if rank is None:
             self.refuse("the rank of its input is not known", hint="possible if the file states shapes (value_info)")
         return rank
+
+    def need_small(self, elements: int) -> None:
+        """Refuse to write a constant that would dwarf the model it goes into."""
+        if elements > LARGEST_CONSTANT:
+            self.refuse(f"it would take a constant of {elements} elements", hint="a newer opset says it in one node")
 
     def refuse(self, reason: str, *, hint: str | None = None) -> NoReturn:
         """The step cannot be taken.

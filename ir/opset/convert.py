@@ -58,7 +58,7 @@ def convert_opset(model: Model, target: int | Mapping[str, int]) -> Model:
             blockers=tuple(conversion.blockers),
             path=None if model.path is None else str(model.path),
         )
-    return Model(conversion.result, path=model.path, report=model.report)
+    return Model(conversion.result, path=model.path)
 
 
 def can_convert(model: Model, target: int | Mapping[str, int]) -> tuple[EntrepotError, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.bodies import expand
-from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
 from entrepot.ir.opset.values import constant as constant_value
 
@@ -70,7 +70,7 @@ def constant_of_shape(op: OpBuilder, _node: ir.Node) -> Replacement:
     value = op.attr("value")
     fill = np.zeros(1, np.float32) if value is None else value.numpy()
     shape = op.known(op.x())
-    if shape is not None:
+    if shape is not None and np.prod(shape) <= LARGEST_CONSTANT:
         return op.const(np.full(shape.tolist(), fill.item(), fill.dtype))
     return op.Expand(op.const(fill), op.x())
 
@@ -81,6 +81,7 @@ def eye_like(op: OpBuilder, _node: ir.Node) -> Replacement:
     shape = op.shape(op.x())
     if shape is None or None in shape:
         op.refuse("the shape of its input is not fixed", hint="possible with fixed shapes")
+    op.need_small((shape[0] or 0) * (shape[1] or 0))
     dtype = ir.DataType(op.attr("dtype", 0)) or op.need_dtype(op.x())
     return op.const(np.eye(shape[0] or 0, shape[1] or 0, op.attr("k", 0)), dtype=dtype)
 
@@ -104,4 +105,6 @@ def range_as_loop(op: OpBuilder, node: ir.Node) -> Replacement:
         return expand(op, node)
     start, limit, delta = (bound.item() for bound in bounds if bound is not None)
     count = max(0, int(np.ceil((limit - start) / delta)))
+    if count > LARGEST_CONSTANT:
+        return expand(op, node)
     return op.const(start + np.arange(count) * delta, dtype=op.need_dtype(op.x()))

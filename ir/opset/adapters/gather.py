@@ -91,6 +91,7 @@ def gather_elements(op: OpBuilder, _node: ir.Node) -> Replacement:
     data, picked = _static(op, x), _static(op, indices)
     axis = op.attr("axis", 0) % len(data)
     strides = [int(np.prod(data[index + 1 :])) for index in range(len(data))]
+    op.need_small(int(np.prod(picked)))
     grids = np.indices(picked)
     offset = sum(grids[index] * strides[index] for index in range(len(data)) if index != axis)
     moved = op.Mul(_wrapped(op, indices, data[axis]), op.ints(strides[axis]))
@@ -105,6 +106,7 @@ def gather_nd_flat(op: OpBuilder, _node: ir.Node) -> Replacement:
     batch, depth = op.attr("batch_dims", 0), picked[-1]
     lead = batch + depth
     strides = [int(np.prod(data[index + 1 : lead])) for index in range(lead)]
+    op.need_small(int(np.prod(picked[:-1])))
     grids = np.indices(picked[:-1])
     position: ir.Value = op.const(
         np.asarray(sum((grids[index] * strides[index] for index in range(batch)), np.zeros(picked[:-1], np.int64)))

@@ -66,6 +66,7 @@ def weights(op: OpBuilder, plan: Interpolation) -> Iterator[tuple[int, Matrix]]:
         old = shape[axis]
         if old is None or size is None:
             op.refuse("a size that changes is not fixed", hint="possible with fixed sizes")
+        op.need_small(old * size)
         yield axis, axis_matrix(plan, old, size, scale)
 
 

@@ -175,6 +175,7 @@ def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
         op.refuse("the axis has no fixed size", hint="possible with a fixed size")
     if not dtype.is_floating_point():
         op.refuse(f"element type {dtype.name.lower()} is not expressible before opset 11")
+    op.need_small(size * size)
     triangle = np.tril(np.ones((size, size)), -1 if op.attr("exclusive", 0) else 0)
     matrix = op.const(triangle.T if op.attr("reverse", 0) else triangle, dtype=dtype)
     order = [item for item in range(rank) if item != axis % rank]

@@ -140,10 +140,18 @@ def shape_then_slice(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 @decomposition("Expand", 8)
-def expand_by_product(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Multiply with ones of a known shape."""
-    shape = op.need_known(1, "the shape")
-    return op.Mul(op.x(), op.const(np.ones(shape.tolist()), like=op.x()))
+def expand_to_known_shape(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Tile where both shapes are known, else multiply with ones."""
+    x, shape = op.x(), op.need_known(1, "the shape").tolist()
+    own = op.shape(x)
+    if own is None or None in own:
+        op.need_small(int(np.prod(shape)))
+        return op.Mul(x, op.const(np.ones(shape), like=x))
+    sizes = [dim or 0 for dim in own]
+    full = np.broadcast_shapes(tuple(sizes), tuple(shape))
+    padded = [1] * (len(full) - len(sizes)) + sizes
+    same_rank = x if padded == sizes else op.Reshape(x, op.ints(*padded))
+    return op.Tile(same_rank, op.ints(*(new // (old or 1) for new, old in zip(full, padded, strict=True))))
 
 
 @adapter("Concat", 1, 4)

@@ -37,6 +37,7 @@ def _gathered(op: OpBuilder, condition: ir.Value, x: ir.Value, y: ir.Value) -> i
         )
     shape = np.broadcast_shapes(*(tuple(dim or 0 for dim in item or []) for item in shapes))
     count = int(np.prod(shape))
+    op.need_small(count)
     flat = [op.Reshape(op.Expand(value, op.ints(*shape)) if shape else value, op.ints(-1)) for value in (x, y)]
     refused = op.Cast(op.Not(condition), to=int(ir.DataType.INT64))
     position = op.Add(op.const(np.arange(count).reshape(shape)), op.Mul(refused, op.const(np.int64(count))))
