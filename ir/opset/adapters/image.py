@@ -1,8 +1,7 @@
-"""Sampling, cropping and rearranging images; Resize has its own file.
+"""Sampling, cropping and rearranging images; Resize and GridSample have their own files.
 
 | operator | version | change |
 |---|---|---|
-| GridSample | 20 | modes renamed; volumes |
 | DepthToSpace | 11 | ``mode`` |
 | SpaceToDepth | 28 | ``mode`` |
 """
@@ -13,33 +12,15 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, added, impossible, unchanged
+from entrepot.ir.opset.rules import Replacement, added, impossible, unchanged
 
 unchanged("DepthToSpace", 11, 13, 28)
 unchanged("SpaceToDepth", 1, 13)
-unchanged("GridSample", 20, 22)
 unchanged("NonMaxSuppression", 10, 11)
 expanded("AffineGrid", 20)
 expanded("CenterCropPad", 18)
-impossible("GridSample", 16, 0, "no operator sampled at computed positions before opset 16")
 impossible("NonMaxSuppression", 10, 0, "no operator chose boxes before opset 10")
 impossible("ImageDecoder", 20, 0, "no operator decoded images before opset 20")
-
-
-@adapter("GridSample", 16, 20)
-def grid_sample_up(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """The modes were renamed."""
-    mode = op.attr("mode", "bilinear")
-    return op.set(mode={"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode))
-
-
-@adapter("GridSample", 20, 16)
-def grid_sample_down(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """The modes were renamed; volumes are new."""
-    if op.need_rank(op.x()) != 4:
-        op.refuse("only 4-D inputs are expressible before version 20")
-    mode = op.attr("mode", "linear")
-    return op.set(mode={"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode))
 
 
 def _image_shape(op: OpBuilder) -> list[int]:

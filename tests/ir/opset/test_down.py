@@ -277,6 +277,20 @@ CASES = {
         "float[2,8,3,3] x) => (float[2,2,6,6] y",
         (f32(2, 8, 3, 3),),
     ),
+    "grid sample by gathering, of unknown size": Down(
+        16,
+        (15, 12, 11),
+        "y = GridSample(x, g)",
+        "float[N,3,H,W] x, float[N,2,2,2] g) => (float[N,3,2,2] y",
+        (X, f32(2, 2, 2, 2)),
+    ),
+    "nearest grid sample to the border, corners aligned": Down(
+        16,
+        (15, 9),
+        'y = GridSample<mode = "nearest", padding_mode = "border", align_corners = 1>(x, g)',
+        "float[2,3,6,6] x, float[2,2,2,2] g) => (float[2,3,2,2] y",
+        (X, f32(2, 2, 2, 2)),
+    ),
     "grid sample": Down(
         20,
         (19, 16),
