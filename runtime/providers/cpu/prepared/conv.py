@@ -10,13 +10,15 @@ import numpy as np
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.native.convolution import conv_window
 from entrepot.runtime.providers.cpu.prepared.constants import blas_constant, constant, is_given
+from entrepot.runtime.providers.cpu.prepared.conv_depthwise import DepthwisePlan
+from entrepot.runtime.providers.cpu.prepared.conv_depthwise import suits as depthwise_suits
 from entrepot.runtime.providers.cpu.prepared.conv_plan import ConvPlan, Epilogue, PointwisePlan, filters
 from entrepot.runtime.providers.cpu.prepared.conv_small import SmallConvPlan, is_small
 from entrepot.runtime.providers.cpu.prepared.conv_winograd import WinogradPlan, suits, transformed
 from entrepot.runtime.providers.cpu.table import prepared
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Plan: TypeAlias = ConvPlan | PointwisePlan | SmallConvPlan | WinogradPlan
+Plan: TypeAlias = ConvPlan | DepthwisePlan | PointwisePlan | SmallConvPlan | WinogradPlan
 
 _SHAPES_KEPT = 8
 
@@ -70,6 +72,8 @@ def _planner(
             return PointwisePlan(win.target, packed(), epilogue)
         if suits(win, W, group):
             return WinogradPlan(win, winograd(), bias, epilogue, lambda: ConvPlan(win, packed(), epilogue))
+        if depthwise_suits(win, packed(), shape[1]):
+            return DepthwisePlan(win, packed(), epilogue)
         if is_small(win, packed(), shape[0]):
             return SmallConvPlan(win, packed(), shape[0], epilogue)
         return ConvPlan(win, packed(), epilogue)

@@ -26,6 +26,8 @@ Epilogue: TypeAlias = Callable[[Array, Array | None], object]
 
 _COLUMN_BYTES = 1_500_000
 _WHOLE_BYTES = 4_000_000
+_COPY = 10
+"""What it costs to copy an element of a column, in multiplications."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class ConvPlan:
             itertools.product(range(batch), range(0, groups, self._groups), range(0, self._win.target[0], self._rows))
         )
         with one_blas_thread:
-            each(make, tiles, batch * groups * per_group * columns * flat.shape[2])
+            each(make, tiles, batch * groups * (per_group + _COPY) * columns * flat.shape[2])
         return y
 
     def _bordered(self, x: Array) -> Array:
@@ -131,7 +133,7 @@ class ConvPlan:
             self._multiply(matrices[0], unrolled[0], tile, bias, other)
         else:  # a view even of a strided tile: only its first axis is split
             np.matmul(matrices, unrolled, out=tile.reshape(*matrices.shape[:2], tile.shape[1]))
-            _finish(tile, bias, self._epilogue, other)
+            finish(tile, bias, self._epilogue, other)
 
     def _multiply(
         self, matrix: Array, unrolled: Array, tile: Array, bias: Array | None, residual: Array | None
@@ -142,7 +144,7 @@ class ConvPlan:
             own = tile[part]
             np.matmul(matrix[part[0]], unrolled[:, part[1]], out=own)
             other = None if residual is None else residual[part]
-            _finish(own, None if bias is None else bias[part[0]], self._epilogue, other)
+            finish(own, None if bias is None else bias[part[0]], self._epilogue, other)
 
         (outputs, columns), points = matrix.shape, tile.shape[1]
         each(make, parts(outputs, points, columns), outputs * points * columns)
@@ -194,7 +196,7 @@ class PointwisePlan:
             tile = target[image, group][part]
             np.matmul(packed.matrices[group, part[0]], source[image, group][:, part[1]], out=tile)
             own = None if bias is None else bias[group, part[0]]
-            _finish(tile, own, self._epilogue, None if other is None else other[image, group][part])
+            finish(tile, own, self._epilogue, None if other is None else other[image, group][part])
 
         tasks = list(itertools.product(range(batch), range(groups), parts(outputs, points, columns)))
         if len(tasks) == 1 and is_alone(packed.matrices[0], source[0, 0]):
@@ -205,7 +207,7 @@ class PointwisePlan:
         return y
 
 
-def _finish(tile: Array, bias: Array | None, epilogue: Epilogue | None, residual: Array | None) -> None:
+def finish(tile: Array, bias: Array | None, epilogue: Epilogue | None, residual: Array | None) -> None:
     """What follows a product, while it is in the cache."""
     if bias is not None:
         np.add(tile, bias, out=tile)
