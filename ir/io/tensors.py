@@ -54,8 +54,9 @@ class TensorReader:
         context.count_bytes(nbytes, name)
         if proto.data_location == T.EXTERNAL:
             return self._folder.tensor(proto, dtype, onnx_ir.Shape(dims, frozen=True), nbytes, name)
-        if proto.HasField("raw_data") and (proto.raw_data or not nbytes):  # some writers leave an empty one behind
-            return self._raw(proto, dims, dtype, nbytes, name)
+        raw = proto.raw_data if proto.HasField("raw_data") else None  # asked for once: every time is a copy
+        if raw is not None and (raw or not nbytes):  # some writers leave an empty one behind
+            return self._raw(proto, raw, dims, dtype, nbytes, name)
         return self._typed(proto, dtype, size, name)
 
     def read_sparse(self, proto: onnx.SparseTensorProto) -> SparseTensor:
@@ -82,9 +83,14 @@ class TensorReader:
         return math.prod(dims)
 
     def _raw(
-        self, proto: onnx.TensorProto, dims: list[int], dtype: onnx_ir.DataType, nbytes: int, name: str
+        self,
+        proto: onnx.TensorProto,
+        raw: bytes,
+        dims: list[int],
+        dtype: onnx_ir.DataType,
+        nbytes: int,
+        name: str,
     ) -> onnx_ir.TensorProtocol:
-        raw = proto.raw_data
         if len(raw) != nbytes:
             raise self._context.error(
                 f"{len(raw)} bytes of data, but {dtype.name} of dims {tuple(dims)} needs {nbytes}", value=name
