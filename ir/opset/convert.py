@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import onnx_ir as ir
 
+from entrepot.ir.collector import collector_paused
 from entrepot.ir.errors import ConversionError, EntrepotError, describe_node
 from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT, ir_version
@@ -48,7 +47,7 @@ def convert_opset(model: Model, target: int | Mapping[str, int]) -> Model:
     targets = _targets(target)
     if _is_there(model.ir, targets):
         return model
-    with _collector_paused():
+    with collector_paused():
         conversion = _Conversion(model, targets)
         conversion.run()
     if conversion.blockers:
@@ -85,18 +84,6 @@ def raise_to_hub(model: Model) -> Model:
     if ML in used and any(node.op_type in TREES and node.domain == ML for s in scopes for node in s.all_nodes()):
         targets[ML] = 4
     return convert_opset(model, targets)
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep Python's cycle collector from walking 100,000 new objects again and again: it takes half of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class _Conversion:
