@@ -40,7 +40,7 @@ class _Axis(NamedTuple):
 
     size: ir.Value
     last: ir.Value
-    count: ir.Value
+    number: ir.Value
     at: ir.Value
 
 
@@ -104,7 +104,7 @@ def _picked(op: OpBuilder, at: tuple[ir.Value, ir.Value], axes: tuple[_Axis, _Ax
     """(N, C, samples): the elements at whole positions, 0 outside."""
     x, int64 = op.x(0), int(ir.DataType.INT64)
     row, column = (op.Cast(_clamped(op, spot, axis.last), to=int64) for spot, axis in zip(at, axes, strict=True))
-    index = op.Reshape(op.Add(op.Mul(row, axes[1].count), column), op.ints(0, 1, -1))
+    index = op.Reshape(op.Add(op.Mul(row, axes[1].number), column), op.ints(0, 1, -1))
     lead = op.Concat(op.Slice(op.Shape(x), op.ints(0), op.ints(2)), op.ints(1), axis=0)
     values = op.GatherElements(op.Reshape(x, op.ints(0, 0, -1)), op.Expand(index, lead), axis=2)
     beyond = [_outside(op, spot, axis.last) for spot, axis in zip(at, axes, strict=True)]

@@ -165,10 +165,15 @@ def smallest(op: OpBuilder, node: ir.Node) -> Replacement:
 added("TopK", 10, 11, largest=1, sorted=1, otherwise=smallest)
 
 
+def _cumulated_axis(op: OpBuilder) -> int:
+    """A vector has but one axis, whatever the input says."""
+    return 0 if op.rank(op.x()) == 1 else int(op.need_known(1, "axis").item())
+
+
 @decomposition("CumSum", 11)
 def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Multiply with a triangular matrix of ones along an axis of fixed size."""
-    x, axis = op.x(), int(op.need_known(1, "axis").item())
+    x, axis = op.x(), _cumulated_axis(op)
     rank, shape, dtype = op.need_rank(x), op.shape(x), op.need_dtype(x)
     size = None if shape is None else shape[axis]
     if size is None:
@@ -188,7 +193,7 @@ def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
 @decomposition("CumProd", 26)
 def cumprod(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Multiply slice by slice along an axis of fixed size."""
-    x, axis = op.x(), int(op.need_known(1, "axis").item())
+    x, axis = op.x(), _cumulated_axis(op)
     rank, shape = op.need_rank(x), op.shape(x)
     size = None if shape is None else shape[axis]
     if not size:
