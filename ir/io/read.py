@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -14,6 +11,7 @@ import onnx
 import onnx_ir
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from entrepot.ir.collector import collector_paused
 from entrepot.ir.errors import InputError, MissingFileError, StorageError
 from entrepot.ir.io.build import build_model
 from entrepot.ir.io.context import Context
@@ -66,20 +64,8 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
     else:
         raise InputError(f"cannot load a model from {type(source).__name__}", hint="give a path, bytes or ModelProto")
     base = None if path is None else Path(os.path.abspath(path)).parent
-    with _no_collection():
+    with collector_paused():
         return Model(build_model(proto, context, base, follow_links=trust == "trusted"), path=path)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Hold the garbage collector off: a graph is many objects and no garbage, and looking for some doubles the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _content(path: Path, context: Context) -> bytes:

@@ -9,6 +9,7 @@ import onnx
 import onnx_ir
 from onnx_ir import AttributeType as A
 
+from entrepot.ir.collector import collector_paused
 from entrepot.ir.errors import ModelFormatError, describe_node
 from entrepot.ir.io.build import TRAINING
 from entrepot.ir.io.graphs import QUANTIZATION, UNUSED_INFO, UNUSED_QUANTIZATION
@@ -30,6 +31,11 @@ def serialize(model: onnx_ir.Model, fill: FillTensor) -> onnx.ModelProto:
         model: Not changed.
         fill: Decides where the data of each tensor goes.
     """
+    with collector_paused():
+        return _serialize(model, fill)
+
+
+def _serialize(model: onnx_ir.Model, fill: FillTensor) -> onnx.ModelProto:
     proto = onnx.ModelProto()
     _set(proto, ir_version=model.ir_version, domain=model.domain, model_version=model.model_version)
     _set(proto, producer_name=model.producer_name, producer_version=model.producer_version, doc_string=model.doc_string)

@@ -1,0 +1,19 @@
+"""Python's cycle collector, held off while a graph is built, copied or written."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """A graph is many objects and no garbage: looking for some, again and again, doubles the time or worse."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
