@@ -43,7 +43,6 @@ for _name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
     impossible(_name, 18, 0, "no operator combined bits before opset 18")
 unchanged("Pow", 12, 13, 15)
 unchanged("Equal", 11, 13, 19)
-unchanged("BitShift", 11, 28)
 unchanged("Mod", 10, 13)
 extended("Pow", 7, 12)
 extended("Equal", 7, 11)
@@ -175,27 +174,6 @@ def integer_remainder(op: OpBuilder, _node: ir.Node) -> Replacement:
     zero = op.const(0, dtype=dtype)
     crossed = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(y, zero)))
     return op.Where(crossed, op.Add(rest, y), rest)
-
-
-@decomposition("BitShift", 11)
-def constant_shift(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Multiply or divide by a known power of two."""
-    x, dtype = op.x(0), op.need_dtype(op.x(0))
-    shift = op.need_known(1, "the shift").astype(np.uint64)
-    if (shift >= dtype.bitwidth).any():
-        op.refuse("it shifts by more than the width of its type")
-    factor = op.const(np.left_shift(np.uint64(1), shift), dtype=dtype)
-    if op.attr("direction") == "LEFT":
-        return op.Mul(x, factor)
-    return op.Div(x, factor) if not dtype.is_signed() else _shift_right(op, x, factor, dtype)
-
-
-def _shift_right(op: OpBuilder, x: ir.Value, factor: ir.Value, dtype: ir.DataType) -> ir.Value:
-    """Divide -1 - x instead of a negative x: division rounds towards zero, a shift downwards."""
-    negative = op.Cast(op.Less(x, op.const(0, dtype=dtype)), to=int(dtype))
-    flip = op.Sub(op.const(1, dtype=dtype), op.Add(negative, negative))
-    divided = op.Div(op.Sub(op.Mul(x, flip), negative), factor)
-    return op.Sub(op.Mul(divided, flip), negative)
 
 
 @decomposition("BitwiseNot", 18)
