@@ -174,6 +174,20 @@ class Prober:
             tolerant = [axis for axis in tolerant if axis not in needed]
         return groups
 
+    def bind(self, group: Group, groups: Sequence[Group]) -> list[Group] | None:
+        """Groups in which ``group`` varies with others that have its size now, where the module takes that.
+
+        A module that skips a mask of ones takes any batch of them; the graph of it does not.
+        """
+        size = self.size(min(group.axes))
+        others = [other for other in groups if other is not group and self.size(min(other.axes)) == size]
+        axes = group.axes.union(*(other.axes for other in others))
+        if not others or not (sizes := self.other_sizes(sorted(axes))):
+            return None
+        first = min([group, *others], key=lambda each: min(each.axes))
+        together = Group(axes, first.symbol, [size, *sizes])
+        return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
+
     def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:
         """Whether axes, of which some are stuck without the others, take a larger size together."""
         return any(axis in stuck for axis in axes) and max(self.other_sizes(axes), default=0) > self.size(axes[0])

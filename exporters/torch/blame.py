@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 _DATA_DEPENDENT = re.compile(r"data-dependent|GuardOnDataDependent|unbacked symint|\bu\d+\b", re.IGNORECASE)
 
 
+DIM_SUFFIX = "__axis"
+"""Ends the names that torch.export gets: it reads them as formulas, where ``sequence`` or ``N`` are functions."""
+
+
+def plain(error: BaseException) -> str:
+    """An error of torch.export with the symbols as we call them."""
+    return str(error).replace(DIM_SUFFIX, "")
+
+
 def captured_blame(
     error: BaseException,
     flat: torch.nn.Module,
@@ -29,8 +38,8 @@ def captured_blame(
     names: Sequence[str],
 ) -> ConversionError:
     """The error to raise for one of torch.export's."""
-    refused = [group for group in groups if re.search(rf"\b{re.escape(group.symbol)}\b", str(error))]
-    if "Constraints violated" in str(error) and refused:
+    refused = [group for group in groups if re.search(rf"\b{re.escape(group.symbol)}\b", plain(error))]
+    if "Constraints violated" in plain(error) and refused:
         return _axis_blame(error, flat, tensors, groups, refused[0], names)
     line = user_line(traceback.extract_tb(error.__traceback__))
     first = next(iter(str(error).splitlines()), type(error).__name__)
@@ -58,7 +67,7 @@ def _axis_blame(
     reason = next(
         (
             text.strip(" -")
-            for text in str(error).splitlines()
+            for text in plain(error).splitlines()
             if re.search(rf"\b{group.symbol}\b", text) and not text.startswith("Constraints")
         ),
         "",

@@ -11,13 +11,13 @@ from typing import Any
 import torch
 
 from entrepot.exporters.torch.axes import Axis, Group, Prober, resized
-from entrepot.exporters.torch.blame import captured_blame, export_flat
+from entrepot.exporters.torch.blame import DIM_SUFFIX, captured_blame, export_flat, plain
 from entrepot.exporters.torch.conditions import holding_range
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
 from entrepot.ir.errors import ConversionError
 
-_MOST_ATTEMPTS = 8  # each one settles at least one axis; more is a sign that settling does not converge
+_MOST_ATTEMPTS = 12  # each one settles at least one axis; more is a sign that settling does not converge
 
 
 @dataclass
@@ -84,26 +84,41 @@ def capture(
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
     """
     fixed: dict[str, str] = {}
+    first: ConversionError | None = None
     for _ in range(_MOST_ATTEMPTS):
         tensors = _capture_sample(call, prober, groups)
         flat = FlatModule(module, call.tree)
         flat.training = False
         try:
-            program = _export(flat, tensors, groups)
+            return Capture(_export(flat, tensors, groups), tensors, groups, fixed)
         except MODEL_ERRORS as error:
-            settled = _settle(str(error), groups, prober, tensors)
+            settled = _settle(plain(error), groups, prober, tensors)
+            if settled is None:
+                first = first or captured_blame(error, flat, tensors, groups, call.names)
+                settled = _fewer(groups, prober, first)
             if settled is None or required:
-                raise captured_blame(error, flat, tensors, groups, call.names) from error
-            groups, reasons = settled
-            for group, reason in reasons:
-                for axis in sorted(group.axes):
-                    fixed[axis_name(axis, call.names)] = reason
-                    progress(f"axis {axis_name(axis, call.names)} is fixed: {reason}")
-            continue
-        return Capture(program, tensors, groups, fixed)
+                raise first or captured_blame(error, flat, tensors, groups, call.names) from error
+        groups, reasons = settled
+        for group, reason in reasons:
+            for axis in sorted(group.axes):
+                fixed[axis_name(axis, call.names)] = reason
+                progress(f"axis {axis_name(axis, call.names)} is fixed: {reason}")
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
+
+
+def _fewer(
+    groups: list[Group], prober: Prober, error: ConversionError
+) -> tuple[list[Group], list[tuple[Group, str]]] | None:
+    """What else to try when a capture fails without a suggestion: axes of one size bound, then one axis, then none."""
+    for group in groups:
+        bound = prober.bind(group, groups)
+        if bound is not None:
+            return bound, []
+    kept = groups[:1] if len(groups) > 1 else []
+    dropped = [(group, f"the capture fails with it dynamic: {error.message}") for group in groups if group not in kept]
+    return (kept, dropped) if dropped else None
 
 
 def axis_name(axis: Axis, names: Sequence[str]) -> str:
@@ -112,7 +127,7 @@ def axis_name(axis: Axis, names: Sequence[str]) -> str:
 
 
 def _export(flat: FlatModule, tensors: list[torch.Tensor], groups: list[Group]) -> torch.export.ExportedProgram:
-    dims = {group.symbol: torch.export.Dim(group.symbol, **group.bounds) for group in groups}
+    dims = {group.symbol: torch.export.Dim(group.symbol + DIM_SUFFIX, **group.bounds) for group in groups}
     return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes})
 
 

@@ -90,11 +90,18 @@ class _Export:
                 model, captured = self._convert(prober, groups, result, state)
                 if not self.options.verify:
                     return model
-                report = compare(eager, self.call, model, tolerance=self.options.tolerance, progress=self.options.tell)
+                report = compare(
+                    eager,
+                    self.call,
+                    model,
+                    tolerance=self.options.tolerance,
+                    progress=self.options.tell,
+                    groups=captured.groups,
+                )
                 if report.ok:
                     model.report = report
                     return model
-                groups = self._without_guilty(captured.groups, report)
+                groups = self._without_guilty(captured.groups, report, prober)
 
     def _groups(self, prober: Prober) -> list[Group]:
         dynamic = self.options.dynamic
@@ -123,8 +130,8 @@ class _Export:
             graph.metadata_props["entrepot.fixed_axes"] = json.dumps(self.fixed)
         return at_opset(graph, self.options), captured
 
-    def _without_guilty(self, groups: list[Group], report: Report) -> list[Group]:
-        """The groups whose sizes did not lead to the failure.
+    def _without_guilty(self, groups: list[Group], report: Report, prober: Prober) -> list[Group]:
+        """The groups whose sizes did not lead to the failure, or with two of them bound together.
 
         Raises:
             VerificationError: There is nothing to give up: the model differs at the sample, or the axes were asked for.
@@ -133,11 +140,14 @@ class _Export:
         at_sample = any(run.label in ("sample", "other values") for run in report.failures)
         if at_sample or self.options.dynamic != "auto" or not groups:
             raise unequal(report)
-        guilty = failed.keys() & {group.symbol for group in groups} or {group.symbol for group in groups}
-        for group in groups:
-            if group.symbol in guilty:
-                self._fix(group, failed.get(group.symbol))
-        return [group for group in groups if group.symbol not in guilty]
+        guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
+        bound = prober.bind(guilty[0], groups) if guilty[0].symbol in failed else None
+        if bound is not None:
+            self.options.tell(f"axes of '{guilty[0].symbol}' vary with others only")
+            return bound
+        for group in guilty:
+            self._fix(group, failed.get(group.symbol))
+        return [group for group in groups if group not in guilty]
 
     def _fix(self, group: Group, run: Run | None) -> None:
         why = f" ({run.label} on {run.provider}: {run.message})" if run is not None else ""
