@@ -15,6 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import normalised_axis
+from entrepot.ir.opset.adapters.positions import from_the_front, numbers_along, product, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
 
@@ -66,12 +67,10 @@ def compress_known(op: OpBuilder, _node: ir.Node) -> Replacement:
     return op.Gather(x, chosen, axis=axis or 0)
 
 
-def _static(op: OpBuilder, value: ir.Value) -> list[int]:
+def _static(op: OpBuilder, value: ir.Value) -> list[int] | None:
     shape = op.shape(value)
     fixed = [dim for dim in shape or [] if dim is not None]
-    if shape is None or len(fixed) != len(shape):
-        op.refuse("its shapes are not fixed", hint="possible with fixed shapes")
-    return fixed
+    return fixed if shape is not None and len(fixed) == len(shape) else None
 
 
 def _wrapped(op: OpBuilder, indices: ir.Value, size: int) -> ir.Value:
@@ -86,9 +85,11 @@ def _wrapped(op: OpBuilder, indices: ir.Value, size: int) -> ir.Value:
 
 @decomposition("GatherElements", 11)
 def gather_elements(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Gather from the flattened data at computed positions; shapes have to be fixed."""
+    """Gather from the flattened data at computed positions."""
     x, indices = op.x(0), op.x(1)
     data, picked = _static(op, x), _static(op, indices)
+    if data is None or picked is None:
+        return _gather_elements_of_any_size(op, x, indices)
     axis = op.attr("axis", 0) % len(data)
     strides = [int(np.prod(data[index + 1 :])) for index in range(len(data))]
     op.need_small(int(np.prod(picked)))
@@ -99,10 +100,50 @@ def gather_elements(op: OpBuilder, _node: ir.Node) -> Replacement:
     return op.Gather(op.Reshape(x, op.ints(-1)), position, axis=0)
 
 
+def _gather_elements_of_any_size(op: OpBuilder, x: ir.Value, indices: ir.Value) -> ir.Value:
+    rank = op.need_rank(x)
+    axis = op.attr("axis", 0) % rank
+    data, picked = op.Shape(x), op.Shape(indices)
+    position = from_the_front(op, indices, sizes(op, data, axis, axis + 1))
+    position = op.Mul(position, product(op, data, axis + 1, rank))
+    for other in range(rank):
+        if other != axis:
+            step = product(op, data, other + 1, rank)
+            position = op.Add(position, op.Mul(numbers_along(op, picked, other, rank), step))
+    result: ir.Value = op.Gather(op.Reshape(x, op.ints(-1)), position, axis=0)
+    return result
+
+
+def _gather_nd_of_any_size(op: OpBuilder, x: ir.Value, indices: ir.Value) -> ir.Value:
+    shape = op.shape(indices)
+    batch, rank = op.attr("batch_dims", 0), op.need_rank(indices) - 1
+    depth = None if shape is None else shape[-1]
+    if depth is None:
+        op.refuse("the number of indices per element is not fixed", hint="possible with a fixed last axis")
+    lead = batch + depth
+    data, picked = op.Shape(x), op.Shape(indices)
+    position = op.ints(0)
+    for axis in range(batch):
+        position = op.Add(position, op.Mul(numbers_along(op, picked, axis, rank), product(op, data, axis + 1, lead)))
+    for index in range(depth):
+        axis = batch + index
+        column = op.Gather(indices, op.const(np.int64(index)), axis=rank)
+        column = from_the_front(op, column, sizes(op, data, axis, axis + 1))
+        position = op.Add(position, op.Mul(column, product(op, data, axis + 1, lead)))
+    if rank == 0:  # the vector of one that every factor is became an axis
+        position = op.Squeeze(position, axes=[0])
+    tail = [sizes(op, data, lead)] if lead < op.need_rank(x) else []
+    flat = op.Reshape(x, op.Concat(product(op, data, 0, lead), *tail, axis=0))
+    result: ir.Value = op.Gather(flat, position, axis=0)
+    return result
+
+
 def gather_nd_flat(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Gather from the flattened leading axes at computed positions; shapes have to be fixed."""
+    """Gather from the flattened leading axes at computed positions."""
     x, indices = op.x(0), op.x(1)
     data, picked = _static(op, x), _static(op, indices)
+    if data is None or picked is None:
+        return _gather_nd_of_any_size(op, x, indices)
     batch, depth = op.attr("batch_dims", 0), picked[-1]
     lead = batch + depth
     strides = [int(np.prod(data[index + 1 : lead])) for index in range(lead)]

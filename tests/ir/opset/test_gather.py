@@ -15,3 +15,37 @@ def test_a_triangle_of_booleans_needs_no_selection_of_booleans(size: str, upper:
     model = parse(body, 20, f"float[{size},4] x, float[1] x2) => (int32[{size},4] y")
     x = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
     assert_same(model, 11, x, np.zeros(1, np.float32))
+
+
+X = np.random.default_rng(1).normal(size=(3, 4, 2)).astype(np.float32)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("target", [9, 10])
+def test_elements_are_gathered_from_data_of_any_size(axis: int, target: int) -> None:
+    model = parse(f"y = GatherElements<axis = {axis}>(x, i)", 13, "float[A,B,C] x, int64[D,E,F] i) => (float[D,E,F] y")
+    size = X.shape[axis]
+    indices = np.random.default_rng(2).integers(-size, size, (2, 4, 1))
+    assert_same(model, target, X, indices)
+    assert_same(model, target, X, indices[:, :0])
+
+
+@pytest.mark.parametrize("target", [9, 10, 11])
+@pytest.mark.parametrize(
+    ("kind", "batch", "indices"),
+    [
+        ("N,1", 0, [[2], [-1]]),
+        ("N,2", 0, [[2, -4], [0, 3]]),
+        ("N,M,3", 0, [[[2, 3, 1], [0, 0, -1]]]),
+        ("2", 0, [1, -1]),
+        ("N,1", 1, [[0], [-1], [3]]),
+        ("N,M,2", 1, [[[0, 1]], [[-1, 0]], [[2, -2]]]),
+        ("N,M,1", 2, [[[0], [1], [0], [1]], [[0], [0], [0], [-1]], [[1], [1], [1], [1]]]),
+    ],
+)
+def test_slices_are_gathered_from_data_of_any_size(target: int, kind: str, batch: int, indices: list[object]) -> None:
+    picked = np.array(indices)
+    rank = picked.ndim - 1 + X.ndim - batch - picked.shape[-1]
+    result = f"float[{','.join('PQRS'[:rank])}] y" if rank else "float y"
+    model = parse(f"y = GatherND<batch_dims = {batch}>(x, i)", 13, f"float[A,B,C] x, int64[{kind}] i) => ({result}")
+    assert_same(model, target, X, picked)

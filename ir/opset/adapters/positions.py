@@ -1,0 +1,41 @@
+"""Positions in a flattened tensor whose sizes are known at run time only, at opsets 9 to 12."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.opset.builder import OpBuilder
+
+INT64_MAX = np.iinfo(np.int64).max
+
+
+def sizes(op: OpBuilder, shape: ir.Value, start: int, end: int = INT64_MAX) -> ir.Value:
+    """Some entries of a shape, as a vector."""
+    result: ir.Value = op.Slice(shape, op.ints(start), op.ints(end))
+    return result
+
+
+def product(op: OpBuilder, shape: ir.Value, start: int, end: int) -> ir.Value:
+    """The number of elements in the axes from ``start`` up to ``end``, as a vector of one."""
+    if start >= end:
+        return op.ints(1)
+    result: ir.Value = op.ReduceProd(sizes(op, shape, start, end), axes=[0], keepdims=1)
+    return result
+
+
+def numbers_along(op: OpBuilder, shape: ir.Value, axis: int, rank: int) -> ir.Value:
+    """0, 1, 2, … along one of ``rank`` axes, whose size is that entry of ``shape``; the other axes have size 1."""
+    ones = op.ConstantOfShape(sizes(op, shape, axis, axis + 1), value=ir.tensor(np.ones(1, np.int64)))
+    counted = op.Squeeze(op.NonZero(ones), axes=[0])
+    others = [other for other in range(rank) if other != axis]
+    result: ir.Value = op.Unsqueeze(counted, axes=others) if others else counted
+    return result
+
+
+def from_the_front(op: OpBuilder, indices: ir.Value, size: ir.Value) -> ir.Value:
+    """Indices as int64, negative ones counted from the end of an axis of this size."""
+    wide = op.Cast(indices, to=int(ir.DataType.INT64))
+    shift = op.Mul(op.Cast(op.Less(wide, op.ints(0)), to=int(ir.DataType.INT64)), size)
+    result: ir.Value = op.Add(wide, shift)
+    return result
