@@ -105,6 +105,7 @@ class _Conversion:
         self._calls: dict[tuple[str, str, str], list[list[Spec]]] = {}
         self._origins: dict[ir.Node, str] = {}
         self._touched: list[ir.Node] = []
+        self._lowered = False
         self._postponed: dict[ir.Node, tuple[int, int, ConversionError]] = {}
         self._around: Surroundings
         self._opsets: dict[str, int] = {}
@@ -121,11 +122,12 @@ class _Conversion:
                 scope.opset_imports.setdefault("", self._around.targets.get("", DEFAULT))
         for node in self._touched:
             node.version = None
-        ir_version.restamp(self.result, self._names)
+        ir_version.restamp(self.result, self._names, lowered=self._lowered)
 
     def _scope(self, scope: ir.Graph | ir.Function) -> None:
         imports = {**self.result.graph.opset_imports, **scope.opset_imports}
         self._opsets = {canonical(domain): version for domain, version in imports.items()}
+        self._lowered |= any(self._opsets.get(domain, 0) > version for domain, version in self._targets.items())
         too_new = [domain for domain in CEILINGS if self._opsets.get(domain, 0) > CEILINGS[domain]]
         if too_new:
             self._block_scope(scope, too_new[0])
@@ -177,7 +179,8 @@ class _Conversion:
             while stack:
                 node = stack.pop()
                 if node.domain or node.op_type in WITH_BODIES:
-                    self._around.types.carry(node)
+                    if not node.domain:
+                        self._around.types.carry(node)
                     for body in bodies(node):
                         self._nodes(body)
                 stack.extend(reversed(self._node(node)))
@@ -321,16 +324,18 @@ def _scopes(model: ir.Model) -> tuple[ir.Graph | ir.Function, ...]:
 def _callers_first(model: ir.Model) -> list[ir.Graph | ir.Function]:
     """The main graph, then every function after all that call it."""
     order: dict[ir.Graph | ir.Function, None] = {}
+    entered: set[ir.Graph | ir.Function] = set()
 
     def visit(scope: ir.Graph | ir.Function) -> None:
+        entered.add(scope)
         called = {(node.domain, node.op_type, node.overload): None for node in scope.all_nodes()}
         for function in [model.functions[name] for name in called if name in model.functions]:
-            if function not in order:
+            if function not in entered:
                 visit(function)
         order[scope] = None
 
     for scope in _scopes(model):
-        if scope not in order:
+        if scope not in entered:
             visit(scope)
     return list(reversed(order))
 

@@ -45,14 +45,21 @@ def needed(model: ir.Model) -> int:
     return max([version, *(_TYPES.get(dtype.name, 3) for dtype in _dtypes(model))])
 
 
-def restamp(model: ir.Model, names: Names) -> None:
-    """Set the IR version that goes with the model's opsets, and keep its initializers legal there."""
-    model.ir_version = max(natural(model.opset_imports), needed(model))
+def restamp(model: ir.Model, names: Names, *, lowered: bool) -> None:
+    """Set the IR version that goes with the model's opsets, and keep its initializers legal there.
+
+    Args:
+        model: A model at its new opsets.
+        names: Gives names to weights that have to move.
+        lowered: Whether an opset went down; only then may the IR version.
+    """
+    present = 0 if lowered else model.ir_version
+    model.ir_version = max(natural(model.opset_imports), needed(model), present)
     if model.ir_version <= INITIALIZERS_ARE_INPUTS:
         for subgraph in model.graph.subgraphs():
             _hoist(subgraph, model.graph, names)
-        present = {value.name for value in model.graph.inputs}
-        model.graph.inputs.extend(v for name, v in model.graph.initializers.items() if name not in present)
+        inputs = {value.name for value in model.graph.inputs}
+        model.graph.inputs.extend(v for name, v in model.graph.initializers.items() if name not in inputs)
 
 
 def _hoist(subgraph: ir.Graph, main: ir.Graph, names: Names) -> None:

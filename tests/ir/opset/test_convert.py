@@ -280,3 +280,9 @@ def test_outputs_that_were_not_asked_for_stay_so() -> None:
 
 
 LSTM = "float[3,5,4] x, float[1,8,4] w, float[1,8,2] r) => (float[3,5,1,2] y, float[3,1,2] h"
+
+
+def test_the_ir_version_goes_down_only_when_an_opset_does() -> None:
+    model = parse("y = Relu(x)", 18, ir_version=12)
+    assert convert_opset(model, 20).ir.ir_version == 12
+    assert convert_opset(model, 17).ir.ir_version == 8
