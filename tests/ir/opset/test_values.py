@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import pytest
+
+from entrepot.ir.model import Model
+from entrepot.ir.opset.types import Types
+from entrepot.ir.opset.values import LIMIT, Known
+from tests.ir.opset.evaluate import parse
+
+
+def known(model: Model, name: str) -> Any:
+    graph = model.ir.graph
+    query = Known(model.ir.ir_version)
+    Types(query, graph.opset_imports)
+    values = {**{value.name: value for node in graph for value in node.outputs}, **graph.initializers}
+    return query.array(values[name])
+
+
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [
+        ("value = int64[2] {1, 2}", [1, 2]),
+        ("value_int = 3", 3),
+        ("value_ints = [1, 2]", [1, 2]),
+        ("value_float = 0.5", 0.5),
+        ("value_floats = [0.5]", [0.5]),
+        ('value_string = "a"', "a"),
+        ('value_strings = ["a", "b"]', ["a", "b"]),
+    ],
+)
+def test_a_constant_is_known_in_every_form(attribute: str, expected: Any) -> None:
+    model = parse(f"c = Constant<{attribute}>() y = Relu(x)", 18)
+    assert np.array_equal(known(model, "c"), np.array(expected))
+
+
+def test_an_initializer_is_known_unless_it_may_be_fed() -> None:
+    fixed = parse("y = Reshape(x, s)", 18, stored="int64[1] s = {-1}")
+    fed = parse("y = Reshape(x, s)", 18, "float[N,4] x, int64[1] s) => (float[M] y", stored="int64[1] s = {-1}")
+    assert known(fixed, "s").tolist() == [-1]
+    assert known(fed, "s") is None
+
+
+def test_up_to_ir_3_an_initializer_has_to_be_an_input_and_is_known_all_the_same() -> None:
+    signature = "float[N,4] x, int64[1] s) => (float[M] y"
+    model = parse("y = Reshape(x, s)", 8, signature, stored="int64[1] s = {-1}", ir_version=3)
+    assert known(model, "s").tolist() == [-1]
+
+
+def test_arithmetic_on_a_fixed_shape_folds() -> None:
+    body = """
+        s = Shape(x)
+        zero = Constant<value_ints = [0]>() one = Constant<value_ints = [1]>() two = Constant<value_ints = [2]>()
+        r = Gather(s, zero) c = Slice(s, one, two) m = Mul(r, c) t = Concat<axis = 0>(m, zero)
+        u = Unsqueeze(m, zero) f = Cast<to = 1>(m) y = Relu(x)
+    """
+    model = parse(body, 18, "float[3,4] x) => (float[3,4] y")
+    assert known(model, "t").tolist() == [12, 0]
+    assert known(model, "u").tolist() == [[12]]
+    assert known(model, "f").dtype == np.float32
+
+
+def test_a_shape_that_is_not_fixed_is_not_known() -> None:
+    assert known(parse("s = Shape(x) y = Relu(x)", 18), "s") is None
+
+
+def test_weights_are_not_read() -> None:
+    def explode() -> ir.Tensor:
+        raise AssertionError("a weight was read")
+
+    model = parse("t = Add(x, w) y = Relu(t)", 18, stored="float[1] w = {0}")
+    weight = model.ir.graph.initializers["w"]
+    weight.const_value = ir.LazyTensor(explode, ir.DataType.FLOAT, ir.Shape([LIMIT + 1]), name="w")
+    assert known(model, "w") is None
+    assert known(model, "t") is None
+
+
+def test_random_values_are_not_known() -> None:
+    assert known(parse("r = RandomNormal<shape = [2]>() y = Relu(x)", 18), "r") is None
