@@ -10,6 +10,7 @@ import numpy as np
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.providers.cpu.blocks import maximum, minimum, select
 from entrepot.runtime.providers.cpu.erf import erf
+from entrepot.runtime.providers.cpu.half import converted
 from entrepot.runtime.providers.cpu.products import matmul
 
 NumpyArray = np.ndarray[Any, Any]
@@ -60,7 +61,7 @@ class NumpyBackend:
     # element types
     @staticmethod
     def astype(x: Array, dtype: np.dtype[Any]) -> Array:
-        return x.astype(dtype, copy=False)
+        return converted(x, dtype)
 
     @staticmethod
     def bitcast(x: Array, dtype: np.dtype[Any]) -> Array:

@@ -27,6 +27,11 @@ def unique(X: Array, *, axis: int | None = None, sorted: int = 1) -> tuple[Array
     return values, first, inverse, counts
 
 
+_FEW = 8
+"""Up to so many entries, finding one after the other beats a partition."""
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
 @native("TopK", 24)
 def top_k(X: Array, K: Array, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[Array, Array]:
     """The K largest or smallest along ``axis``, in order, and their places; of equal ones the first."""
@@ -34,6 +39,11 @@ def top_k(X: Array, K: Array, *, axis: int = -1, largest: int = 1, sorted: int =
     if not 0 < count < size // 8 or size < 128 or X.dtype.kind not in "fiu":
         return shared.top_k(NUMPY, X, K, axis=axis, largest=largest, sorted=sorted)
     rows = np.moveaxis(X, axis, -1)
+    if count <= _FEW and X.dtype in _FLOATS:
+        few = _one_by_one(rows.reshape(-1, size), count, largest)
+        if few is not None:
+            found, places = (part.reshape(*rows.shape[:-1], count) for part in few)
+            return np.moveaxis(found, -1, axis), np.moveaxis(places, -1, axis)
     places = _extreme_places(rows.reshape(-1, size), count, largest)
     if places is None:
         return shared.top_k(NUMPY, X, K, axis=axis, largest=largest, sorted=sorted)
@@ -42,6 +52,22 @@ def top_k(X: Array, K: Array, *, axis: int = -1, largest: int = 1, sorted: int =
     order = NUMPY.argsort(found, -1, descending=bool(largest))
     found, places = np.take_along_axis(found, order, -1), np.take_along_axis(places, order, -1)
     return np.moveaxis(found, -1, axis), np.moveaxis(places, -1, axis)
+
+
+def _one_by_one(rows: Array, count: int, largest: int) -> tuple[Array, Array] | None:
+    """Per row its ``count`` extreme entries in order and their places; ``None`` when one is NaN or infinite."""
+    spent = np.array(-np.inf if largest else np.inf, rows.dtype)
+    if count > 1:
+        rows = rows.copy()
+    pick = rows.argmax if largest else rows.argmin
+    found, places = np.empty((len(rows), count), rows.dtype), np.empty((len(rows), count), np.int64)
+    every = np.arange(len(rows))
+    for index in range(count):
+        place = places[:, index] = pick(axis=1)
+        found[:, index] = rows[every, place]
+        if index + 1 < count:
+            rows[every, place] = spent
+    return (found, places) if np.isfinite(found).all() else None
 
 
 def _extreme_places(rows: Array, count: int, largest: int) -> Array | None:

@@ -15,6 +15,7 @@ from entrepot.runtime.kernels.cast import element_type
 from entrepot.runtime.kernels.shape import resolve_shape
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.backend import NUMPY, pad_constant
+from entrepot.runtime.providers.cpu.half import converted
 from entrepot.runtime.providers.cpu.prepared.constants import Array, constant, is_given
 from entrepot.runtime.providers.cpu.table import prepared
 
@@ -104,7 +105,7 @@ def cast(node: NodeView) -> Kernel | None:
         return None
 
     def kernel(input: Array) -> Array:
-        return input if input.dtype is target else input.astype(target)
+        return converted(input, target)
 
     return kernel
 
