@@ -109,19 +109,20 @@ def axis_matrix(plan: Interpolation, old: int, new: int, scale: float) -> Matrix
 
 
 def _positions(coordinates: str, old: int, new: int, scale: float) -> Matrix:
-    out = np.arange(new)
+    """Where each output position lies in the input, in float32 as runtimes compute it: a tie is one only there."""
+    out, ratio, half = np.arange(new, dtype=np.float32), np.float32(scale), np.float32(0.5)
     if coordinates == "asymmetric":
-        return out / scale
+        return out / ratio
     if coordinates == "align_corners":
-        return out * ((old - 1) / (new - 1)) if new > 1 else out * 0.0
+        return out * np.float32(old - 1) / np.float32(max(new - 1, 1))
     if coordinates == "tf_half_pixel_for_nn":
-        return (out + 0.5) / scale
+        return (out + half) / ratio
     if coordinates == "pytorch_half_pixel" and new == 1:
-        return out * 0.0
-    shift = 0.0
+        return out
+    shift = np.float32(0)
     if coordinates == "half_pixel_symmetric":
-        shift = old / 2 * (1 - new / (scale * old))
-    return shift + (out + 0.5) / scale - 0.5
+        shift = np.float32(old / 2 * (1 - new / (scale * old)))
+    return shift + (out + half) / ratio - half
 
 
 def _rounded(position: Matrix, nearest: str) -> Matrix:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.computed_resize import resize_at_run_time
 from entrepot.ir.opset.adapters.interpolation import Interpolation, weights
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, impossible
@@ -86,12 +87,20 @@ def old_modes_written(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Resize", 11, 10)
 def only_old_modes(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Asymmetric coordinates with given scales stay; the rest by constants."""
+    """Asymmetric coordinates with given scales stay; the rest by constants, or computed where sizes are not fixed."""
     plain = _asymmetric(op) or _repeats(op)
     if not plain or _present(op, 3) is not None or _present(op, 2) is None:
-        return by_constants(op, node)
+        return by_constants(op, node) if _is_fixed(op) else resize_at_run_time(op)
     op.inputs(op.x(0), op.x(2))
     return op.drop(*(name for name in list(node.attributes) if name != "mode"))
+
+
+def _is_fixed(op: OpBuilder) -> bool:
+    """Whether all sizes that change are known, before and after."""
+    shape, sizes, scales = op.shape(op.x()), op.known(_present(op, 3)), op.known(_present(op, 2))
+    if shape is None or (sizes is None and scales is None):
+        return False
+    return all(dim is not None or (scales is not None and scales[axis] == 1) for axis, dim in enumerate(shape))
 
 
 def _asymmetric(op: OpBuilder) -> bool:
