@@ -44,10 +44,10 @@ def top_k(X: Array, K: Array, *, axis: int = -1, largest: int = 1, sorted: int =
         if few is not None:
             found, places = (part.reshape(*rows.shape[:-1], count) for part in few)
             return np.moveaxis(found, -1, axis), np.moveaxis(places, -1, axis)
-    places = _extreme_places(rows.reshape(-1, size), count, largest)
-    if places is None:
+    extreme = _extreme_places(rows.reshape(-1, size), count, largest)
+    if extreme is None:
         return shared.top_k(NUMPY, X, K, axis=axis, largest=largest, sorted=sorted)
-    places = places.reshape(*rows.shape[:-1], count)
+    places = extreme.reshape(*rows.shape[:-1], count)
     found = np.take_along_axis(rows, places, -1)
     order = NUMPY.argsort(found, -1, descending=bool(largest))
     found, places = np.take_along_axis(found, order, -1), np.take_along_axis(places, order, -1)
