@@ -13,6 +13,7 @@ import pytest
 
 import entrepot as ep
 from entrepot.runtime import threads
+from entrepot.runtime.providers.cpu.native.activation import sigmoid
 from entrepot.runtime.providers.cpu.products import dense, matmul, parts
 from entrepot.runtime.threads import available, context, each, one_blas_thread
 
@@ -205,3 +206,10 @@ def test_what_follows_a_product_sees_every_part_once() -> None:
         np.negative(tile, out=tile)
 
     np.testing.assert_allclose(dense(x, y, negate), -(x @ y), rtol=1e-4, atol=1e-3)
+
+
+def test_blocks_of_a_formula_are_spread_and_the_same() -> None:
+    x = f32(40, 30_000)
+    one, three = (context(count).run(sigmoid, x) for count in (1, 3))
+    np.testing.assert_array_equal(one, three)
+    np.testing.assert_allclose(one, 1 / (1 + np.exp(-x)), rtol=1e-5)

@@ -7,10 +7,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.runtime.threads import each
+
 Array: TypeAlias = np.ndarray[Any, Any]
 
 BLOCK = 1 << 15
 """Elements per block: 128 KiB of float32, so that a block, its result and a buffer stay in a 512 KiB cache."""
+
+_SPAN = 2 * BLOCK
+_COST = 50
+"""Multiplications in the time that a formula takes for an element."""
 
 SMALL = 2048
 """Up to so many elements a plain ufunc call is fastest, whatever it does per element."""
@@ -35,10 +41,14 @@ def blockwise(x: Array, formula: Callable[[Array, Array, Array], object]) -> Arr
     x = np.ascontiguousarray(x)
     out = np.empty(x.shape, x.dtype)
     source, target = x.reshape(-1), out.reshape(-1)
-    buffer = np.empty(BLOCK, x.dtype)
-    for start in range(0, x.size, BLOCK):
-        block = source[start : start + BLOCK]
-        formula(block, target[start : start + BLOCK], buffer[: block.size])
+
+    def make(first: int) -> None:
+        buffer = np.empty(BLOCK, x.dtype)
+        for start in range(first, min(first + _SPAN, x.size), BLOCK):
+            block = source[start : start + BLOCK]
+            formula(block, target[start : start + BLOCK], buffer[: block.size])
+
+    each(make, range(0, x.size, _SPAN), x.size * _COST)
     return out
 
 

@@ -10,6 +10,7 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.window import window
 from entrepot.runtime.providers.cpu.native.convolution import folded
 from entrepot.runtime.providers.cpu.table import native
+from entrepot.runtime.threads import one_blas_thread
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -36,4 +37,5 @@ def col2im(
 def det(X: Array) -> Array:
     """The determinant of each matrix in the last two axes."""
     dtype = np.float64 if X.dtype == np.float64 else np.float32
-    return np.asarray(np.linalg.det(X.astype(dtype, copy=False))).astype(X.dtype, copy=False)
+    with one_blas_thread:
+        return np.asarray(np.linalg.det(X.astype(dtype, copy=False))).astype(X.dtype, copy=False)

@@ -12,6 +12,7 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.providers.cpu.products import matmul
 from entrepot.runtime.providers.cpu.table import native
+from entrepot.runtime.threads import one_blas_thread
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -25,7 +26,8 @@ def einsum(*Inputs: Array, equation: str) -> Array:
     if len(wide) == 2 and all(len(set(term)) == len(term) for term in terms) and _sizes_agree(terms, wide):
         y = _two(wide[0], wide[1], terms[0], terms[1], result)
     else:
-        y = np.einsum(f"{','.join(terms)}->{result}", *wide, optimize=len(wide) > 2)
+        with one_blas_thread:
+            y = np.einsum(f"{','.join(terms)}->{result}", *wide, optimize=len(wide) > 2)
     return np.asarray(y).astype(dtype, copy=False)
 
 

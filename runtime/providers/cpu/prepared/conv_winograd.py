@@ -40,7 +40,8 @@ def _is_wide(W: Array) -> bool:
 
 def transformed(W: Array) -> Array:
     """(16, outputs, channels) from (outputs, channels, 3, 3), rounded once."""
-    points = np.einsum("ui,mcij,vj->uvmc", _KERNEL, W.astype(np.float64), _KERNEL, optimize=True)
+    with one_blas_thread:
+        points = np.einsum("ui,mcij,vj->uvmc", _KERNEL, W.astype(np.float64), _KERNEL, optimize=True)
     return np.ascontiguousarray(points.reshape(16, *W.shape[:2]), dtype=W.dtype)
 
 
