@@ -23,7 +23,7 @@ class Interpolation:
     Attributes:
         mode: ``nearest``, ``linear`` or ``cubic``.
         coordinates: How an output position is mapped to the input.
-        nearest: How a position is rounded.
+        nearest: How a position is rounded; ``outwards`` is Resize 10: down where an axis grows, up where it shrinks.
         cubic: The coefficient ``a`` of the cubic kernel.
         exclude_outside: Whether weights outside the input are taken out.
         antialias: Whether the kernel widens when shrinking.
@@ -46,7 +46,7 @@ class Interpolation:
         return cls(
             mode=op.attr("mode", "nearest"),
             coordinates=coordinates,
-            nearest="floor" if old else op.attr("nearest_mode", "round_prefer_floor"),
+            nearest="outwards" if old else op.attr("nearest_mode", "round_prefer_floor"),
             cubic=op.attr("cubic_coeff_a", -0.75),
             exclude_outside=bool(op.attr("exclude_outside", 0)),
             antialias=bool(op.attr("antialias", 0)),
@@ -91,7 +91,8 @@ def axis_matrix(plan: Interpolation, old: int, new: int, scale: float) -> Matrix
     """Rows are output positions, columns input positions."""
     position = _positions(plan.coordinates, old, new, scale)
     if plan.mode == "nearest":
-        return np.eye(old)[np.clip(_rounded(position, plan.nearest), 0, old - 1)]
+        way = plan.nearest if plan.nearest != "outwards" else "ceil" if scale < 1 else "floor"
+        return np.eye(old)[np.clip(_rounded(position, way), 0, old - 1)]
     stretch = min(scale, 1.0) if plan.antialias else 1.0
     reach = int(np.ceil((2 if plan.mode == "cubic" else 1) / stretch)) + 1
     columns = np.floor(position)[:, None].astype(int) + np.arange(-reach, reach + 1)

@@ -5,7 +5,7 @@
 | Upsample | 7 | ``scales`` for all axes; modes renamed |
 | | 9 | ``scales`` is an input |
 | | 10 | deprecated for Resize |
-| Resize | 11 | coordinate modes (before: asymmetric, floor), ``sizes``, ``roi`` |
+| Resize | 11 | coordinate modes (before: asymmetric; nearest down, or up where it shrinks), ``sizes``, ``roi`` |
 | | 13 | ``roi`` and ``scales`` may be absent (before: empty) |
 | | 18 | ``antialias``, ``axes``, ``keep_aspect_ratio_policy`` |
 | | 19 | ``half_pixel_symmetric`` |
@@ -80,9 +80,22 @@ def resize_renamed(op: OpBuilder, node: ir.Node) -> Replacement:
 
 @adapter("Resize", 10, 11)
 def old_modes_written(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Write the only old coordinates out: the defaults are others now."""
-    op.inputs(op.x(0), op.const(np.zeros(0, np.float32)), op.x(1))
-    return op.set(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    """Write the only old coordinates out: the defaults are others now; nearest rounds up on axes that shrink."""
+    x, roi, scales = op.x(0), op.const(np.zeros(0, np.float32)), op.known(op.x(1))
+    shrinks = scales is not None and op.attr("mode", "nearest") == "nearest" and bool((scales < 1).any())
+    if shrinks and scales is not None and (scales > 1).any():
+        grown = op.Resize(
+            x, roi, op.const(np.maximum(scales, 1)), coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+        )
+        return op.Resize(
+            grown,
+            roi,
+            op.const(np.minimum(scales, 1)),
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="ceil",
+        )
+    op.inputs(x, roi, op.x(1))
+    return op.set(coordinate_transformation_mode="asymmetric", nearest_mode="ceil" if shrinks else "floor")
 
 
 @adapter("Resize", 11, 10)
@@ -106,7 +119,9 @@ def _is_fixed(op: OpBuilder) -> bool:
 def _asymmetric(op: OpBuilder) -> bool:
     """Whether the node asks for what Resize 10 always did."""
     mode = op.attr("mode", "nearest")
-    floor = mode == "nearest" and op.attr("nearest_mode", "round_prefer_floor") == "floor"
+    scales = op.known(_present(op, 2))
+    grows = scales is not None and bool((scales >= 1).all())  # where it shrinks, version 10 rounded up
+    floor = mode == "nearest" and grows and op.attr("nearest_mode", "round_prefer_floor") == "floor"
     kind = op.attr("coordinate_transformation_mode", "half_pixel")
     return kind == "asymmetric" and (floor or mode == "linear")
 
