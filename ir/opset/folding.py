@@ -43,11 +43,23 @@ def _slice(
     first, last = (starts, ends) if start is None or end is None else (start.tolist(), end.tolist())
     chosen = _axes(axis, axes) or range(len(first))
     steps = [1] * len(first) if step is None else step.tolist()
-    index = [slice(None)] * x.ndim
     for axis_, a, b, c in zip(chosen, first, last, steps, strict=True):
-        # the clamped start or end of a backward slice may mean "past the beginning", which Python spells None
-        index[axis_] = slice(a, None if c < 0 and b < -x.shape[axis_] else b, c)
-    return x[tuple(index)]
+        x = np.take(x, slice_positions(x.shape[axis_], a, b, c), axis_)
+    return x
+
+
+def slice_positions(size: int, start: int, end: int, step: int) -> Array:
+    """The elements that ``Slice`` takes of an axis; backwards it clamps to the first and last, unlike Python.
+
+    Raises:
+        ValueError: It goes backwards to the largest number: runtimes take that for "to the beginning".
+    """
+    if step < 0 and end >= (1 << 31) - 1:
+        raise ValueError("slicing backwards to the largest number")
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    start, end = (bound + size if bound < 0 else bound for bound in (start, end))
+    start = min(max(start, 0), high)
+    return np.arange(start, min(max(end, low), high), step, dtype=np.int64)
 
 
 def _reshape(x: Array, shape: Array | Sequence[int], *, allowzero: int = 0) -> Array:

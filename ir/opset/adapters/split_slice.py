@@ -19,6 +19,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axis_allowed
 from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.folding import slice_positions
 from entrepot.ir.opset.rules import Replacement, adapter, extended, unchanged
 
 unchanged("Slice", 11, 13)
@@ -148,8 +149,11 @@ def _positions(op: OpBuilder, axis: int, start: int, end: int, step: int) -> np.
     size = None if shape is None else shape[axis]
     if size is None:
         op.refuse("steps other than 1 need the size of the axis before version 10", hint="possible with a fixed size")
-    stop = None if step < 0 and end < -size else end
-    return np.arange(size, dtype=np.int64)[start:stop:step]
+    if step < 0 and end >= np.iinfo(np.int32).max:
+        op.refuse(
+            "what slicing backwards to the largest number means is not agreed on", hint="end at the smallest number"
+        )
+    return slice_positions(size, start, end, step)
 
 
 @adapter("Pad", 1, 2)

@@ -79,3 +79,27 @@ def test_stepping_in_two_is_stepping_in_one(model: Model, middle: int) -> None:
     once, twice = convert_opset(model, 28), convert_opset(convert_opset(model, middle), 28)
     assert op_types(once) == op_types(twice)
     assert ir.serde.serialize_model(once.ir).graph.output == ir.serde.serialize_model(twice.ir).graph.output
+
+
+@given(
+    st.integers(-9, 9),
+    st.one_of(st.integers(-9, 9), st.just(-(2**63) + 1)),
+    st.sampled_from([1, 2, 3, -1, -2, -3]),
+    st.sampled_from([0, 1, -1]),
+)
+def test_a_slice_takes_the_same_elements_below_opset_10(start: int, end: int, step: int, axis: int) -> None:
+    stored = f"int64[1] a = {{{start}}}, int64[1] b = {{{end}}}, int64[1] c = {{{axis}}}, int64[1] d = {{{step}}}"
+    model = parse("y = Slice(x, a, b, c, d)", 13, "float[2,4,5] x) => (float[A,B,C] y", stored=stored)
+    data = np.arange(40, dtype=np.float32).reshape(2, 4, 5)
+    np.testing.assert_array_equal(run(convert_opset(model, 9), data)[0], run(model, data)[0])
+
+
+@given(st.sampled_from(["AveragePool", "MaxPool", "LpPool"]), st.data())
+def test_pooling_has_the_same_windows_at_every_opset(op_type: str, data: Any) -> None:
+    size, kernel, stride = (data.draw(st.integers(low, high)) for low, high in ((4, 10), (1, 4), (1, 4)))
+    pads = [data.draw(st.integers(0, kernel - 1)) for _ in range(2)]
+    attributes = f"kernel_shape = [{kernel}], strides = [{stride}], pads = {pads}, ceil_mode = 1"
+    model = parse(f"y = {op_type}<{attributes}>(x)", 22, f"float[1,1,{size}] x) => (float[1,1,L] y")
+    x = np.random.default_rng(size).standard_normal((1, 1, size)).astype(np.float32)
+    for target in (19, 9, 7):
+        np.testing.assert_allclose(run(convert_opset(model, target), x)[0], run(model, x)[0], rtol=1e-5)
