@@ -69,7 +69,8 @@ def _combine(node: onnx_ir.Node, parts: list[Recipe]) -> Recipe | None:
     names = tuple(name for part in parts for name in part.names)
     first, *_ = parts
     if node.op_type == "Concat":
-        if node.attributes["axis"].as_int() != 0:
+        ranks = {len(part.shape) for part in parts}
+        if node.attributes["axis"].as_int() != 0 or len(ranks) > 1:
             return None
         rows = sum(part.shape[0] for part in parts)
         return Recipe(lambda: np.concatenate([part.make() for part in parts]), (rows, *first.shape[1:]), names)

@@ -1,0 +1,126 @@
+"""Functions of each element, of pairs of elements and of all, which torch.onnx (2.13) does not translate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+
+
+def rsub(input: torch.Tensor, other: Any, *, alpha: float = 1) -> torch.Tensor:
+    """``other - alpha * input``; torch's own decomposition fails for ``1.0 - integers``."""
+    return other - alpha * input.to(torch.result_type(input, other))
+
+
+def fmax(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """The larger of each pair, and the other one where one is NaN."""
+    return torch.maximum(torch.where(input.isnan(), other, input), torch.where(other.isnan(), input, other))
+
+
+def fmin(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """The smaller of each pair, and the other one where one is NaN."""
+    return torch.minimum(torch.where(input.isnan(), other, input), torch.where(other.isnan(), input, other))
+
+
+def hypot(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """sqrt(x² + y²), scaled by the larger against overflow."""
+    larger, smaller = torch.maximum(input.abs(), other.abs()), torch.minimum(input.abs(), other.abs())
+    ratio = smaller / torch.where(larger == 0, torch.ones_like(larger), larger)
+    return larger * (1 + ratio * ratio).sqrt()
+
+
+def gcd(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """The greatest common divisor; Euclid's steps are as many as the widest type may need."""
+    a, b = torch.broadcast_tensors(input.abs(), other.abs())
+    for _ in range({8: 13, 16: 24, 32: 47}.get(torch.iinfo(a.dtype).bits, 93)):
+        a, b = b.where(b != 0, a), torch.where(b != 0, a % b.where(b != 0, torch.ones_like(b)), b)
+    return a
+
+
+def lcm(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """The least common multiple."""
+    divisor = gcd(input, other)
+    return (input // divisor.clamp(min=1) * other).abs()
+
+
+def rrelu(
+    input: torch.Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> torch.Tensor:
+    """Outside of training, a leaky ReLU with the mean slope."""
+    if training:
+        return F.rrelu(input, lower, upper, training, inplace)
+    return F.leaky_relu(input, (lower + upper) / 2)
+
+
+def aminmax(input: torch.Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The smallest and the largest element."""
+    axes: Any = tuple(range(input.dim())) if dim is None else dim
+    return torch.return_types.aminmax((input.amin(axes, keepdim), input.amax(axes, keepdim)))
+
+
+def pdist(input: torch.Tensor, p: float = 2.0) -> torch.Tensor:
+    """Distances of all pairs of rows, each pair once; for a number of rows that is fixed."""
+    count = input.shape[0]
+    if not isinstance(count, int):
+        return F.pdist(input, p)
+    first, second = torch.triu_indices(count, count, 1)
+    return torch.linalg.vector_norm(input[first] - input[second], p, dim=-1)
+
+
+def cov(
+    input: torch.Tensor, *, correction: int = 1, fweights: torch.Tensor | None = None, aweights: Any = None
+) -> torch.Tensor:
+    """Covariances of rows."""
+    if fweights is not None or aweights is not None or input.dim() != 2:
+        return torch.cov(input, correction=correction, fweights=fweights, aweights=aweights)
+    centred = input - input.mean(1, keepdim=True)
+    return centred @ centred.mT / (input.shape[1] - correction)
+
+
+def corrcoef(input: torch.Tensor) -> torch.Tensor:
+    """Correlations of rows."""
+    if input.dim() != 2:
+        return torch.corrcoef(input)
+    table = cov(input)
+    spread = table.diagonal().sqrt()
+    return (table / spread[:, None] / spread[None]).clamp(-1, 1)
+
+
+def fftfreq(n: int, d: float = 1.0, **how: Any) -> torch.Tensor:
+    """Frequencies of the bins of a Fourier transform."""
+    place = torch.arange(n, **how)
+    return torch.where(place <= (n - 1) // 2, place, place - n) / (n * d)
+
+
+def grouped_mm(input: torch.Tensor, weight: torch.Tensor, offs: torch.Tensor | None = None, **how: Any) -> torch.Tensor:
+    """Rows of ``input``, in groups that end at ``offs``, each group by its own matrix."""
+    if offs is None or input.dim() != 2 or weight.dim() != 3:
+        return F.grouped_mm(input, weight, offs=offs, **how)
+    place = torch.arange(input.shape[0]).unsqueeze(0)
+    begins = F.pad(offs[:-1], (1, 0)).unsqueeze(-1)
+    inside = (place >= begins) & (place < offs.unsqueeze(-1))
+    return (input.unsqueeze(0).masked_fill(~inside.unsqueeze(-1), 0) @ weight).sum(0)
+
+
+def _methods(*functions: Any) -> dict[Any, Any]:
+    """Replacements of functions of torch and of the methods of the same name."""
+    return {
+        original: function
+        for function in functions
+        for original in (getattr(torch, function.__name__), getattr(torch.Tensor, function.__name__))
+    }
+
+
+REPLACEMENTS: dict[Any, Any] = {
+    torch.Tensor.__rsub__: rsub,
+    torch.rsub: rsub,
+    F.rrelu: rrelu,
+    F.pdist: pdist,
+    torch.fft.fftfreq: fftfreq,
+    F.grouped_mm: grouped_mm,
+    torch._grouped_mm: grouped_mm,  # noqa: SLF001 - what F.grouped_mm calls without asking
+    # what transformers (5.23) captures in the place of F.grouped_mm: a loop over the values of its offsets
+    "transformers::grouped_mm_fallback": grouped_mm,
+    **_methods(fmax, fmin, hypot, gcd, lcm, aminmax, cov, corrcoef),
+}

@@ -1,0 +1,76 @@
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.torch.translations.elementwise import REPLACEMENTS
+
+_GENERATOR = torch.Generator().manual_seed(0)
+FLOATS = torch.randn(4, 7, generator=_GENERATOR)
+OTHERS = torch.randn(4, 7, generator=_GENERATOR)
+HOLES = FLOATS.clone()
+HOLES[1, 2] = torch.nan
+INTEGERS = torch.randint(-90, 90, (50,), generator=_GENERATOR)
+
+
+def agree(function, *args, **how):
+    torch.testing.assert_close(REPLACEMENTS[function](*args, **how), function(*args, **how), equal_nan=True)
+
+
+@pytest.mark.parametrize("function", [torch.fmax, torch.fmin, torch.hypot])
+def test_pairs_are_those_of_torch(function):
+    agree(function, FLOATS, OTHERS)
+    agree(function, HOLES, OTHERS)
+    agree(function, OTHERS, HOLES)
+    agree(function, FLOATS * 0, FLOATS * 0)
+
+
+@pytest.mark.parametrize("function", [torch.gcd, torch.lcm])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64])
+def test_divisors_and_multiples_are_those_of_torch(function, dtype):
+    agree(function, (INTEGERS % 11).to(dtype), INTEGERS.flip(0).to(dtype) % 11)
+
+
+def test_integers_taken_from_a_float_become_floats():
+    for x in (INTEGERS, INTEGERS.to(torch.uint8), FLOATS):
+        agree(torch.Tensor.__rsub__, x, 1.5)
+        agree(torch.rsub, x, 2, alpha=3)
+
+
+@pytest.mark.parametrize("function", [torch.cov, torch.corrcoef, F.pdist, F.rrelu])
+def test_tables_of_rows_are_those_of_torch(function):
+    agree(function, FLOATS)
+
+
+def test_extremes_and_frequencies_are_those_of_torch():
+    for how in ({}, {"dim": 1}, {"dim": 0, "keepdim": True}):
+        pairs = zip(REPLACEMENTS[torch.aminmax](FLOATS, **how), torch.aminmax(FLOATS, **how), strict=True)
+        for ours, theirs in pairs:
+            torch.testing.assert_close(ours, theirs)
+    for count in (1, 7, 8):
+        agree(torch.fft.fftfreq, count, 0.5)
+
+
+def test_groups_of_rows_meet_their_own_matrices():
+    x, weight = torch.randn(6, 8, generator=_GENERATOR), torch.randn(3, 8, 4, generator=_GENERATOR)
+    agree(F.grouped_mm, x, weight, offs=torch.tensor([2, 2, 6], dtype=torch.int32))
+
+
+@torch.library.custom_op("entrepot_tests::doubled", mutates_args=())
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@doubled.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+class Custom(nn.Module):
+    def forward(self, x):
+        return doubled(x) + torch.ops.entrepot_tests.doubled(x)
+
+
+def test_an_operator_written_in_python_is_captured_as_its_python():
+    assert ep.export(Custom(), FLOATS).report.ok
