@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from onnxscript import opset20
 
+from entrepot.exporters.torch.translations.projected import projected_lstm
+
 op: Any = opset20
 
 _library = torch.library.Library("entrepot", "DEF")
@@ -32,7 +34,7 @@ def _composite(function: Any, *args: Any, **kwargs: Any) -> Any:
     x, states, weights, biases, layers, _dropout, _train, bidirectional, batch_first = args
     states = list(states) if kind == "lstm" else [states]
     if states[0].shape[-1] != states[-1].shape[-1]:
-        return function(*args)  # an LSTM with projection has no ONNX operator
+        return projected_lstm(x, states, weights, biases, layers, bidirectional, batch_first)
     return tuple(
         torch.ops.entrepot.recurrence(x, states, list(weights), kind, biases, layers, bidirectional, batch_first)
     )
