@@ -14,7 +14,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -165,8 +165,7 @@ def each(function: Callable[[T], Any], items: Sequence[T], work: float) -> None:
                 return
             function(item)
 
-    pool = _pool(_COUNT.get())
-    helpers = [pool.submit(_ALONE.copy().run, take_turns) for _ in range(count - 1)]
+    helpers = _started(take_turns, count - 1, _pool(_COUNT.get()))
     try:
         _ALONE.copy().run(take_turns)
     finally:
@@ -174,6 +173,17 @@ def each(function: Callable[[T], Any], items: Sequence[T], work: float) -> None:
         for helper in helpers:
             if not helper.cancel():  # one that never got its turn has nothing to do any more
                 helper.result()
+
+
+def _started(function: Callable[[], object], count: int, pool: ThreadPoolExecutor) -> list[Future[object]]:
+    """``count`` calls on other threads; fewer where there are no more to be had, as when the interpreter shuts down."""
+    started: list[Future[object]] = []
+    try:
+        for _ in range(count):
+            started.append(pool.submit(_ALONE.copy().run, function))  # noqa: PERF401 - those before an error count
+    except RuntimeError:
+        pass
+    return started
 
 
 @cache

@@ -126,6 +126,15 @@ def test_a_part_is_not_spread_again() -> None:
     assert [len(seen) for seen in inner] == [1] * 16
 
 
+def test_where_no_threads_can_be_had_the_caller_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = ThreadPoolExecutor(2)
+    closed.shutdown()
+    monkeypatch.setattr(threads, "_pool", lambda count: closed)
+    done: list[int] = []
+    context(3).run(each, done.append, range(20), float("inf"))
+    assert done == list(range(20))
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_an_error_of_a_part_is_the_callers(count: int) -> None:
     def part(number: int) -> None:
