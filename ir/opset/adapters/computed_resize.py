@@ -19,7 +19,7 @@ COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"
 class Axis(NamedTuple):
     """One axis to resize; sizes and scale are float32 vectors of one element."""
 
-    index: int
+    at: int
     old: ir.Value
     new: ir.Value
     scale: ir.Value
@@ -112,7 +112,7 @@ def _nearest(op: OpBuilder, x: ir.Value, axis: Axis, position: ir.Value, way: st
     else:
         position = op.Floor(position) if way == "floor" else op.Ceil(position)
     index = op.Cast(_inside(op, position, axis), to=int(ir.DataType.INT64))
-    result: ir.Value = op.Gather(x, index, axis=axis.index)
+    result: ir.Value = op.Gather(x, index, axis=axis.at)
     return result
 
 
@@ -123,9 +123,9 @@ def _mixed(op: OpBuilder, x: ir.Value, axis: Axis, position: ir.Value) -> ir.Val
     position = _inside(op, position, axis)
     before = op.Floor(position)
     after = _inside(op, op.Add(before, _number(op, 1)), axis)
-    trailing = list(range(1, op.need_rank(op.x()) - axis.index))
+    trailing = list(range(1, op.need_rank(op.x()) - axis.at))
     share = op.Cast(op.Sub(position, before), to=int(dtype))
     share = op.Unsqueeze(share, axes=trailing) if trailing else share
-    low, high = (op.Gather(x, op.Cast(item, to=int(ir.DataType.INT64)), axis=axis.index) for item in (before, after))
+    low, high = (op.Gather(x, op.Cast(item, to=int(ir.DataType.INT64)), axis=axis.at) for item in (before, after))
     result: ir.Value = op.Add(op.Mul(low, op.Sub(op.const([1], dtype=dtype), share)), op.Mul(high, share))
     return result

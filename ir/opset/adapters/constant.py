@@ -97,12 +97,20 @@ def range_of_narrow_floats(op: OpBuilder, node: ir.Node) -> Replacement:
     return op.Cast(wide, to=int(dtype))
 
 
+def _counted(op: OpBuilder, node: ir.Node) -> Replacement:
+    if op.dtype(op.x()) != ir.DataType.INT16:
+        return expand(op, node)
+    op.inputs(*(op.Cast(value, to=int(ir.DataType.INT32)) for value in node.inputs))  # nothing added int16 then
+    results = expand(op, node)
+    return [op.Cast(value, to=int(ir.DataType.INT16)) for value in results or () if isinstance(value, ir.Value)]
+
+
 @decomposition("Range", 11)
 def range_as_loop(op: OpBuilder, node: ir.Node) -> Replacement:
     """A constant where the bounds are known, else the loop of the schema's body."""
     bounds = [op.known(value) for value in node.inputs]
     if any(bound is None for bound in bounds):
-        return expand(op, node)
+        return _counted(op, node)
     start, limit, delta = (bound.item() for bound in bounds if bound is not None)
     count = max(0, int(np.ceil((limit - start) / delta)))
     if count > LARGEST_CONSTANT:

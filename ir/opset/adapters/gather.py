@@ -201,7 +201,7 @@ def one_hot_wrapped(op: OpBuilder, _node: ir.Node) -> Replacement:
     if known is not None and (known >= 0).all():
         return None
     dtype = op.need_dtype(indices)
-    zero, outside = op.const(0, dtype=dtype), op.Cast(op.Reshape(depth, op.ints(-1)), to=int(dtype))
+    zero, outside = op.const(0, dtype=dtype), op.Cast(op.Reshape(depth, op.ints()), to=int(dtype))
     wrapped = op.Where(op.Less(indices, zero), op.Add(indices, outside), indices)
     return op.inputs(op.Where(op.Less(wrapped, zero), outside, wrapped), depth, op.x(2))
 

@@ -48,3 +48,8 @@ def test_keys_without_a_column_in_the_mask_are_hidden(kind: str, mask: np.ndarra
     hidden = np.concatenate([mask if kind == "bool" else np.ones((3, 4), bool), np.zeros((3, 1), bool)], axis=1)
     weights = np.where(hidden, np.exp(scores), 0)
     np.testing.assert_allclose(have, weights / weights.sum(-1, keepdims=True) @ v, rtol=1e-4, atol=1e-5)
+
+
+def test_a_range_of_int16_is_counted_in_int32() -> None:
+    model = parse("y = Range(a, b, c)", 11, "int16 a, int16 b, int16 c) => (int16[N] y")
+    assert_same(model, 10, *(np.array(value, np.int16) for value in (3, -9, -4)))
