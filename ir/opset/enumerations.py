@@ -24,10 +24,19 @@ VALUES: dict[tuple[str, str], dict[str, int]] = {
     ("ScatterND", "reduction"): {"none": 16, "add": 16, "mul": 16, "max": 18, "min": 18},
     ("DepthToSpace", "mode"): {"DCR": 11, "CRD": 11},
     ("SpaceToDepth", "mode"): {"DCR": 28, "CRD": 28},
+    ("GridSample", "mode"): {"nearest": 16, "linear": 20, "cubic": 20, "bilinear": 16, "bicubic": 16},
+    ("Upsample", "mode"): {"nearest": 1, "linear": 7, "bilinear": 1},
     ("GridSample", "padding_mode"): {"zeros": 16, "border": 16, "reflection": 16},
     ("Gelu", "approximate"): {"none": 20, "tanh": 20},
 }
 """(operator, attribute) to its values, each with the opset that brought it."""
+
+REMOVED = {
+    ("GridSample", "mode", "bilinear"): 20,
+    ("GridSample", "mode", "bicubic"): 20,
+    ("Upsample", "mode", "bilinear"): 7,
+}
+"""(operator, attribute, value) to the opset that no longer has it."""
 
 
 def check_values(op: OpBuilder, node: ir.Node) -> None:
@@ -38,6 +47,7 @@ def check_values(op: OpBuilder, node: ir.Node) -> None:
         births = VALUES.get((node.op_type, name))
         if births is None or attr.is_ref():
             continue
-        born = births.get(attr.as_string())
-        if born is None or born > op.version:
-            op.refuse(f"{name}='{attr.as_string()}' is not known to {node.op_type} of opset {op.version}")
+        value = attr.as_string()
+        born, gone = births.get(value), REMOVED.get((node.op_type, name, value), op.version + 1)
+        if born is None or not born <= op.version < gone:
+            op.refuse(f"{name}='{value}' is not known to {node.op_type} of opset {op.version}")

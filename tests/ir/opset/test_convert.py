@@ -286,3 +286,24 @@ def test_the_ir_version_goes_down_only_when_an_opset_does() -> None:
     model = parse("y = Relu(x)", 18, ir_version=12)
     assert convert_opset(model, 20).ir.ir_version == 12
     assert convert_opset(model, 17).ir.ir_version == 8
+
+
+@pytest.mark.parametrize(
+    ("body", "opset", "target"),
+    [
+        ('y = Pad<mode = "wrap">(x, p)', 13, 18),
+        ('y = Pad<mode = "mirror">(x, p)', 13, 18),
+        ('y = Resize<mode = "nearest", coordinate_transformation_mode = "half_pixel_symmetric">(x, , , p)', 13, 18),
+    ],
+)
+def test_an_attribute_value_that_the_target_does_not_know_is_refused(body: str, opset: int, target: int) -> None:
+    (blocker,) = can_convert(parse(body, opset, "float[2,3] x, int64[N] p) => (float[A,B] y"), target)
+    assert f"is not known to {body.split()[2].split('<', maxsplit=1)[0]} of opset {target}" in str(blocker)
+
+
+def test_an_attribute_value_that_is_gone_is_refused() -> None:
+    model = parse(
+        'y = GridSample<mode = "bilinear">(x, g)', 20, "float[1,1,2,2] x, float[1,2,2,2] g) => (float[1,1,2,2] y"
+    )
+    (blocker,) = can_convert(model, 22)
+    assert "mode='bilinear' is not known to GridSample of opset 22" in str(blocker)
