@@ -36,7 +36,8 @@ def is_alone(A: Array, B: Array) -> bool:
 def parts(rows: int, columns: int, depth: int) -> list[Part]:
     """Rows and columns of the result of a product that are computed together, cut along the longer side."""
     longer = max(rows, columns)
-    count = max(1, min(_PARTS, rows * columns * depth // (WORTH // 2), longer // _NARROWEST))
+    count = max(1, min(_PARTS, rows * columns * depth // WORTH, longer // _NARROWEST))
+    count = 1 << (count.bit_length() - 1)  # even shares for two and four threads; every part costs a little
     ends = [longer * index // count for index in range(count + 1)]
     cuts = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
     whole = slice(None)
