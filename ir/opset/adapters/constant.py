@@ -102,7 +102,8 @@ def _counted(op: OpBuilder, node: ir.Node) -> Replacement:
         return expand(op, node)
     op.inputs(*(op.Cast(value, to=int(ir.DataType.INT32)) for value in node.inputs))  # nothing added int16 then
     results = expand(op, node)
-    return [op.Cast(value, to=int(ir.DataType.INT16)) for value in results or () if isinstance(value, ir.Value)]
+    assert isinstance(results, list)
+    return [None if value is None else op.Cast(value, to=int(ir.DataType.INT16)) for value in results]
 
 
 @decomposition("Range", 11)
