@@ -34,6 +34,7 @@ class Group:
         symbol: Its name in the graph.
         sizes: Sizes that the module took while the other groups stood still, the present one first.
         bounds: ``min`` and ``max`` for ``torch.export.Dim``, where the capture found that there are any.
+        automatic: Whether there are conditions which hold within the bounds and torch.export cannot prove.
     """
 
     axes: frozenset[Axis]
@@ -42,6 +43,7 @@ class Group:
     bounds: dict[str, int] = field(
         default_factory=lambda: {"min": 2}
     )  # size 1 is proved by running, not by the capture
+    automatic: bool = False
 
 
 class Prober:

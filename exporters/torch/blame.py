@@ -86,7 +86,7 @@ def _guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: 
         program = export_flat(flat, tensors, automatic)
     except MODEL_ERRORS:
         return ""
-    environment = _shape_environment(program)
+    environment = shape_environment(program)
     if environment is None:
         return ""
     size = tensors[min(group.axes)[0]].shape[min(group.axes)[1]]
@@ -114,7 +114,8 @@ def export_flat(
         return torch.export.export(flat, tuple(tensors), dynamic_shapes=(tuple(spec),), strict=False)
 
 
-def _shape_environment(program: torch.export.ExportedProgram) -> Any:
+def shape_environment(program: torch.export.ExportedProgram) -> Any:
+    """What torch.export noted about sizes while it captured."""
     for node in program.graph.nodes:
         mode = getattr(node.meta.get("val"), "fake_mode", None)
         if mode is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.automatic import broken_condition
 from entrepot.exporters.torch.axes import Axis, Group, Prober, resized
 from entrepot.exporters.torch.blame import DIM_SUFFIX, captured_blame, export_flat, plain
 from entrepot.exporters.torch.conditions import holding_range
@@ -85,12 +86,19 @@ def capture(
     """
     fixed: dict[str, str] = {}
     first: ConversionError | None = None
+    settled: tuple[list[Group], list[tuple[Group, str]]] | None
     for _ in range(_MOST_ATTEMPTS):
         tensors = _capture_sample(call, prober, groups)
         flat = FlatModule(module, call.tree)
         flat.training = False
         try:
-            return Capture(_export(flat, tensors, groups), tensors, groups, fixed)
+            program = _export(flat, tensors, groups)
+            broken = [(group, why) for group in groups if group.automatic and (why := broken_condition(program, group))]
+            if not broken:
+                return Capture(program, tensors, groups, fixed)
+            if required:
+                raise ConversionError(f"'{broken[0][0].symbol}' cannot be dynamic: {broken[0][1]}")
+            settled = [group for group in groups if group not in [each for each, _ in broken]], broken
         except MODEL_ERRORS as error:
             settled = _settle(plain(error), groups, prober, tensors)
             if settled is None:
@@ -127,8 +135,14 @@ def axis_name(axis: Axis, names: Sequence[str]) -> str:
 
 
 def _export(flat: FlatModule, tensors: list[torch.Tensor], groups: list[Group]) -> torch.export.ExportedProgram:
-    dims = {group.symbol: torch.export.Dim(group.symbol + DIM_SUFFIX, **group.bounds) for group in groups}
+    dims = {group.symbol: _dim(group) for group in groups}
     return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes})
+
+
+def _dim(group: Group) -> Any:
+    if group.automatic:
+        return torch.export.Dim.AUTO(**group.bounds)  # type: ignore[operator]
+    return torch.export.Dim(group.symbol + DIM_SUFFIX, **group.bounds)
 
 
 def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torch.Tensor]:
@@ -204,7 +218,10 @@ def _keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrow
     if _narrow(group, bounds):
         narrowed.add(group.symbol)
     elif group.symbol not in narrowed:
-        return _NO_NEWS
+        if group.automatic:
+            return _NO_NEWS
+        group.automatic = True
+        narrowed.add(group.symbol)
     if group.bounds.get("max", math.inf) <= group.bounds["min"]:
         return f"the capture needs size {group.bounds['min']}"
     return ""

@@ -134,12 +134,16 @@ class _Export:
         """The groups whose sizes did not lead to the failure, or with two of them bound together.
 
         Raises:
-            VerificationError: There is nothing to give up: the model differs at the sample, or the axes were asked for.
+            VerificationError: There is nothing to give up: no axis varies, or the axes were asked for.
         """
         failed = {run.symbol: run for run in report.failures}
         at_sample = any(run.label in ("sample", "other values") for run in report.failures)
-        if at_sample or self.options.dynamic != "auto" or not groups:
+        if self.options.dynamic != "auto" or not groups:
             raise unequal(report)
+        if at_sample:  # it may be the operators for sizes that vary that are at fault
+            for group in groups:
+                self._fix(group, report.failures[0])
+            return []
         guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
         bound = prober.bind(guilty[0], groups) if guilty[0].symbol in failed else None
         if bound is not None:

@@ -6,7 +6,7 @@ Parameters are never folded: a graph keeps ``fc.weight`` and transposes it, rath
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import onnx_ir
@@ -35,7 +35,7 @@ def repair(
         shape_inference=True,
         input_size_limit=_FOLD_LIMIT,
         output_size_limit=_FOLD_LIMIT,
-        should_fold=lambda node: False if any(value in parameters for value in node.inputs) else None,
+        should_fold=lambda node: None if _may_fold(node, parameters) else False,
     )(model)
     drop_idle(model)
     common.IdentityEliminationPass()(model)
@@ -46,6 +46,11 @@ def repair(
     common.RemoveUnusedOpsetsPass()(model)
     common.OutputFixPass()(model)
     _name(model, input_names, output_names)
+
+
+def _may_fold(node: onnx_ir.Node, parameters: Collection[onnx_ir.Value | None]) -> bool:
+    """Onnxscript (0.7) fails for a split whose number of parts it computes differently from torch."""
+    return node.op_type != "SplitToSequence" and not any(value in parameters for value in node.inputs)
 
 
 def source_of(stack_trace: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -105,8 +107,20 @@ def _picked(values: torch.Tensor, indices: torch.Tensor, place: int, dim: int, k
     return (value.unsqueeze(dim), index.unsqueeze(dim)) if keepdim else (value, index)
 
 
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same with ``values`` and ``indices`` by name, as torch returns them."""
+    kind = getattr(torch.return_types, function.__name__)
+
+    @functools.wraps(function)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        return kind(result) if isinstance(result, tuple) else result
+
+    return named
+
+
 REPLACEMENTS = {
-    original: replacement
-    for replacement in (kthvalue, median, nanmedian, mode, cummax, cummin, logcumsumexp)
+    original: _named(replacement)
+    for replacement in (kthvalue, median, nanmedian, mode, cummax, cummin)
     for original in (getattr(torch, replacement.__name__), getattr(torch.Tensor, replacement.__name__))
-}
+} | dict.fromkeys([torch.logcumsumexp, torch.Tensor.logcumsumexp], logcumsumexp)

@@ -1,0 +1,62 @@
+"""Functions whose arguments or results count something, kept general where torch.export (2.13) fixes the count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+
+
+def linspace(start: Any, end: Any, steps: int, **how: Any) -> torch.Tensor:
+    """``steps`` numbers from ``start`` to ``end``."""
+    dtype = how.get("dtype") or torch.get_default_dtype()
+    if isinstance(steps, int) or not dtype.is_floating_point or how.get("out") is not None:
+        return torch.linspace(start, end, steps, **how)
+    return (start + torch.arange(steps, dtype=dtype) * ((end - start) / torch.sym_max(steps - 1, 1))).to(dtype)
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **how: Any) -> torch.Tensor:
+    """``base`` to the power of ``steps`` numbers from ``start`` to ``end``."""
+    if isinstance(steps, int):
+        return torch.logspace(start, end, steps, base, **how)
+    return torch.pow(base, linspace(start, end, steps, **how))
+
+
+def chunk(input: torch.Tensor, chunks: int, dim: int = 0) -> Any:
+    """Two halves; other numbers of chunks depend on the size in a way that a graph cannot follow."""
+    size = input.shape[dim]
+    if chunks != 2 or isinstance(size, int):
+        return torch.chunk(input, chunks, dim)
+    half = (size + 1) // 2
+    return input.narrow(dim, 0, half), input.narrow(dim, half, size - half)
+
+
+def affine_grid(theta: torch.Tensor, size: Sequence[int], align_corners: bool | None = None) -> torch.Tensor:
+    """Places of an affine map for ``grid_sample``: [batch, (depth,) height, width, 2 or 3]."""
+    axes = [_places(count, bool(align_corners), theta.dtype) for count in reversed(size[2:])]
+    shape = [size[0], *size[2:]]
+    parts = [
+        axis.reshape([-1 if place == len(shape) - 1 - index else 1 for place in range(len(shape))]).expand(shape)
+        for index, axis in enumerate(axes)
+    ]
+    base = torch.stack([*parts, torch.ones_like(parts[0])], -1)
+    flat = base.reshape(size[0], -1, len(parts) + 1) @ theta.mT
+    return flat.reshape([*shape, len(parts)])
+
+
+def _places(count: int, align_corners: bool, dtype: torch.dtype) -> torch.Tensor:
+    place = torch.arange(count, dtype=dtype)
+    if align_corners:
+        return place * (2 / torch.sym_max(count - 1, 1)) - (1 if not isinstance(count, int) or count > 1 else 0)
+    return (2 * place + 1) / count - 1
+
+
+REPLACEMENTS: dict[Any, Any] = {
+    torch.linspace: linspace,
+    torch.logspace: logspace,
+    torch.chunk: chunk,
+    torch.Tensor.chunk: chunk,
+    F.affine_grid: affine_grid,
+}

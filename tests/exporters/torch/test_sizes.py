@@ -1,0 +1,39 @@
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.torch.translations.sizes import affine_grid
+
+
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 1, 3, 4, 5)])
+def test_grids_are_those_of_torch(align, shape):
+    theta = torch.randn(2, len(shape) - 2, len(shape) - 1, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(affine_grid(theta, shape, align), F.affine_grid(theta, list(shape), align))
+
+
+class Counting(nn.Module):
+    """What is made of a length in ways that torch.export would fix it."""
+
+    def forward(self, x):
+        length = x.shape[1]
+        ramp = torch.linspace(0, 1, length) + torch.logspace(0, 1, length, base=2.0)
+        first, second = x.chunk(2, 1)
+        return x * ramp, first, second, x.topk(length // 2, dim=1).values, x[:, length // 2 :]
+
+
+class Warp(nn.Module):
+    def forward(self, x, theta):
+        return F.grid_sample(x, F.affine_grid(theta, list(x.shape), align_corners=False), align_corners=False)
+
+
+def test_what_counts_a_length_leaves_it_dynamic():
+    model = ep.export(Counting(), torch.randn(3, 8))
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+
+
+def test_height_and_width_of_what_is_warped_are_dynamic():
+    model = ep.export(Warp(), (torch.randn(2, 3, 5, 6), torch.randn(2, 2, 3)))
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
