@@ -141,9 +141,10 @@ class _Export:
         if self.options.dynamic != "auto" or not groups:
             raise unequal(report)
         if at_sample:  # it may be the operators for sizes that vary that are at fault
-            for group in groups:
+            kept = groups[:1] if len(groups) > 1 else []
+            for group in groups[len(kept) :]:
                 self._fix(group, report.failures[0])
-            return []
+            return kept
         guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
         bound = prober.bind(guilty[0], groups) if guilty[0].symbol in failed else None
         if bound is not None:
