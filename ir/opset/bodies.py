@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import onnx
@@ -20,14 +20,21 @@ def expanded(op_type: str, born: int) -> None:
     decomposition(op_type, born)(expand)
 
 
-def expand(op: OpBuilder, node: ir.Node) -> Replacement:
+def expand(op: OpBuilder, node: ir.Node, *, mend: Callable[[onnx.FunctionProto], None] | None = None) -> Replacement:
     """Write the function body at the opset it is given for; constant parts are folded, unused ones left out.
+
+    Args:
+        op: The place.
+        node: The node.
+        mend: Corrects what is wrong in the body that onnx gives.
 
     Raises:
         ConversionError: The schema has no body for this use of the operator.
     """
     known = schema(node.domain, node.op_type, op.since)
     version, proto = _body(op, node, known)
+    if mend is not None:
+        mend(proto)
     names = _leave_out_what_is_not_made(proto)
     function = ir.serde.deserialize_function(proto)
     values: dict[ir.Value, ir.Value | None] = {formal: op.input(index) for index, formal in enumerate(function.inputs)}
@@ -101,11 +108,17 @@ def _rename_values(op: OpBuilder, values: Iterable[ir.Value]) -> None:
             value.name = op.fresh_name(value.name)
 
 
-def _fold(op: OpBuilder, version: int, results: Sequence[ir.Value | None]) -> None:
+def _fold(op: OpBuilder, version: int, results: list[ir.Value | None]) -> None:
     """Replace what is known by constants and drop what nobody reads any more."""
     written, op.emitted[:] = list(op.emitted), []
     here, op.version = op.version, version
-    for node in written:
+    waiting = written[::-1]
+    while waiting:
+        node = waiting.pop()
+        branch = _chosen_branch(op, node, results)
+        if branch is not None:
+            waiting.extend(reversed(branch))
+            continue
         op.emitted.append(node)
         if len(node.outputs) == 1 and node.op_type != "Constant" and node.outputs[0] not in results:
             array = op.known(node.outputs[0])
@@ -114,6 +127,30 @@ def _fold(op: OpBuilder, version: int, results: Sequence[ir.Value | None]) -> No
     op.version = here
     for node in reversed(list(op.emitted)):
         if not any(output.uses() or output in results for output in node.outputs):
-            for index in range(len(node.inputs)):
-                node.replace_input_with(index, None)
+            _let_go(node)
             op.emitted.remove(node)
+
+
+def _chosen_branch(op: OpBuilder, node: ir.Node, results: list[ir.Value | None]) -> list[ir.Node] | None:
+    """The nodes of the branch that a known condition chooses, taken out of the If, whose outputs they now make."""
+    condition = op.known(node.inputs[0]) if node.op_type == "If" and not node.domain else None
+    if condition is None:
+        return None
+    branch = node.attributes["then_branch" if condition.item() else "else_branch"].as_graph()
+    chosen, made = list(branch), list(branch.outputs)
+    branch.outputs.clear()
+    branch.remove(chosen)
+    for old, new in zip(node.outputs, made, strict=True):
+        old.replace_all_uses_with(new)
+        results[:] = [new if result is old else result for result in results]
+    _let_go(node)
+    return chosen
+
+
+def _let_go(node: ir.Node) -> None:
+    """Make a node that goes, and all inside it, read nothing."""
+    for index in range(len(node.inputs)):
+        node.replace_input_with(index, None)
+    for graph in bodies(node):
+        for inner in graph:
+            _let_go(inner)

@@ -8,16 +8,16 @@
 
 from __future__ import annotations
 
+import onnx
 import onnx_ir as ir
 
-from entrepot.ir.opset.bodies import expanded
+from entrepot.ir.opset.bodies import expand, expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, added, impossible, unchanged
+from entrepot.ir.opset.rules import Replacement, added, decomposition, impossible, unchanged
 
 unchanged("DepthToSpace", 11, 13, 28)
 unchanged("SpaceToDepth", 1, 13)
 unchanged("NonMaxSuppression", 10, 11)
-expanded("AffineGrid", 20)
 expanded("CenterCropPad", 18)
 impossible("NonMaxSuppression", 10, 0, "no operator chose boxes before opset 10")
 impossible("ImageDecoder", 20, 0, "no operator decoded images before opset 20")
@@ -51,3 +51,16 @@ def space_to_depth_columns_first(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 added("DepthToSpace", 1, 11, mode="DCR", otherwise=depth_to_space_columns_first)
 added("SpaceToDepth", 13, 28, mode="DCR", otherwise=space_to_depth_columns_first)
+
+
+@decomposition("AffineGrid", 20)
+def affine_grid(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Write the function body, which squeezes the batch away where its size is 1, with the axis it means."""
+    return expand(op, node, mend=_name_squeezed_axis)
+
+
+def _name_squeezed_axis(body: onnx.FunctionProto) -> None:
+    inner = [item for node in body.node for attribute in node.attribute for item in attribute.g.node]
+    for node in inner:
+        if node.op_type == "Squeeze" and len(node.input) == 1:
+            node.input.append("one_1d")

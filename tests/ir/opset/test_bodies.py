@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from entrepot.ir.opset.convert import convert_opset
-from tests.ir.opset.evaluate import assert_same, parse, run
+from tests.ir.opset.evaluate import assert_same, op_types, parse, run
 
 
 @pytest.mark.parametrize("target", [9, 13, 14])
@@ -53,3 +53,12 @@ def test_keys_without_a_column_in_the_mask_are_hidden(kind: str, mask: np.ndarra
 def test_a_range_of_int16_is_counted_in_int32() -> None:
     model = parse("y = Range(a, b, c)", 11, "int16 a, int16 b, int16 c) => (int16[N] y")
     assert_same(model, 10, *(np.array(value, np.int16) for value in (3, -9, -4)))
+
+
+@pytest.mark.parametrize("target", [12, 17, 19])
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (1, 1, 2, 2)])
+def test_a_branch_that_the_rank_decides_is_taken_out(target: int, sizes: tuple[int, ...]) -> None:
+    model = parse("y = AffineGrid(x, s)", 20, "float[N,2,3] x, int64[4] s) => (float[N,H,W,2] y")
+    theta = np.random.default_rng(0).normal(size=(sizes[0], 2, 3)).astype(np.float32)
+    after = assert_same(model, target, theta, np.array(sizes))
+    assert "If" not in op_types(after)

@@ -34,7 +34,6 @@ OTHERWISE_ROUNDED = {
     "DynamicQuantizeLinear": "of zeros: the schema's body, unlike runtimes, divides by a range of 0",
     "Sign": "of NaN, which the specification leaves open, below opset 9",
     "Shrink": "of NaN below opset 9, which cannot select: NaN instead of 0",
-    "AffineGrid": "of sizes stored as a weight: our runtime splits them wrongly",
 }
 CASES = [case for case in all_cases() if not case.domain and case.op_type not in {*RANDOM, *OTHERWISE_ROUNDED}]
 
