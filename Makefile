@@ -50,7 +50,7 @@ test: check
 bench: setup
 	$(BIN)/python -m benchmarks.run
 
-# all backend tests to every opset: some 60,000 conversions, each judged by an evaluator, in about twenty minutes
+# all backend tests to every opset: some 60,000 conversions, each judged by an evaluator, in about ten minutes
 opset-sweep: setup
 	$(BIN)/python -m benchmarks.opset_corpus
 
