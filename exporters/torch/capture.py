@@ -141,7 +141,7 @@ def _export(flat: FlatModule, tensors: list[torch.Tensor], groups: list[Group]) 
 
 def _dim(group: Group) -> Any:
     if group.automatic:
-        return torch.export.Dim.AUTO(**group.bounds)  # type: ignore[operator]
+        return torch.export.Dim.AUTO(**group.bounds)
     return torch.export.Dim(group.symbol + DIM_SUFFIX, **group.bounds)
 
 

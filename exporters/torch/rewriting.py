@@ -30,7 +30,7 @@ def _counterpart(func: Any) -> Callable[..., Any]:
     if func in _REPLACEMENTS:
         return _REPLACEMENTS[func]
     if not isinstance(func, torch._ops.OpOverload | torch._ops.OpOverloadPacket):  # noqa: SLF001 - no public name
-        return func  # type: ignore[no-any-return]
+        return func
     name = (func if isinstance(func, torch._ops.OpOverloadPacket) else func.overloadpacket)._qualified_op_name  # noqa: SLF001
     if name in _REPLACEMENTS:
         return _REPLACEMENTS[name]

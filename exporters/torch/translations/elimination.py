@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 
+_RESULTS: Any = torch.return_types
 _MOST = 32  # rows: each is some twenty nodes
 
 
 def _fits(matrix: torch.Tensor) -> bool:
-    rows = matrix.shape[-1]
+    rows: Any = matrix.shape[-1]
     return isinstance(rows, int) and 0 < rows <= _MOST and not matrix.is_complex()
 
 
@@ -62,7 +63,7 @@ def slogdet(A: torch.Tensor) -> Any:
     if not _fits(A):
         return torch.linalg.slogdet(A)
     _, pivots, sign = _eliminated(A, A[..., :1])
-    return torch.return_types.linalg_slogdet((sign * pivots.sign().prod(-1), pivots.abs().log().sum(-1)))
+    return _RESULTS.linalg_slogdet((sign * pivots.sign().prod(-1), pivots.abs().log().sum(-1)))
 
 
 def cholesky(input: torch.Tensor, *, upper: bool = False) -> torch.Tensor:

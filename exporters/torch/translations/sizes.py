@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
 
-def linspace(start: Any, end: Any, steps: int, **how: Any) -> torch.Tensor:
+def linspace(start: Any, end: Any, steps: Any, **how: Any) -> torch.Tensor:
     """``steps`` numbers from ``start`` to ``end``."""
     dtype = how.get("dtype") or torch.get_default_dtype()
     if isinstance(steps, int) or not dtype.is_floating_point or how.get("out") is not None:
@@ -26,7 +26,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **how: Any) -
 
 def chunk(input: torch.Tensor, chunks: int, dim: int = 0) -> Any:
     """Two halves; other numbers of chunks depend on the size in a way that a graph cannot follow."""
-    size = input.shape[dim]
+    size: Any = input.shape[dim]
     if chunks != 2 or isinstance(size, int):
         return torch.chunk(input, chunks, dim)
     half = (size + 1) // 2
@@ -46,7 +46,7 @@ def affine_grid(theta: torch.Tensor, size: Sequence[int], align_corners: bool | 
     return flat.reshape([*shape, len(parts)])
 
 
-def _places(count: int, align_corners: bool, dtype: torch.dtype) -> torch.Tensor:
+def _places(count: Any, align_corners: bool, dtype: torch.dtype) -> torch.Tensor:
     place = torch.arange(count, dtype=dtype)
     if align_corners:
         return place * (2 / torch.sym_max(count - 1, 1)) - (1 if not isinstance(count, int) or count > 1 else 0)
