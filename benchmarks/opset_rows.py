@@ -1,9 +1,9 @@
 """Every version step of every operator, in both directions, on small models made from the operator cases.
 
-Each case becomes a model of one node in three forms: as it is, with its parameter inputs as initializers (``#const``),
-and with inputs of unknown rank (``#rank``). It is brought down across each step of its operator, and from there up again;
-both results are judged as ``benchmarks.opset_corpus`` judges: stamp, checker, inputs and outputs, and the expected values
-in onnxruntime's own kernels of that opset.
+Each case becomes a model of one node in three forms: as it is, with its parameter inputs as initializers
+(``#const``), and with inputs of unknown rank (``#rank``). It is brought down across each step of its operator, and
+from there up again; both results are judged as ``benchmarks.opset_corpus`` judges: stamp, checker, inputs and
+outputs, and the expected values in onnxruntime's own kernels of that opset.
 
     python -m benchmarks.opset_rows [--match Resize] [--every 10]
 """
