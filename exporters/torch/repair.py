@@ -16,6 +16,7 @@ from onnxscript.optimizer import _constant_folding
 
 from entrepot.exporters.torch.pack import pack_weights
 from entrepot.exporters.torch.tidy import drop_idle
+from entrepot.ir.errors import ConversionError
 
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
@@ -31,12 +32,7 @@ def repair(
     common.InlinePass()(model)
     parameters = set(model.graph.initializers.values())
     _name_weights(model, module)
-    _constant_folding.FoldConstantsPass(
-        shape_inference=True,
-        input_size_limit=_FOLD_LIMIT,
-        output_size_limit=_FOLD_LIMIT,
-        should_fold=lambda node: None if _may_fold(node, parameters) else False,
-    )(model)
+    _fold(model, parameters)
     drop_idle(model)
     common.IdentityEliminationPass()(model)
     common.CommonSubexpressionEliminationPass()(model)
@@ -46,6 +42,18 @@ def repair(
     common.RemoveUnusedOpsetsPass()(model)
     common.OutputFixPass()(model)
     _name(model, input_names, output_names)
+
+
+def _fold(model: onnx_ir.Model, parameters: Collection[onnx_ir.Value]) -> None:
+    try:
+        _constant_folding.FoldConstantsPass(
+            shape_inference=True,
+            input_size_limit=_FOLD_LIMIT,
+            output_size_limit=_FOLD_LIMIT,
+            should_fold=lambda node: None if _may_fold(node, parameters) else False,
+        )(model)
+    except RuntimeError as error:  # all that it raises, whatever the cause
+        raise ConversionError(f"onnxscript cannot fold the constants of the captured graph: {error}") from error
 
 
 def _may_fold(node: onnx_ir.Node, parameters: Collection[onnx_ir.Value | None]) -> bool:
