@@ -50,7 +50,9 @@ def lgamma(input: torch.Tensor) -> torch.Tensor:
     x = input.to(torch.float64)
     left = x < 0.5
     z = torch.where(left, 1 - x, x) - 1
-    series = 0.99999999999980993 + sum(number / (z + place) for place, number in enumerate(_LANCZOS, 1))
+    series = torch.full_like(z, 0.99999999999980993) + sum(
+        number / (z + place) for place, number in enumerate(_LANCZOS, 1)
+    )
     shifted = z + 7.5
     value = 0.5 * math.log(2 * math.pi) + (z + 0.5) * shifted.log() - shifted + series.log()
     turned = (math.pi / (math.pi * (x - x.floor())).sin().abs()).log() - value
