@@ -53,10 +53,8 @@ bench: setup
 # all backend tests to every opset: some 60,000 conversions, each judged by an evaluator, in about ten minutes
 opset-sweep: setup
 	$(BIN)/python -m benchmarks.opset_corpus
-
-opset-sweep: setup
-	$(BIN)/python -m benchmarks.opset_corpus
 	$(BIN)/python -m benchmarks.opset_corpus --via 28
+	$(BIN)/python -m benchmarks.opset_rows
 
 docs: setup
 	$(BIN)/python docs/generate_support_matrix.py

@@ -72,7 +72,7 @@ def constant_of_shape(op: OpBuilder, _node: ir.Node) -> Replacement:
     shape = op.known(op.x())
     if shape is not None and np.prod(shape) <= LARGEST_CONSTANT:
         return op.const(np.full(shape.tolist(), fill.item(), fill.dtype))
-    return op.Expand(op.const(fill), op.x())
+    return op.Expand(op.const(fill.reshape(())), op.x())
 
 
 @decomposition("EyeLike", 9)

@@ -120,9 +120,16 @@ def dequantise_whole(op: OpBuilder, node: ir.Node) -> Replacement:
     return op.drop("axis") if _per_tensor(op) else dequantise(op, node)
 
 
+@adapter("QuantizeLinear", 13, 19)
+def integers_as_floats(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Versions 19 to 21 want a scale of the input's own type: integers become floats first, as version 13 computed."""
+    if op.dtype(op.x()) == ir.DataType.INT32:
+        op.inputs(op.Cast(op.x(), to=int(ir.DataType.FLOAT)), op.x(1), op.input(2))
+
+
 def without_float8(op: OpBuilder, _node: ir.Node) -> Replacement:
     """``saturate`` speaks of float8 alone."""
-    if _narrow(op.need_dtype(op.node.outputs[0])):
+    if not op.has_default("saturate", 1) and _narrow(op.need_dtype(op.node.outputs[0])):
         op.refuse("float8 without saturation is not expressible there")
     return op.drop("saturate")
 
@@ -153,7 +160,7 @@ def _fixed(op: OpBuilder, value: ir.Value) -> list[int]:
     return [dim or 0 for dim in shape]
 
 
-added("QuantizeLinear", 13, 19, saturate=1, otherwise=without_float8)
+adapter("QuantizeLinear", 19, 13)(without_float8)
 added("QuantizeLinear", 21, 23, precision=0, otherwise=quantise)
 extended("QuantizeLinear", 19, 21)
 extended("DequantizeLinear", 19, 21)

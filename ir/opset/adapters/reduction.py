@@ -146,6 +146,8 @@ def topk_size_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
 def topk_size_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
     """Move a known ``k`` to an attribute, and count the axis from the front."""
     k = int(op.need_known(1, "K").item())
+    if not k:
+        op.refuse("K is 0, and before version 10 it is at least 1")
     axis = op.attr("axis", -1)
     axis = axis if axis >= 0 else axis + op.need_rank(op.x())
     return tuple(op.emit("TopK", [op.x()], {"k": k, "axis": axis}, len(node.outputs)))
@@ -180,6 +182,8 @@ def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
         op.refuse("the axis has no fixed size", hint="possible with a fixed size")
     if not dtype.is_floating_point():
         op.refuse(f"element type {dtype.name.lower()} is not expressible before opset 11")
+    if shape is not None and 0 in shape:
+        return op.Identity(x)
     op.need_small(size * size)
     triangle = np.tril(np.ones((size, size)), -1 if op.attr("exclusive", 0) else 0)
     matrix = op.const(triangle.T if op.attr("reverse", 0) else triangle, dtype=dtype)

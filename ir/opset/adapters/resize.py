@@ -206,6 +206,8 @@ def by_constants(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Every axis that changes as a Gather or a product with a constant matrix."""
     x, plan = op.x(), Interpolation.of(op)
     for axis, matrix in weights(op, plan):
+        if not matrix.size:
+            op.refuse("an axis of size 0 is not expressible there")
         x = _gathered(op, x, axis, matrix) if plan.mode == "nearest" else _multiplied(op, x, axis, matrix)
     return x
 
@@ -215,6 +217,8 @@ def _gathered(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.V
 
 
 def _multiplied(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.Value:
+    if not op.need_dtype(op.x()).is_floating_point():
+        op.refuse("how interpolated integers are rounded is not expressible there", hint="Cast to float around it")
     rank = op.need_rank(op.x())
     order = [item for item in range(rank) if item != axis] + [axis]
     moved = op.MatMul(op.Transpose(x, perm=order), op.const(matrix.T, dtype=op.need_dtype(op.x())))
