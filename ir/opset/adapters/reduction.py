@@ -174,24 +174,41 @@ def _cumulated_axis(op: OpBuilder) -> int:
 
 @decomposition("CumSum", 11)
 def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Multiply with a triangular matrix of ones along an axis of fixed size."""
-    x, axis = op.x(), _cumulated_axis(op)
-    rank, shape, dtype = op.need_rank(x), op.shape(x), op.need_dtype(x)
+    """Add the elements 1, 2, 4, ... places away: a product with a triangle would carry a NaN or infinity backwards."""
+    x = op.x()
+    rank, shape = op.need_rank(x), op.shape(x)
+    axis = _cumulated_axis(op) % rank
     size = None if shape is None else shape[axis]
-    if size is None:
+    if shape is None or size is None:
         op.refuse("the axis has no fixed size", hint="possible with a fixed size")
-    if not dtype.is_floating_point():
-        op.refuse(f"element type {dtype.name.lower()} is not expressible before opset 11")
-    if shape is not None and 0 in shape:
+    if 0 in shape:
         return op.Identity(x)
-    op.need_small(size * size)
-    triangle = np.tril(np.ones((size, size)), -1 if op.attr("exclusive", 0) else 0)
-    matrix = op.const(triangle.T if op.attr("reverse", 0) else triangle, dtype=dtype)
-    order = [item for item in range(rank) if item != axis % rank]
-    front = op.Transpose(x, perm=[axis % rank, *order])
-    flat = op.MatMul(matrix, op.Reshape(front, op.ints(size, -1)))
-    summed = op.Reshape(flat, op.Shape(front))
-    return op.Transpose(summed, perm=np.argsort([axis % rank, *order]).tolist())
+    backwards = bool(op.attr("reverse", 0))
+    summed = _shifted(op, x, axis, size, backwards=backwards) if op.attr("exclusive", 0) else x
+    reach = 1
+    while reach < size:
+        near, far = _part(op, summed, axis, 0, size - reach), _part(op, summed, axis, reach, size)
+        ends = _part(op, summed, axis, size - reach, size) if backwards else _part(op, summed, axis, 0, reach)
+        sums = op.Add(near, far)
+        summed = op.Concat(*((sums, ends) if backwards else (ends, sums)), axis=axis)
+        reach *= 2
+    return summed if summed is not x else op.Identity(x)
+
+
+def _shifted(op: OpBuilder, x: ir.Value, axis: int, size: int, *, backwards: bool) -> ir.Value:
+    """One place further along the axis, a zero coming in."""
+    zero = ir.tensor(np.zeros(1, op.need_dtype(x).numpy()))
+    zeros: ir.Value = op.ConstantOfShape(op.Shape(_part(op, x, axis, 0, 1)), value=zero)
+    if size == 1:
+        return zeros
+    kept = _part(op, x, axis, 1, size) if backwards else _part(op, x, axis, 0, size - 1)
+    result: ir.Value = op.Concat(*((kept, zeros) if backwards else (zeros, kept)), axis=axis)
+    return result
+
+
+def _part(op: OpBuilder, x: ir.Value, axis: int, start: int, end: int) -> ir.Value:
+    part: ir.Value = op.Slice(x, op.ints(start), op.ints(end), op.ints(axis))
+    return part
 
 
 @decomposition("CumProd", 26)

@@ -20,7 +20,6 @@ EVALUATORS_DIFFER = {
     "Dropout": "in its draws",
     "Erf": "in float16 below opset 13",
     "ReduceSum": "of integers beyond 2**53, in onnxruntime's older kernels",
-    "CumSum": "of infinities below opset 11, where it is a product",
     "Sign": "of NaN below opset 9",
     "Shrink": "of NaN below opset 9",
     "Bernoulli": "in its draws",
