@@ -79,7 +79,8 @@ def _wrapped(op: OpBuilder, indices: ir.Value, size: int) -> ir.Value:
     if known is not None:
         return op.const(np.where(known < 0, known + size, known).astype(np.int64))
     wide = op.Cast(indices, to=int(ir.DataType.INT64))
-    shift = op.Mul(op.Cast(op.Less(wide, op.ints(0)), to=int(ir.DataType.INT64)), op.ints(size))
+    negative = op.Less(wide, op.const(np.int64(0)))  # scalars: a scalar index must stay one
+    shift = op.Mul(op.Cast(negative, to=int(ir.DataType.INT64)), op.const(np.int64(size)))
     return op.Add(wide, shift)
 
 

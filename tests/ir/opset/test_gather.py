@@ -49,3 +49,8 @@ def test_slices_are_gathered_from_data_of_any_size(target: int, kind: str, batch
     result = f"float[{','.join('PQRS'[:rank])}] y" if rank else "float y"
     model = parse(f"y = GatherND<batch_dims = {batch}>(x, i)", 13, f"float[A,B,C] x, int64[{kind}] i) => ({result}")
     assert_same(model, target, X, picked)
+
+
+def test_one_index_into_a_vector_gives_a_scalar() -> None:
+    model = parse("y = GatherND(x, i)", 12, "float[3] x, int64[1] i) => (float y")
+    assert_same(model, 10, np.array([1, 2, 3], np.float32), np.array([-1]))
