@@ -41,10 +41,17 @@ def erf_of_integers(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("Erf", 9)
 def erf(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Abramowitz and Stegun 7.1.26, within 1.5e-7: as good as float32 gets."""
-    x, dtype = op.x(), op.need_dtype(op.x())
-    if dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
-        op.refuse(f"erf is only expressible to 1.5e-7 before opset 9, too coarse for {dtype.name.lower()}")
+    """Abramowitz and Stegun 7.1.26 in float32, within 1.5e-7; float16 would lose digits in the series."""
+    given = op.need_dtype(op.x())
+    if given not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
+        op.refuse(f"erf is only expressible to 1.5e-7 before opset 9, too coarse for {given.name.lower()}")
+    if given == ir.DataType.FLOAT:
+        return _erf(op, op.x())
+    return op.Cast(_erf(op, op.Cast(op.x(), to=int(ir.DataType.FLOAT))), to=int(given))
+
+
+def _erf(op: OpBuilder, x: ir.Value) -> ir.Value:
+    dtype = ir.DataType.FLOAT
 
     def number(value: float) -> ir.Value:
         return op.const(value, dtype=dtype)
@@ -55,7 +62,8 @@ def erf(op: OpBuilder, _node: ir.Node) -> Replacement:
     for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
         series = op.Add(op.Mul(series, t), number(coefficient))
     tail = op.Mul(op.Mul(series, t), op.Exp(op.Neg(op.Mul(absolute, absolute))))
-    return op.Mul(_sign(op, x, dtype), op.Sub(number(1), tail))
+    result: ir.Value = op.Mul(_sign(op, x, dtype), op.Sub(number(1), tail))
+    return result
 
 
 def _sign(op: OpBuilder, x: ir.Value, dtype: ir.DataType) -> ir.Value:

@@ -228,7 +228,7 @@ def test_large_tensors_lie_on_pages_and_small_ones_inside_the_model(tmp_path: Pa
 
 
 def test_torch_tensors_are_streamed_and_bfloat16_survives(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
     from onnx_ir.tensor_adapters import TorchTensor
 
     model = version(1, 40_000)
