@@ -149,7 +149,7 @@ def _invalid(sample: Sample, proto: onnx.ModelProto, target: int) -> str:
     if stamped != target:
         return f"stamped {stamped}"
     try:
-        onnx.checker.check_model(proto, full_check=True)
+        onnx.checker.check_model(_with_ranks(sample, proto), full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         return f"checker: {str(error).strip().splitlines()[0]}"
     stored = {item.name for item in proto.graph.initializer}
@@ -158,6 +158,22 @@ def _invalid(sample: Sample, proto: onnx.ModelProto, target: int) -> str:
     if inputs != list(sample.feeds) or outputs != [value.name for value in sample.model.graph.output]:
         return f"inputs or outputs changed: {inputs} {outputs}"
     return ""
+
+
+def _with_ranks(sample: Sample, proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with ranks for the inputs and outputs that have none, which the checker demands of tensors."""
+    arrays = {**sample.feeds, **{v.name: x for v, x in zip(sample.model.graph.output, sample.expected, strict=False)}}
+    values = [value for value in [*proto.graph.input, *proto.graph.output] if value.type.HasField("tensor_type")]
+    if all(value.type.tensor_type.HasField("shape") for value in values):
+        return proto
+    ranked = onnx.ModelProto()
+    ranked.CopyFrom(proto)
+    for value in [*ranked.graph.input, *ranked.graph.output]:
+        tensor = value.type.tensor_type
+        if value.type.HasField("tensor_type") and not tensor.HasField("shape"):
+            tensor.shape.SetInParent()
+            tensor.shape.dim.extend(onnx.TensorShapeProto.Dimension() for _ in np.shape(arrays.get(value.name, ())))
+    return ranked
 
 
 def _evaluate(proto: onnx.ModelProto, feeds: dict[str, Any], target: int) -> tuple[bool, Any]:
