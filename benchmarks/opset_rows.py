@@ -2,7 +2,7 @@
 
 Each case becomes a model of one node in three forms: as it is, with its parameter inputs as initializers
 (``#const``), and with inputs of unknown rank (``#rank``). It is brought down across each step of its operator, and
-from there up again; both results are judged as ``benchmarks.opset_corpus`` judges: stamp, checker, inputs and
+from there up again; both results are judged as ``benchmarks.opset_judge`` judges: stamp, checker, inputs and
 outputs, and the expected values in onnxruntime's own kernels of that opset.
 
     python -m benchmarks.opset_rows [--match Resize] [--every 10]
@@ -19,7 +19,8 @@ from collections.abc import Iterator
 import onnx
 import onnx_ir as ir
 
-from benchmarks.opset_corpus import RANDOM, VERDICTS, Sample, judge, with_constants
+from benchmarks.opset_corpus import RANDOM
+from benchmarks.opset_judge import VERDICTS, Sample, judge, with_constants
 from entrepot.ir.model import Model
 from entrepot.ir.opset import OPSET
 from entrepot.ir.opset.convert import convert_opset
