@@ -35,7 +35,8 @@ def test_nothing_is_refused_on_the_way_up(swept: dict[int, Counter[str]]) -> Non
     assert swept[28]["refused"] == 0
 
 
-@pytest.mark.parametrize(("target", "share"), [(7, 0.5), (9, 0.65), (13, 0.8), (17, 0.85), (20, 0.9), (26, 0.95)])
-def test_most_conversions_down_are_possible(swept: dict[int, Counter[str]], target: int, share: float) -> None:
-    counts = swept[target]
-    assert counts["right"] >= share * (counts["right"] + counts["refused"])
+def test_what_can_certainly_be_said_at_an_older_opset_is(swept: dict[int, Counter[str]]) -> None:
+    counts = sum(swept.values(), Counter[str]())
+    right, missing = counts["certain, right"], counts["certain, refused"]
+    assert right > 200
+    assert right / (right + missing) >= 0.98
