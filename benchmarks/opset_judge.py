@@ -1,25 +1,24 @@
 """The verdict on one conversion: its stamp, onnx's full checker, inputs and outputs, and what it computes.
 
-It is computed by an evaluator that knows the opset: onnxruntime has kernels of every version up to 26; onnx's reference
-steps in where onnxruntime has no kernel and the reference knows what the version meant.
+What it computes is said by an evaluator that knows the opset (``benchmarks.opset_evaluators``).
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
+from benchmarks.opset_evaluators import Answers, before, evaluate, opsets
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
+from tests.ir.opset.early.use import BreachError
 
-ONNXRUNTIME_KNOWS = 26
 VERDICTS = ("right", "refused", "wrong", "invalid", "not judged", "crashed")
 
 
@@ -33,6 +32,9 @@ class Sample:
     expected: list[Any]
     rtol: float
     atol: float
+    domain: str = ""
+    origin: Sample | None = None
+    """The test as it was before the conversion that this one starts from."""
 
 
 def with_constants(sample: Sample) -> Sample | None:
@@ -47,39 +49,51 @@ def with_constants(sample: Sample) -> Sample | None:
     model.graph.input.extend(kept)
     model.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in arrays.items())
     feeds = {name: value for name, value in sample.feeds.items() if name not in arrays}
-    return Sample(f"{sample.name}#const", model, feeds, sample.expected, sample.rtol, sample.atol)
+    return replace(sample, name=f"{sample.name}#const", model=model, feeds=feeds)
 
 
 def judge(sample: Sample, model: Model, target: int) -> tuple[str, str]:
     """The verdict on one conversion, and what to say about it."""
     try:
-        converted = convert_opset(model, target)
+        converted = convert_opset(model, {sample.domain: target})
     except ConversionError as error:
         reason = "; ".join(blocker.message for blocker in error.blockers) or error.message
         return ("crashed" if "not a valid node" in reason else "refused"), reason
     except Exception as error:  # noqa: BLE001 - the rest of the sweep goes on
         return "crashed", f"{type(error).__name__}: {error}".splitlines()[0]
     proto = ir.serde.serialize_model(converted.ir)
-    verdict, why = _verdict(sample, proto, target, target)
-    if verdict in ("wrong", "invalid") and _verdict(sample, sample.model, model.opset, target)[0] != "right":
-        return "not judged", f"the test itself is {verdict} there: {why}"
-    return verdict, why
-
-
-def _verdict(sample: Sample, proto: onnx.ModelProto, stamp: int, target: int) -> tuple[str, str]:
-    """The verdict on a model of opset ``stamp`` by the evaluator that knows ``target``."""
-    problem = _invalid(sample, proto, stamp)
+    problem = _invalid(sample, proto, target)
     if problem:
-        return "invalid", problem
-    ran, results = _evaluate(proto, sample.feeds, target)
-    if not ran:
-        return "not judged", str(results)
-    problem = _differs(sample, results)
-    return ("wrong", problem) if problem else ("right", "")
+        return _invalid_too(sample.origin or sample, problem)
+    try:
+        answers = evaluate(proto, sample.feeds)
+    except BreachError as error:
+        return "invalid", str(error)
+    if answers.by is None:
+        return "not judged", answers.problem
+    problem = _differs(sample, sample.expected, answers.values)
+    return _differs_too(sample.origin or sample, answers, problem) if problem else ("right", "")
+
+
+def _invalid_too(sample: Sample, problem: str) -> tuple[str, str]:
+    """What is wrong with a conversion is not its fault when it is wrong with the test."""
+    if _invalid(sample, sample.model, opsets(sample.model)[sample.domain]):
+        return "not judged", f"the test itself is invalid: {problem}"
+    return "invalid", problem
+
+
+def _differs_too(sample: Sample, answers: Answers, problem: str) -> tuple[str, str]:
+    """An evaluator that disagrees with the test before any conversion is asked for the same answer, right or not."""
+    own = before(sample, answers.by)
+    if own.by is None or not _differs(sample, sample.expected, own.values):
+        return "wrong", problem
+    if not _differs(sample, own.values, answers.values):
+        return "right", f"as {own.by} computes the test"
+    return "not judged", f"{own.by} disagrees with the test itself: {problem}"
 
 
 def _invalid(sample: Sample, proto: onnx.ModelProto, target: int) -> str:
-    stamped = {item.domain: item.version for item in proto.opset_import}.get("", target)
+    stamped = opsets(proto).get(sample.domain, target)
     if stamped != target:
         return f"stamped {stamped}"
     try:
@@ -110,33 +124,8 @@ def _with_ranks(sample: Sample, proto: onnx.ModelProto) -> onnx.ModelProto:
     return ranked
 
 
-def _evaluate(proto: onnx.ModelProto, feeds: dict[str, Any], target: int) -> tuple[bool, Any]:
-    import onnxruntime as ort
-
-    if target <= ONNXRUNTIME_KNOWS:
-        options = ort.SessionOptions()
-        options.log_severity_level = 4
-        options.intra_op_num_threads = 1
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        try:
-            session = ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-            return True, session.run(None, feeds)
-        except Exception as error:  # noqa: BLE001 - onnxruntime raises its own family of Exceptions
-            first = str(error)
-    else:
-        first = ""
-    try:
-        from onnx.reference import ReferenceEvaluator
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return True, ReferenceEvaluator(proto).run(None, feeds)
-    except Exception as error:  # noqa: BLE001 - whatever the reference cannot do is not judged
-        return False, first or str(error)
-
-
-def _differs(sample: Sample, results: Sequence[Any]) -> str:
-    for index, (want, have) in enumerate(zip(sample.expected, results, strict=True)):
+def _differs(sample: Sample, expected: Sequence[Any], results: Sequence[Any]) -> str:
+    for index, (want, have) in enumerate(zip(expected, results, strict=True)):
         problem = _value_differs(want, have, sample)
         if problem:
             return f"output {index}: {problem}"

@@ -3,7 +3,7 @@
 Each case becomes a model of one node in three forms: as it is, with its parameter inputs as initializers
 (``#const``), and with inputs of unknown rank (``#rank``). It is brought down across each step of its operator, and
 from there up again; both results are judged as ``benchmarks.opset_judge`` judges: stamp, checker, inputs and
-outputs, and the expected values in onnxruntime's own kernels of that opset.
+outputs, and the expected values in onnxruntime's own kernels of that opset, or below 7 in ``tests/ir/opset/early``.
 
     python -m benchmarks.opset_rows [--match Resize] [--every 10]
 """
@@ -15,6 +15,7 @@ import itertools
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 import onnx
 import onnx_ir as ir
@@ -29,8 +30,7 @@ from tests.op_cases import all_cases
 from tests.op_cases.case import Case
 from tests.op_cases.oracle import opinions
 
-OLDEST = 7
-"""Below it no evaluator has kernels; ``tests/ir/opset/test_legacy.py`` judges those steps by NumPy."""
+OLDEST = 1
 
 
 def forms(case: Case) -> Iterator[Sample]:
@@ -44,7 +44,7 @@ def forms(case: Case) -> Iterator[Sample]:
     twin = with_constants(plain)
     if twin is not None:
         yield twin
-    yield Sample(f"{plain.name}#rank", without_shapes(plain.model), plain.feeds, plain.expected, *tolerance)
+    yield replace(plain, name=f"{plain.name}#rank", model=without_shapes(plain.model))
 
 
 def without_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -76,7 +76,7 @@ def judged(case: Case) -> Iterator[tuple[tuple[str, int, int], str, str]]:
                 continue
             down = convert_opset(model, older)
             proto = ir.serde.serialize_model(down.ir)
-            back = Sample(sample.name, proto, sample.feeds, sample.expected, sample.rtol, sample.atol)
+            back = replace(sample, model=proto, origin=sample)
             verdict, why = judge(back, down, newer)
             yield (case.op_type, older, newer), verdict, f"{sample.name}: {why}"
 
