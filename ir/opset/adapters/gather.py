@@ -1,12 +1,10 @@
-"""Picking and placing elements by index.
+"""Picking elements by index; placing them has its own file.
 
 | operator | version | change |
 |---|---|---|
 | Gather, Compress | 11 | negative axis |
 | GatherND | 12 | ``batch_dims`` |
 | OneHot | 11 | negative indices wrap; negative axis |
-| Scatter | 11 | deprecated for ScatterElements |
-| ScatterElements, ScatterND | 16 / 18 | ``reduction`` add, mul / max, min |
 """
 
 from __future__ import annotations
@@ -15,15 +13,13 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import normalised_axis
-from entrepot.ir.opset.adapters.positions import from_the_front, numbers_along, product, sizes
+from entrepot.ir.opset.adapters.positions import from_the_front, numbers_along, places, product, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
 
 unchanged("Gather", 11, 13)
 unchanged("GatherElements", 11, 13)
 unchanged("GatherND", 12, 13)
-unchanged("ScatterElements", 11, 13)
-unchanged("ScatterND", 11, 13)
 unchanged("Compress", 11, 28)
 unchanged("NonZero", 9, 13)
 unchanged("OneHot", 11, 28)
@@ -34,9 +30,6 @@ extended("Compress", 9, 11)
 extended("OneHot", 9, 11)
 impossible("NonZero", 9, 0, "nothing made a shape from values before opset 9")
 impossible("Unique", 11, 0, "nothing sorted and compared before opset 11")
-impossible("Scatter", 9, 0, "nothing placed values by index before opset 9")
-impossible("Scatter", 11, 9, "Scatter 11 is deprecated and not in use")
-impossible("ScatterND", 11, 0, "nothing placed slices by index before opset 11")
 impossible("ReverseSequence", 10, 0, "nothing reversed parts of a sequence before opset 10")
 
 
@@ -79,7 +72,8 @@ def _wrapped(op: OpBuilder, indices: ir.Value, size: int) -> ir.Value:
     if known is not None:
         return op.const(np.where(known < 0, known + size, known).astype(np.int64))
     wide = op.Cast(indices, to=int(ir.DataType.INT64))
-    negative = op.Less(wide, op.const(np.int64(0)))  # scalars: a scalar index must stay one
+    sign = op.Cast(indices, to=int(ir.DataType.FLOAT))  # before opset 9 Less takes floats only
+    negative = op.Less(sign, op.const(np.float32(0)))  # scalars: a scalar index must stay one
     shift = op.Mul(op.Cast(negative, to=int(ir.DataType.INT64)), op.const(np.int64(size)))
     return op.Add(wide, shift)
 
@@ -116,21 +110,11 @@ def _gather_elements_of_any_size(op: OpBuilder, x: ir.Value, indices: ir.Value) 
 
 
 def _gather_nd_of_any_size(op: OpBuilder, x: ir.Value, indices: ir.Value) -> ir.Value:
-    shape = op.shape(indices)
     batch, rank = op.attr("batch_dims", 0), op.need_rank(indices) - 1
-    depth = None if shape is None else shape[-1]
-    if depth is None:
-        op.refuse("the number of indices per element is not fixed", hint="possible with a fixed last axis")
-    lead = batch + depth
     data, picked = op.Shape(x), op.Shape(indices)
-    position = op.ints(0)
+    position, lead = places(op, data, indices, batch=batch)
     for axis in range(batch):
         position = op.Add(position, op.Mul(numbers_along(op, picked, axis, rank), product(op, data, axis + 1, lead)))
-    for index in range(depth):
-        axis = batch + index
-        column = op.Gather(indices, op.const(np.int64(index)), axis=rank)
-        column = from_the_front(op, column, sizes(op, data, axis, axis + 1))
-        position = op.Add(position, op.Mul(column, product(op, data, axis + 1, lead)))
     if rank == 0:  # the vector of one that every factor is became an axis
         position = op.Squeeze(position, axes=[0])
     tail = [sizes(op, data, lead)] if lead < op.need_rank(x) else []
@@ -163,33 +147,6 @@ def gather_nd_flat(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 decomposition("GatherND", 11)(gather_nd_flat)
 added("GatherND", 11, 12, batch_dims=0, otherwise=gather_nd_flat)
-
-
-@adapter("Scatter", 9, 11)
-def scatter_renamed(op: OpBuilder, node: ir.Node) -> Replacement:
-    """The same meaning under another name."""
-    return op.ScatterElements(*node.inputs, axis=op.attr("axis", 0))
-
-
-@decomposition("ScatterElements", 11)
-def scatter_elements(op: OpBuilder, node: ir.Node) -> Replacement:
-    """The same meaning under another name; the axis counted from the front."""
-    axis = op.attr("axis", 0)
-    axis = axis if axis >= 0 else axis + op.need_rank(op.x())
-    return op.Scatter(*node.inputs, axis=axis)
-
-
-for _name in ("ScatterElements", "ScatterND"):
-    added(_name, 13, 16, reduction="none")
-    extended(_name, 16, 18)
-
-
-@adapter("ScatterElements", 18, 16)
-@adapter("ScatterND", 18, 16)
-def scatter_sums_only(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """The largest and the smallest of several updates are newer."""
-    if op.attr("reduction", "none") in ("max", "min"):
-        op.refuse(f"reduction='{op.attr('reduction')}' is not expressible before version 18")
 
 
 @adapter("OneHot", 11, 9)

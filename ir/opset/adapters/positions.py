@@ -1,4 +1,4 @@
-"""Positions in a flattened tensor whose sizes are known at run time only, at opsets 9 to 12."""
+"""Positions in a flattened tensor whose sizes are known at run time only, at opsets 9 to 17."""
 
 from __future__ import annotations
 
@@ -36,6 +36,29 @@ def numbers_along(op: OpBuilder, shape: ir.Value, axis: int, rank: int) -> ir.Va
 def from_the_front(op: OpBuilder, indices: ir.Value, size: ir.Value) -> ir.Value:
     """Indices as int64, negative ones counted from the end of an axis of this size."""
     wide = op.Cast(indices, to=int(ir.DataType.INT64))
-    shift = op.Mul(op.Cast(op.Less(wide, op.ints(0)), to=int(ir.DataType.INT64)), size)
+    sign = op.Cast(indices, to=int(ir.DataType.FLOAT))  # before opset 9 Less takes floats only
+    shift = op.Mul(op.Cast(op.Less(sign, op.const(np.zeros(1, np.float32))), to=int(ir.DataType.INT64)), size)
     result: ir.Value = op.Add(wide, shift)
     return result
+
+
+def places(op: OpBuilder, data: ir.Value, indices: ir.Value, *, batch: int = 0) -> tuple[ir.Value, int]:
+    """Where the slices that GatherND and ScatterND name begin, counted in slices, and how many axes it counts over.
+
+    Args:
+        op: The place.
+        data: The shape of what is indexed.
+        indices: Indices of whole slices along the last axis.
+        batch: Leading axes that are not indexed; what they add to the positions is left to the caller.
+    """
+    shape = op.shape(indices)
+    depth = None if shape is None else shape[-1]
+    if shape is None or depth is None:
+        op.refuse("the number of indices per element is not fixed", hint="possible with a fixed last axis")
+    lead = batch + depth
+    position = op.ints(0)
+    for index in range(depth):
+        column = op.Gather(indices, op.const(np.int64(index)), axis=len(shape) - 1)
+        column = from_the_front(op, column, sizes(op, data, batch + index, batch + index + 1))
+        position = op.Add(position, op.Mul(column, product(op, data, batch + index + 1, lead)))
+    return position, lead

@@ -1,0 +1,171 @@
+"""Placing elements by index.
+
+| operator | version | change |
+|---|---|---|
+| Scatter | 11 | deprecated for ScatterElements |
+| ScatterElements, ScatterND | 16 / 18 | ``reduction`` add, mul / max, min |
+
+An older version places values and combines nothing. So the updates are combined before: each with all others of the
+same place and with what is there. They then say the same, and it does not matter which of them is placed last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.opset.adapters.positions import from_the_front, places, product, sizes
+from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
+from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
+
+unchanged("ScatterElements", 11, 13)
+unchanged("ScatterND", 11, 13)
+extended("ScatterElements", 16, 18)
+extended("ScatterND", 16, 18)
+impossible("Scatter", 11, 9, "Scatter 11 is deprecated and not in use")
+
+NEUTRAL = {"add": 0, "mul": 1}
+"""What a reduction adds nothing by; the largest and the smallest of a value and itself need none."""
+
+WIDER = {
+    ir.DataType.BOOL: ir.DataType.INT32,
+    ir.DataType.FLOAT16: ir.DataType.FLOAT,
+    ir.DataType.BFLOAT16: ir.DataType.FLOAT,
+}
+"""Where several updates are combined: nothing reduces booleans, and short floats would be rounded in another order."""
+
+
+def elements_combined(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Combine the updates of each place along the axis, then place them."""
+    data, axis = op.x(0), op.attr("axis", 0) % op.need_rank(op.x(0))
+    dims = op.shape(op.x(1))
+    _need_few_pairs(op, dims, None if dims is None else dims[axis])
+    place = from_the_front(op, op.x(1), sizes(op, op.Shape(data), axis, axis + 1))
+    there = op.GatherElements(data, place, axis=axis)
+    return op.ScatterElements(data, place, _combined(op, there, place, op.x(2), axis), axis=axis)
+
+
+def slices_combined(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Combine the updates of each place, one row per slice, then place them."""
+    data, indices, updates = op.x(0), op.x(1), op.x(2)
+    dims, tail = op.shape(indices), op.shape(updates)
+    count = None if dims is None or None in dims[:-1] else int(np.prod([dim or 0 for dim in dims[:-1]]))
+    _need_few_pairs(op, tail, count)
+    rows, position = _rows(op)
+    there = op.Gather(rows, op.Reshape(position, op.ints(-1)), axis=0)
+    combined = _combined(op, there, position, op.Reshape(updates, op.Shape(there)), 0)
+    return op.ScatterND(data, indices, op.Reshape(combined, op.Shape(updates)))
+
+
+added("ScatterElements", 13, 16, reduction="none", otherwise=elements_combined)
+added("ScatterND", 13, 16, reduction="none", otherwise=slices_combined)
+
+
+@adapter("ScatterElements", 18, 16)
+def elements_summed_only(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The largest and the smallest of several updates are newer."""
+    return elements_combined(op, node) if op.attr("reduction", "none") in ("max", "min") else None
+
+
+@adapter("ScatterND", 18, 16)
+def slices_summed_only(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The largest and the smallest of several updates are newer."""
+    return slices_combined(op, node) if op.attr("reduction", "none") in ("max", "min") else None
+
+
+def _need_few_pairs(op: OpBuilder, dims: list[int | None] | None, count: int | None) -> None:
+    """Every update meets every other one in memory: refuse where that is not bounded, or too much."""
+    if dims is None or count is None:
+        op.refuse("the number of updates is not fixed", hint="possible with fixed indices")
+    pairs = count * int(np.prod([1 if dim is None else dim for dim in dims]))
+    if pairs > LARGEST_CONSTANT:
+        op.refuse(f"its updates make {pairs} pairs to compare", hint="a newer opset combines them in one node")
+
+
+def _combined(op: OpBuilder, there: ir.Value, place: ir.Value, updates: ir.Value, axis: int) -> ir.Value:
+    """What is ``there`` with all updates of the same place; selected, not multiplied by 0, which would spread NaN."""
+    reduction, dtype = op.attr("reduction"), op.need_dtype(updates)
+    wider = WIDER.get(dtype)
+    if wider is not None:
+        there, updates = (op.Cast(value, to=int(wider)) for value in (there, updates))
+    ours, theirs = op.ints(axis + 1), op.ints(axis)
+    same = op.Equal(op.Unsqueeze(place, ours), op.Unsqueeze(place, theirs))
+    otherwise = op.const(NEUTRAL[reduction], like=updates) if reduction in NEUTRAL else op.Unsqueeze(updates, ours)
+    chosen = op.Where(same, op.Unsqueeze(updates, theirs), otherwise)
+    if reduction == "add":
+        result = op.Add(there, op.ReduceSum(chosen, ours, keepdims=0))
+    elif reduction == "mul":
+        result = op.Mul(there, op.ReduceProd(chosen, axes=[axis + 1], keepdims=0))
+    elif reduction == "max":
+        result = op.Max(there, op.ReduceMax(chosen, axes=[axis + 1], keepdims=0))
+    else:
+        result = op.Min(there, op.ReduceMin(chosen, axes=[axis + 1], keepdims=0))
+    return result if wider is None else op.Cast(result, to=int(dtype))
+
+
+def _rows(op: OpBuilder) -> tuple[ir.Value, ir.Value]:
+    """The data with one row per slice, and a column with the row of each update."""
+    data, rank = op.Shape(op.x(0)), op.need_rank(op.x(0))
+    position, lead = places(op, data, op.x(1))
+    shape = op.Concat(product(op, data, 0, lead), product(op, data, lead, rank), axis=0)
+    return op.Reshape(op.x(0), shape), op.Reshape(position, op.ints(-1, 1))
+
+
+@adapter("Scatter", 9, 11)
+def scatter_renamed(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The same meaning under another name."""
+    return op.ScatterElements(*node.inputs, axis=op.attr("axis", 0))
+
+
+@decomposition("ScatterElements", 11)
+def scatter_elements(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The same meaning under another name; the axis counted from the front."""
+    axis = op.attr("axis", 0)
+    axis = axis if axis >= 0 else axis + op.need_rank(op.x())
+    return op.Scatter(*node.inputs, axis=axis)
+
+
+@decomposition("ScatterND", 11)
+def scatter_rows(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Place rows element by element."""
+    rows, position = _rows(op)
+    count = op.Concat(sizes(op, op.Shape(position), 0, 1), sizes(op, op.Shape(rows), 1, 2), axis=0)
+    placed = op.Scatter(rows, op.Expand(position, count), op.Reshape(op.x(2), count), axis=0)
+    return op.Reshape(placed, op.Shape(op.x(0)))
+
+
+@decomposition("Scatter", 9)
+def scatter_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Gather every element from the data, or from the last update of its place."""
+    data, picked = _fixed(op, 0), _fixed(op, 1)
+    elements, updates = int(np.prod(data)), int(np.prod(picked))
+    if not updates:
+        return op.x(0)
+    op.need_small(elements * (1 if op.known(op.x(1)) is not None else updates))
+    sources = op.Concat(*(op.Reshape(op.x(index), op.ints(-1)) for index in (0, 2)), axis=0)
+    chosen = op.Gather(sources, _sources(op, data, picked), axis=0)
+    return op.Reshape(chosen, op.ints(*data))
+
+
+def _sources(op: OpBuilder, data: list[int], picked: list[int]) -> ir.Value:
+    """Where each element is taken from: itself, or ``elements`` and the number of an update."""
+    axis, known = op.attr("axis", 0), op.known(op.x(1))
+    stride, size = int(np.prod(data[axis + 1 :])), data[axis]
+    steps = [0 if other == axis else int(np.prod(data[other + 1 :])) for other in range(len(data))]
+    along = np.asarray(sum(grid * step for grid, step in zip(np.indices(picked), steps, strict=True)))
+    own, number = np.arange(np.prod(data)), np.arange(np.prod(picked))
+    if known is not None:
+        own[(along + np.where(known < 0, known + size, known) * stride).ravel()] = len(own) + number
+        return op.const(own)
+    place = op.Add(op.Mul(from_the_front(op, op.x(1), op.ints(size)), op.ints(stride)), op.const(along))
+    hit = op.Cast(op.Equal(op.Reshape(place, op.ints(-1, 1)), op.const(own)), to=int(ir.DataType.INT64))
+    beyond = op.Add(op.const(len(own) + number[:, None]), op.const(-own))  # how far an update lies behind the element
+    result: ir.Value = op.Add(op.const(own), op.ReduceMax(op.Mul(hit, beyond), axes=[0], keepdims=0))
+    return result
+
+
+def _fixed(op: OpBuilder, index: int) -> list[int]:
+    shape = op.shape(op.x(index))
+    if shape is None or None in shape:
+        op.refuse("placing by index before opset 9 needs fixed shapes", hint="possible with fixed shapes")
+    return [dim or 0 for dim in shape]
