@@ -5,7 +5,7 @@ Each test is converted as it is and, as files in the wild are, with its paramete
 and outputs, and computes the expected values in an evaluator that knows the opset: below 7 the one in
 ``tests/ir/opset/early``, which is written from the specification, onnxruntime up to 26, onnx's reference above.
 
-    python -m benchmarks.opset_corpus [--via 28] [--targets 7-25] [--kind node] [--match resize] [--every 6]
+    python -m benchmarks.opset_corpus [--via 28] [--inside branch] [--targets 7-25] [--match resize] [--every 6]
 
 On the way down the last columns count what ``benchmarks.expressible`` says of the test: how many can certainly be said
 at that opset, and how many of those came out right.
@@ -14,6 +14,7 @@ at that opset, and how many of those came out right.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -28,6 +29,7 @@ import onnx_ir as ir
 from onnx.backend.test.loader import load_model_tests
 
 from benchmarks.expressible import expressible
+from benchmarks.opset_inside import PLACES, inside
 from benchmarks.opset_judge import VERDICTS, Sample, judge, with_constants
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
@@ -96,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--targets", default="7-25,28", help="opsets, as in 7,9,11-13")
     parser.add_argument("--via", type=int, help="convert to this opset first, and only to targets the test can say")
+    parser.add_argument("--inside", choices=PLACES, help="put every test there first")
     parser.add_argument("--kind", nargs="*", default=KINDS, choices=KINDS)
     parser.add_argument("--match", default="", help="only tests whose name holds this")
     parser.add_argument("--every", type=int, default=1, help="only every n-th test")
@@ -120,14 +123,19 @@ def _share(counts: Counter[str]) -> str:
     return f"{right + bad:>12}{right / (right + bad):>12.1%}" if right + bad else ""
 
 
+def _chosen(options: argparse.Namespace) -> Iterator[Sample]:
+    for sample in itertools.islice(samples(options.kind, options.match), 0, None, options.every):
+        moved = inside(sample, options.inside) if options.inside else sample
+        if moved is not None:
+            yield moved
+
+
 def sweep(options: argparse.Namespace) -> tuple[dict[int, Counter[str]], Counter[str]]:
     """Convert and judge everything that is asked for."""
     table: dict[int, Counter[str]] = defaultdict(Counter)
     reasons: Counter[str] = Counter()
     log = open(options.json, "w") if options.json else None  # noqa: SIM115 - optional, closed below
-    for index, sample in enumerate(samples(options.kind, options.match)):
-        if index % options.every:
-            continue
+    for sample in _chosen(options):
         original = Model(ir.serde.deserialize_model(sample.model))
         model = convert_opset(original, options.via) if options.via else original
         for target in _numbers(options.targets):

@@ -24,11 +24,24 @@ impossible("Scan", 8, 0, "nothing scanned before opset 8")
 
 @adapter("Loop", 11, 1)
 def loop_with_condition(op: OpBuilder, node: ir.Node) -> Replacement:
-    """An absent condition is true; a loop that carries nothing had no form."""
-    if len(node.inputs) < 3:
-        op.refuse("a Loop that carries no value is not expressible before version 11")
+    """An absent condition is true; a loop that carries nothing hands a number around."""
     if op.input(1) is None:
         op.inputs(op.input(0), op.const(np.array(True)), *node.inputs[2:])
+    return _with_something_to_carry(op, node) if len(node.inputs) < 3 else None
+
+
+def _with_something_to_carry(op: OpBuilder, node: ir.Node) -> Replacement:
+    body: ir.Graph = op.attr("body")
+    carried = ir.val(op.fresh_name("carried"), ir.DataType.FLOAT, ())
+    handed_on = ir.node("Identity", [carried], version=op.version, name=op.fresh_name("hand_on"))
+    handed_on.outputs[0].name = op.fresh_name("handed_on")
+    handed_on.outputs[0].type, handed_on.outputs[0].shape = carried.type, carried.shape
+    body.inputs.append(carried)
+    body.append(handed_on)
+    body.outputs.insert(1, handed_on.outputs[0])
+    nothing = op.const(np.array(0, np.float32))
+    results = op.emit("Loop", [*node.inputs, nothing], {"body": body}, len(node.outputs) + 1)
+    return list(results[1:])
 
 
 @adapter("Scan", 11, 9)

@@ -7,23 +7,23 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.opset_corpus import sweep
+from benchmarks.opset_corpus import KINDS, sweep
+from benchmarks.opset_inside import PLACES
 
 EVERY = 37
+BAD = ["wrong", "invalid", "crashed"]
+
+
+def sampled(targets: str, every: int, inside: str | None = None) -> dict[int, Counter[str]]:
+    options = argparse.Namespace(
+        targets=targets, kind=KINDS, match="", via=None, inside=inside, every=every, list=BAD, json=None
+    )
+    return sweep(options)[0]
 
 
 @pytest.fixture(scope="module")
 def swept() -> dict[int, Counter[str]]:
-    options = argparse.Namespace(
-        targets="7,9,11,12,13,15,17,18,20,21,23,26,28",
-        kind=("node", "simple", "pytorch-converted", "pytorch-operator"),
-        match="",
-        via=None,
-        every=EVERY,
-        list=["wrong", "invalid", "crashed"],
-        json=None,
-    )
-    return sweep(options)[0]
+    return sampled("7,9,11,12,13,15,17,18,20,21,23,26,28", EVERY)
 
 
 def test_no_conversion_is_wrong_invalid_or_crashes(swept: dict[int, Counter[str]]) -> None:
@@ -40,3 +40,14 @@ def test_what_can_certainly_be_said_at_an_older_opset_is(swept: dict[int, Counte
     right, missing = counts["certain, right"], counts["certain, refused"]
     assert right > 200
     assert right / (right + missing) >= 0.98
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_can_be_converted_can_be_converted_inside(place: str, swept: dict[int, Counter[str]]) -> None:
+    counts = sampled("11,17,20", EVERY, place)
+    for target, inside in counts.items():
+        assert not any(inside[verdict] for verdict in BAD)
+        outside = swept[target]
+        assert inside["right"] / (inside["right"] + inside["refused"]) >= 0.97 * outside["right"] / (
+            outside["right"] + outside["refused"]
+        )
