@@ -117,6 +117,8 @@ class OpBuilder:
         node.name = self.fresh_name(op_type)
         for output in node.outputs:
             output.name = self.around.names.fresh(f"{node.name}_{output.index()}")
+        if op_type == "Cast" and self.version < 6:  # onnx infers nothing from a named type
+            node.outputs[0].type = ir.TensorType(ir.DataType(attributes["to"]))
         self.emitted.append(node)
         self.around.touched.append(node)
         return node.outputs[0] if n_outputs == 1 else tuple(node.outputs)

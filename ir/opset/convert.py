@@ -304,7 +304,7 @@ def _insert(node: ir.Node, emitted: list[ir.Node]) -> None:
 
 
 def _take_over(old: ir.Value, new: ir.Value) -> None:
-    new.type, new.shape, new.doc_string = old.type, old.shape, old.doc_string
+    new.type, new.shape, new.doc_string = old.type or new.type, old.shape, old.doc_string
     new.metadata_props.update(old.metadata_props)
     new.meta.update(old.meta)
     old.replace_all_uses_with(new, replace_graph_outputs=True)

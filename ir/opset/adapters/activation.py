@@ -67,6 +67,8 @@ def selu_down(op: OpBuilder, _node: ir.Node) -> Replacement:
 def prelu_up(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Give a slope per channel the trailing axes that put it on axis 1."""
     x, slope = op.x(0), op.x(1)
+    if op.shape(slope) == [1] and not op.rank(x):  # broadcasting would make a vector of a scalar
+        return op.inputs(x, op.Squeeze(slope, axes=[0]))
     if op.shape(slope) == [1] or op.rank(slope) == 0:
         return None
     rank = op.need_rank(x)

@@ -51,10 +51,11 @@ def cast_target_as_number(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Cast", 6, 1)
 def cast_target_as_name(op: OpBuilder, node: ir.Node) -> Replacement:
-    """The number of the type becomes its name."""
-    name = ir.DataType(op.attr("to")).name
+    """The number of the type becomes its name, from which onnx infers no type: that is written down."""
+    to = ir.DataType(op.attr("to"))
     op.drop("to")
-    node.attributes.add(ir.AttrString("to", name))
+    node.attributes.add(ir.AttrString("to", to.name))
+    node.outputs[0].type = node.outputs[0].type or ir.TensorType(to)
 
 
 @adapter("Cast", 9, 6)

@@ -2,6 +2,7 @@
 
 | operator | version | change |
 |---|---|---|
+| BatchNormalization, InstanceNormalization | 6 | any number of axes, before: four |
 | BatchNormalization | 7 | ``is_test`` gone: more than one output means training |
 | | 9 | ``spatial`` gone |
 | | 14 | ``training_mode``; three outputs instead of five |
@@ -14,12 +15,10 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.consumed import hint_dropped
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
 
-hint_dropped("InstanceNormalization")
 unchanged("InstanceNormalization", 6, 22)
 extended("BatchNormalization", 14, 15)
 unchanged("LRN", 1, 13)
@@ -29,15 +28,34 @@ expanded("MeanVarianceNormalization", 9)
 
 
 @adapter("BatchNormalization", 1, 6)
-def batch_hint_dropped(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Only the in-place hint went."""
+@adapter("InstanceNormalization", 1, 6)
+def hint_and_rank_dropped(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """The in-place hint went, and not only images are taken."""
     return op.drop("consumed_inputs")
 
 
 @adapter("BatchNormalization", 6, 1)
-def batch_hint_written(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Version 1 requires the hint: mean and variance are updated in place."""
-    return op.set(consumed_inputs=[0, 0, 0, 1, 1])
+def batch_of_images(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Version 1 takes four axes and requires the in-place hint: mean and variance are updated."""
+    return _as_images(op, node, consumed_inputs=[0, 0, 0, 1, 1])
+
+
+@adapter("InstanceNormalization", 6, 1)
+def instances_of_images(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Version 1 takes four axes."""
+    return _as_images(op, node)
+
+
+def _as_images(op: OpBuilder, node: ir.Node, **hint: list[int]) -> Replacement:
+    rank = op.need_rank(op.x())
+    if rank == 4:
+        return op.set(**hint)
+    if rank > 4 or not op.attr("spatial", 1):
+        op.refuse(f"an input of rank {rank} is not expressible before version 6, which takes images")
+    axes = list(range(rank, 4))
+    results = op.again(op.Unsqueeze(op.x(), axes=axes), *node.inputs[1:], **hint)
+    results = [results] if isinstance(results, ir.Value) else list(results)
+    return [op.Squeeze(results[0], axes=axes), *results[1:]]
 
 
 @adapter("BatchNormalization", 6, 7)

@@ -16,9 +16,12 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
-from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named
+from entrepot.ir.opset.builder import EXACTLY_WIDER, OpBuilder
 from entrepot.ir.opset.extents import Extents
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, unchanged
+
+FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
 
 unchanged("Reshape", 5, 13)
 unchanged("Reshape", 14, 19, 21, 23, 24, 25)
@@ -113,14 +116,32 @@ def axes_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Squeeze", 13, 11)
 @adapter("Unsqueeze", 13, 11)
-def axes_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Move known axes to an attribute."""
+def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Move known axes to an attribute; of computed ones take each in turn."""
     if op.input(1) is None:
         return None
+    if op.known(op.x(1)) is None and "value_ints" not in getattr(op.x(1).producer(), "attributes", {}):
+        return _axis_by_axis(op, node.op_type)
     axes = op.input_as_attribute(1, "axes")
     op.inputs(op.x())
     op.node.attributes.add(axes)
     return None
+
+
+def _axis_by_axis(op: OpBuilder, kind: str) -> ir.Value:
+    x, axes = op.x(), op.x(1)
+    shape = op.shape(axes)
+    count = None if shape is None else shape[0]
+    if not count:
+        op.refuse("how many axes are named is not known", hint="possible with a fixed number of axes")
+    adding = kind == "Unsqueeze"
+    turns = named(op, axes, op.need_rank(x) + (count if adding else 0))
+
+    def moved(body: OpBuilder, value: ir.Value, axis: int) -> ir.Value:
+        result: ir.Value = body.emit(kind, [value], {"axes": [axis]})
+        return result
+
+    return axis_by_axis(op, x, turns, moved, first_to_last=adding)
 
 
 @adapter("Shape", 13, 15)
@@ -178,9 +199,22 @@ def tile_along_one_axis(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Tile", 6, 1)
 def tile_axis_by_axis(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """One Tile per axis that repeats; both numbers are of the input's type."""
-    x = op.x()
-    for axis, count in enumerate(op.need_known(1, "repeats").tolist()):
+    """One Tile per axis that repeats; both numbers are of the input's type, which is a float."""
+    x, own = op.x(), op.need_dtype(op.x())
+    repeats = op.need_known(1, "repeats").tolist()
+    wide = own if own in FLOATS else _float_around(op, own)
+    if any(int(wide.numpy().type(count)) != count for count in repeats):
+        op.refuse(f"before version 6, {wide.name.lower()} says how often, and cannot say {max(repeats)}")
+    x = x if wide == own else op.Cast(x, to=int(wide))
+    for axis, count in enumerate(repeats):
         if count != 1:
-            x = op.Tile(x, op.const([count], like=op.x()), op.const([axis], like=op.x()))
-    return x
+            x = op.Tile(x, op.const([count], dtype=wide), op.const([axis], dtype=wide))
+    return x if wide == own else op.Cast(x, to=int(own))
+
+
+def _float_around(op: OpBuilder, dtype: ir.DataType) -> ir.DataType:
+    """The narrowest float that holds every value of another type."""
+    found = [ir.DataType[name] for name in EXACTLY_WIDER.get(dtype.name, ()) if ir.DataType[name] in FLOATS]
+    if not found:
+        op.refuse(f"before version 6 only floats are repeated, and none holds every {dtype.name.lower()}")
+    return found[0]

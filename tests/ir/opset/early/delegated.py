@@ -31,6 +31,8 @@ NARROWER = {np.dtype(np.float16): np.float32, np.dtype(np.float64): np.float32}
 @meaning("LpPool", "GlobalLpPool", since=(2,))
 def same(use: Use, *inputs: Array | None) -> list[Array]:
     """Literally the operator that opset 7 has."""
+    if use.node.op_type == "MaxPool" and any(np.isnan(value).any() for value in inputs if value is not None):
+        raise CannotJudgeError("whether NaN is larger than a number")
     return at_seven(use, inputs, use.attributes)
 
 

@@ -68,8 +68,11 @@ def _node(node: onnx.NodeProto, values: Values, opset: int) -> tuple[Any, ...]:
     use = Use(node, schema.since_version, _attributes(node, schema), functools.partial(_body, values, opset))
     bound: dict[str, str] = {}
     _check(use, schema, inputs, bound, outputs=False)
-    with np.errstate(all="ignore"):
-        results = meaning(use, *inputs)
+    try:
+        with np.errstate(all="ignore"):
+            results = meaning(use, *inputs)
+    except (ValueError, IndexError) as error:
+        raise BreachError(f"{node.op_type}-{schema.since_version}: shapes do not fit ({error})") from error
     results = tuple(results) if isinstance(results, tuple | list) else (results,)
     _check(use, schema, results, bound, outputs=True)
     return results

@@ -45,7 +45,9 @@ def reshape(use: Use, x: Array, given: Array | None = None) -> Array:
     use.needs(all(dim >= -1 for dim in target) and target.count(-1) <= 1, f"shape {target}")
     use.needs(all(axis < x.ndim for axis, dim in enumerate(target) if dim == 0), f"shape {target} of {x.shape}")
     rest = int(np.prod([dim for dim in copied if dim != -1]))
-    use.needs(rest == x.size or (-1 in copied and rest > 0 and x.size % rest == 0), f"shape {target} of {x.shape}")
+    if -1 in copied and rest == 0:
+        raise CannotJudgeError("what -1 stands for among no elements")
+    use.needs(x.size % rest == 0 if -1 in copied else rest == x.size, f"shape {target} of {x.shape}")
     return x.reshape(copied)
 
 
@@ -119,7 +121,8 @@ def gather(use: Use, x: Array, indices: Array) -> Array:
     """By index; the axis may count from the end, the indices may not before version 11."""
     rank = x.ndim
     use.needs(-rank <= use["axis"] < rank, f"axis {use['axis']} of rank {rank}")
-    use.needs(bool((indices >= 0).all()), "a negative index")
+    if (indices < 0).any():
+        raise CannotJudgeError("a negative index, which runtimes always took and no text allowed")
     use.needs(bool((indices < x.shape[use["axis"]]).all()), "an index out of bounds")
     return np.take(x, indices, use["axis"])
 
@@ -147,6 +150,8 @@ def pad(use: Use, x: Array) -> Array:
     use.needs(len(widths) == 2 * x.ndim, f"{len(widths)} widths of rank {x.ndim}")
     use.needs(use.since > 1 or min(widths, default=0) >= 0, f"negative widths {widths}")
     use.needs(use["mode"] in ("constant", "reflect", "edge"), f"mode {use['mode']}")
+    if not widths:
+        return x
     pairs = list(zip(widths[: x.ndim], widths[x.ndim :], strict=True))
     cut = x[tuple(slice(max(0, -a), dim - max(0, -b)) for dim, (a, b) in zip(x.shape, pairs, strict=True))]
     if cut is not x and use["mode"] != "constant" and min(widths, default=0) < 0:

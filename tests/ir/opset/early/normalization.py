@@ -17,7 +17,7 @@ def batch_normalization(use: Use, x: Array, scale: Array, bias: Array, mean: Arr
     use.needs(use.since > 1 or x.ndim == 4, f"version 1 takes four axes, not {x.ndim}")
     count = sum(1 for name in use.node.output if name)
     if use["is_test"] and count > 1:
-        use.needs(False, "the further outputs are not for testing")  # noqa: FBT003 - always broken
+        use.needs(False, "the further outputs are not for testing")
     if not use["is_test"] and count == 1:
         raise CannotJudgeError("one output is that of test mode, which is_test denies")
     axes = (0, *range(2, x.ndim)) if use["spatial"] else (0,)

@@ -16,7 +16,7 @@ def _log_sum_exp(x: Array, axes: tuple[int, ...]) -> Array:
     return np.asarray(np.log(np.exp(wide - shift).sum(axes, keepdims=True)) + shift)
 
 
-def _extreme(largest: bool) -> Callable[[Array, tuple[int, ...]], Array]:  # noqa: FBT001 - one of two
+def _extreme(largest: bool) -> Callable[[Array, tuple[int, ...]], Array]:
     def reduce(x: Array, axes: tuple[int, ...]) -> Array:
         if x.dtype.kind == "f":
             nothing: float = -np.inf if largest else np.inf
@@ -27,20 +27,6 @@ def _extreme(largest: bool) -> Callable[[Array, tuple[int, ...]], Array]:  # noq
     return reduce
 
 
-REDUCTIONS: dict[str, Callable[[Array, tuple[int, ...]], Array]] = {
-    "ReduceL1": lambda x, axes: np.abs(x).sum(axes, keepdims=True),
-    "ReduceL2": lambda x, axes: np.sqrt((x.astype(np.float64) ** 2).sum(axes, keepdims=True)),
-    "ReduceLogSum": lambda x, axes: np.log(x.sum(axes, keepdims=True, dtype=np.float64)),
-    "ReduceLogSumExp": _log_sum_exp,
-    "ReduceMax": _extreme(largest=True),
-    "ReduceMean": lambda x, axes: _mean(x, axes),
-    "ReduceMin": _extreme(largest=False),
-    "ReduceProd": lambda x, axes: x.prod(axes, keepdims=True),
-    "ReduceSum": lambda x, axes: x.sum(axes, keepdims=True),
-    "ReduceSumSquare": lambda x, axes: (x * x).sum(axes, keepdims=True),
-}
-
-
 def _mean(x: Array, axes: tuple[int, ...]) -> Array:
     count = int(np.prod([x.shape[axis] for axis in axes]))
     if x.dtype.kind == "f":
@@ -49,6 +35,20 @@ def _mean(x: Array, axes: tuple[int, ...]) -> Array:
     if (total % count).any():
         raise CannotJudgeError("how the mean of integers is rounded is not said")
     return np.asarray(total // count)
+
+
+REDUCTIONS: dict[str, Callable[[Array, tuple[int, ...]], Array]] = {
+    "ReduceL1": lambda x, axes: np.abs(x).sum(axes, keepdims=True),
+    "ReduceL2": lambda x, axes: np.sqrt((x.astype(np.float64) ** 2).sum(axes, keepdims=True)),
+    "ReduceLogSum": lambda x, axes: np.log(x.sum(axes, keepdims=True, dtype=np.float64)),
+    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceMax": _extreme(largest=True),
+    "ReduceMean": _mean,
+    "ReduceMin": _extreme(largest=False),
+    "ReduceProd": lambda x, axes: x.prod(axes, keepdims=True),
+    "ReduceSum": lambda x, axes: x.sum(axes, keepdims=True),
+    "ReduceSumSquare": lambda x, axes: (x * x).sum(axes, keepdims=True),
+}
 
 
 @meaning(*REDUCTIONS)
@@ -62,6 +62,8 @@ def reduce(use: Use, x: Array) -> Array:
 @meaning("ArgMax", "ArgMin")
 def position(use: Use, x: Array) -> Array:
     """The index of the largest or smallest; which one of several equal ones is not said, and the first is usual."""
+    if not x.ndim:
+        raise CannotJudgeError("what the axis of a scalar is")
     axis = use.axis(x.ndim)
     find = np.argmax if use.node.op_type == "ArgMax" else np.argmin
     return np.asarray(find(x, axis, keepdims=bool(use["keepdims"])), np.int64)

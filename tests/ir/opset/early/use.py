@@ -33,7 +33,7 @@ class Use:
         """An attribute, or ``None`` where it is absent and has no default."""
         return self.attributes.get(name)
 
-    def needs(self, holds: bool, what: str) -> None:  # noqa: FBT001 - reads as a sentence
+    def needs(self, holds: bool, what: str) -> None:
         """Say what is broken unless it holds."""
         if not holds:
             raise BreachError(f"{self.node.op_type}-{self.since}: {what}")
