@@ -262,6 +262,8 @@ class _Conversion:
         origin = self._origins.get(node) or describe_node(node, node.version or self._opsets.get(node.domain))
         for item in emitted:
             self._origins[item] = origin
+            for body in bodies(item):
+                self._origins.update(dict.fromkeys((inner for inner in body.all_nodes() if inner.version), origin))
 
     def _unknown(self, node: ir.Node, version: int, target: int) -> list[ir.Node]:
         """A node that no schema of its opset describes: a call of a local function, or an experimental operator."""

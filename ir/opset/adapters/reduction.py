@@ -10,12 +10,13 @@
 
 from __future__ import annotations
 
-import itertools
+from typing import NamedTuple
 
 import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
+from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named, total
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, keep, unchanged
 
@@ -59,12 +60,52 @@ def axes_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
     """Move known ``axes`` to an attribute; "no axes, and then do nothing" becomes the elementwise part alone."""
-    axes = op.need_known(1, "axes") if op.input(1) is not None else np.zeros(0, np.int64)
+    axes = op.known(op.input(1)) if op.input(1) is not None else np.zeros(0, np.int64)
+    if axes is None:
+        return _axis_by_axis(op, node)
     if not axes.size and op.attr("noop_with_empty_axes", 0):
         return _elementwise_part(op, node)
     op.inputs(op.x())
     op.drop("noop_with_empty_axes")
     return op.set(axes=axes.tolist()) if axes.size else None
+
+
+def _axis_by_axis(op: OpBuilder, node: ir.Node) -> ir.Value:
+    """Reduce along every axis that is named at run time, one after the other."""
+    dtype, kind = op.need_dtype(op.x()), node.op_type
+    inexact = not dtype.is_floating_point() and kind in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+    x = op.Cast(op.x(), to=int(ir.DataType.DOUBLE)) if inexact else op.x()
+    before, step, after = _IN_STEPS.get(kind, ("Identity", kind, "Identity"))
+    started = op.Mul(x, x) if before == "Mul" else op.emit(before, [x], {})
+    whole_mean = kind == "ReduceMean" and not dtype.is_floating_point()  # a mean of rounded means is another number
+    reduced = _reduced(op, started, "ReduceSum" if whole_mean else step)
+    if whole_mean:
+        return op.Div(reduced, op.Cast(op.Div(op.Size(x), op.Size(reduced)), to=int(dtype)))
+    result: ir.Value = op.emit(after, [reduced], {})
+    return op.Cast(result, to=int(dtype)) if inexact else result
+
+
+_IN_STEPS = {
+    "ReduceL1": ("Abs", "ReduceL1", "Identity"),
+    "ReduceL2": ("Abs", "ReduceL2", "Identity"),
+    "ReduceLogSum": ("Identity", "ReduceSum", "Log"),
+    "ReduceSumSquare": ("Mul", "ReduceSum", "Identity"),
+}
+"""What comes before reducing axis by axis, how each axis is reduced, and what comes after."""
+
+
+def _reduced(op: OpBuilder, x: ir.Value, kind: str) -> ir.Value:
+    keepdims = op.attr("keepdims", 1)
+
+    def along(body: OpBuilder, value: ir.Value, axis: int) -> ir.Value:
+        if kind == "ReduceSum":
+            return total(body, value, [axis], keepdims=keepdims)
+        result: ir.Value = body.emit(kind, [value], {"axes": [axis], "keepdims": keepdims})
+        return result
+
+    all_if_none = not op.attr("noop_with_empty_axes", 0)
+    turns = named(op, op.x(1), op.need_rank(op.x()), empty_means_all=all_if_none)
+    return axis_by_axis(op, x, turns, along)
 
 
 def _elementwise_part(op: OpBuilder, node: ir.Node) -> ir.Value:
@@ -167,64 +208,69 @@ def smallest(op: OpBuilder, node: ir.Node) -> Replacement:
 added("TopK", 10, 11, largest=1, sorted=1, otherwise=smallest)
 
 
-def _cumulated_axis(op: OpBuilder) -> int:
-    """A vector has but one axis, whatever the input says."""
-    return 0 if op.rank(op.x()) == 1 else int(op.need_known(1, "axis").item())
+class _Cumulation(NamedTuple):
+    """How elements are combined and what stands before the first."""
+
+    combine: str
+    neutral: int
 
 
 @decomposition("CumSum", 11)
 def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Add the elements 1, 2, 4, ... places away: a product with a triangle would carry a NaN or infinity backwards."""
-    x = op.x()
-    rank, shape = op.need_rank(x), op.shape(x)
-    axis = _cumulated_axis(op) % rank
-    size = None if shape is None else shape[axis]
-    if shape is None or size is None:
+    return _cumulated(op, _Cumulation("Add", 0))
+
+
+@decomposition("CumProd", 26)
+def cumprod(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Multiply by the elements 1, 2, 4, ... places away."""
+    return _cumulated(op, _Cumulation("Mul", 1))
+
+
+def _cumulated(op: OpBuilder, how: _Cumulation) -> ir.Value:
+    x, shape, rank = op.x(), op.around.types.shape(op.x()), op.need_rank(op.x())
+    if shape is not None and 0 in list(shape):
+        result: ir.Value = op.Identity(x)
+        return result
+    known = np.zeros(()) if rank == 1 else op.known(op.x(1))  # a vector has but one axis
+    if known is not None:
+        return _along(op, x, int(known.item()) % rank, how)
+
+    def along(body: OpBuilder, value: ir.Value, axis: int) -> ir.Value:
+        return _along(body, value, axis, how)
+
+    return axis_by_axis(op, x, named(op, op.x(1), rank), along, shape=shape)
+
+
+def _along(op: OpBuilder, x: ir.Value, axis: int, how: _Cumulation) -> ir.Value:
+    size = (op.shape(x) or [])[axis]
+    if size is None:
         op.refuse("the axis has no fixed size", hint="possible with a fixed size")
-    if 0 in shape:
-        return op.Identity(x)
     backwards = bool(op.attr("reverse", 0))
-    summed = _shifted(op, x, axis, size, backwards=backwards) if op.attr("exclusive", 0) else x
+    so_far: ir.Value = op.Identity(x)
+    if op.attr("exclusive", 0):
+        so_far = _shifted(op, x, axis, size, how, backwards=backwards)
     reach = 1
     while reach < size:
-        near, far = _part(op, summed, axis, 0, size - reach), _part(op, summed, axis, reach, size)
-        ends = _part(op, summed, axis, size - reach, size) if backwards else _part(op, summed, axis, 0, reach)
-        sums = op.Add(near, far)
-        summed = op.Concat(*((sums, ends) if backwards else (ends, sums)), axis=axis)
+        near, far = _part(op, so_far, axis, 0, size - reach), _part(op, so_far, axis, reach, size)
+        ends = _part(op, so_far, axis, size - reach, size) if backwards else _part(op, so_far, axis, 0, reach)
+        both = op.emit(how.combine, [near, far], {})
+        so_far = op.Concat(*((both, ends) if backwards else (ends, both)), axis=axis)
         reach *= 2
-    return summed if summed is not x else op.Identity(x)
+    return so_far
 
 
-def _shifted(op: OpBuilder, x: ir.Value, axis: int, size: int, *, backwards: bool) -> ir.Value:
-    """One place further along the axis, a zero coming in."""
-    zero = ir.tensor(np.zeros(1, op.need_dtype(x).numpy()))
-    zeros: ir.Value = op.ConstantOfShape(op.Shape(_part(op, x, axis, 0, 1)), value=zero)
+def _shifted(op: OpBuilder, x: ir.Value, axis: int, size: int, how: _Cumulation, *, backwards: bool) -> ir.Value:
+    """One place further along the axis, the neutral element coming in."""
+    fill = ir.tensor(np.full(1, how.neutral, op.need_dtype(x).numpy()))
+    first: ir.Value = op.ConstantOfShape(op.Shape(_part(op, x, axis, 0, 1)), value=fill)
     if size == 1:
-        return zeros
+        return first
     kept = _part(op, x, axis, 1, size) if backwards else _part(op, x, axis, 0, size - 1)
-    result: ir.Value = op.Concat(*((kept, zeros) if backwards else (zeros, kept)), axis=axis)
+    result: ir.Value = op.Concat(*((kept, first) if backwards else (first, kept)), axis=axis)
     return result
 
 
 def _part(op: OpBuilder, x: ir.Value, axis: int, start: int, end: int) -> ir.Value:
     part: ir.Value = op.Slice(x, op.ints(start), op.ints(end), op.ints(axis))
     return part
-
-
-@decomposition("CumProd", 26)
-def cumprod(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Multiply slice by slice along an axis of fixed size."""
-    x, axis = op.x(), _cumulated_axis(op)
-    rank, shape = op.need_rank(x), op.shape(x)
-    size = None if shape is None else shape[axis]
-    if not size:
-        op.refuse("the axis has no fixed size", hint="possible with a fixed size")
-    parts = [op.Slice(x, op.ints(i), op.ints(i + 1), op.ints(axis % rank)) for i in range(size)]
-    if op.attr("reverse", 0):
-        parts.reverse()
-    if op.attr("exclusive", 0):
-        parts = [op.Expand(op.const(1, like=x), op.Shape(parts[0])), *parts[:-1]]
-    products = list(itertools.accumulate(parts, op.Mul))
-    if op.attr("reverse", 0):
-        products.reverse()
-    return op.Concat(*products, axis=axis % rank)

@@ -18,6 +18,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axis_allowed
+from entrepot.ir.opset.adapters.positions import from_the_front
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.folding import slice_positions
 from entrepot.ir.opset.rules import Replacement, adapter, extended, unchanged
@@ -119,14 +120,23 @@ def slice_to_inputs(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Slice", 11, 10)
 def slice_from_the_front(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Count known axes from the front."""
+    """Count axes from the front."""
     if op.input(3) is None:
         return None
-    axes = op.need_known(3, "axes")
+    axes = op.known(op.x(3))
+    if axes is None:
+        return op.inputs(op.x(0), op.x(1), op.x(2), _counted_from_the_front(op), op.input(4))
     if (axes < 0).any():
         positive = op.const(axes % op.need_rank(op.x()), dtype=op.dtype(op.x(3)))
         op.inputs(op.x(0), op.x(1), op.x(2), positive, op.input(4))
     return None
+
+
+def _counted_from_the_front(op: OpBuilder) -> ir.Value:
+    axes, rank = op.x(3), op.rank(op.x(0))
+    count = op.Shape(op.Shape(op.x(0))) if rank is None else op.ints(rank)
+    result: ir.Value = op.Cast(from_the_front(op, axes, count), to=int(op.need_dtype(axes)))
+    return result
 
 
 @adapter("Slice", 10, 1)
