@@ -21,6 +21,9 @@ _INFERENCE_GIVES_UP = (
 )
 """What onnx's inference raises for nodes it cannot follow, types it does not know among them."""
 
+_SHAPED_BY = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
+"""Operators whose output has the shape that an input lists; onnx infers nothing where that is not constant."""
+
 SMALL = 64
 """Elements of a known input that is shown to shape inference: shapes, axes, sizes."""
 
@@ -243,8 +246,19 @@ class Types:
                 )
             except _INFERENCE_GIVES_UP:
                 continue
-            return {name: _spec(item) for name, item in inferred.items()}
+            return {name: self._with_rank(node, _spec(item)) for name, item in inferred.items()}
         return {}
+
+    def _with_rank(self, node: ir.Node, found: Spec) -> Spec:
+        """What was inferred, with at least the rank where the node makes a shape out of a vector of known length."""
+        if found.shape is not None or node.op_type not in _SHAPED_BY:
+            return found
+        shapes = [self._memo.get(value, UNKNOWN).shape for value in node.inputs if value is not None]
+        wanted = shapes[_SHAPED_BY[node.op_type]] if len(shapes) == len(node.inputs) else None
+        if wanted is None or len(wanted) != 1 or not isinstance(wanted[0], int):
+            return found
+        least = shapes[0] if node.op_type == "Expand" else ()
+        return found if least is None else Spec(found.type, ir.Shape([None] * max(wanted[0], len(least))))
 
 
 @functools.cache

@@ -8,15 +8,47 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.positions import product, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, unchanged
 
 unchanged("GridSample", 20, 22)
+
+Rows: TypeAlias = tuple[tuple[float, ...], ...]
+
+
+class Kernel(NamedTuple):
+    """The neighbours of a sample on one axis, and what each weighs.
+
+    Attributes:
+        offsets: From the element before the sample, or from the nearest.
+        polynomial: In the distance from the sample: coefficients, the highest power first, with one entry per
+            neighbour; empty where all the weight is on one.
+    """
+
+    offsets: tuple[int, ...]
+    polynomial: Rows
+
+
+_A = -0.75
+NEAREST = Kernel((0,), ())
+LINEAR = Kernel((0, 1), ((-1, -1), (1, 1)))
+CUBIC = Kernel(
+    (-1, 0, 1, 2),
+    (
+        (_A, _A + 2, _A + 2, _A),
+        (-5 * _A, -_A - 3, -_A - 3, -5 * _A),
+        (8 * _A, 0, 0, 8 * _A),
+        (-4 * _A, 1, 1, -4 * _A),
+    ),
+)
+KERNELS = {"nearest": NEAREST, "linear": LINEAR, "bilinear": LINEAR, "cubic": CUBIC, "bicubic": CUBIC}
 
 
 @adapter("GridSample", 16, 20)
@@ -27,92 +59,135 @@ def modes_renamed(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 @adapter("GridSample", 20, 16)
-def modes_renamed_back(op: OpBuilder, _node: ir.Node) -> Replacement:
+def modes_renamed_back(op: OpBuilder, node: ir.Node) -> Replacement:
     """The modes were renamed; volumes are new."""
     if op.need_rank(op.x()) != 4:
-        op.refuse("only 4-D inputs are expressible before version 20")
+        return sampled_by_gathering(op, node)
     mode = op.attr("mode", "linear")
     return op.set(mode={"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode))
 
 
-class _Axis(NamedTuple):
-    """One image axis: its size as a number to compute with and as an index, and where each sample lies on it."""
+class _Neighbours(NamedTuple):
+    """What samples see of one axis. Shapes are those of the grid, then the number of neighbours on each axis."""
 
-    size: ir.Value
-    last: ir.Value
-    number: ir.Value
     at: ir.Value
+    outside: ir.Value | None
+    weight: ir.Value | None
 
 
 @decomposition("GridSample", 16)
 def sampled_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Gather the neighbours of every sample and weigh them by their distance."""
-    mode, padding = op.attr("mode", "bilinear"), op.attr("padding_mode", "zeros")
-    if mode == "bicubic" or padding == "reflection":
-        op.refuse(f"mode='{mode}' with padding_mode='{padding}' is not expressible before opset 16")
-    x, grid = op.x(0), op.x(1)
-    rows, columns = _axis(op, 2, 1), _axis(op, 3, 0)
-    if mode == "nearest":
-        summed = _picked(op, (op.Round(rows.at), op.Round(columns.at)), (rows, columns))
-    else:
-        summed = _weighed(op, rows, columns)
-    lead, spots = op.Slice(op.Shape(x), op.ints(0), op.ints(2)), op.Slice(op.Shape(grid), op.ints(1), op.ints(3))
-    return op.Reshape(summed, op.Concat(lead, spots, axis=0))
+    x, kernel = op.x(0), KERNELS[op.attr("mode", "linear")]
+    rank, dtype = op.need_rank(x), op.need_dtype(x)
+    if kernel.polynomial and not dtype.is_floating_point():
+        op.refuse("how interpolated integers are rounded is not expressible there", hint="Cast to float around it")
+    axes = [_neighbours(op, kernel, axis, rank - 2) for axis in range(rank - 2)]
+    values = _picked(op, axes)
+    if not kernel.polynomial:
+        return op.Reshape(values, _result_shape(op))
+    weight = _all(op.Mul, [axis.weight for axis in axes])
+    if dtype != op.need_dtype(op.x(1)):
+        weight = op.Cast(weight, to=int(dtype))
+    weighed = op.Mul(values, _per_sample(op, weight))
+    count = op.ints(len(kernel.offsets) ** len(axes))
+    return op.ReduceSum(op.Reshape(weighed, op.Concat(_result_shape(op), count, axis=0)), op.ints(rank), keepdims=0)
 
 
-def _axis(op: OpBuilder, axis: int, column: int) -> _Axis:
-    """An axis of the image; the grid's last axis holds its coordinate, -1 to 1, in ``column``."""
-    grid = op.Gather(op.x(1), op.const(np.int64(column)), axis=3)
-    count = op.Gather(op.Shape(op.x(0)), op.const(np.int64(axis)))
-    size = op.Cast(count, to=int(op.need_dtype(op.x(1))))
-    one, half = op.const(1, like=grid), op.const(0.5, like=grid)
-    last, shifted = op.Sub(size, one), op.Add(grid, one)
+def _all(combine: Callable[..., ir.Value], values: Sequence[ir.Value | None]) -> ir.Value:
+    result = values[0]
+    for value in values[1:]:
+        result = combine(result, value)
+    assert result is not None
+    return result
+
+
+def _neighbours(op: OpBuilder, kernel: Kernel, axis: int, count: int) -> _Neighbours:
+    """One of ``count`` axes; the grid's last axis holds its coordinate, -1 to 1, the last axis first."""
+    column = op.Gather(op.x(1), op.const(np.int64(count - 1 - axis)), axis=count + 1)
+    column = op.Unsqueeze(column, op.ints(*range(count + 1, 2 * count + 1)))
+    size = op.Gather(op.Shape(op.x(0)), op.const(np.int64(axis + 2)))
+    size = op.Cast(size, to=int(op.need_dtype(column)))
+    last = op.Sub(size, op.const(1, like=column))
+    at = _position(op, column, size, last)
+    spread = [-1 if other == axis else 1 for other in range(count)]
+    start = op.Round(at) if kernel is NEAREST else op.Floor(at)
+    whole = op.Add(start, op.const(np.reshape(kernel.offsets, spread), like=column))
+    outside = weight = None
+    if op.attr("padding_mode", "zeros") == "zeros":
+        outside = op.Or(op.Less(whole, op.const(0, like=column)), op.Greater(whole, last))
+    if kernel.polynomial:
+        rows = [op.const(np.reshape(row, spread), like=column) for row in kernel.polynomial]
+        weight = _polynomial(op, op.Abs(op.Sub(at, whole)), rows)
+    return _Neighbours(_inside(op, whole, size, last), outside, weight)
+
+
+def _polynomial(op: OpBuilder, x: ir.Value, rows: list[ir.Value]) -> ir.Value:
+    result = rows[0]
+    for row in rows[1:]:
+        result = op.Add(op.Mul(result, x), row)
+    return result
+
+
+def _position(op: OpBuilder, column: ir.Value, size: ir.Value, last: ir.Value) -> ir.Value:
+    """Where samples fall on an axis, counted in elements."""
+    one, half = op.const(1, like=column), op.const(0.5, like=column)
+    shifted = op.Add(column, one)
     if op.attr("align_corners", 0):
-        at = op.Mul(op.Mul(shifted, half), last)
+        at: ir.Value = op.Mul(op.Mul(shifted, half), last)
     else:
         at = op.Mul(op.Sub(op.Mul(shifted, size), one), half)
-    if op.attr("padding_mode", "zeros") == "border":
-        at = _clamped(op, at, last)
-    return _Axis(size, last, count, at)
+    return at
 
 
-def _clamped(op: OpBuilder, at: ir.Value, last: ir.Value) -> ir.Value:
-    clamped: ir.Value = op.Min(op.Max(at, op.const(0, like=at)), last)
-    return clamped
+def _inside(op: OpBuilder, whole: ir.Value, size: ir.Value, last: ir.Value) -> ir.Value:
+    """Whole positions brought into the image: to its border, or reflected as often as it takes."""
+    if op.attr("padding_mode", "zeros") == "reflection":
+        whole = _reflected(op, whole, size, last)
+    inside: ir.Value = op.Min(op.Max(whole, op.const(0, like=whole)), last)
+    return inside
 
 
-def _weighed(op: OpBuilder, rows: _Axis, columns: _Axis) -> ir.Value:
-    """The sum over the four neighbours, by bilinear weights."""
-    one = op.const(1, like=rows.at)
-    ends = []
-    for axis in (rows, columns):
-        low = op.Floor(axis.at)
-        share = op.Sub(axis.at, low)
-        ends.append(((low, op.Sub(one, share)), (op.Add(low, one), share)))
-    parts = []
-    for row, row_weight in ends[0]:
-        for column, column_weight in ends[1]:
-            weight = op.Reshape(op.Mul(row_weight, column_weight), op.ints(0, 1, -1))
-            if op.need_dtype(op.x(0)) != op.need_dtype(op.x(1)):
-                weight = op.Cast(weight, to=int(op.need_dtype(op.x(0))))
-            parts.append(op.Mul(_picked(op, (row, column), (rows, columns)), weight))
-    summed: ir.Value = op.Sum(*parts)
-    return summed
+def _reflected(op: OpBuilder, whole: ir.Value, size: ir.Value, last: ir.Value) -> ir.Value:
+    """Back and forth at the middle of the border elements, or at their outer edge."""
+    one = op.const(1, like=whole)
+    if op.attr("align_corners", 0):
+        there, back = op.Max(op.Add(last, last), one), op.Add(last, last)
+    else:
+        there = op.Add(size, size)
+        back = op.Sub(there, one)
+    within = op.Sub(whole, op.Mul(op.Floor(op.Div(whole, there)), there))
+    reflected: ir.Value = op.Min(within, op.Sub(back, within))
+    return reflected
 
 
-def _picked(op: OpBuilder, at: tuple[ir.Value, ir.Value], axes: tuple[_Axis, _Axis]) -> ir.Value:
-    """(N, C, samples): the elements at whole positions, 0 outside."""
-    x, int64 = op.x(0), int(ir.DataType.INT64)
-    row, column = (op.Cast(_clamped(op, spot, axis.last), to=int64) for spot, axis in zip(at, axes, strict=True))
-    index = op.Reshape(op.Add(op.Mul(row, axes[1].number), column), op.ints(0, 1, -1))
-    lead = op.Concat(op.Slice(op.Shape(x), op.ints(0), op.ints(2)), op.ints(1), axis=0)
-    values = op.GatherElements(op.Reshape(x, op.ints(0, 0, -1)), op.Expand(index, lead), axis=2)
-    beyond = [_outside(op, spot, axis.last) for spot, axis in zip(at, axes, strict=True)]
-    outside = op.Reshape(op.Or(*beyond), op.ints(0, 1, -1))
-    picked: ir.Value = op.Where(outside, op.const(0, like=x), values)
-    return picked
+def _picked(op: OpBuilder, axes: list[_Neighbours]) -> ir.Value:
+    """(N, C, all neighbours of all samples): the elements there, 0 outside."""
+    x, rank, int64 = op.x(0), len(axes) + 2, int(ir.DataType.INT64)
+    shape = op.Shape(x)
+    index = op.Cast(axes[0].at, to=int64)
+    for axis, found in enumerate(axes[1:], 3):
+        index = op.Add(op.Mul(index, sizes(op, shape, axis, axis + 1)), op.Cast(found.at, to=int64))
+    flat = op.Reshape(x, op.Concat(sizes(op, shape, 0, 2), product(op, shape, 2, rank), axis=0))
+    lead = op.Concat(sizes(op, shape, 0, 2), op.ints(1), axis=0)
+    values: ir.Value = op.GatherElements(flat, op.Expand(_per_sample(op, index), lead), axis=2)
+    if op.attr("padding_mode", "zeros") != "zeros":
+        return values
+    outside = _per_sample(op, _all(op.Or, [axis.outside for axis in axes]))
+    inside: ir.Value = op.Where(outside, op.const(0, like=x), values)
+    return inside
 
 
-def _outside(op: OpBuilder, at: ir.Value, last: ir.Value) -> ir.Value:
-    outside: ir.Value = op.Or(op.Less(at, op.const(0, like=at)), op.Greater(at, last))
-    return outside
+def _per_sample(op: OpBuilder, value: ir.Value) -> ir.Value:
+    """Flattened to (N, 1, all neighbours of all samples)."""
+    shape, rank = op.Shape(value), 2 * op.need_rank(op.x(0)) - 3
+    result: ir.Value = op.Reshape(
+        value, op.Concat(sizes(op, shape, 0, 1), op.ints(1), product(op, shape, 1, rank), axis=0)
+    )
+    return result
+
+
+def _result_shape(op: OpBuilder) -> ir.Value:
+    grid, rank = op.Shape(op.x(1)), op.need_rank(op.x(0))
+    shape: ir.Value = op.Concat(sizes(op, op.Shape(op.x(0)), 0, 2), sizes(op, grid, 1, rank - 1), axis=0)
+    return shape

@@ -20,7 +20,11 @@ def product(op: OpBuilder, shape: ir.Value, start: int, end: int) -> ir.Value:
     """The number of elements in the axes from ``start`` up to ``end``, as a vector of one."""
     if start >= end:
         return op.ints(1)
-    result: ir.Value = op.ReduceProd(sizes(op, shape, start, end), axes=[0], keepdims=1)
+    chosen = sizes(op, shape, start, end)
+    if op.version < 18:
+        result: ir.Value = op.ReduceProd(chosen, axes=[0], keepdims=1)
+    else:
+        result = op.ReduceProd(chosen, op.ints(0), keepdims=1)
     return result
 
 

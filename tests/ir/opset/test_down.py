@@ -431,13 +431,6 @@ def test_the_older_form_computes_the_same(name: str, target: int) -> None:
 
 
 REFUSED = {
-    "the grid of a volume": (
-        20,
-        19,
-        "y = GridSample(x, g)",
-        "float[1,1,2,2,2] x, float[1,2,2,2,3] g) => (float[1,1,2,2,2] y",
-        "4-D",
-    ),
     "a stepless unknown axis": (18, 17, "y = ReduceSum(x, a)", "float[3,4] x, int64[1] a) => (float[3,4] y", None),
     "dilated average": (
         19,
@@ -447,13 +440,6 @@ REFUSED = {
         "dilations",
     ),
     "trigonometry before opset 7": (7, 6, "y = Sin(x)", UNARY, "trigonometric"),
-    "reduction by maximum": (
-        18,
-        17,
-        'y = ScatterND<reduction = "max">(x, i, u)',
-        "float[3] x, int64[1,1] i, float[1] u) => (float[3] y",
-        "reduction='max'",
-    ),
     "regions by half pixels": (
         16,
         15,
