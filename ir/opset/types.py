@@ -108,10 +108,10 @@ class Types:
         return _proto(self.spec(value))
 
     def carry(self, node: ir.Node) -> None:
-        """Note what the inputs of a Loop's or Scan's body are, from what the node is given.
+        """Note what the inputs of a Loop's, Scan's or SequenceMap's body are, from what the node is given.
 
         What a Loop carries keeps its element type; what a Scan carries keeps its shape too, and what it scans loses
-        the axis it is scanned along.
+        the axis it is scanned along. A SequenceMap hands on the members of its sequences.
         """
         given = node.inputs
         for body in bodies(node):
@@ -122,6 +122,10 @@ class Types:
             elif node.op_type == "Scan":
                 pairs = zip(body.inputs, given[len(given) - len(body.inputs) :], strict=False)
                 self._scanned.update(_scan_axes(node, body))
+            elif node.op_type == "SequenceMap":
+                for inner, outer in zip(body.inputs, given, strict=False):
+                    self._memo.setdefault(inner, _member(inner, self.type(outer)))
+                return
             else:
                 return
             self._carried.update({inner: outer for inner, outer in pairs if inner.type is None and outer is not None})
@@ -214,9 +218,13 @@ class Types:
         return outputs
 
     def _loop(self, node: ir.Node) -> dict[str, Spec]:
-        if node.domain or node.op_type not in ("Loop", "Scan"):
+        if node.domain or node.op_type not in ("Loop", "Scan", "SequenceMap"):
             return {}
         body = next(bodies(node))
+        if node.op_type == "SequenceMap":
+            members = [self.spec(result).type for result in body.outputs]
+            types = [None if member is None else ir.SequenceType(member) for member in members]
+            return {output.name or "": Spec(kind, None) for output, kind in zip(node.outputs, types, strict=False)}
         results = body.outputs[1:] if node.op_type == "Loop" else body.outputs
         return {
             output.name or "": Spec(self.spec(result).type, None)
@@ -325,6 +333,12 @@ def _without_axis(shape: ir.Shape | None, axis: int | None) -> ir.Shape | None:
     dims = list(shape)
     del dims[axis]
     return ir.Shape(dims)
+
+
+def _member(formal: ir.Value, given: ir.TypeProtocol | None) -> Spec:
+    """What a SequenceMap's body is given: a member of a sequence, or a tensor as it is."""
+    kind = given.elem_type if isinstance(given, ir.SequenceType) else given
+    return Spec(formal.type or kind, formal.shape)
 
 
 def _written(value: ir.Value) -> Spec:

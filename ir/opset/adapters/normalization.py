@@ -157,8 +157,12 @@ def _axes_from(op: OpBuilder, x: ir.Value) -> list[int]:
 
 
 def _stash(op: OpBuilder, x: ir.Value) -> tuple[ir.Value, ir.DataType, ir.DataType]:
-    """``x`` in the type that statistics are computed in, that type, and the type of ``x``."""
+    """``x`` in the type that statistics are computed in, that type, and the type of ``x``.
+
+    Runtimes take the stash type for the least precision: a double is never narrowed to it.
+    """
     own, stash = op.need_dtype(x), ir.DataType(op.attr("stash_type", 1))
+    stash = own if own == ir.DataType.DOUBLE else stash
     return (x if own == stash else op.Cast(x, to=int(stash))), stash, own
 
 
@@ -175,7 +179,14 @@ def layer_normalization(op: OpBuilder, node: ir.Node) -> Replacement:
     y = op.Mul(normal if own == stash else op.Cast(normal, to=int(own)), op.x(1))
     if op.input(2) is not None:
         y = op.Add(y, op.x(2))
-    return [y, mean, inverse][: len(node.outputs)]
+    saved = [_saved(op, value, stash) for value in (mean, inverse)[: len(node.outputs) - 1]]
+    return [y, *saved]
+
+
+def _saved(op: OpBuilder, value: ir.Value, dtype: ir.DataType) -> ir.Value:
+    stash = ir.DataType(op.attr("stash_type", 1))
+    result: ir.Value = value if dtype == stash else op.Cast(value, to=int(stash))
+    return result
 
 
 @decomposition("RMSNormalization", 23)

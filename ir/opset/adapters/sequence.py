@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.bodies import expanded
+from entrepot.ir.opset.bodies import expand
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
 
@@ -18,7 +18,17 @@ unchanged("OptionalGetElement", 18, 28)
 unchanged("OptionalHasElement", 18, 28)
 extended("OptionalGetElement", 15, 18)
 extended("OptionalHasElement", 15, 18)
-expanded("SequenceMap", 17)
+
+
+@decomposition("SequenceMap", 17)
+def sequence_map(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The loop of the schema's body, which takes the types of the results from the graph that makes them."""
+    body: ir.Graph = op.attr("body")
+    for result in body.outputs:
+        result.type = result.type or op.around.types.type(result)
+        if result.type is None:
+            op.refuse("the element type of what it makes is not known", hint="possible if its body states it")
+    return expand(op, node)
 
 
 def _items(op: OpBuilder, sequence: ir.Value) -> list[ir.Value]:

@@ -101,9 +101,12 @@ added("Reshape", 13, 14, allowzero=0, otherwise=reshape_zero_means_zero)
 def unsqueeze_from_the_front(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Count the axes from the front; they count in the output."""
     axes = op.attr("axes")
+    if not axes:
+        return op.Identity(op.x())
     if min(axes) < 0:
         rank = op.need_rank(op.x()) + len(axes)
         op.set(axes=sorted(axis % rank for axis in axes))
+    return None
 
 
 @adapter("Squeeze", 11, 13)
@@ -120,7 +123,10 @@ def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
     """Move known axes to an attribute; of computed ones take each in turn."""
     if op.input(1) is None:
         return None
-    if op.known(op.x(1)) is None and "value_ints" not in getattr(op.x(1).producer(), "attributes", {}):
+    known = op.known(op.x(1))
+    if known is not None and not known.size and node.op_type == "Unsqueeze":
+        return op.Identity(op.x())
+    if known is None and "value_ints" not in getattr(op.x(1).producer(), "attributes", {}):
         return _axis_by_axis(op, node.op_type)
     axes = op.input_as_attribute(1, "axes")
     op.inputs(op.x())
@@ -162,8 +168,11 @@ def shape_then_slice(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("Expand", 8)
 def expand_to_known_shape(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Tile where both shapes are known, else multiply with ones."""
-    x, shape = op.x(), op.need_known(1, "the shape").tolist()
+    """Tile; where the own shape is not known and the other is, multiply with ones."""
+    x, known = op.x(), op.known(op.x(1))
+    if known is None:
+        return _tiled_to(op, x, op.x(1))
+    shape = known.tolist()
     own = op.shape(x)
     if own is None or None in own:
         op.need_small(int(np.prod(shape)))
@@ -173,6 +182,22 @@ def expand_to_known_shape(op: OpBuilder, _node: ir.Node) -> Replacement:
     padded = [1] * (len(full) - len(sizes)) + sizes
     same_rank = x if padded == sizes else op.Reshape(x, op.ints(*padded))
     return op.Tile(same_rank, op.ints(*(new // (old or 1) for new, old in zip(full, padded, strict=True))))
+
+
+def _tiled_to(op: OpBuilder, x: ir.Value, shape: ir.Value) -> ir.Value:
+    """Repeat the axes of size 1 as often as the computed shape says, and the others once."""
+    rank, lengths = op.need_rank(x), op.shape(shape)
+    length = None if lengths is None else lengths[0]
+    if length is None:
+        op.refuse("the rank of the shape to expand to is not known", hint="possible with a fixed rank")
+    if rank < length:
+        x = op.Unsqueeze(x, axes=list(range(length - rank)))
+    elif length < rank:
+        shape = op.Concat(op.ints(*[1] * (rank - length)), shape, axis=0)
+    single = op.Cast(op.Equal(op.Shape(x), op.ints(1)), to=int(ir.DataType.INT64))
+    repeats = op.Add(op.Mul(single, op.Sub(shape, op.ints(1))), op.ints(1))
+    result: ir.Value = op.Tile(x, repeats)
+    return result
 
 
 @adapter("Concat", 1, 4)

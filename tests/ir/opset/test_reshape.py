@@ -56,3 +56,8 @@ def test_strings_are_refused() -> None:
     model = parse("y = Reshape<allowzero = 1>(x, s)", 18, "string[N] x, int64[2] s) => (string[A,B] y")
     with pytest.raises(ConversionError, match="strings"):
         convert_opset(model, 13)
+
+
+def test_no_new_axes_at_all_change_nothing() -> None:
+    model = parse("y = Unsqueeze(x, none)", 13, "float[1,3] x) => (float[1,3] y", stored="int64[0] none = {}")
+    assert_same(model, 9, np.ones((1, 3), np.float32))
