@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.pooling_windows import pooled_axes, windows_side_by_side
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, extended, impossible, unchanged
 
@@ -35,32 +36,28 @@ impossible("RoiAlign", 10, 0, "no aligned region pooling existed before opset 10
 extended("MaxPool", 1, 8)
 
 
-def ceil_mode_as_padding(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Write the windows that ``ceil_mode`` adds as padding at the end, which no window's value counts."""
+def older_windows(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Write the windows that ``ceil_mode`` adds as padding at the end, which no window's value counts, or all out."""
     if any(dilation != 1 for dilation in op.attr("dilations", [])):
-        op.refuse("dilations are not expressible there")
-    if op.attr("count_include_pad", 0):
-        op.refuse("ceil_mode together with count_include_pad is not expressible there")
-    if op.attr("auto_pad", "NOTSET") == "NOTSET":
+        return windows_side_by_side(op, node)
+    op.drop("dilations")
+    return ceil_mode_as_padding(op, node)
+
+
+def ceil_mode_as_padding(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Write the windows that ``ceil_mode`` adds as padding at the end, unless padding is counted."""
+    if op.attr("auto_pad", "NOTSET") == "NOTSET" and op.attr("ceil_mode", 0):
+        if op.attr("count_include_pad", 0):
+            return windows_side_by_side(op, node)
         op.set(pads=_ceil_pads(op))
-    return op.drop("ceil_mode", "dilations")
+    return op.drop("ceil_mode")
 
 
 def _ceil_pads(op: OpBuilder) -> list[int]:
-    kernel = op.attr("kernel_shape")
-    axes = len(kernel)
-    shape, strides = op.shape(op.x()), op.attr("strides", [1] * axes)
-    pads = op.attr("pads", [0] * 2 * axes)
-    if shape is None or None in shape[2:]:
-        op.refuse("ceil_mode depends on sizes that are not fixed", hint="possible with fixed height and width")
-    ends = []
-    for size, window, stride, before, after in zip(shape[2:], kernel, strides, pads[:axes], pads[axes:], strict=True):
-        free = (size or 0) + before + after - window
-        steps = -(-free // stride)
-        if steps * stride >= (size or 0) + before:  # a window that starts in the padding at the end is left out
-            steps -= 1
-        ends.append(max(after, after + steps * stride - free) if steps * stride > free else after)
-    return [*pads[:axes], *ends]
+    axes = pooled_axes(op)
+    reached = [(axis.count(ceil=True) - 1) * axis.stride + axis.extent for axis in axes]
+    ends = [max(axis.after, end - axis.size - axis.before) for axis, end in zip(axes, reached, strict=True)]
+    return [axis.before for axis in axes] + ends
 
 
 @adapter("AveragePool", 22, 19)
@@ -92,9 +89,9 @@ def padded_average(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 added("AveragePool", 1, 7, count_include_pad=0, otherwise=padded_average)
 added("AveragePool", 7, 10, ceil_mode=0, otherwise=ceil_mode_as_padding)
-added("AveragePool", 11, 19, dilations=[1])
-added("MaxPool", 8, 10, ceil_mode=0, dilations=[1], otherwise=ceil_mode_as_padding)
-added("LpPool", 11, 18, ceil_mode=0, dilations=[1], otherwise=ceil_mode_as_padding)
+added("AveragePool", 11, 19, dilations=[1], otherwise=windows_side_by_side)
+added("MaxPool", 8, 10, ceil_mode=0, dilations=[1], otherwise=older_windows)
+added("LpPool", 11, 18, ceil_mode=0, dilations=[1], otherwise=older_windows)
 
 
 @adapter("MaxPool", 8, 1)
