@@ -18,6 +18,8 @@ from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.early.use import BreachError
+from tests.op_cases.case import Case
+from tests.op_cases.oracle import opinions
 
 VERDICTS = ("right", "refused", "wrong", "invalid", "not judged", "crashed")
 
@@ -106,6 +108,35 @@ def _invalid(sample: Sample, proto: onnx.ModelProto, target: int) -> str:
     if inputs != list(sample.feeds) or outputs != [value.name for value in sample.model.graph.output]:
         return f"inputs or outputs changed: {inputs} {outputs}"
     return ""
+
+
+def settle(case: Case) -> Case | None:
+    """The case with what its oracles say it computes; ``None`` when it is not valid or they do not agree."""
+    try:
+        model = case.model()
+        onnx.checker.check_model(model, full_check=True)
+    except (ValueError, TypeError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return None
+    found = list(opinions(case).values())
+    if len(found) < case.needs or any(value is None for values in found for value in values):
+        return None
+    sample = Sample(str(case), model, {}, found[0], *tolerance(case))
+    if any(len(values) != len(found[0]) or _differs(sample, found[0], values) for values in found[1:]):
+        return None
+    return case.giving(*found[-1])
+
+
+def tolerance(case: Case) -> tuple[float, float]:
+    """Relative and absolute, wider than a kernel's: a rewritten formula rounds elsewhere."""
+    return max(case.rtol or 0, 1e-3), max(case.atol or 0, 1e-5)
+
+
+def opinion(case: Case) -> Sample | None:
+    """The case as a sample, expecting what an oracle that it trusts says; ``None`` where the outcome is free."""
+    expected = next(iter(opinions(case).values()), None)
+    if expected is None or any(value is None for value in expected):
+        return None
+    return Sample(str(case), case.model(), case.feeds(), list(expected), *tolerance(case), domain=case.domain)
 
 
 def _with_ranks(sample: Sample, proto: onnx.ModelProto) -> onnx.ModelProto:

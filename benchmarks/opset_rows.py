@@ -1,11 +1,13 @@
 """Every version step of every operator, in both directions, on small models made from the operator cases.
 
-Each case becomes a model of one node in three forms: as it is, with its parameter inputs as initializers
-(``#const``), and with inputs of unknown rank (``#rank``). It is brought down across each step of its operator, and
-from there up again; both results are judged as ``benchmarks.opset_judge`` judges: stamp, checker, inputs and
-outputs, and the expected values in onnxruntime's own kernels of that opset, or below 7 in ``tests/ir/opset/early``.
+Each case, and each variant of it that ``tests.op_cases.variants`` makes, becomes a model of one node in three forms:
+as it is, with its parameter inputs as initializers (``#const``), and with inputs of unknown rank (``#rank``). It is
+brought down across each step of its operator, and from there up again. Where an older opset takes the very same node,
+that is brought up as well (``#old``), held to what onnxruntime's kernel of the older opset makes of it. All are judged
+as ``benchmarks.opset_judge`` judges: stamp, checker, inputs and outputs, and the expected values in an evaluator that
+knows the opset.
 
-    python -m benchmarks.opset_rows [--match Resize] [--every 10]
+    python -m benchmarks.opset_rows [--match Resize] [--every 10] [--strength 1]
 """
 
 from __future__ import annotations
@@ -13,35 +15,40 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 
-from benchmarks.opset_corpus import RANDOM
-from benchmarks.opset_judge import VERDICTS, Sample, judge, with_constants
+from benchmarks.opset_coverage import Rows, unreached
+from benchmarks.opset_evaluators import evaluate
+from benchmarks.opset_judge import VERDICTS, Sample, judge, opinion, settle, tolerance
+from benchmarks.opset_judge import with_constants as constant
 from entrepot.ir.model import Model
-from entrepot.ir.opset import OPSET
 from entrepot.ir.opset.convert import convert_opset
+from entrepot.ir.opset.rules import Step, find, keep
 from entrepot.ir.opset.schemas import histories
-from tests.op_cases import all_cases
+from tests.op_cases import all_cases, other_cases
 from tests.op_cases.case import Case
-from tests.op_cases.oracle import opinions
+from tests.op_cases.variants import variants
 
-OLDEST = 1
+OLDEST = 7
+"""Below it no evaluator has kernels; ``tests/ir/opset/test_legacy.py`` judges those steps by NumPy."""
+BAD = ("wrong", "invalid", "crashed")
+RANDOM = ("bernoulli", "multinomial", "random")
 
 
 def forms(case: Case) -> Iterator[Sample]:
     """The case as a sample, with constants, and without shapes."""
-    expected = next(iter(opinions(case).values()), None)
-    if expected is None or any(value is None for value in expected):
+    plain = opinion(case)
+    if plain is None:
         return
-    tolerance = max(case.rtol or 0, 1e-3), max(case.atol or 0, 1e-5)
-    plain = Sample(str(case), case.model(), case.feeds(), list(expected), *tolerance)
     yield plain
-    twin = with_constants(plain)
+    twin = constant(plain)
     if twin is not None:
         yield twin
     yield replace(plain, name=f"{plain.name}#rank", model=without_shapes(plain.model))
@@ -57,51 +64,103 @@ def without_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     return bare
 
 
-def steps(case: Case) -> Iterator[tuple[int, int]]:
-    """The adjacent versions of the case's operator that an evaluator knows, and its birth."""
+def steps(case: Case, *, changing: bool = False) -> Iterator[Step]:
+    """Up from every version of the case's operator that an evaluator knows, and from before its birth; 0 is that."""
     versions = [version for version in histories()[case.domain, case.op_type] if version <= case.since]
-    for older, newer in itertools.pairwise((versions[0] - 1, *versions)):
-        if newer > OLDEST:
-            yield max(older, OLDEST), newer
+    for older, newer in itertools.pairwise((0, *versions)):
+        step = Step(case.domain, case.op_type, older, newer)
+        ways = (step, _turned(step)) if older else (_turned(step),)
+        if newer > _oldest(case) and not (changing and all(find(way) is keep for way in ways)):
+            yield step
 
 
-def judged(case: Case) -> Iterator[tuple[tuple[str, int, int], str, str]]:
-    """A row in one direction (start, stop), its verdict, and what to say about it."""
+def _turned(step: Step) -> Step:
+    return step._replace(start=step.stop, stop=step.start)
+
+
+def _oldest(case: Case) -> int:
+    return 1 if case.domain else OLDEST
+
+
+def judged(case: Case, *, changing: bool = False) -> Iterator[tuple[Step, str, str]]:
+    """Each step in each direction, its verdict, and what to say about it; ``changing`` leaves out what only keeps."""
+    chosen = list(steps(case, changing=changing))
     for sample in forms(case):
         model = Model(ir.serde.deserialize_model(sample.model))
-        for older, newer in steps(case):
-            verdict, why = judge(sample, model, older)
-            yield (case.op_type, newer, older), verdict, f"{sample.name}: {why}"
-            if verdict != "right":
-                continue
-            down = convert_opset(model, older)
-            proto = ir.serde.serialize_model(down.ir)
-            back = replace(sample, model=proto, origin=sample)
-            verdict, why = judge(back, down, newer)
-            yield (case.op_type, older, newer), verdict, f"{sample.name}: {why}"
+        for step in chosen:
+            yield from _there_and_back(sample, model, step, _opset_before(case, step))
+    for step in chosen:
+        old = _old(case, _opset_before(case, step)) if step.start else None
+        if old is not None:
+            verdict, why = judge(old, Model(ir.serde.deserialize_model(old.model)), step.stop)
+            yield step, verdict, f"{old.name}: {why}"
 
 
-def main() -> int:
-    """Print verdicts by direction, the rows no case reached, and everything wrong; its count is the exit code."""
+def _opset_before(case: Case, step: Step) -> int:
+    return max(step.start or step.stop - 1, _oldest(case))
+
+
+def _there_and_back(sample: Sample, model: Model, up: Step, target: int) -> Iterator[tuple[Step, str, str]]:
+    verdict, why = judge(sample, model, target)
+    yield _turned(up), verdict, f"{sample.name}: {why}"
+    if verdict == "right":
+        down = convert_opset(model, {sample.domain: target})
+        back = replace(sample, model=ir.serde.serialize_model(down.ir), origin=sample)
+        verdict, why = judge(back, down, up.stop)
+        yield up, verdict, f"{sample.name}: {why}"
+
+
+def _old(case: Case, opset: int) -> Sample | None:
+    """The very same node at an older opset, where it is valid and an evaluator has a kernel for it."""
+    if any(isinstance(value, np.ndarray) and not value.size for value in case.inputs):
+        return None  # some of onnxruntime's older kernels, GRU's for one, end the process on empty tensors
+    try:
+        proto = case.model(opset)
+        onnx.checker.check_model(proto, full_check=True)
+    except (ValueError, TypeError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return None
+    answers = evaluate(proto, case.feeds())
+    if answers.by is None or any(value is None for value in answers.values):
+        return None
+    return Sample(f"{case}#old", proto, case.feeds(), answers.values, *tolerance(case), domain=case.domain)
+
+
+def operators(match: str) -> dict[tuple[str, str], list[Case]]:
+    """The cases by operator, without those that draw lots."""
+    found: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    for case in [*all_cases(), *other_cases()]:
+        if (case.domain, case.op_type) in histories() and match in case.op_type:
+            found[case.domain, case.op_type].append(case)
+    return {key: cases for key, cases in found.items() if not any(word in key[1].lower() for word in RANDOM)}
+
+
+def everything(match: str, strength: int) -> Iterator[tuple[Case, bool]]:
+    """Every case and every variant, and whether it is a variant."""
+    for cases in operators(match).values():
+        yield from ((case, False) for case in cases)
+        if strength:
+            yield from ((case, True) for case in variants(cases, settle, strength=strength))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print verdicts by direction, the rows never reached, and everything wrong; its count is the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--match", default="", help="only operators whose name contains this")
-    parser.add_argument("--every", type=int, default=1, help="only every N-th case")
-    options = parser.parse_args()
-    cases = [case for case in all_cases() if not case.domain and options.match in case.op_type]
-    cases = [case for case in cases if not any(word in case.op_type.lower() for word in RANDOM)][:: options.every]
-    rows: dict[tuple[str, int, int], Counter[str]] = defaultdict(Counter)
-    bad = []
-    for case in cases:
-        for row, verdict, why in judged(case):
-            rows[row][verdict] += 1
-            if verdict in ("wrong", "invalid", "crashed"):
-                bad.append(f"{verdict}: {row[0]} {row[1]} -> {row[2]}: {why}")
-    for direction, chosen in (("down", lambda row: row[1] > row[2]), ("up", lambda row: row[1] < row[2])):
-        total = sum((counts for row, counts in rows.items() if chosen(row)), Counter())
-        reached = sum(1 for row, counts in rows.items() if chosen(row) and counts["right"])
-        print(f"{direction}: {reached} steps with a right result;", {name: total[name] for name in VERDICTS})
-    print(f"hub opset {OPSET}, {len(cases)} cases, {len(bad)} wrong, invalid or crashed")
-    print("\n".join(bad[:100]))
+    parser.add_argument("--every", type=int, default=1, help="only every N-th case and variant")
+    parser.add_argument("--strength", type=int, default=2, choices=(0, 1, 2), help="0: no variants; 2: all pairs")
+    options = parser.parse_args(arguments)
+    started, rows, bad, counts = time.time(), Rows(), [], Counter[bool]()
+    chosen = itertools.islice(everything(options.match, options.strength), 0, None, options.every)
+    for case, is_variant in chosen:
+        counts[is_variant] += 1
+        for step, verdict, why in judged(case, changing=is_variant):
+            rows.add(step, verdict, why)
+            if verdict in BAD:
+                bad.append(f"{verdict}: {step.op_type} {step.start} -> {step.stop}: {why}")
+    print(rows.table(VERDICTS))
+    print(unreached(rows, options.match))
+    print("\n".join(bad[:200]))
+    print(f"{counts[False]} cases, {counts[True]} variants, {time.time() - started:.0f} s: {len(bad)} bad")
     return min(len(bad), 100)
 
 

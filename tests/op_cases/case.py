@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 from entrepot.ir.opset import OPSET
+from entrepot.ir.opset.schemas import CEILINGS
 
 ORACLES = ("reference", "onnxruntime")
 
@@ -94,6 +95,7 @@ class Case:
         self.oracles: tuple[str, ...] = ORACLES
         self.atol: float | None = None
         self.rtol: float | None = None
+        self.needs = 1
 
     def outputs(self, count: int) -> Case:
         """The node names ``count`` outputs; otherwise those that the schema requires."""
@@ -113,14 +115,42 @@ class Case:
         """Compare with other tolerances than the element type's."""
         return self._with(atol=atol, rtol=rtol)
 
+    def feeding(self, inputs: Mapping[int, Any]) -> Case:
+        """Other values at these positions; absent ones at the end are cut off."""
+        values = [inputs.get(n, value) for n, value in enumerate(self.inputs)]
+        while values and values[-1] is None:
+            values.pop()
+        return self._with(inputs=tuple(values))
+
+    def having(self, name: str, value: Any) -> Case:
+        """Another value of one attribute; ``None`` leaves it out."""
+        others = {key: item for key, item in self.attributes.items() if key != name}
+        return self._with(attributes=others if value is None else {**others, name: value})
+
+    def asking_both(self) -> Case:
+        """The oracles are asked again where the case gave its results, and then only both together are believed."""
+        return self if self.expected is None else self._with(expected=None, oracles=ORACLES, needs=len(ORACLES))
+
     def of(self, domain: str) -> Case:
         """The operator is in this domain."""
         return self._with(domain=domain)
 
     @property
+    def opset(self) -> int:
+        """The newest version of the domain that still has the operator: the hub's, or the last before deprecation."""
+        newest = CEILINGS.get(self.domain, OPSET)
+        schema = onnx.defs.get_schema(self.op_type, newest, self.domain)
+        return schema.since_version - 1 if schema.deprecated else newest
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether the hub has the operator no more."""
+        return self.opset != CEILINGS.get(self.domain, OPSET)
+
+    @property
     def schema(self) -> onnx.defs.OpSchema:
-        """The operator's schema at the hub's opset."""
-        return onnx.defs.get_schema(self.op_type, OPSET, self.domain)
+        """The operator's schema at that version."""
+        return onnx.defs.get_schema(self.op_type, self.opset, self.domain)
 
     @property
     def since(self) -> int:
@@ -136,8 +166,9 @@ class Case:
         """The inputs that are there, under the names that ``model`` gives them."""
         return {f"i{n}": value for n, value in enumerate(self.inputs) if value is not None}
 
-    def model(self, opset: int = OPSET) -> onnx.ModelProto:
+    def model(self, opset: int | None = None) -> onnx.ModelProto:
         """A model of this one node, every input a graph input."""
+        opset = opset or self.opset
         names = [f"i{n}" if value is not None else "" for n, value in enumerate(self.inputs)]
         outputs = [f"o{n}" for n in range(self.output_count)]
         node = helper.make_node(self.op_type, names, outputs, name="node", domain=self.domain)

@@ -40,7 +40,7 @@ def _reference(case: Case) -> list[Any] | None:
 
 def _onnxruntime(case: Case) -> list[Any] | None:
     try:
-        return run_onnxruntime(case.model(ORT_OPSET), case.feeds())
+        return run_onnxruntime(case.model(min(case.opset, ORT_OPSET)), case.feeds())
     except Exception:  # noqa: BLE001  as above; onnxruntime's exceptions have no common class
         return None
 
