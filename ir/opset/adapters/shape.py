@@ -167,37 +167,35 @@ def shape_then_slice(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 @decomposition("Expand", 8)
-def expand_to_known_shape(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Tile; where the own shape is not known and the other is, multiply with ones."""
-    x, known = op.x(), op.known(op.x(1))
-    if known is None:
-        return _tiled_to(op, x, op.x(1))
-    shape = known.tolist()
-    own = op.shape(x)
-    if own is None or None in own:
+def expand_by_tiling(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Tile, as often as both shapes say, known or computed; multiply with ones where not even the rank is known."""
+    x, shape, own = op.x(), op.known(op.x(1)), op.shape(op.x())
+    if shape is not None and own is not None and None not in own:
+        sizes = [dim or 0 for dim in own]
+        full = np.broadcast_shapes(tuple(sizes), tuple(shape.tolist()))
+        padded = [1] * (len(full) - len(sizes)) + sizes
+        same_rank = x if padded == sizes else op.Reshape(x, op.ints(*padded))
+        return op.Tile(same_rank, op.ints(*(new // (old or 1) for new, old in zip(full, padded, strict=True))))
+    if shape is not None and own is None:
         op.need_small(int(np.prod(shape)))
-        return op.Mul(x, op.const(np.ones(shape), like=x))
-    sizes = [dim or 0 for dim in own]
-    full = np.broadcast_shapes(tuple(sizes), tuple(shape))
-    padded = [1] * (len(full) - len(sizes)) + sizes
-    same_rank = x if padded == sizes else op.Reshape(x, op.ints(*padded))
-    return op.Tile(same_rank, op.ints(*(new // (old or 1) for new, old in zip(full, padded, strict=True))))
+        return op.Mul(x, op.const(np.ones(shape.tolist()), like=x))
+    return _tiled_to(op, x, op.x(1))
 
 
 def _tiled_to(op: OpBuilder, x: ir.Value, shape: ir.Value) -> ir.Value:
-    """Repeat the axes of size 1 as often as the computed shape says, and the others once."""
-    rank, lengths = op.need_rank(x), op.shape(shape)
-    length = None if lengths is None else lengths[0]
-    if length is None:
-        op.refuse("the rank of the shape to expand to is not known", hint="possible with a fixed rank")
-    if rank < length:
-        x = op.Unsqueeze(x, axes=list(range(length - rank)))
-    elif length < rank:
-        shape = op.Concat(op.ints(*[1] * (rank - length)), shape, axis=0)
+    """Repeat the axes of one as often as a shape says, be it shorter or longer than that of ``x``."""
+    length, rank = op.shape(shape), op.need_rank(x)
+    if length is None or length[0] is None:
+        op.refuse("the rank it expands to is not known", hint="possible if the shape has a fixed length")
+    more = length[0] - rank
+    if more > 0:
+        x = op.Unsqueeze(x, axes=list(range(more)))
+    elif more < 0:
+        shape = op.Concat(op.ints(*[1] * -more), shape, axis=0) if length[0] else op.ints(*[1] * rank)
     single = op.Cast(op.Equal(op.Shape(x), op.ints(1)), to=int(ir.DataType.INT64))
     repeats = op.Add(op.Mul(single, op.Sub(shape, op.ints(1))), op.ints(1))
-    result: ir.Value = op.Tile(x, repeats)
-    return result
+    tiled: ir.Value = op.Tile(x, repeats) if max(length[0], rank) else x
+    return tiled
 
 
 @adapter("Concat", 1, 4)

@@ -1,7 +1,7 @@
 """Where, and what stood in for it before opset 9.
 
 Nothing selected before: booleans by logic, integers by modular arithmetic, both exact. Floats by gathering from the
-two operands laid side by side, which keeps infinities and NaN but needs fixed shapes.
+two operands laid side by side, which keeps infinities and NaN; where shapes are not fixed they are computed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.positions import counted
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition, unchanged
+
+INT64 = int(ir.DataType.INT64)
 
 unchanged("Where", 9, 16)
 
@@ -30,15 +33,31 @@ def where(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 def _gathered(op: OpBuilder, condition: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
     shapes = [op.shape(value) for value in (condition, x, y)]
+    refused = op.Cast(op.Not(condition), to=INT64)
     if any(shape is None or None in shape for shape in shapes):
-        op.refuse(
-            "selecting floats before opset 9 needs fixed shapes",
-            hint="possible with fixed shapes, or from opset 9 on",
-        )
-    shape = np.broadcast_shapes(*(tuple(dim or 0 for dim in item or []) for item in shapes))
-    count = int(np.prod(shape))
-    op.need_small(count)
-    flat = [op.Reshape(op.Expand(value, op.ints(*shape)) if shape else value, op.ints(-1)) for value in (x, y)]
-    refused = op.Cast(op.Not(condition), to=int(ir.DataType.INT64))
-    position = op.Add(op.const(np.arange(count).reshape(shape)), op.Mul(refused, op.const(np.int64(count))))
-    return op.Gather(op.Concat(*flat, axis=0), position, axis=0)
+        shape, numbers, count = _computed_numbers(op, refused, x, y)
+    else:
+        fixed = np.broadcast_shapes(*(tuple(dim or 0 for dim in item or []) for item in shapes))
+        op.need_small(int(np.prod(fixed)))
+        shape, count = op.ints(*fixed), op.const(np.int64(np.prod(fixed)))
+        numbers = op.const(np.arange(np.prod(fixed)).reshape(fixed))
+    whole = [x, y] if shapes == [[], [], []] else [op.Expand(value, shape) for value in (x, y)]
+    flat = [op.Reshape(value, op.ints(-1)) for value in whole]
+    result: ir.Value = op.Gather(op.Concat(*flat, axis=0), op.Add(numbers, op.Mul(refused, count)), axis=0)
+    return result
+
+
+def _computed_numbers(
+    op: OpBuilder, refused: ir.Value, x: ir.Value, y: ir.Value
+) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """The shape that all three broadcast to, its elements numbered, and how many they are."""
+    nothing = [op.Mul(_as_number(op, value), op.ints(0)) for value in (refused, x, y)]
+    whole = op.Add(op.Add(nothing[0], nothing[1]), nothing[2])
+    shape, count = op.Shape(whole), op.Reshape(op.Size(whole), op.ints(1))
+    return shape, op.Reshape(counted(op, count), shape), count
+
+
+def _as_number(op: OpBuilder, value: ir.Value) -> ir.Value:
+    """Some integers of the same shape; what they are is of no matter, but no float is out of their range."""
+    number: ir.Value = op.Cast(op.Cast(value, to=int(ir.DataType.BOOL)), to=INT64)
+    return number
