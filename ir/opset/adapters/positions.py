@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import onnx_ir as ir
 
@@ -30,11 +32,37 @@ def product(op: OpBuilder, shape: ir.Value, start: int, end: int) -> ir.Value:
 
 def numbers_along(op: OpBuilder, shape: ir.Value, axis: int, rank: int) -> ir.Value:
     """0, 1, 2, … along one of ``rank`` axes, whose size is that entry of ``shape``; the other axes have size 1."""
-    ones = op.ConstantOfShape(sizes(op, shape, axis, axis + 1), value=ir.tensor(np.ones(1, np.int64)))
-    counted = op.Squeeze(op.NonZero(ones), axes=[0])
+    numbers = counted(op, sizes(op, shape, axis, axis + 1))
     others = [other for other in range(rank) if other != axis]
-    result: ir.Value = op.Unsqueeze(counted, axes=others) if others else counted
+    result: ir.Value = op.Unsqueeze(numbers, axes=others) if others else numbers
     return result
+
+
+def counted(op: OpBuilder, count: ir.Value) -> ir.Value:
+    """0, 1, 2, … up to a count that a vector of one holds."""
+    if op.version >= 11:
+        zero, one = op.const(np.int64(0)), op.const(np.int64(1))
+        result: ir.Value = op.Range(zero, op.Reshape(count, op.ints()), one)
+    elif op.around.targets.get("", op.version) >= 9:
+        ones = op.ConstantOfShape(count, value=ir.tensor(np.ones(1, np.int64)))
+        result = op.Squeeze(op.NonZero(ones), axes=[0])
+    else:
+        result = _turns(op, op.Reshape(count, op.ints()))
+    return result
+
+
+def _turns(op: OpBuilder, count: ir.Value) -> ir.Value:
+    """The numbers of the turns of a Loop; it carries a number on because it has to carry something."""
+    inside = dataclasses.replace(op, emitted=[])
+    turn, going, carried = (
+        ir.Value(name=op.fresh_name(name), type=ir.TensorType(dtype), shape=ir.Shape([]))
+        for name, dtype in (("turn", ir.DataType.INT64), ("going", ir.DataType.BOOL), ("carried", ir.DataType.INT64))
+    )
+    outputs = [inside.Identity(value) for value in (going, carried, turn)]
+    body = ir.Graph([turn, going, carried], outputs, nodes=inside.emitted, name=op.fresh_name("body"))
+    numbers: ir.Value = op.Loop(count, op.const(np.array(True)), count, body=body, n_outputs=2)[1]
+    numbers.type, numbers.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([None])
+    return numbers
 
 
 def from_the_front(op: OpBuilder, indices: ir.Value, size: ir.Value) -> ir.Value:

@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import itertools
+from collections.abc import Callable
 
 import numpy as np
 import onnx_ir as ir
@@ -208,66 +209,70 @@ def smallest(op: OpBuilder, node: ir.Node) -> Replacement:
 added("TopK", 10, 11, largest=1, sorted=1, otherwise=smallest)
 
 
-class _Cumulation(NamedTuple):
-    """How elements are combined and what stands before the first."""
-
-    combine: str
-    neutral: int
-
-
 @decomposition("CumSum", 11)
 def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Add the elements 1, 2, 4, ... places away: a product with a triangle would carry a NaN or infinity backwards."""
-    return _cumulated(op, _Cumulation("Add", 0))
+    return _cumulated(op, _sums)
 
 
 @decomposition("CumProd", 26)
 def cumprod(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Multiply by the elements 1, 2, 4, ... places away."""
-    return _cumulated(op, _Cumulation("Mul", 1))
+    """Multiply slice by slice along an axis of fixed size, which rounds as the operator does."""
+    return _cumulated(op, _products)
 
 
-def _cumulated(op: OpBuilder, how: _Cumulation) -> ir.Value:
+def _cumulated(op: OpBuilder, along: Callable[[OpBuilder, ir.Value, int], ir.Value]) -> ir.Value:
     x, shape, rank = op.x(), op.around.types.shape(op.x()), op.need_rank(op.x())
     if shape is not None and 0 in list(shape):
         result: ir.Value = op.Identity(x)
         return result
     known = np.zeros(()) if rank == 1 else op.known(op.x(1))  # a vector has but one axis
     if known is not None:
-        return _along(op, x, int(known.item()) % rank, how)
-
-    def along(body: OpBuilder, value: ir.Value, axis: int) -> ir.Value:
-        return _along(body, value, axis, how)
-
+        return along(op, x, int(known.item()) % rank)
     return axis_by_axis(op, x, named(op, op.x(1), rank), along, shape=shape)
 
 
-def _along(op: OpBuilder, x: ir.Value, axis: int, how: _Cumulation) -> ir.Value:
+def _fixed_size(op: OpBuilder, x: ir.Value, axis: int) -> int:
     size = (op.shape(x) or [])[axis]
     if size is None:
         op.refuse("the axis has no fixed size", hint="possible with a fixed size")
-    backwards = bool(op.attr("reverse", 0))
-    so_far: ir.Value = op.Identity(x)
-    if op.attr("exclusive", 0):
-        so_far = _shifted(op, x, axis, size, how, backwards=backwards)
+    return size
+
+
+def _sums(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
+    size, backwards = _fixed_size(op, x, axis), bool(op.attr("reverse", 0))
+    summed = _shifted(op, x, axis, size, backwards=backwards) if op.attr("exclusive", 0) else op.Identity(x)
     reach = 1
     while reach < size:
-        near, far = _part(op, so_far, axis, 0, size - reach), _part(op, so_far, axis, reach, size)
-        ends = _part(op, so_far, axis, size - reach, size) if backwards else _part(op, so_far, axis, 0, reach)
-        both = op.emit(how.combine, [near, far], {})
-        so_far = op.Concat(*((both, ends) if backwards else (ends, both)), axis=axis)
+        near, far = _part(op, summed, axis, 0, size - reach), _part(op, summed, axis, reach, size)
+        ends = _part(op, summed, axis, size - reach, size) if backwards else _part(op, summed, axis, 0, reach)
+        both = op.Add(near, far)
+        summed = op.Concat(*((both, ends) if backwards else (ends, both)), axis=axis)
         reach *= 2
-    return so_far
+    return summed
 
 
-def _shifted(op: OpBuilder, x: ir.Value, axis: int, size: int, how: _Cumulation, *, backwards: bool) -> ir.Value:
-    """One place further along the axis, the neutral element coming in."""
-    fill = ir.tensor(np.full(1, how.neutral, op.need_dtype(x).numpy()))
-    first: ir.Value = op.ConstantOfShape(op.Shape(_part(op, x, axis, 0, 1)), value=fill)
+def _shifted(op: OpBuilder, x: ir.Value, axis: int, size: int, *, backwards: bool) -> ir.Value:
+    """One place further along the axis, a zero coming in."""
+    zero = ir.tensor(np.zeros(1, op.need_dtype(x).numpy()))
+    zeros: ir.Value = op.ConstantOfShape(op.Shape(_part(op, x, axis, 0, 1)), value=zero)
     if size == 1:
-        return first
+        return zeros
     kept = _part(op, x, axis, 1, size) if backwards else _part(op, x, axis, 0, size - 1)
-    result: ir.Value = op.Concat(*((kept, first) if backwards else (first, kept)), axis=axis)
+    result: ir.Value = op.Concat(*((kept, zeros) if backwards else (zeros, kept)), axis=axis)
+    return result
+
+
+def _products(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
+    parts = [_part(op, x, axis, i, i + 1) for i in range(_fixed_size(op, x, axis))]
+    if op.attr("reverse", 0):
+        parts.reverse()
+    if op.attr("exclusive", 0):
+        parts = [op.Expand(op.const(1, like=x), op.Shape(parts[0])), *parts[:-1]]
+    products = list(itertools.accumulate(parts, op.Mul))
+    if op.attr("reverse", 0):
+        products.reverse()
+    result: ir.Value = op.Concat(*products, axis=axis)
     return result
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axis_allowed
+from entrepot.ir.opset.adapters.computed_positions import all_pads, padded, sliced
 from entrepot.ir.opset.adapters.positions import from_the_front
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.folding import slice_positions
@@ -141,11 +142,12 @@ def _counted_from_the_front(op: OpBuilder) -> ir.Value:
 
 @adapter("Slice", 10, 1)
 def slice_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Move known numbers to attributes; with steps, gather the known positions instead."""
-    starts, ends = op.need_known(1, "starts"), op.need_known(2, "ends")
-    axes = np.arange(len(starts)) if op.input(3) is None else op.need_known(3, "axes")
-    steps = np.ones_like(starts) if op.input(4) is None else op.need_known(4, "steps")
-    x = op.x()
+    """Move known numbers to attributes; with steps, or where one is computed, gather positions instead."""
+    x, starts, ends, axes, steps = op.x(), *(op.known(op.input(index)) for index in range(1, 5))
+    if starts is None or ends is None or (axes is None and op.input(3)) or (steps is None and op.input(4)):
+        return sliced(op, x)
+    axes = np.arange(len(starts)) if axes is None else axes
+    steps = np.ones_like(starts) if steps is None else steps
     if (steps == 1).all():
         op.inputs(x)
         return op.set(starts=starts.tolist(), ends=ends.tolist(), axes=axes.tolist())
@@ -204,9 +206,11 @@ def pad_to_inputs(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Pad", 11, 2)
 def pad_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Move known widths and value to attributes."""
-    pads = op.need_known(1, "pads")
-    if op.input(2) is not None and op.attr("mode", "constant") == "constant":
+    """Move known widths and value to attributes; by computed ones gather."""
+    pads, is_constant = op.known(op.x(1)), op.attr("mode", "constant") == "constant"
+    if pads is None or (is_constant and op.input(2) is not None and op.known(op.x(2)) is None):
+        return padded(op, op.x(), op.x(1))
+    if op.input(2) is not None and is_constant:
         op.set(value=float(op.need_known(2, "the value").item()))
     op.inputs(op.x())
     return op.set(pads=pads.tolist())
@@ -217,7 +221,10 @@ def pad_all_axes(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Write the widths of all axes, 0 for those not named."""
     if op.input(3) is None:
         return None
-    rank, axes = op.need_rank(op.x()), op.need_known(3, "axes") % op.need_rank(op.x())
+    rank, axes = op.need_rank(op.x()), op.known(op.x(3))
+    if axes is None:
+        return op.inputs(op.x(), all_pads(op, rank), op.input(2))
+    axes = axes % rank
     pads, count = op.known(op.x(1)), len(axes)
     if pads is not None:
         full = np.zeros((2, rank), np.int64)
@@ -236,19 +243,8 @@ def pad_all_axes(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Pad", 19, 18)
 def pad_without_wrap(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Put the far ends beside the data, axis by axis, where widths are known and no larger than the data."""
+    """Gather from where the positions lie modulo the size of their axis."""
     if op.attr("mode", "constant") != "wrap":
         return None
-    pads, x = op.need_known(1, "pads"), op.x()
-    rank = op.need_rank(x)
-    axes = range(rank) if op.input(3) is None else (op.need_known(3, "axes") % rank).tolist()
-    befores, afters = pads.reshape(2, -1).tolist()
-    shape = op.shape(op.x()) or []
-    for axis, before, after in zip(axes, befores, afters, strict=True):
-        size = shape[axis]
-        if before < 0 or after < 0 or size is None or max(before, after) > size:
-            op.refuse("mode='wrap' wider than the data is not expressible before version 19")
-        parts = [op.Slice(x, op.ints(-before), op.ints(INT64_MAX), op.ints(axis))] if before else []
-        parts += [x, *([op.Slice(x, op.ints(0), op.ints(after), op.ints(axis))] if after else [])]
-        x = op.Concat(*parts, axis=axis) if len(parts) > 1 else x
-    return x
+    pads = op.x(1) if op.input(3) is None else all_pads(op, op.need_rank(op.x()))
+    return padded(op, op.x(), pads)

@@ -147,10 +147,10 @@ def test_references_to_a_functions_attributes_are_kept_in_both_directions() -> N
 
 
 def test_an_overridable_initializer_is_not_taken_for_a_constant() -> None:
-    signature = "float[3,4] x, int64[1] axes) => (float[3,1] y"
-    model = parse("y = ReduceMean(x, axes)", 18, signature, stored="int64[1] axes = {1}")
-    (blocker,) = can_convert(model, 17)
-    assert "axes is computed at run time" in str(blocker)
+    signature = "float[3,4] x, int64[1] k) => (float[3,1] y"
+    model = parse("y, i = TopK(x, k)", 11, signature, stored="int64[1] k = {1}")
+    (blocker,) = can_convert(model, 9)
+    assert "K is computed at run time" in str(blocker)
 
 
 def test_a_plain_initializer_is_a_constant() -> None:
