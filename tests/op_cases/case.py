@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -177,7 +178,19 @@ class Case:
         graph = helper.make_graph([node], "case", inputs, [onnx.ValueInfoProto(name=name) for name in outputs])
         imports = [helper.make_opsetid(self.domain, opset)]
         version = min(helper.find_min_ir_version_for(imports, ignore_unknown=True), 13)
-        return onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=imports, ir_version=version))
+        model = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=imports, ir_version=version))
+        for value, formal in zip(model.graph.output, self.schema.outputs, strict=False):
+            if value.type.WhichOneof("value") is None and (code := self._element_type(formal)):
+                value.type.CopyFrom(helper.make_tensor_type_proto(code, None))
+        return model
+
+    def _element_type(self, formal: onnx.defs.OpSchema.FormalParameter) -> int:
+        """What the schema says where shape inference says nothing: the one type there is, or that of an input."""
+        for given, value in zip(self.schema.inputs, self.inputs, strict=False):
+            if given.type_str == formal.type_str and isinstance(value, np.ndarray):
+                return _elem(value.dtype)
+        name = re.fullmatch(r"tensor\((\w+)\)", formal.type_str)
+        return onnx.TensorProto.DataType.Value(name[1].upper()) if name else 0
 
     def __str__(self) -> str:
         inputs = [_describe(value) for value in self.inputs]
@@ -209,6 +222,9 @@ def _attribute(schema: onnx.defs.OpSchema, name: str, value: Any) -> onnx.Attrib
 
 
 def _type(value: Any) -> onnx.TypeProto:
+    if isinstance(value, dict):
+        key, item = (np.array([part]) for part in next(iter(value.items())))
+        return helper.make_map_type_proto(_elem(key.dtype), helper.make_tensor_type_proto(_elem(_single(item)), None))
     if isinstance(value, list):
         shape = None if not value or len({np.shape(v) for v in value}) > 1 else np.shape(value[0])
         dtype = value.dtype if isinstance(value, Tensors) else value[0].dtype
@@ -216,8 +232,13 @@ def _type(value: Any) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(_elem(value.dtype), value.shape)
 
 
+def _single(array: np.ndarray) -> np.dtype:
+    """The element type of a map's values: Python's floats stand for single precision."""
+    return np.dtype(np.float32) if array.dtype == np.float64 else array.dtype
+
+
 def _elem(dtype: np.dtype) -> int:
-    return onnx.TensorProto.STRING if dtype.kind == "O" else helper.np_dtype_to_tensor_dtype(dtype)
+    return onnx.TensorProto.STRING if dtype.kind in "OU" else helper.np_dtype_to_tensor_dtype(dtype)
 
 
 def _describe(value: Any) -> str:

@@ -45,6 +45,15 @@ def _onnxruntime(case: Case) -> list[Any] | None:
         return None
 
 
+def lacks_kernel(case: Case) -> bool:
+    """Whether onnxruntime has no opinion because it has nothing for the operator or the type, not for a bad value."""
+    try:
+        run_onnxruntime(case.model(min(case.opset, ORT_OPSET)), case.feeds())
+    except Exception as error:  # noqa: BLE001  as above
+        return any(sign in str(error) for sign in ("NOT_IMPLEMENTED", "not a registered function/op"))
+    return False
+
+
 def run_onnxruntime(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
     """The outputs of a model by onnxruntime's own kernels of its opset, none fused or folded."""
     import onnxruntime as ort

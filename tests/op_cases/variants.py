@@ -123,16 +123,18 @@ def _dtype(type_name: str) -> np.dtype | None:
 
 
 def _cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The same values in another type; words become numbers, and numbers words."""
+    """The same values in another type; words become numbers, numbers words, and no fraction of an integer becomes 0."""
     if array.dtype.kind == "O":
         array = np.arange(array.size).reshape(array.shape)
     elif array.dtype.kind == "V":  # of ml_dtypes, which cast to NumPy's types only
         array = array.astype(np.float64)
     if dtype.kind == "O":
         return array.astype(str).astype(object)
-    unsigned = dtype.kind == "u" or dtype.name.startswith("uint")
+    if array.dtype.kind == "f" and ("int" in dtype.name):
+        away = np.copysign(np.ceil(np.abs(array)), array)
+        array = np.where(np.isfinite(array), away, 1)
     with np.errstate(all="ignore"):
-        return (np.abs(array) if unsigned and array.dtype.kind in "if" else array).astype(dtype)
+        return (np.abs(array) if "uint" in dtype.name and array.dtype.kind in "if" else array).astype(dtype)
 
 
 def _inputs(base: Case) -> Iterator[Factor]:
