@@ -14,6 +14,7 @@ import torch
 from onnx_ir.passes import common
 from onnxscript.optimizer import _constant_folding
 
+from entrepot.exporters.torch.indices import widen_indices
 from entrepot.exporters.torch.pack import pack_weights
 from entrepot.exporters.torch.tidy import drop_idle
 from entrepot.ir.errors import ConversionError
@@ -34,6 +35,7 @@ def repair(
     _name_weights(model, module)
     _fold(model, parameters)
     drop_idle(model)
+    widen_indices(model)
     common.IdentityEliminationPass()(model)
     common.CommonSubexpressionEliminationPass()(model)
     common.RemoveUnusedNodesPass()(model)
