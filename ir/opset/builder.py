@@ -136,8 +136,11 @@ class OpBuilder:
     def const(self, value: Any, *, like: ir.Value | None = None, dtype: ir.DataType | None = None) -> ir.Value:
         """A Constant node; ``like`` or ``dtype`` gives the element type, else the array's own."""
         kind = self.need_dtype(like) if like is not None else dtype
-        array = np.asarray(value) if kind is None else np.asarray(value).astype(kind.numpy())
-        tensor = ir.tensor(array, dtype=kind)
+        if kind == ir.DataType.STRING:
+            tensor: ir.TensorProtocol = _words(np.asarray(value))
+        else:
+            array = np.asarray(value) if kind is None else np.asarray(value).astype(kind.numpy())
+            tensor = ir.tensor(array, dtype=kind)
         if self.version < 9 and not tensor.dtype.is_floating_point():  # Constant held floats only
             return self.initializer(tensor)
         constant: ir.Value = self.standard.emit("Constant", (), {"value": tensor})
@@ -327,6 +330,14 @@ def add_initializer(graph: ir.Graph, name: str, tensor: ir.TensorProtocol) -> ir
     value = ir.Value(name=name, const_value=own, type=ir.TensorType(tensor.dtype), shape=shape)
     graph.initializers.add(value)
     return value
+
+
+def _words(array: Array) -> ir.StringTensor:
+    """Strings; the zero among them is the empty one, as everywhere in onnx."""
+    words = [
+        item.encode() if isinstance(item, str) else item if isinstance(item, bytes) else b"" for item in array.flat
+    ]
+    return ir.StringTensor(words, shape=ir.Shape(array.shape))
 
 
 def _is_graph(value: Any) -> bool:

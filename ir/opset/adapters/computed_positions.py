@@ -175,6 +175,8 @@ def _filled(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
     sizes = [op.Gather(shape, op.ints(*part), axis=0) for part in (lead, tail) if part]
     sizes.insert(bool(lead), op.ints(1))
     whole = op.Concat(*sizes, axis=0) if len(sizes) > 1 else sizes[0]
+    if value is None and dtype == ir.DataType.STRING:  # which ConstantOfShape does not make
+        value = op.const(0, like=x)
     if value is None:
         zero = ir.tensor(np.zeros(1, dtype.numpy()), dtype=dtype)
         filled: ir.Value = op.ConstantOfShape(whole, value=zero)

@@ -14,6 +14,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx_ir as ir
 
@@ -206,14 +208,35 @@ def pad_to_inputs(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Pad", 11, 2)
 def pad_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Move known widths and value to attributes; by computed ones gather."""
-    pads, is_constant = op.known(op.x(1)), op.attr("mode", "constant") == "constant"
-    if pads is None or (is_constant and op.input(2) is not None and op.known(op.x(2)) is None):
+    """Move known widths and value to attributes; by computed ones, and with what a float cannot say, gather."""
+    pads, value = op.known(op.x(1)), op.input(2) if op.attr("mode", "constant") == "constant" else None
+    number = 0.0 if value is None else _as_float(op.known(value))
+    if pads is None or number is None or op.dtype(op.x()) in _HELD_BY_NO_FLOAT:
         return padded(op, op.x(), op.x(1))
-    if op.input(2) is not None and is_constant:
-        op.set(value=float(op.need_known(2, "the value").item()))
+    if value is not None:
+        op.set(value=number)
     op.inputs(op.x())
     return op.set(pads=pads.tolist())
+
+
+_HELD_BY_NO_FLOAT = (
+    ir.DataType.INT64,
+    ir.DataType.UINT64,
+    ir.DataType.STRING,
+    ir.DataType.COMPLEX64,
+    ir.DataType.COMPLEX128,
+)
+"""Element types that Pad did not take, and that no type it took can stand for."""
+
+
+def _as_float(value: np.ndarray[Any, Any] | None) -> float | None:
+    """A value in single precision, or ``None`` where that is another one: a double, a large integer, a string."""
+    if value is None or value.dtype.kind in "OUSc":
+        return None
+    with np.errstate(over="ignore"):
+        single = value.astype(np.float32)
+    same = single.astype(value.dtype) == value or np.isnan(single)
+    return single.item() if same and np.isfinite(single) == np.isfinite(value.astype(np.float64)) else None
 
 
 @adapter("Pad", 18, 13)
