@@ -226,9 +226,10 @@ class Types:
             types = [None if member is None else ir.SequenceType(member) for member in members]
             return {output.name or "": Spec(kind, None) for output, kind in zip(node.outputs, types, strict=False)}
         results = body.outputs[1:] if node.op_type == "Loop" else body.outputs
+        collected = [_collected(node, index, self.spec(result).shape) for index, result in enumerate(results)]
         return {
-            output.name or "": Spec(self.spec(result).type, None)
-            for output, result in zip(node.outputs, results, strict=False)
+            output.name or "": Spec(self.spec(result).type, shape)
+            for output, result, shape in zip(node.outputs, results, collected, strict=False)
         }
 
     def _by_schema(self, node: ir.Node) -> dict[str, Spec]:
@@ -325,6 +326,19 @@ def _scan_axes(node: ir.Node, body: ir.Graph) -> dict[ir.Value, int | None]:
     axes = node.attributes["scan_input_axes"].as_ints() if "scan_input_axes" in node.attributes else [0] * count
     split = len(body.inputs) - count
     return {**dict.fromkeys(body.inputs[:split]), **dict(zip(body.inputs[split:], axes, strict=False))}
+
+
+def _collected(node: ir.Node, index: int, shape: ir.Shape | None) -> ir.Shape | None:
+    """The shape of a Loop's or Scan's output that collects results of this shape; what is carried may change its."""
+    apart = node.attributes["num_scan_inputs"].as_int() if node.op_type == "Scan" else 2
+    place = index - (len(node.inputs) - apart)
+    if place < 0 or shape is None:
+        return None
+    axes = node.attributes["scan_output_axes"].as_ints() if "scan_output_axes" in node.attributes else ()
+    axis = axes[place] if place < len(axes) else 0
+    dims: list[int | ir.SymbolicDim | None] = list(shape)
+    dims.insert(axis if axis >= 0 else axis + len(dims) + 1, None)
+    return ir.Shape(dims)
 
 
 def _without_axis(shape: ir.Shape | None, axis: int | None) -> ir.Shape | None:

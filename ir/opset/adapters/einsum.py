@@ -1,9 +1,10 @@
-"""Einsum in terms of Transpose, ReduceSum and MatMul, where no operand repeats a label."""
+"""Einsum in terms of Transpose, ReduceSum and MatMul; a repeated label first selects the diagonal."""
 
 from __future__ import annotations
 
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.positions import numbers_along
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition, unchanged
 
@@ -13,23 +14,59 @@ unchanged("Einsum", 12, 28)
 @decomposition("Einsum", 12)
 def einsum(op: OpBuilder, node: ir.Node) -> Replacement:
     """Contract operand by operand, from left to right."""
-    terms, result = _terms(op, str(op.attr("equation")), len(node.inputs))
-    values = [op.x(index) for index in range(len(terms))]
-    labels, value = terms[0], values[0]
-    for index in range(1, len(terms)):
-        later = set(result).union(*terms[index + 1 :])
-        labels, value = _contract(op, (labels, value), (terms[index], values[index]), later)
+    terms, result = _terms(op, str(op.attr("equation")), [op.x(index) for index in range(len(node.inputs))])
+    operands = [_on_diagonals(op, term, op.x(index)) for index, term in enumerate(terms)]
+    labels, value = operands[0]
+    for index in range(1, len(operands)):
+        later = set(result).union(*(term for term, _ in operands[index + 1 :]))
+        labels, value = _contract(op, (labels, value), operands[index], later)
     value, labels = _summed(op, value, labels, set(result))
     return _ordered(op, value, labels, result)
 
 
-def _terms(op: OpBuilder, equation: str, count: int) -> tuple[list[str], str]:
+def _terms(op: OpBuilder, equation: str, values: list[ir.Value]) -> tuple[list[str], str]:
+    """The labels of every operand and of the result; axes that an ellipsis stands for get labels of their own."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
-    letters = "".join(terms)
-    if "." in equation or any(len(set(term)) != len(term) for term in terms) or len(terms) != count:
-        op.refuse(f"equation '{equation}' is not expressible before opset 12")
-    return terms, right if arrow else "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    if len(terms) != len(values):
+        op.refuse(f"equation '{equation}' is not for {len(values)} operands")
+    letters = left.replace(",", "").replace(".", "")
+    if not arrow:
+        right = "..." * ("." in left) + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    if "." not in equation:
+        return terms, right
+    spare = [chr(code) for code in range(ord("A"), ord("z")) if chr(code).isalpha() and chr(code) not in letters]
+    counts = [op.need_rank(x) - len(term) + 3 if "." in term else 0 for term, x in zip(terms, values, strict=True)]
+    most = max(counts)
+    if most > len(spare):
+        op.refuse(f"equation '{equation}' has more axes than letters")
+    hidden = "".join(spare[:most])
+    spelled = [term.replace("...", hidden[most - count :]) for term, count in zip(terms, counts, strict=True)]
+    _need_no_broadcasting(op, hidden, spelled, values)
+    return spelled, right.replace("...", hidden)
+
+
+def _need_no_broadcasting(op: OpBuilder, hidden: str, terms: list[str], values: list[ir.Value]) -> None:
+    """Refuse axes under an ellipsis that may be stretched from one: all sizes of a label are taken to be equal."""
+    for letter in hidden:
+        shapes = [
+            (op.shape(x) or [])[term.index(letter)] for term, x in zip(terms, values, strict=True) if letter in term
+        ]
+        if len(shapes) > 1 and (None in shapes or len(set(shapes)) > 1):
+            op.refuse("axes under an ellipsis may be broadcast", hint="possible with equal, fixed sizes")
+
+
+def _on_diagonals(op: OpBuilder, term: str, x: ir.Value) -> tuple[str, ir.Value]:
+    """The operand where all axes of one label agree, with that label once."""
+    for letter in dict.fromkeys(term):
+        while term.count(letter) > 1:
+            first = term.index(letter)
+            second = term.index(letter, first + 1)
+            shape, rank = op.Shape(x), len(term)
+            along = [numbers_along(op, shape, axis, rank) for axis in (first, second)]
+            x = op.ReduceSum(op.Where(op.Equal(*along), x, op.const(0, like=x)), axes=[second], keepdims=0)
+            term = term[:second] + term[second + 1 :]
+    return term, x
 
 
 def _contract(op: OpBuilder, a: tuple[str, ir.Value], b: tuple[str, ir.Value], later: set[str]) -> tuple[str, ir.Value]:

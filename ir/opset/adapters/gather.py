@@ -39,10 +39,15 @@ def gather_from_the_front(op: OpBuilder, _node: ir.Node) -> Replacement:
     normalised_axis(op)
     indices = op.known(op.x(1))
     if indices is not None and (indices < 0).any():
-        size = (op.shape(op.x()) or [])[op.attr("axis", 0)] if op.shape(op.x()) else None
-        if size is None:
-            op.refuse("an index is negative and the size of the axis is not known", hint="possible with a fixed size")
-        op.inputs(op.x(), op.const(np.where(indices < 0, indices + size, indices), dtype=op.dtype(op.x(1))))
+        shape, axis = op.shape(op.x()), op.attr("axis", 0)
+        size = None if shape is None else shape[axis]
+        if size is not None:
+            positive = op.const(np.where(indices < 0, indices + size, indices), dtype=op.dtype(op.x(1)))
+        else:
+            place = op.const(np.array(axis, np.int64))
+            computed = op.Mul(op.const((indices < 0).astype(np.int64)), op.Gather(op.Shape(op.x()), place))
+            positive = op.Add(op.const(indices, dtype=ir.DataType.INT64), computed)
+        op.inputs(op.x(), positive)
 
 
 @adapter("Compress", 11, 9)

@@ -71,13 +71,23 @@ def dropout_ratio_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
     return op.drop("ratio")
 
 
+def _dropped(op: OpBuilder, ratio: float) -> Replacement:
+    """Keep what a uniform number is not below the ratio for, and scale it up."""
+    x = op.x()
+    drawn = op.RandomUniformLike(x, dtype=int(ir.DataType.FLOAT), seed=op.attr("seed"))
+    kept = op.Not(op.Less(drawn, op.const(np.float32(ratio))))
+    scale = 0 if ratio == 1 else 1 / (1 - ratio)
+    nothing = op.const(0, like=x)
+    return op.Where(kept, op.Mul(x, op.const(scale, like=x)), nothing), kept
+
+
 @adapter("Dropout", 12, 10)
 def dropout_ratio_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Inference is all that existed."""
+    """Inference is all that existed: training draws what it drops."""
     training = np.zeros(()) if op.input(2) is None else op.need_known(2, "training_mode")
     ratio = 0.5 if op.input(1) is None else float(op.need_known(1, "ratio").item())
     if training.item() and ratio:
-        op.refuse("dropping at random is not expressible before version 12")
+        return _dropped(op, ratio)
     if op.used(1):  # nothing is dropped; runtimes disagree on what the older mask says then
         y = op.Dropout(op.x(), ratio=ratio)
         return y, op.Expand(op.const(np.array(True)), op.Shape(op.x()))

@@ -67,7 +67,9 @@ def _erf(op: OpBuilder, x: ir.Value) -> ir.Value:
 
 
 def _sign(op: OpBuilder, x: ir.Value, dtype: ir.DataType) -> ir.Value:
-    zero = op.const(0, dtype=dtype)
+    if not dtype.is_floating_point():  # a float keeps the sign of an integer, and only floats were compared
+        x = op.Cast(x, to=int(ir.DataType.FLOAT))
+    zero = op.const(0, like=x)
     result: ir.Value = op.Sub(
         op.Cast(op.Greater(x, zero), to=int(dtype)),
         op.Cast(op.Less(x, zero), to=int(dtype)),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.ir.opset.evaluate import assert_same, parse
+from entrepot.ir.opset.convert import convert_opset
+from tests.ir.opset.evaluate import assert_same, op_types, parse, run
 
 
 @pytest.mark.parametrize("upper", [0, 1])
@@ -54,3 +55,11 @@ def test_slices_are_gathered_from_data_of_any_size(target: int, kind: str, batch
 def test_one_index_into_a_vector_gives_a_scalar() -> None:
     model = parse("y = GatherND(x, i)", 12, "float[3] x, int64[1] i) => (float y")
     assert_same(model, 10, np.array([1, 2, 3], np.float32), np.array([-1]))
+
+
+def test_a_negative_index_is_counted_from_the_end_where_the_size_is_not_fixed() -> None:
+    model = parse("y = Gather<axis = 1>(x, i)", 11, "float[N,M] x) => (float[N,2] y", stored="int64[2] i = {-1, 1}")
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    after = convert_opset(model, 10)
+    np.testing.assert_array_equal(run(after, x)[0], x[:, [-1, 1]])
+    assert "Mul" in op_types(after)
