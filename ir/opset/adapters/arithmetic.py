@@ -19,7 +19,7 @@ from entrepot.ir.opset.adapters.broadcasting import broadcasting_changed
 from entrepot.ir.opset.adapters.consumed import hint_dropped
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, impossible, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
 
 for _name in ("Add", "Sub", "Mul", "Div"):
     hint_dropped(_name)
@@ -39,8 +39,6 @@ for _name in ("Less", "Greater"):
 for _name in ("GreaterOrEqual", "LessOrEqual"):
     expanded(_name, 12)
     unchanged(_name, 12, 16)
-for _name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
-    impossible(_name, 18, 0, "no operator combined bits before opset 18")
 unchanged("Pow", 12, 13, 15)
 unchanged("Equal", 11, 13, 19)
 unchanged("Mod", 10, 13)
@@ -108,9 +106,11 @@ def one_type_power(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Equal", 11, 7)
 def equal_floats(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Neither less nor greater, and neither is NaN: Equal takes no floats before version 11."""
+    """Neither less nor greater, and neither is NaN: Equal takes no floats before version 11; uint64 in two halves."""
     a, b = op.x(0), op.x(1)
     dtype = op.dtype(a)
+    if dtype == ir.DataType.UINT64:
+        return op.And(*(op.Equal(*pair) for pair in zip(_halves(op, a), _halves(op, b), strict=True)))
     if dtype is None or not dtype.is_floating_point():
         return None
     apart = op.Or(op.Less(a, b), op.Greater(a, b))
@@ -122,18 +122,23 @@ def equal_floats(op: OpBuilder, _node: ir.Node) -> Replacement:
 @adapter("Less", 9, 7)
 @adapter("Greater", 9, 7)
 def compare_integers(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Compare int64 in two halves that double holds exactly: versions before 9 take floats only."""
-    a, b = op.x(0), op.x(1)
-    if op.dtype(a) != ir.DataType.INT64:
+    """Compare 64 bits in two halves that double holds exactly: versions before 9 take floats only."""
+    if op.dtype(op.x()) not in (ir.DataType.INT64, ir.DataType.UINT64):
         return None
-    half = op.const(np.int64(1 << 31))
-    high_a, high_b = op.Div(a, half), op.Div(b, half)
-    low_a, low_b = op.Sub(a, op.Mul(high_a, half)), op.Sub(b, op.Mul(high_b, half))
+    highs, lows = zip(*(_halves(op, op.x(index)) for index in (0, 1)), strict=True)
     high, low = (
-        op.emit(node.op_type, [op.Cast(x, to=int(ir.DataType.DOUBLE)) for x in pair], {})
-        for pair in ((high_a, high_b), (low_a, low_b))
+        op.emit(node.op_type, [op.Cast(x, to=int(ir.DataType.DOUBLE)) for x in pair], {}) for pair in (highs, lows)
     )
-    return op.Or(high, op.And(op.Equal(high_a, high_b), low))
+    return op.Or(high, op.And(op.Equal(*highs), low))
+
+
+def _halves(op: OpBuilder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Quotient and rest by 2**31, both of which int64 and double hold."""
+    half = op.const(1 << 31, like=x)
+    high = op.Div(x, half)
+    low = op.Sub(x, op.Mul(high, half))
+    int64 = int(ir.DataType.INT64)
+    return op.Cast(high, to=int64), op.Cast(low, to=int64)
 
 
 @adapter("Max", 12, 8)
@@ -169,15 +174,8 @@ def integer_remainder(op: OpBuilder, _node: ir.Node) -> Replacement:
     if dtype.is_floating_point():
         op.refuse("the remainder of floats is not exactly expressible before opset 10")
     rest = op.Sub(x, op.Mul(y, op.Div(x, y)))
-    if op.attr("fmod", 0):
+    if op.attr("fmod", 0) or not dtype.is_signed():
         return rest
     zero = op.const(0, dtype=dtype)
     crossed = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(y, zero)))
     return op.Where(crossed, op.Add(rest, y), rest)
-
-
-@decomposition("BitwiseNot", 18)
-def bitwise_not(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """-1 - x for signed types, the largest value - x for unsigned ones: both are -1 in two's complement."""
-    dtype = op.need_dtype(op.x())
-    return op.Sub(op.const(np.array(~np.zeros((), dtype.numpy()))), op.x())

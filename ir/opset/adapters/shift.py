@@ -10,6 +10,8 @@ from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extende
 
 extended("BitShift", 11, 28)
 
+INT64 = int(ir.DataType.INT64)
+
 
 @adapter("BitShift", 28, 11)
 def shift_without_sign(op: OpBuilder, _node: ir.Node) -> Replacement:
@@ -34,21 +36,20 @@ def shift_without_sign(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 @decomposition("BitShift", 11)
-def constant_shift(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Multiply or divide by a known power of two."""
+def shift_by_a_factor(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Multiply or divide by a power of two; by the width of the type or more nothing is left."""
     x, dtype = op.x(0), op.need_dtype(op.x(0))
-    shift = op.need_known(1, "the shift").astype(np.uint64)
-    if (shift >= dtype.bitwidth).any():
-        op.refuse("it shifts by more than the width of its type")
-    factor = op.const(np.left_shift(np.uint64(1), shift), dtype=dtype)
-    if op.attr("direction") == "LEFT":
-        return op.Mul(x, factor)
-    return op.Div(x, factor) if not dtype.is_signed() else _shift_right(op, x, factor, dtype)
+    shift = op.known(op.x(1))
+    near = None if shift is None or (shift.astype(np.uint64) >= dtype.bitwidth).any() else shift.astype(np.uint64)
+    if near is not None:
+        return _moved(op, x, op.const(np.left_shift(np.uint64(1), near), dtype=dtype))
+    # as a float a huge shift stays huge, and before opset 9 only floats were compared
+    inside = op.Less(op.Cast(op.x(1), to=int(ir.DataType.FLOAT)), op.const(np.float32(dtype.bitwidth)))
+    amount = op.Mul(op.Cast(op.x(1), to=INT64), op.Cast(inside, to=INT64))
+    powers = op.const(np.left_shift(np.uint64(1), np.arange(dtype.bitwidth, dtype=np.uint64)), dtype=dtype)
+    return op.Mul(_moved(op, x, op.Gather(powers, amount, axis=0)), op.Cast(inside, to=int(dtype)))
 
 
-def _shift_right(op: OpBuilder, x: ir.Value, factor: ir.Value, dtype: ir.DataType) -> ir.Value:
-    """Divide -1 - x instead of a negative x: division rounds towards zero, a shift downwards."""
-    negative = op.Cast(op.Less(x, op.const(0, dtype=dtype)), to=int(dtype))
-    flip = op.Sub(op.const(1, dtype=dtype), op.Add(negative, negative))
-    divided = op.Div(op.Sub(op.Mul(x, flip), negative), factor)
-    return op.Sub(op.Mul(divided, flip), negative)
+def _moved(op: OpBuilder, x: ir.Value, factor: ir.Value) -> ir.Value:
+    moved: ir.Value = op.Mul(x, factor) if op.attr("direction") == "LEFT" else op.Div(x, factor)
+    return moved
