@@ -7,7 +7,6 @@ import functools
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.computed_axes import total
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition
 
@@ -50,15 +49,15 @@ def _digits(op: OpBuilder, x: ir.Value, count: int, wide: ir.DataType, *, signed
 
 
 def _number(op: OpBuilder, digits: ir.Value, count: int, wide: ir.DataType) -> ir.Value:
-    """The digits put together, eight at a time: onnxruntime sums int64 in double."""
-    places = np.array([16**place for place in range(8)])
-    parts: list[ir.Value] = []
-    for first in range(0, count, 8):
-        weights = np.zeros(count, np.int64)
-        weights[first : first + 8] = places[: count - first]
-        part = op.Cast(total(op, op.Mul(digits, op.const(weights)), [-1], keepdims=0), to=int(wide))
-        parts.append(op.Mul(part, op.const(16**first, dtype=wide)) if first else part)
-    return functools.reduce(op.Add, parts)
+    """The digits put together, eight at a time, so that a product in double is exact."""
+    halves = range(0, count, 8)
+    weights = np.zeros((count, len(halves)))
+    for place in range(count):
+        weights[place, place // 8] = 16 ** (place % 8)
+    sums = op.MatMul(op.Cast(digits, to=int(ir.DataType.DOUBLE)), op.const(weights))
+    parts = [op.Cast(op.Gather(sums, op.const(np.int64(i)), axis=-1), to=int(wide)) for i in range(len(halves))]
+    scaled = [op.Mul(part, op.const(16**first, dtype=wide)) for first, part in zip(halves, parts, strict=True)]
+    return functools.reduce(op.Add, scaled)
 
 
 @decomposition("BitwiseNot", 18)
