@@ -9,45 +9,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.kernels import LINEAR, NEAREST, Kernel, cubic, polynomial
 from entrepot.ir.opset.adapters.positions import product, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, unchanged
 
 unchanged("GridSample", 20, 22)
 
-Rows: TypeAlias = tuple[tuple[float, ...], ...]
-
-
-class Kernel(NamedTuple):
-    """The neighbours of a sample on one axis, and what each weighs.
-
-    Attributes:
-        offsets: From the element before the sample, or from the nearest.
-        polynomial: In the distance from the sample: coefficients, the highest power first, with one entry per
-            neighbour; empty where all the weight is on one.
-    """
-
-    offsets: tuple[int, ...]
-    polynomial: Rows
-
-
-_A = -0.75
-NEAREST = Kernel((0,), ())
-LINEAR = Kernel((0, 1), ((-1, -1), (1, 1)))
-CUBIC = Kernel(
-    (-1, 0, 1, 2),
-    (
-        (_A, _A + 2, _A + 2, _A),
-        (-5 * _A, -_A - 3, -_A - 3, -5 * _A),
-        (8 * _A, 0, 0, 8 * _A),
-        (-4 * _A, 1, 1, -4 * _A),
-    ),
-)
+CUBIC = cubic(-0.75)
 KERNELS = {"nearest": NEAREST, "linear": LINEAR, "bilinear": LINEAR, "cubic": CUBIC, "bicubic": CUBIC}
 
 
@@ -118,15 +92,8 @@ def _neighbours(op: OpBuilder, kernel: Kernel, axis: int, count: int) -> _Neighb
         outside = op.Or(op.Less(whole, op.const(0, like=column)), op.Greater(whole, last))
     if kernel.polynomial:
         rows = [op.const(np.reshape(row, spread), like=column) for row in kernel.polynomial]
-        weight = _polynomial(op, op.Abs(op.Sub(at, whole)), rows)
+        weight = polynomial(op, op.Abs(op.Sub(at, whole)), rows)
     return _Neighbours(_inside(op, whole, size, last), outside, weight)
-
-
-def _polynomial(op: OpBuilder, x: ir.Value, rows: list[ir.Value]) -> ir.Value:
-    result = rows[0]
-    for row in rows[1:]:
-        result = op.Add(op.Mul(result, x), row)
-    return result
 
 
 def _position(op: OpBuilder, column: ir.Value, size: ir.Value, last: ir.Value) -> ir.Value:

@@ -41,8 +41,6 @@ class Interpolation:
         """Read a node; Resize 10 had one kind of coordinates."""
         old = op.since == 10
         coordinates = "asymmetric" if old else op.attr("coordinate_transformation_mode", "half_pixel")
-        if coordinates == "tf_crop_and_resize":
-            op.refuse("tf_crop_and_resize is not expressible there")
         return cls(
             mode=op.attr("mode", "nearest"),
             coordinates=coordinates,
@@ -55,12 +53,9 @@ class Interpolation:
 
 def weights(op: OpBuilder, plan: Interpolation) -> Iterator[tuple[int, Matrix]]:
     """Each axis that is resized with its (new size, old size) matrix; sizes have to be fixed."""
-    shape = op.shape(op.x())
-    if shape is None:
-        op.refuse("the rank of its input is not known", hint="possible if the file states shapes")
-    axes = [axis % len(shape) for axis in op.attr("axes", list(range(len(shape))))]
-    scales, sizes = _scales_and_sizes(op, [shape[axis] for axis in axes])
-    for axis, scale, size in zip(axes, scales, sizes, strict=True):
+    shape, axes = op.shape(op.x()) or [], resized_axes(op)
+    scales, targets = _scales_and_sizes(op, [shape[axis] for axis in axes])
+    for axis, scale, size in zip(axes, scales, targets, strict=True):
         if scale == 1:
             continue
         old = shape[axis]
@@ -70,12 +65,46 @@ def weights(op: OpBuilder, plan: Interpolation) -> Iterator[tuple[int, Matrix]]:
         yield axis, axis_matrix(plan, old, size, scale)
 
 
+def resized_axes(op: OpBuilder) -> list[int]:
+    """The axes that scales and sizes are given for."""
+    rank = op.need_rank(op.x())
+    return [axis % rank for axis in op.attr("axes", list(range(rank)))]
+
+
+def has_sizes(op: OpBuilder) -> bool:
+    """Whether sizes are given rather than scales."""
+    return op.since != 10 and op.input(3) is not None and op.shape(op.input(3)) != [0]
+
+
+def known_sizes(op: OpBuilder) -> list[int] | None:
+    """The sizes asked for: constant, or what the file says of the result."""
+    known, declared = op.known(op.input(3)), op.shape(op.node.outputs[0])
+    if known is not None:
+        return [int(size) for size in known]
+    if declared is None or op.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return None
+    stated = [declared[axis] for axis in resized_axes(op)]
+    return None if None in stated else [size or 0 for size in stated]
+
+
+def is_fixed(op: OpBuilder) -> bool:
+    """Whether all sizes that change are known, before and after."""
+    shape = op.shape(op.x())
+    if shape is None or op.attr("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
+        return False
+    if has_sizes(op):
+        return None not in shape and known_sizes(op) is not None
+    scales = op.known(op.x(1 if op.since == 10 else 2))
+    if scales is None:
+        return False
+    return all(shape[axis] is not None or scale == 1 for axis, scale in zip(resized_axes(op), scales, strict=True))
+
+
 def _scales_and_sizes(op: OpBuilder, old: list[int | None]) -> tuple[list[float], list[int | None]]:
-    sizes = None if op.since == 10 or op.input(3) is None else op.need_known(3, "sizes")
-    if sizes is None:
+    if not has_sizes(op):
         scales = op.need_known(1 if op.since == 10 else 2, "scales").tolist()
         return scales, [None if dim is None else int(np.floor(dim * s)) for dim, s in zip(old, scales, strict=True)]
-    targets: list[int | None] = [int(size) for size in sizes]
+    targets: list[int | None] = list(known_sizes(op) or op.need_known(3, "sizes").tolist())
     policy = op.attr("keep_aspect_ratio_policy", "stretch")
     if any(dim is None and size != dim for dim, size in zip(old, targets, strict=True)):
         op.refuse("a size that changes is not fixed", hint="possible with fixed sizes")

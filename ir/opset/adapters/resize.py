@@ -10,17 +10,19 @@
 | | 18 | ``antialias``, ``axes``, ``keep_aspect_ratio_policy`` |
 | | 19 | ``half_pixel_symmetric`` |
 
-What an older version cannot say is written as one product per axis with a constant matrix, or as a Gather for
-``nearest``, where the sizes are fixed.
+What an older version cannot say is written axis by axis: as a Gather, and where elements are mixed as a sum of several
+by their weights. Where sizes are fixed, positions and weights are constants.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.computed_resize import resize_at_run_time
-from entrepot.ir.opset.adapters.interpolation import Interpolation, weights
+from entrepot.ir.opset.adapters.computed_resize import as_it_was, mixed, resize_at_run_time, to_mix
+from entrepot.ir.opset.adapters.interpolation import Interpolation, Matrix, is_fixed, weights
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, impossible
 
@@ -103,17 +105,9 @@ def only_old_modes(op: OpBuilder, node: ir.Node) -> Replacement:
     """Asymmetric coordinates with given scales stay; the rest by constants, or computed where sizes are not fixed."""
     plain = _asymmetric(op) or _repeats(op)
     if not plain or _present(op, 3) is not None or _present(op, 2) is None:
-        return by_constants(op, node) if _is_fixed(op) else resize_at_run_time(op)
+        return spelled_out(op, node)
     op.inputs(op.x(0), op.x(2))
     return op.drop(*(name for name in list(node.attributes) if name != "mode"))
-
-
-def _is_fixed(op: OpBuilder) -> bool:
-    """Whether all sizes that change are known, before and after."""
-    shape, sizes, scales = op.shape(op.x()), op.known(_present(op, 3)), op.known(_present(op, 2))
-    if shape is None or (sizes is None and scales is None):
-        return False
-    return all(dim is not None or (scales is not None and scales[axis] == 1) for axis, dim in enumerate(shape))
 
 
 def _asymmetric(op: OpBuilder) -> bool:
@@ -159,33 +153,32 @@ def without_symmetric_half_pixel(op: OpBuilder, node: ir.Node) -> Replacement:
     """The newest coordinates by constants."""
     if op.attr("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
         return None
-    return by_constants(op, node)
+    return spelled_out(op, node)
 
 
 @adapter("Resize", 18, 13)
 def without_axes(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Sizes or scales for all axes; antialiasing by constants."""
-    if op.attr("antialias", 0):
-        return by_constants(op, node)
+    """Sizes or scales for all axes; antialiasing and one scale for all axes spelled out."""
     policy, axes = op.attr("keep_aspect_ratio_policy", "stretch"), op.attr("axes")
     sizes = _present(op, 3)
-    if policy != "stretch" and sizes is not None:
-        return by_constants(op, node)
+    if op.attr("antialias", 0) or (policy != "stretch" and sizes is not None):
+        return spelled_out(op, node)
     op.drop("antialias", "keep_aspect_ratio_policy", "axes")
     if axes is None:
         return None
-    if _present(op, 1) is not None:
-        op.refuse("a roi for some axes only is not expressible before version 18")
-    rank = op.need_rank(op.x())
-    axes = [axis % rank for axis in axes]
+    rank, axes = op.need_rank(op.x()), [axis % op.need_rank(op.x()) for axis in axes]
+    ones, roi = op.const(np.ones(1, np.float32)), _present(op, 1)
+    if roi is not None:
+        ends = [op.const(np.full(1, end), like=roi) for end in (0, 1)]
+        both = [*axes, *(axis + rank for axis in axes)]
+        roi = _spread(op, roi, both, [ends[0]] * rank + [ends[1]] * rank)
     if sizes is None:
-        ones = op.const(np.ones(1, np.float32))
-        return op.inputs(op.x(), None, _spread(op, op.x(2), axes, [ones] * rank))
+        return op.inputs(op.x(), roi, _spread(op, op.x(2), axes, [ones] * rank))
     shape = op.Shape(op.x())
     own = [op.Slice(shape, op.ints(axis), op.ints(axis + 1)) for axis in range(rank) if axis not in axes]
     own_by_axis = iter(own)
     rest = [sizes if axis in axes else next(own_by_axis) for axis in range(rank)]
-    return op.inputs(op.x(), None, None, _spread(op, sizes, axes, rest))
+    return op.inputs(op.x(), roi, None, _spread(op, sizes, axes, rest))
 
 
 def _spread(op: OpBuilder, given: ir.Value, axes: list[int], rest: list[ir.Value]) -> ir.Value:
@@ -202,24 +195,36 @@ def _present(op: OpBuilder, index: int) -> ir.Value | None:
     return None if value is None or op.shape(value) == [0] else value
 
 
+def spelled_out(op: OpBuilder, node: ir.Node) -> Replacement:
+    """By constants, or computed where sizes are not fixed."""
+    return by_constants(op, node) if is_fixed(op) else resize_at_run_time(op)
+
+
 def by_constants(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Every axis that changes as a Gather or a product with a constant matrix."""
-    x, plan = op.x(), Interpolation.of(op)
+    """Every axis that changes as a Gather, or a sum of several by constant weights."""
+    plan, matrices = Interpolation.of(op), []
     for axis, matrix in weights(op, plan):
         if not matrix.size:
             op.refuse("an axis of size 0 is not expressible there")
-        x = _gathered(op, x, axis, matrix) if plan.mode == "nearest" else _multiplied(op, x, axis, matrix)
+        matrices.append((axis, matrix))
+    if plan.mode == "nearest" or not matrices:
+        return _all(_gathered, op, op.x(), matrices)
+    return as_it_was(op, _all(_multiplied, op, to_mix(op), matrices))
+
+
+def _all(resize: Callable[..., ir.Value], op: OpBuilder, x: ir.Value, matrices: list[tuple[int, Matrix]]) -> ir.Value:
+    for axis, matrix in matrices:
+        x = resize(op, x, axis, matrix)
     return x
 
 
-def _gathered(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.Value:
+def _gathered(op: OpBuilder, x: ir.Value, axis: int, matrix: Matrix) -> ir.Value:
     return op.Gather(x, op.const(matrix.argmax(1).astype(np.int64)), axis=axis)
 
 
-def _multiplied(op: OpBuilder, x: ir.Value, axis: int, matrix: np.ndarray) -> ir.Value:
-    if not op.need_dtype(op.x()).is_floating_point():
-        op.refuse("how interpolated integers are rounded is not expressible there", hint="Cast to float around it")
-    rank = op.need_rank(op.x())
-    order = [item for item in range(rank) if item != axis] + [axis]
-    moved = op.MatMul(op.Transpose(x, perm=order), op.const(matrix.T, dtype=op.need_dtype(op.x())))
-    return op.Transpose(moved, perm=np.argsort(order).tolist())
+def _multiplied(op: OpBuilder, x: ir.Value, axis: int, matrix: Matrix) -> ir.Value:
+    count = int((matrix != 0).sum(1).max())
+    heaviest = np.argsort(matrix == 0, axis=1, kind="stable")[:, :count]  # those that weigh nothing come last
+    share = np.take_along_axis(matrix, heaviest, 1)
+    index = np.where(share != 0, heaviest, heaviest[:, :1])  # and are not looked at: 0 times NaN is not 0
+    return mixed(op, x, axis, op.const(index), op.const(share, like=x))
