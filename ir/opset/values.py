@@ -82,7 +82,8 @@ class Known:
         if any(array is None and item is not None for array, item in zip(inputs, node.inputs, strict=True)):
             return None
         try:
-            result = fold(*inputs, **{name: attr.value for name, attr in node.attributes.items()})
+            with np.errstate(all="ignore"):  # a folded quotient by 0 is as infinite as a computed one
+                result = fold(*inputs, **{name: attr.value for name, attr in node.attributes.items()})
         except (TypeError, ValueError, IndexError, ZeroDivisionError):  # an attribute or form the fold has no case for
             return None
         return np.asarray(result) if np.size(result) <= LIMIT else None

@@ -17,7 +17,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, unchanged
 
 for _name in ("QuantizeLinear", "DequantizeLinear"):
     unchanged(_name, 23, 24, 25, 28)
@@ -25,8 +25,6 @@ for _name in ("QuantizeLinear", "DequantizeLinear"):
 unchanged("DequantizeLinear", 13, 19)
 unchanged("QLinearMatMul", 10, 21)
 expanded("DynamicQuantizeLinear", 11)
-impossible("QLinearConv", 10, 0, "no quantised convolution existed before opset 10, and rounding would differ")
-impossible("QLinearMatMul", 10, 0, "no quantised product existed before opset 10, and rounding would differ")
 
 
 SIXTEEN_BITS = (ir.DataType.INT16, ir.DataType.UINT16)
@@ -174,29 +172,84 @@ decomposition("DequantizeLinear", 10)(dequantise)
 @decomposition("MatMulInteger", 10)
 def integer_product(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Subtract the zero points and multiply in int32."""
-    int32 = int(ir.DataType.INT32)
-    sides = [op.Cast(op.x(index), to=int32) for index in (0, 1)]
-    for index, zero in enumerate((op.input(2), op.input(3))):
+    return _product(op, (op.x(0), op.input(2)), (op.x(1), op.input(3)))
+
+
+def _product(op: OpBuilder, *operands: tuple[ir.Value, ir.Value | None]) -> ir.Value:
+    int32, sides = int(ir.DataType.INT32), []
+    for index, (value, zero) in enumerate(operands):
+        side = op.Cast(value, to=int32)
         if zero is not None:
-            wide = op.Cast(zero, to=int32)
-            if index == 0 and op.need_rank(zero) == 1 and op.shape(zero) != [1]:
-                wide = op.Unsqueeze(wide, axes=[1])  # one per row
-            sides[index] = op.Sub(sides[index], wide)
-    return op.MatMul(*sides)
+            side = op.Sub(side, _per_row(op, op.Cast(zero, to=int32)) if index == 0 else op.Cast(zero, to=int32))
+        sides.append(side)
+    result: ir.Value = op.MatMul(*sides)
+    return result
+
+
+def _per_row(op: OpBuilder, parameter: ir.Value) -> ir.Value:
+    """One number for all rows as it is, a vector with one per row as a column."""
+    one = op.need_rank(parameter) != 1 or op.shape(parameter) == [1]
+    return parameter if one else op.Unsqueeze(parameter, axes=[1])
 
 
 @decomposition("ConvInteger", 10)
-def integer_convolution(op: OpBuilder, node: ir.Node) -> Replacement:
+def integer_convolution(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Subtract the zero points and convolve in a float type that holds every sum."""
-    shape = op.shape(op.x(1))
+    return _convolved(op, (op.x(0), op.input(2)), (op.x(1), op.input(3)))
+
+
+def _convolved(op: OpBuilder, *operands: tuple[ir.Value, ir.Value | None]) -> ir.Value:
+    shape = op.shape(operands[1][0])
     terms = None if shape is None or None in shape else int(np.prod([dim or 0 for dim in shape[1:]]))
     exact_in_float = terms is not None and terms * 255 * 255 < 1 << 24
     wide = ir.DataType.FLOAT if exact_in_float else ir.DataType.DOUBLE
-    sides = [op.Cast(op.x(index), to=int(wide)) for index in (0, 1)]
-    for index, zero in enumerate((op.input(2), op.input(3))):
+    sides = []
+    for index, (value, zero) in enumerate(operands):
+        side = op.Cast(value, to=int(wide))
         if zero is not None:
-            zero_wide = op.Cast(zero, to=int(wide))
-            if index == 1 and op.need_rank(zero) == 1 and op.shape(zero) != [1]:
-                zero_wide = op.Unsqueeze(zero_wide, axes=list(range(1, op.need_rank(op.x(1)))))
-            sides[index] = op.Sub(sides[index], zero_wide)
-    return op.Cast(op.emit("Conv", sides, dict(node.attributes)), to=int(ir.DataType.INT32))
+            level = op.Cast(zero, to=int(wide))
+            side = op.Sub(side, _per_channel(op, level, axis=0) if index == 1 else level)
+        sides.append(side)
+    result: ir.Value = op.Cast(op.emit("Conv", sides, dict(op.node.attributes)), to=int(ir.DataType.INT32))
+    return result
+
+
+def _per_channel(op: OpBuilder, parameter: ir.Value, *, axis: int) -> ir.Value:
+    """A number as it is, a vector along one axis of what is convolved."""
+    if op.need_rank(parameter) != 1 or op.shape(parameter) == [1]:
+        return parameter
+    others: ir.Value = op.Unsqueeze(parameter, axes=list(range(1, op.need_rank(op.node.outputs[0]) - axis)))
+    return others
+
+
+@decomposition("QLinearMatMul", 10)
+def quantised_product(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Multiply exactly, then scale once and round, as onnxruntime does."""
+    a_scale, b_scale, y_scale = (_scale(op, index) for index in (1, 4, 6))
+    product = _product(op, (op.x(0), op.x(2)), (op.x(3), op.x(5)))
+    factor = op.Div(op.Mul(_per_row(op, a_scale), b_scale), _per_row(op, y_scale))
+    return _requantised(op, product, factor, _per_row(op, op.Cast(op.x(7), to=int(ir.DataType.FLOAT))))
+
+
+@decomposition("QLinearConv", 10)
+def quantised_convolution(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Convolve exactly, then scale once and round, as onnxruntime does."""
+    x_scale, w_scale, y_scale = (_scale(op, index) for index in (1, 4, 6))
+    total = _convolved(op, (op.x(0), op.x(2)), (op.x(3), op.x(5)))
+    if op.input(8) is not None:
+        total = op.Add(total, _per_channel(op, op.x(8), axis=1))
+    factor = _per_channel(op, op.Div(op.Mul(x_scale, w_scale), y_scale), axis=1)
+    return _requantised(op, total, factor, op.Cast(op.x(7), to=int(ir.DataType.FLOAT)))
+
+
+def _scale(op: OpBuilder, index: int) -> ir.Value:
+    scale: ir.Value = op.Cast(op.x(index), to=int(ir.DataType.FLOAT))
+    return scale
+
+
+def _requantised(op: OpBuilder, total: ir.Value, factor: ir.Value, zero: ir.Value) -> ir.Value:
+    wide, dtype = ir.DataType.FLOAT, op.need_dtype(op.x(7))
+    value = op.Add(_round(op, op.Mul(op.Cast(total, to=int(wide)), factor), wide), zero)
+    low, high = op.const(dtype.min, dtype=wide), op.const(dtype.max, dtype=wide)
+    result: ir.Value = op.Cast(op.Min(op.Max(value, low), high), to=int(dtype))
+    return result
