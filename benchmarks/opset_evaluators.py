@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -35,8 +36,11 @@ def opsets(proto: onnx.ModelProto) -> dict[str, int]:
     return {canonical(item.domain): item.version for item in proto.opset_import}
 
 
-def evaluate(proto: onnx.ModelProto, feeds: dict[str, Any]) -> Answers:
-    """The results of a model by the first evaluator that knows its versions.
+Run: TypeAlias = Callable[[onnx.ModelProto, dict[str, Any]], list[Any]]
+
+
+def evaluate(proto: onnx.ModelProto, feeds: dict[str, Any], run: Run = run_onnxruntime) -> Answers:
+    """The results of a model by the first evaluator that knows its versions; ``run`` runs onnxruntime.
 
     Raises:
         BreachError: The model does what its opset does not allow, though the checker lets it pass.
@@ -45,7 +49,7 @@ def evaluate(proto: onnx.ModelProto, feeds: dict[str, Any]) -> Answers:
         return _early(proto, feeds)
     first = "newer than onnxruntime"
     if opsets(proto).get("", 1) <= ORT_OPSET:
-        answers = _onnxruntime(proto, feeds)
+        answers = _onnxruntime(proto, feeds, run)
         if answers.by:
             return answers
         first = answers.problem
@@ -77,9 +81,9 @@ def _early(proto: onnx.ModelProto, feeds: dict[str, Any]) -> Answers:
         return Answers(None, [], str(error))
 
 
-def _onnxruntime(proto: onnx.ModelProto, feeds: dict[str, Any]) -> Answers:
+def _onnxruntime(proto: onnx.ModelProto, feeds: dict[str, Any], run: Run = run_onnxruntime) -> Answers:
     try:
-        return Answers("onnxruntime", run_onnxruntime(proto, feeds))
+        return Answers("onnxruntime", run(proto, feeds))
     except Exception as error:  # noqa: BLE001 - onnxruntime raises its own family of Exceptions
         return Answers(None, [], str(error).splitlines()[0])
 

@@ -19,7 +19,7 @@ from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.early.use import BreachError
 from tests.op_cases.case import Case
-from tests.op_cases.oracle import lacks_kernel, opinions
+from tests.op_cases.oracle import opinions
 
 VERDICTS = ("right", "refused", "wrong", "invalid", "not judged", "crashed")
 
@@ -64,7 +64,7 @@ def judge(sample: Sample, model: Model, target: int) -> tuple[str, str]:
     except Exception as error:  # noqa: BLE001 - the rest of the sweep goes on
         return "crashed", f"{type(error).__name__}: {error}".splitlines()[0]
     proto = ir.serde.serialize_model(converted.ir)
-    problem = _invalid(sample, proto, target)
+    problem = invalid(sample, proto, target)
     if problem:
         return _invalid_too(sample.origin or sample, problem)
     try:
@@ -73,13 +73,13 @@ def judge(sample: Sample, model: Model, target: int) -> tuple[str, str]:
         return "invalid", str(error)
     if answers.by is None:
         return "not judged", answers.problem
-    problem = _differs(sample, sample.expected, answers.values)
+    problem = differs(sample, sample.expected, answers.values)
     return _differs_too(sample.origin or sample, answers, problem) if problem else ("right", "")
 
 
 def _invalid_too(sample: Sample, problem: str) -> tuple[str, str]:
     """What is wrong with a conversion is not its fault when it is wrong with the test."""
-    if _invalid(sample, sample.model, opsets(sample.model)[sample.domain]):
+    if invalid(sample, sample.model, opsets(sample.model)[sample.domain]):
         return "not judged", f"the test itself is invalid: {problem}"
     return "invalid", problem
 
@@ -87,14 +87,15 @@ def _invalid_too(sample: Sample, problem: str) -> tuple[str, str]:
 def _differs_too(sample: Sample, answers: Answers, problem: str) -> tuple[str, str]:
     """An evaluator that disagrees with the test before any conversion is asked for the same answer, right or not."""
     own = before(sample, answers.by)
-    if own.by is None or not _differs(sample, sample.expected, own.values):
+    if own.by is None or not differs(sample, sample.expected, own.values):
         return "wrong", problem
-    if not _differs(sample, own.values, answers.values):
+    if not differs(sample, own.values, answers.values):
         return "right", f"as {own.by} computes the test"
     return "not judged", f"{own.by} disagrees with the test itself: {problem}"
 
 
-def _invalid(sample: Sample, proto: onnx.ModelProto, target: int) -> str:
+def invalid(sample: Sample, proto: onnx.ModelProto, target: int) -> str:
+    """What is not valid about a model of version ``target``, or nothing."""
     stamped = opsets(proto).get(sample.domain, target)
     if stamped != target:
         return f"stamped {stamped}"
@@ -108,23 +109,6 @@ def _invalid(sample: Sample, proto: onnx.ModelProto, target: int) -> str:
     if inputs != list(sample.feeds) or outputs != [value.name for value in sample.model.graph.output]:
         return f"inputs or outputs changed: {inputs} {outputs}"
     return ""
-
-
-def settle(case: Case) -> Case | None:
-    """The case with what its oracles say it computes; ``None`` when it is not valid or they do not agree.
-
-    onnx's reference takes values that no specification allows, and is not believed where onnxruntime refuses them.
-    """
-    opined = opinions(case)
-    found = list(opined.values())
-    if not found or len(found) < case.needs or any(value is None for values in found for value in values):
-        return None
-    if "onnxruntime" in case.oracles and "onnxruntime" not in opined and not lacks_kernel(case):
-        return None
-    sample = Sample(str(case), case.model(), case.feeds(), found[-1], *tolerance(case), domain=case.domain)
-    if any(len(values) != len(found[0]) or _differs(sample, found[0], values) for values in found[1:]):
-        return None
-    return None if _invalid(sample, sample.model, case.opset) else case.giving(*found[-1])
 
 
 def tolerance(case: Case) -> tuple[float, float]:
@@ -156,7 +140,8 @@ def _with_ranks(sample: Sample, proto: onnx.ModelProto) -> onnx.ModelProto:
     return ranked
 
 
-def _differs(sample: Sample, expected: Sequence[Any], results: Sequence[Any]) -> str:
+def differs(sample: Sample, expected: Sequence[Any], results: Sequence[Any]) -> str:
+    """Where results go beyond the sample's tolerance, or nothing."""
     for index, (want, have) in enumerate(zip(expected, results, strict=True)):
         problem = _value_differs(want, have, sample)
         if problem:
@@ -169,17 +154,18 @@ def _value_differs(want: Any, have: Any, sample: Sample) -> str:
         if have is None or len(want) != len(have):
             return "other length"
         return next((p for a, b in zip(want, have, strict=True) if (p := _value_differs(a, b, sample))), "")
-    if isinstance(want, dict):
-        same = isinstance(have, dict) and list(want) == list(have)
-        return _value_differs(list(want.values()), list(have.values()), sample) if same else "other keys"
-    if want is None or have is None:
-        return "" if want is have else "absent"
+    if isinstance(want, dict) and isinstance(have, dict) and list(want) == list(have):
+        return _value_differs(list(want.values()), list(have.values()), sample)
+    if want is None or have is None or isinstance(want, dict):
+        return "" if want is have else "absent, or other keys"
     want, have = np.asarray(want), np.asarray(have)
     if want.shape != have.shape:
         return f"shape {have.shape} instead of {want.shape}"
-    if want.dtype.kind in "OUS":
-        return "" if (want.astype(str) == have.astype(str)).all() else "other strings"
-    return _numbers_differ(want, have, sample)
+    return _words_differ(want, have) if want.dtype.kind in "OUS" else _numbers_differ(want, have, sample)
+
+
+def _words_differ(want: np.ndarray, have: np.ndarray) -> str:
+    return "" if (want.astype(str) == have.astype(str)).all() else "other strings"
 
 
 def _numbers_differ(want: Any, have: Any, sample: Sample) -> str:

@@ -1,0 +1,57 @@
+"""onnxruntime in a process of its own: some of its kernels end the process on values that no specification allows."""
+
+from __future__ import annotations
+
+import multiprocessing
+from multiprocessing.connection import Connection
+from typing import Any
+
+import onnx
+
+from tests.op_cases.oracle import run_onnxruntime
+
+
+class Apart:
+    """Runs models one after the other; a process that dies costs one answer and is replaced."""
+
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._ours: Connection | None = None
+
+    def run(self, model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
+        """As ``run_onnxruntime``.
+
+        Raises:
+            RuntimeError: Whatever onnxruntime raises there, or that it is gone.
+        """
+        if self._ours is None:
+            self._ours, theirs = self._context.Pipe()
+            self._context.Process(target=_serve, args=(theirs,), daemon=True).start()
+            theirs.close()
+        try:
+            self._ours.send((model.SerializeToString(), feeds))
+            ran, answer = self._ours.recv()
+        except (EOFError, ConnectionError):
+            self._ours = None
+            raise RuntimeError("onnxruntime ended the process") from None
+        if not ran:
+            raise RuntimeError(answer)
+        return answer
+
+    def close(self) -> None:
+        """Let the process go."""
+        if self._ours is not None:
+            self._ours.close()
+            self._ours = None
+
+
+def _serve(pipe: Connection) -> None:
+    while True:
+        try:
+            content, feeds = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send((True, run_onnxruntime(onnx.ModelProto.FromString(content), feeds)))
+        except Exception as error:  # noqa: BLE001  onnxruntime's exceptions have no common class
+            pipe.send((False, str(error)))
