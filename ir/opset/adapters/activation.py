@@ -172,10 +172,13 @@ def celu(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("Shrink", 9)
 def shrink(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """(x + bias) below -lambd, (x - bias) above lambd, 0 between."""
-    x, dtype = op.x(), op.need_dtype(op.x())
+    """(x + bias) below -lambd, (x - bias) above lambd, 0 between; integers are computed with as doubles."""
+    x, own = op.x(), op.need_dtype(op.x())
+    dtype = own if own.is_floating_point() else ir.DataType.DOUBLE
+    x = x if dtype == own else op.Cast(x, to=int(dtype))
     lambd, bias = op.attr("lambd", 0.5), op.attr("bias", 0.0)
     below = op.Cast(op.Less(x, op.const(-lambd, dtype=dtype)), to=int(dtype))
     above = op.Cast(op.Greater(x, op.const(lambd, dtype=dtype)), to=int(dtype))
     shifted = op.Add(op.Mul(below, op.const(bias, dtype=dtype)), op.Mul(above, op.const(-bias, dtype=dtype)))
-    return op.Mul(op.Add(x, shifted), op.Add(below, above))
+    shrunk = op.Mul(op.Add(x, shifted), op.Add(below, above))
+    return shrunk if dtype == own else op.Cast(shrunk, to=int(own))

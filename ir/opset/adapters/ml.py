@@ -10,6 +10,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import onnx_ir as ir
 
 from entrepot.ir.opset.builder import OpBuilder
@@ -17,7 +20,6 @@ from entrepot.ir.opset.rules import Replacement, adapter, extended, impossible
 
 ML = "ai.onnx.ml"
 
-extended("LabelEncoder", 2, 4, domain=ML)
 extended("TreeEnsembleClassifier", 1, 3, domain=ML)
 extended("TreeEnsembleRegressor", 1, 3, domain=ML)
 impossible("TreeEnsemble", 5, 0, "its two older operators take other leaves", domain=ML)
@@ -45,24 +47,49 @@ def keys_and_values_as_classes(op: OpBuilder, _node: ir.Node) -> Replacement:
     return op.set(classes_strings=strings)
 
 
+@adapter("LabelEncoder", 2, 4, domain=ML)
+def keys_that_never_matched(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """A key that is NaN equalled nothing; it goes, with its value."""
+    keys = op.attr("keys_floats", [])
+    kept = [index for index, key in enumerate(keys) if not math.isnan(key)]
+    if len(kept) == len(keys):
+        return None
+    if not kept:
+        op.refuse("no key but NaN, which equals nothing before version 4", hint="give it a key that is a number")
+    name = next(item for item in ("values_strings", "values_int64s", "values_floats") if op.attr(item))
+    values = op.attr(name)
+    return op.set(**{"keys_floats": [keys[index] for index in kept], name: [values[index] for index in kept]})
+
+
 @adapter("LabelEncoder", 4, 2, domain=ML)
 def tensors_as_lists(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Lists instead of tensors, for the three types that had lists."""
+    """Lists instead of tensors, for the three types that had lists; a key that is NaN equalled nothing."""
     for name in ("keys_tensor", "values_tensor"):
         tensor = op.attr(name)
         if tensor is not None:
-            array = tensor.numpy().ravel()
-            suffix = {"float32": "floats", "int64": "int64s", "object": "strings"}.get(array.dtype.name)
-            if suffix is None:
-                op.refuse(f"{name} of {array.dtype.name} is not expressible before version 4")
-            op.set(**{name.replace("tensor", suffix): array.tolist()})
+            op.set(**{name.replace("tensor", f"{_suffix(op, name, tensor)}s"): _listed(tensor)})
             op.drop(name)
     default = op.attr("default_tensor")
     if default is not None:
-        value = default.numpy().ravel()[0]
-        suffix = {"float32": "float", "int64": "int64"}.get(default.numpy().dtype.name, "string")
-        op.set(**{f"default_{suffix}": value if suffix == "string" else value.item()})
+        op.set(**{f"default_{_suffix(op, 'default_tensor', default)}": _listed(default)[0]})
         op.drop("default_tensor")
+    if any(math.isnan(key) for key in op.attr("keys_floats", [])):
+        op.refuse("a key that is NaN matches nothing before version 4", hint="give it a key that is a number")
+
+
+_LISTED = {ir.DataType.FLOAT: "float", ir.DataType.INT64: "int64", ir.DataType.STRING: "string"}
+"""The element types that had lists before version 4."""
+
+
+def _suffix(op: OpBuilder, name: str, tensor: ir.TensorProtocol) -> str:
+    if tensor.dtype not in _LISTED:
+        op.refuse(f"{name} of {tensor.dtype.name.lower()} is not expressible before version 4")
+    return _LISTED[tensor.dtype]
+
+
+def _listed(tensor: ir.TensorProtocol) -> list[Any]:
+    values = tensor.numpy().ravel().tolist()
+    return [value.decode() if isinstance(value, bytes) else value for value in values]
 
 
 def lists_only(op: OpBuilder, node: ir.Node) -> Replacement:

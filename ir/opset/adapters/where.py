@@ -40,7 +40,7 @@ def _gathered(op: OpBuilder, condition: ir.Value, x: ir.Value, y: ir.Value) -> i
         fixed = np.broadcast_shapes(*(tuple(dim or 0 for dim in item or []) for item in shapes))
         op.need_small(int(np.prod(fixed)))
         shape, count = op.ints(*fixed), op.const(np.int64(np.prod(fixed)))
-        numbers = op.const(np.arange(np.prod(fixed)).reshape(fixed))
+        numbers = op.const(np.arange(int(np.prod(fixed))).reshape(fixed))  # the product of nothing is a float
     whole = [x, y] if shapes == [[], [], []] else [op.Expand(value, shape) for value in (x, y)]
     flat = [op.Reshape(value, op.ints(-1)) for value in whole]
     result: ir.Value = op.Gather(op.Concat(*flat, axis=0), op.Add(numbers, op.Mul(refused, count)), axis=0)
@@ -51,10 +51,11 @@ def _computed_numbers(
     op: OpBuilder, refused: ir.Value, x: ir.Value, y: ir.Value
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
     """The shape that all three broadcast to, its elements numbered, and how many they are."""
-    nothing = [op.Mul(_as_number(op, value), op.ints(0)) for value in (refused, x, y)]
+    zero = op.const(np.int64(0))  # of no rank of its own: scalars stay scalars
+    nothing = [op.Mul(_as_number(op, value), zero) for value in (refused, x, y)]
     whole = op.Add(op.Add(nothing[0], nothing[1]), nothing[2])
-    shape, count = op.Shape(whole), op.Reshape(op.Size(whole), op.ints(1))
-    return shape, op.Reshape(counted(op, count), shape), count
+    shape, count = op.Shape(whole), op.Size(whole)
+    return shape, op.Reshape(counted(op, op.Reshape(count, op.ints(1))), shape), count
 
 
 def _as_number(op: OpBuilder, value: ir.Value) -> ir.Value:
