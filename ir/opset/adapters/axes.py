@@ -1,4 +1,4 @@
-"""Axes counted from the front: what most operators took before opset 11."""
+"""Axes counted from the front, what most operators took before opset 11; and axes in the form a version takes."""
 
 from __future__ import annotations
 
@@ -55,3 +55,20 @@ def _one(name: str, default: int) -> Callable[[OpBuilder, ir.Node], Replacement]
 def _several(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Count the axes from the front."""
     return normalised_axes(op)
+
+
+def unsqueezed(op: OpBuilder, x: ir.Value, axes: list[int]) -> ir.Value:
+    """Axes of size 1 put in; their numbers became an input in version 13."""
+    if not axes:
+        return x
+    result: ir.Value = op.Unsqueeze(x, axes=axes) if op.version < 13 else op.Unsqueeze(x, op.ints(*axes))
+    return result
+
+
+def summed(op: OpBuilder, x: ir.Value, axes: list[int], *, keepdims: int = 0) -> ir.Value:
+    """The sum over some axes; their numbers became an input in version 13."""
+    if op.version < 13:
+        result: ir.Value = op.ReduceSum(x, axes=axes, keepdims=keepdims)
+    else:
+        result = op.ReduceSum(x, op.ints(*axes), keepdims=keepdims)
+    return result

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.axes import summed, unsqueezed
 from entrepot.ir.opset.adapters.interpolation import Interpolation, has_sizes, known_sizes, resized_axes
 from entrepot.ir.opset.adapters.kernels import LINEAR, cubic, polynomial
 from entrepot.ir.opset.adapters.positions import counted, sizes
@@ -66,23 +67,8 @@ def as_it_was(op: OpBuilder, x: ir.Value) -> ir.Value:
 def mixed(op: OpBuilder, x: ir.Value, axis: int, index: ir.Value, weight: ir.Value) -> ir.Value:
     """Sums along an axis: of each new element the neighbours at ``index``, a row of a matrix, times their weights."""
     trailing = list(range(2, op.need_rank(op.x()) - axis + 1))
-    weighed = op.Mul(op.Gather(x, index, axis=axis), _unsqueezed(op, weight, trailing))
-    return _summed(op, weighed, axis + 1, keepdims=0)
-
-
-def _unsqueezed(op: OpBuilder, x: ir.Value, axes: list[int]) -> ir.Value:
-    if not axes:
-        return x
-    result: ir.Value = op.Unsqueeze(x, axes=axes) if op.version < 13 else op.Unsqueeze(x, op.ints(*axes))
-    return result
-
-
-def _summed(op: OpBuilder, x: ir.Value, axis: int, *, keepdims: int) -> ir.Value:
-    if op.version < 13:
-        result: ir.Value = op.ReduceSum(x, axes=[axis], keepdims=keepdims)
-    else:
-        result = op.ReduceSum(x, op.ints(axis), keepdims=keepdims)
-    return result
+    weighed = op.Mul(op.Gather(x, index, axis=axis), unsqueezed(op, weight, trailing))
+    return summed(op, weighed, [axis + 1])
 
 
 # what to resize
@@ -228,7 +214,7 @@ def _nearest(op: OpBuilder, x: ir.Value, axis: Axis, position: ir.Value, way: st
 
 def _mixed(op: OpBuilder, plan: Interpolation, x: ir.Value, axis: Axis, position: ir.Value) -> ir.Value:
     kernel = LINEAR if plan.mode == "linear" else cubic(plan.cubic)
-    column = _unsqueezed(op, position, [1])
+    column = unsqueezed(op, position, [1])
     if plan.antialias:
         stretch = op.Min(axis.scale, _number(op, 1))
         near = op.Add(op.Floor(column), _reach(op, plan, axis, stretch))
@@ -240,7 +226,7 @@ def _mixed(op: OpBuilder, plan: Interpolation, x: ir.Value, axis: Axis, position
     if plan.exclude_outside:
         weight = op.Mul(weight, _float(op, op.Not(_outside(op, near, axis))))
     if plan.exclude_outside or plan.antialias:
-        weight = op.Div(weight, _summed(op, weight, 1, keepdims=1))
+        weight = op.Div(weight, summed(op, weight, [1], keepdims=1))
         weightless = op.Not(op.Or(op.Less(weight, _number(op, 0)), op.Greater(weight, _number(op, 0))))
         near = op.Where(weightless, op.Floor(op.Add(column, _number(op, 0.5))), near)  # 0 times NaN is not 0
     weight = op.Cast(weight, to=int(op.need_dtype(x)))
@@ -257,7 +243,7 @@ def _reach(op: OpBuilder, plan: Interpolation, axis: Axis, stretch: ir.Value) ->
     length = op.Add(op.Ceil(op.Div(_number(op, support), stretch)), _number(op, 1))
     count = op.Add(op.Mul(length, _number(op, 2)), _number(op, 1))
     numbers = _float(op, counted(op, op.Cast(count, to=INT64)))
-    return _unsqueezed(op, op.Sub(numbers, length), [0])
+    return unsqueezed(op, op.Sub(numbers, length), [0])
 
 
 def _weight(op: OpBuilder, plan: Interpolation, distance: ir.Value) -> ir.Value:
@@ -277,7 +263,7 @@ def _weight(op: OpBuilder, plan: Interpolation, distance: ir.Value) -> ir.Value:
 
 def _extrapolated(op: OpBuilder, x: ir.Value, axis: Axis, position: ir.Value) -> ir.Value:
     """The value given for elements that fall outside of the image."""
-    outside = _unsqueezed(op, _outside(op, position, axis), list(range(1, op.need_rank(op.x()) - axis.at)))
+    outside = unsqueezed(op, _outside(op, position, axis), list(range(1, op.need_rank(op.x()) - axis.at)))
     value = op.const(op.attr("extrapolation_value", 0.0), like=x)
     result: ir.Value = op.Where(outside, value, x)
     return result
