@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.scan_loop import scan_as_loop
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, extended, impossible, unchanged
 
@@ -19,7 +20,7 @@ unchanged("Loop", 11, 13, 16, 19, 21, 23, 24, 25)
 unchanged("Scan", 11, 16, 19, 21, 23, 24, 25)
 extended("Loop", 1, 11)
 extended("Scan", 9, 11)
-impossible("Scan", 8, 0, "nothing scanned before opset 8")
+impossible("Scan", 8, 0, "a batch of sequences was not scanned before opset 8")
 
 
 @adapter("Loop", 11, 1)
@@ -88,10 +89,11 @@ def scan_the_batch(op: OpBuilder, node: ir.Node) -> Replacement:
 
 @adapter("Scan", 9, 8)
 def scan_a_batch_of_one(op: OpBuilder, node: ir.Node) -> Replacement:
-    """A batch of one, with sequences on the first axis and outputs in order."""
-    for name in ("scan_input_axes", "scan_output_axes", "scan_output_directions"):
-        if any(op.attr(name, [])):
-            op.refuse(f"{name} is not expressible before version 9")
+    """A batch of one, with sequences on the first axis and outputs in order; anything else is a Loop."""
+    elsewhere = any(any(op.attr(f"scan_{name}", [])) for name in ("input_axes", "output_axes", "output_directions"))
+    shaped = all(value.shape is not None for value in op.attr("body").outputs)  # onnxruntime's Scan 8 asks for it
+    if elsewhere or not shaped or op.around.targets.get("", op.version) < 8:
+        return scan_as_loop(op, node)
     inputs = [op.Unsqueeze(value, axes=[0]) for value in node.inputs if value is not None]
     attributes = {
         "body": op.attr("body"),
