@@ -24,6 +24,7 @@ import onnx
 import onnx_ir as ir
 
 from benchmarks.opset_coverage import Rows, unreached
+from benchmarks.opset_differences import known
 from benchmarks.opset_evaluators import evaluate
 from benchmarks.opset_judge import VERDICTS, Sample, judge, opinion, tolerance
 from benchmarks.opset_judge import with_constants as constant
@@ -84,16 +85,28 @@ def _oldest(case: Case) -> int:
 
 def judged(case: Case, *, changing: bool = False) -> Iterator[tuple[Step, str, str]]:
     """Each step in each direction, its verdict, and what to say about it; ``changing`` leaves out what only keeps."""
-    chosen = list(steps(case, changing=changing))
+    for step, verdict, why in _verdicts(case, list(steps(case, changing=changing))):
+        excuse = known(case, step) if verdict in ("wrong", "invalid") else ""
+        yield (step, "not judged", excuse) if excuse else (step, verdict, why)
+
+
+def _verdicts(case: Case, chosen: Sequence[Step]) -> Iterator[tuple[Step, str, str]]:
     for sample in forms(case):
-        model = Model(ir.serde.deserialize_model(sample.model))
+        model = _model(sample)
         for step in chosen:
             yield from _there_and_back(sample, model, step, _opset_before(case, step))
+        if case.is_retired:
+            verdict, why = judge(sample, model, case.opset + 1)
+            yield Step(case.domain, case.op_type, case.since, case.opset + 1), verdict, f"{sample.name}: {why}"
     for step in chosen:
         old = _old(case, _opset_before(case, step)) if step.start else None
         if old is not None:
-            verdict, why = judge(old, Model(ir.serde.deserialize_model(old.model)), step.stop)
+            verdict, why = judge(old, _model(old), step.stop)
             yield step, verdict, f"{old.name}: {why}"
+
+
+def _model(sample: Sample) -> Model:
+    return Model(ir.serde.deserialize_model(sample.model))
 
 
 def _opset_before(case: Case, step: Step) -> int:

@@ -196,7 +196,7 @@ def _values(base: Case, name: str, attribute: Any, others: list[Any]) -> list[An
     if name == "axes":
         return [*known, *_axes(_rank(base))]
     if kind == AttributeProto.INT:
-        return [*known, 0, 1, 2][: max(MOST, len(_distinct(known)))]
+        return [*known, *((0, 1) if {0, 1}.issuperset(set(known) - {ABSENT}) else ())]
     if kind == AttributeProto.FLOAT:
         return [*known, 0.5, 2.0][:MOST]
     if kind == AttributeProto.INTS:

@@ -149,7 +149,7 @@ def scatter_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 def _sources(op: OpBuilder, data: list[int], picked: list[int]) -> ir.Value:
     """Where each element is taken from: itself, or ``elements`` and the number of an update."""
-    axis, known = op.attr("axis", 0), op.known(op.x(1))
+    axis, known = op.attr("axis", 0) % len(data), op.known(op.x(1))
     stride, size = int(np.prod(data[axis + 1 :])), data[axis]
     steps = [0 if other == axis else int(np.prod(data[other + 1 :])) for other in range(len(data))]
     along = np.asarray(sum(grid * step for grid, step in zip(np.indices(picked), steps, strict=True)))

@@ -1,0 +1,83 @@
+"""Where evaluators of different opsets differ by themselves, or the specification leaves a result open.
+
+Each entry names an operator, what must be true of a use of it, and why; nothing else of that operator is left out.
+``tests/ir/opset/test_rows.py`` holds every entry to still being needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from entrepot.ir.opset.rules import Step
+from tests.op_cases.case import Case
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Results that say nothing about a conversion.
+
+    Attributes:
+        op_type: The operator, or ``""`` for any.
+        below: A result is left out where it comes from an opset below this one, or starts from one.
+        about: What must be true of the case.
+        why: What differs.
+    """
+
+    op_type: str
+    below: int
+    about: Callable[[Case], bool]
+    why: str
+
+
+def _arrays(case: Case) -> Iterator[np.ndarray]:
+    return (value for value in case.inputs if isinstance(value, np.ndarray))
+
+
+def has_nan(case: Case) -> bool:
+    """NaN among the inputs."""
+    floats = [value.astype(np.float64) for value in _arrays(case) if value.dtype.kind in "fV"]
+    return any(np.isnan(value).any() for value in floats)
+
+
+def has_words(case: Case) -> bool:
+    """A tensor of strings among the inputs."""
+    return any(value.dtype.kind == "O" for value in _arrays(case))
+
+
+def has_complex(case: Case) -> bool:
+    """A complex tensor among the inputs."""
+    return any(value.dtype.kind == "c" for value in _arrays(case))
+
+
+def is_zero(case: Case) -> bool:
+    """Nothing but zeros."""
+    return not any(value.any() for value in _arrays(case))
+
+
+def always(_case: Any) -> bool:
+    """Any use."""
+    return True
+
+
+DIFFERENCES = (
+    Difference("", 13, has_words, "onnxruntime's kernels of Gather, Slice and Split below 13 lose most of the strings"),
+    Difference("", 10, has_complex, "onnx.reference's Slice 1 and Split 2 count axes wrongly, onnxruntime has neither"),
+    Difference("Sign", 9, has_nan, "the sign of NaN is not specified"),
+    Difference("Shrink", 9, has_nan, "nothing tells NaN from numbers below opset 9: it stays NaN instead of 0"),
+    Difference("DynamicQuantizeLinear", 11, is_zero, "the schema's body divides by a range of 0, onnxruntime does not"),
+    Difference("MeanVarianceNormalization", 13, always, "onnx's checker refuses the body that its version 13 has"),
+    Difference("Dropout", 12, always, "onnxruntime's Dropout 10 gives a mask of zeros where nothing is dropped"),
+)
+
+
+def known(case: Case, step: Step) -> str:
+    """Why the evaluators differ by themselves about this case at this step, or nothing."""
+    lower = min(step.start, step.stop) or max(step.start, step.stop) - 1
+    for difference in DIFFERENCES:
+        if difference.op_type in ("", case.op_type) and lower < difference.below and difference.about(case):
+            return difference.why
+    return ""
