@@ -9,7 +9,6 @@
 | | 10 | ``ceil_mode``, ``dilations`` |
 | LpPool | 2 | ``p`` is an integer |
 | | 18 | ``ceil_mode``, ``dilations`` |
-| RoiAlign | 16 | ``coordinate_transformation_mode``, default ``half_pixel`` |
 """
 
 from __future__ import annotations
@@ -30,9 +29,7 @@ extended("MaxPool", 12, 22)
 unchanged("LpPool", 2, 11)
 unchanged("LpPool", 18, 22)
 unchanged("MaxUnpool", 9, 11, 22)
-unchanged("RoiAlign", 16, 22)
 impossible("MaxUnpool", 9, 0, "no operator placed values by index before opset 9")
-impossible("RoiAlign", 10, 0, "no aligned region pooling existed before opset 10")
 extended("MaxPool", 1, 8)
 
 
@@ -122,17 +119,3 @@ def float_norm(op: OpBuilder, _node: ir.Node) -> Replacement:
     p = op.attr("p", 2)
     op.drop("p")
     op.node.attributes.add(ir.AttrFloat32("p", float(p)))
-
-
-@adapter("RoiAlign", 10, 16)
-def roi_align_up(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Write the only old mode out: the default is another one now."""
-    return op.set(coordinate_transformation_mode="output_half_pixel")
-
-
-@adapter("RoiAlign", 16, 10)
-def roi_align_down(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Only the mode without the half pixel existed, and it widens regions below one pixel."""
-    if op.attr("coordinate_transformation_mode", "half_pixel") != "output_half_pixel":
-        op.refuse("coordinate_transformation_mode='half_pixel' is not expressible before version 16")
-    return op.drop("coordinate_transformation_mode")

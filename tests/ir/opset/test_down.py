@@ -445,7 +445,7 @@ REFUSED = {
         15,
         "y = RoiAlign(x, r, b)",
         "float[1,1,4,4] x, float[1,4] r, int64[1] b) => (float[1,1,1,1] y",
-        "half_pixel",
+        "regions",
     ),
 }
 
