@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.sequence_items import items_of, picked
 from entrepot.ir.opset.bodies import expand
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
@@ -31,50 +32,22 @@ def sequence_map(op: OpBuilder, node: ir.Node) -> Replacement:
     return expand(op, node)
 
 
-def _items(op: OpBuilder, sequence: ir.Value) -> list[ir.Value]:
-    """The tensors of a sequence that is built in the open."""
-    node = sequence.producer()
-    kind = None if node is None else node.op_type
-    if node is not None and kind == "SequenceConstruct":
-        return [value for value in node.inputs if value is not None]
-    if kind == "SequenceEmpty":
-        return []
-    if node is not None and kind in ("SequenceInsert", "SequenceErase") and node.inputs[0] is not None:
-        return _edited(op, node, _items(op, node.inputs[0]))
-    raise op.refusal("no sequences existed before opset 11", hint="possible where the sequence is built in the open")
-
-
-def _edited(op: OpBuilder, node: ir.Node, items: list[ir.Value]) -> list[ir.Value]:
-    inserting = node.op_type == "SequenceInsert"
-    given = node.inputs[2 if inserting else 1] if len(node.inputs) > (2 if inserting else 1) else None
-    known = op.known(given)
-    if given is not None and known is None:
-        op.refuse("a position in a sequence is computed at run time")
-    index = len(items) if inserting else -1
-    index = index if known is None else int(known.item())
-    if not inserting:
-        del items[index]
-        return items
-    value = node.inputs[1]
-    return items if value is None else [*items[:index], value, *items[index:]]
-
-
 @decomposition("SequenceAt", 11)
 def sequence_at(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """The tensor itself."""
-    return _items(op, op.x())[int(op.need_known(1, "the position").item())]
+    """The tensor itself; by a computed position one of all."""
+    return picked(op, items_of(op, op.x()), op.x(1))
 
 
 @decomposition("SequenceLength", 11)
 def sequence_length(op: OpBuilder, _node: ir.Node) -> Replacement:
     """A constant."""
-    return op.const(np.int64(len(_items(op, op.x()))))
+    return op.const(np.int64(len(items_of(op, op.x()))))
 
 
 @decomposition("ConcatFromSequence", 11)
 def concat_from_sequence(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Concat of the tensors, with a new axis where asked."""
-    items, axis = _items(op, op.x()), op.attr("axis")
+    items, axis = [item() for item in items_of(op, op.x())], op.attr("axis")
     if op.attr("new_axis", 0):
         axis = axis if axis >= 0 else axis + op.need_rank(items[0]) + 1
         items = [op.Unsqueeze(item, axes=[axis]) for item in items]
@@ -93,6 +66,18 @@ def sequence_dissolved(op: OpBuilder, _node: ir.Node) -> Replacement:
     if op.used(0):
         op.after_readers("no sequences existed before opset 11", hint="possible where its readers take single tensors")
     return ()
+
+
+@adapter("Identity", 14, 13)
+def identical_sequence(op: OpBuilder, node: ir.Node) -> Replacement:
+    """A sequence with a tensor put in and taken out again; below opset 11 gone once nobody reads it."""
+    if not isinstance(op.around.types.type(op.x()), ir.SequenceType):
+        return None
+    if op.around.targets.get("", op.version) < 11:
+        return sequence_dissolved(op, node)
+    dtype = op.need_dtype(op.x())
+    filler = np.array("", object) if dtype == ir.DataType.STRING else np.zeros((), dtype.numpy())
+    return op.SequenceErase(op.SequenceInsert(op.x(), op.const(filler, dtype=dtype)))
 
 
 @adapter("OptionalGetElement", 18, 15)
