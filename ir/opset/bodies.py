@@ -36,8 +36,14 @@ def expand(op: OpBuilder, node: ir.Node, *, mend: Callable[[onnx.FunctionProto],
     if mend is not None:
         mend(proto)
     names = _leave_out_what_is_not_made(proto)
+    outer = _captured(node)
+    if outer.keys() & set(proto.input):
+        op.refuse(f"its body reads '{min(outer.keys() & set(proto.input))}', a name that its schema's body uses itself")
+    proto.input.extend(outer)
     function = ir.serde.deserialize_function(proto)
-    values: dict[ir.Value, ir.Value | None] = {formal: op.input(index) for index, formal in enumerate(function.inputs)}
+    formals = function.inputs[: len(function.inputs) - len(outer)]
+    values: dict[ir.Value, ir.Value | None] = {formal: op.input(index) for index, formal in enumerate(formals)}
+    values.update(zip(function.inputs[len(formals) :], outer.values(), strict=True))
     cloner = _cloner.Cloner(
         attr_map=_attributes(node, known),
         value_map=values,
@@ -80,6 +86,20 @@ def _leave_out_what_is_not_made(proto: onnx.FunctionProto) -> list[str]:
     del proto.output[:]
     proto.output.extend(name for name in names if name in made)
     return names
+
+
+def _captured(node: ir.Node) -> dict[str, ir.Value]:
+    """What the bodies of the node read from around it, by name."""
+    graphs = [graph for body in bodies(node) for graph in (body, *_inner(body))]
+    own = {value for graph in graphs for value in (*graph.inputs, *graph.initializers.values())}
+    own |= {value for graph in graphs for inner in graph for value in inner.outputs}
+    read = {value for graph in graphs for inner in graph for value in inner.inputs}
+    read |= {value for graph in graphs for value in graph.outputs}
+    return {value.name or "": value for value in read - own if value is not None}
+
+
+def _inner(body: ir.Graph) -> Iterable[ir.Graph]:
+    return (graph for node in body.all_nodes() for graph in bodies(node))
 
 
 def _attributes(node: ir.Node, known: onnx.defs.OpSchema) -> dict[str, ir.Attr]:

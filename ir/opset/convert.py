@@ -252,7 +252,10 @@ class _Conversion:
             pairs.append((old, final))
         _insert(node, op.emitted)
         self._adopt(node, op.emitted)
+        types = self._around.types
         for old, final in pairs:
+            if self._lowered and old.shape is None:  # what replaces it may be harder to follow
+                types.remember(final, types.spec(old))
             _take_over(old, final)
         _bear_name(node, pairs)
         node.graph.remove(node, safe=True)  # type: ignore[union-attr]

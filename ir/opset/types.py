@@ -103,6 +103,12 @@ class Types:
         """The shape, symbolic dims included, or ``None`` when not even the rank is known."""
         return self.spec(value).shape
 
+    def remember(self, value: ir.Value, spec: Spec) -> None:
+        """Take ``spec`` for a value that stands for one of which more is known."""
+        if spec.type is not None and spec.shape is not None:
+            self._memo[value] = spec
+            self._types[value] = spec.type
+
     def proto(self, value: ir.Value | None) -> onnx.TypeProto:
         """Type and shape as onnx's own functions take them; empty when unknown."""
         return _proto(self.spec(value))

@@ -78,9 +78,11 @@ class Known:
         fold: Callable[..., Any] | None = FOLDS.get(node.op_type)
         if fold is None or value.index() != 0 or any(attr.is_ref() for attr in node.attributes.values()):
             return None
-        inputs = [self.array(item, depth - 1) for item in node.inputs]
-        if any(array is None and item is not None for array, item in zip(inputs, node.inputs, strict=True)):
-            return None
+        inputs: list[Array | None] = []
+        for item in node.inputs:  # the first that is not known ends it: to ask for all is to walk every path back
+            inputs.append(self.array(item, depth - 1))
+            if item is not None and inputs[-1] is None:
+                return None
         try:
             with np.errstate(all="ignore"):  # a folded quotient by 0 is as infinite as a computed one
                 result = fold(*inputs, **{name: attr.value for name, attr in node.attributes.items()})

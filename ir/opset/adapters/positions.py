@@ -48,6 +48,7 @@ def counted(op: OpBuilder, count: ir.Value) -> ir.Value:
         result = op.Squeeze(op.NonZero(ones), axes=[0])
     else:
         result = _turns(op, op.Reshape(count, op.ints()))
+    result.type, result.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([None])  # which stays said, come what may
     return result
 
 
@@ -61,7 +62,6 @@ def _turns(op: OpBuilder, count: ir.Value) -> ir.Value:
     outputs = [inside.Identity(value) for value in (going, carried, turn)]
     body = ir.Graph([turn, going, carried], outputs, nodes=inside.emitted, name=op.fresh_name("body"))
     numbers: ir.Value = op.Loop(count, op.const(np.array(True)), count, body=body, n_outputs=2)[1]
-    numbers.type, numbers.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([None])
     return numbers
 
 

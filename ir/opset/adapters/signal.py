@@ -1,6 +1,6 @@
 """Fourier transforms and window functions.
 
-DFT: 17 takes ``axis`` as an attribute (default 1); 20 as an input (default -2). Below 17 a transform of known length
+DFT: 17 takes ``axis`` as an attribute (default 1); 20 as an input (default -2). Below 17 a transform
 is a product with its matrix, and a short-time transform a convolution with its rows.
 """
 
@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.positions import counted
 from entrepot.ir.opset.bodies import expanded
-from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, impossible
 
 Matrix: TypeAlias = np.ndarray[Any, Any]
@@ -42,25 +43,70 @@ def dft_axis_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
 def dft_by_matrix(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Multiply real and imaginary parts with the matrices of the transform."""
     x, rank, shape = op.x(), op.need_rank(op.x()), op.shape(op.x()) or []
-    axis, inverse, onesided = op.attr("axis", 1) % rank, op.attr("inverse", 0), op.attr("onesided", 0)
-    given, parts = shape[axis], shape[-1]
-    if given is None or parts is None:
-        op.refuse("the length of the signal is not fixed", hint="possible with a fixed length")
-    length = int(op.need_known(1, "dft_length").item()) if op.input(1) is not None else None
-    if length is None:
-        length = 2 * (given - 1) if inverse and onesided else given
-    op.need_small(length * given)
-    matrix = _inverse_half(length, given) if inverse and onesided else _matrix(length, given, bool(inverse))
-    if onesided and not inverse:
-        matrix = matrix[: length // 2 + 1]
+    axis, halved = op.attr("axis", 1) % rank, bool(op.attr("inverse", 0) and op.attr("onesided", 0))
+    parts = shape[-1]
+    if parts is None:
+        op.refuse("whether the signal is complex is not known", hint="possible with a fixed last axis")
+    cosine, sine = _known_waves(op, shape[axis]) or _computed_waves(op, x, axis)
     # the axis comes last among the real parts, so that each product is one MatMul
     order = [item for item in range(rank - 1) if item != axis] + [axis]
     real = _part(op, x, order, 0)
     imaginary = _part(op, x, order, 1) if parts == 2 else None
-    results = _products(op, matrix, real, imaginary)
+    results = _products(op, cosine, sine, real, imaginary)
     back = np.argsort(order).tolist()
     restored = [op.Unsqueeze(op.Transpose(item, perm=back), op.ints(-1)) for item in results]
-    return restored[0] if inverse and onesided else op.Concat(*restored, axis=-1)
+    return restored[0] if halved else op.Concat(*restored, axis=-1)
+
+
+def _known_waves(op: OpBuilder, given: int | None) -> tuple[ir.Value, ir.Value] | None:
+    """Real and imaginary part of the matrix, samples by frequencies, where its size is fixed."""
+    inverse, onesided = bool(op.attr("inverse", 0)), bool(op.attr("onesided", 0))
+    asked = op.known(op.input(1))
+    if given is None or (asked is None and op.input(1) is not None):
+        return None
+    length = int(asked.item()) if asked is not None else 2 * (given - 1) if inverse and onesided else given
+    if length * given > LARGEST_CONSTANT:
+        return None
+    matrix = _inverse_half(length, given) if inverse and onesided else _matrix(length, given, inverse=inverse)
+    if onesided and not inverse:
+        matrix = matrix[: length // 2 + 1]
+    dtype = op.need_dtype(op.x())
+    return op.const(matrix.real.T, dtype=dtype), op.const(matrix.imag.T, dtype=dtype)
+
+
+def _computed_waves(op: OpBuilder, x: ir.Value, axis: int) -> tuple[ir.Value, ir.Value]:
+    """The same, computed where a size is known at run time only, or the matrix is large."""
+    inverse, onesided = bool(op.attr("inverse", 0)), bool(op.attr("onesided", 0))
+    own = op.need_dtype(x)
+    dtype = own if own == ir.DataType.DOUBLE else ir.DataType.FLOAT
+    given = op.Gather(op.Shape(x), op.ints(axis), axis=0)
+    if op.input(1) is not None:
+        length = op.Reshape(op.Cast(op.x(1), to=int(ir.DataType.INT64)), op.ints(1))
+    else:
+        length = op.Mul(op.Sub(given, op.ints(1)), op.ints(2)) if inverse and onesided else given
+    bins = op.Add(op.Div(length, op.ints(2)), op.ints(1)) if onesided and not inverse else length
+    samples = op.Unsqueeze(counted(op, given), op.ints(1))
+    turns = op.Div(
+        op.Cast(op.Mod(op.Mul(samples, counted(op, bins)), length), to=int(dtype)), op.Cast(length, to=int(dtype))
+    )
+    angle = op.Mul(turns, op.const(2 * np.pi if inverse else -2 * np.pi, dtype=dtype))
+    weight = op.Cast(_weight(op, samples, length, halved=inverse and onesided), to=int(dtype))
+    weight = op.Div(weight, op.Cast(length, to=int(dtype))) if inverse else weight
+    waves = [op.Mul(op.Cos(angle), weight), op.Mul(op.Sin(angle), weight)]
+    cosine, sine = waves if dtype == own else [op.Cast(wave, to=int(own)) for wave in waves]
+    return cosine, sine
+
+
+def _weight(op: OpBuilder, samples: ir.Value, length: ir.Value, *, halved: bool) -> ir.Value:
+    """0 for samples beyond the length, and of half a spectrum 2 for what has a mirror image."""
+    if not halved:
+        inside: ir.Value = op.Cast(op.Less(samples, length), to=int(ir.DataType.INT64))
+        return inside
+    twice = op.Mul(samples, op.ints(2))
+    alone = op.Or(op.Equal(samples, op.ints(0)), op.Equal(twice, length))
+    counted_as = op.Sub(op.ints(2), op.Cast(alone, to=int(ir.DataType.INT64)))
+    weight: ir.Value = op.Mul(counted_as, op.Cast(op.Not(op.Greater(twice, length)), to=int(ir.DataType.INT64)))
+    return weight
 
 
 def _matrix(length: int, given: int, inverse: bool) -> Matrix:
@@ -84,10 +130,10 @@ def _part(op: OpBuilder, x: ir.Value, order: list[int], index: int) -> ir.Value:
     return part
 
 
-def _products(op: OpBuilder, matrix: Matrix, real: ir.Value, imaginary: ir.Value | None) -> list[ir.Value]:
+def _products(
+    op: OpBuilder, cosine: ir.Value, sine: ir.Value, real: ir.Value, imaginary: ir.Value | None
+) -> list[ir.Value]:
     """Real and imaginary part of (real + i imaginary) times the matrix."""
-    dtype = op.need_dtype(real)
-    cosine, sine = op.const(matrix.real.T, dtype=dtype), op.const(matrix.imag.T, dtype=dtype)
     if imaginary is None:
         return [op.MatMul(real, cosine), op.MatMul(real, sine)]
     return [

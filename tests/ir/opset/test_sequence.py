@@ -61,3 +61,17 @@ def test_an_identical_sequence_is_another_one() -> None:
     assert_same(model, 12, *TENSORS)
     model = parse(body.replace(" u = SequenceInsert(t, a)", ""), 14, f"{INPUTS}) => (float[N,2] y, int64 n")
     assert_same(model, 9, *TENSORS)
+
+
+@pytest.mark.parametrize("target", [16, 13])
+def test_a_map_reads_what_is_around_it(target: int, caplog: pytest.LogCaptureFixture) -> None:
+    model = parse(
+        "k = Neg(x) s = SequenceConstruct(x, x) m = SequenceMap(s) <body = b (float[2,3] t) => (float[2,3] u)"
+        " { v = Add(t, k) u = Mul(v, two) }> one = Constant<value_int = 1>() y = SequenceAt(m, one)",
+        17,
+        "float[2,3] x) => (float[2,3] y",
+        stored="float two = {2}",
+    )
+    x = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(run(convert_opset(model, target), x)[0], np.zeros((2, 3)))
+    assert not caplog.records

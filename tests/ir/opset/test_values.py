@@ -80,3 +80,10 @@ def test_weights_are_not_read() -> None:
 
 def test_random_values_are_not_known() -> None:
     assert known(parse("r = RandomNormal<shape = [2]>() y = Relu(x)", 18), "r") is None
+
+
+def test_asking_for_what_is_not_known_does_not_walk_every_path_back() -> None:
+    body = " ".join(f"v{n + 1} = Add(v{n}, v{n})" for n in range(60))  # 2**60 paths
+    model = parse(f"v0 = Identity(x) {body} y = Relu(v60)", 14)
+    value = model.ir.graph[-1].inputs[0]
+    assert Known(8).array(value) is None

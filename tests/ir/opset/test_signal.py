@@ -1,0 +1,36 @@
+"""Fourier transforms of signals whose length is known at run time only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from entrepot.ir.opset.convert import convert_opset
+from tests.ir.opset.evaluate import parse, run
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((2, 12, 2)).astype(np.float32)
+
+
+def transformed(body: str, parts: int, *arrays: np.ndarray, target: int, extra: str = "") -> np.ndarray:
+    model = parse(body, 17, f"float[B,N,{parts}] x{extra}) => (float[B,M,K] y")
+    result: np.ndarray = run(convert_opset(model, target), *arrays)[0]
+    return result
+
+
+@pytest.mark.parametrize("target", [16, 9, 7])
+@pytest.mark.parametrize("inverse", [0, 1])
+def test_a_transform_of_open_length_is_computed(inverse: int, target: int) -> None:
+    y = transformed(f"y = DFT<axis = 1, inverse = {inverse}>(x)", 2, X, target=target)
+    signal = X[..., 0] + 1j * X[..., 1]
+    truth = np.fft.ifft(signal) if inverse else np.fft.fft(signal)
+    np.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], truth, atol=2e-5)
+
+
+@pytest.mark.parametrize("length", [None, 8, 13, 20])
+def test_half_a_spectrum_has_the_length_asked_for(length: int | None) -> None:
+    given, extra = ((), "") if length is None else ((np.array(length, np.int64),), ", int64 n")
+    y = transformed(
+        f"y = DFT<axis = 1, onesided = 1>(x{', n' if given else ''})", 1, X[..., :1], *given, target=16, extra=extra
+    )
+    np.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], np.fft.rfft(X[..., 0], length), atol=2e-5)
