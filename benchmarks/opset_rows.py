@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import onnx
-import onnx_ir as ir
 
 from benchmarks.opset_coverage import Rows, unreached
 from benchmarks.opset_differences import known
@@ -29,16 +28,16 @@ from benchmarks.opset_evaluators import evaluate
 from benchmarks.opset_judge import VERDICTS, Sample, judge, opinion, tolerance
 from benchmarks.opset_judge import with_constants as constant
 from benchmarks.opset_settle import APART, settle
+from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.opset.rules import Step, find, keep
 from entrepot.ir.opset.schemas import histories
+from tests.ir.opset.early.use import BreachError
 from tests.op_cases import all_cases, other_cases
 from tests.op_cases.case import Case
 from tests.op_cases.variants import variants
 
-OLDEST = 7
-"""Below it no evaluator has kernels; ``tests/ir/opset/test_legacy.py`` judges those steps by NumPy."""
 BAD = ("wrong", "invalid", "crashed")
 RANDOM = ("bernoulli", "multinomial", "random")
 
@@ -71,7 +70,7 @@ def steps(case: Case, *, changing: bool = False) -> Iterator[Step]:
     for older, newer in itertools.pairwise((0, *versions)):
         step = Step(case.domain, case.op_type, older, newer)
         ways = (step, _turned(step)) if older else (_turned(step),)
-        if newer > _oldest(case) and not (changing and all(find(way) is keep for way in ways)):
+        if newer > 1 and not (changing and all(find(way) is keep for way in ways)):
             yield step
 
 
@@ -79,18 +78,15 @@ def _turned(step: Step) -> Step:
     return step._replace(start=step.stop, stop=step.start)
 
 
-def _oldest(case: Case) -> int:
-    return 1 if case.domain else OLDEST
-
-
 def judged(case: Case, *, changing: bool = False) -> Iterator[tuple[Step, str, str]]:
     """Each step in each direction, its verdict, and what to say about it; ``changing`` leaves out what only keeps."""
-    for step, verdict, why in _verdicts(case, list(steps(case, changing=changing))):
+    for step, verdict, why in verdicts(case, list(steps(case, changing=changing))):
         excuse = known(case, step) if verdict in ("wrong", "invalid") else ""
         yield (step, "not judged", excuse) if excuse else (step, verdict, why)
 
 
-def _verdicts(case: Case, chosen: Sequence[Step]) -> Iterator[tuple[Step, str, str]]:
+def verdicts(case: Case, chosen: Sequence[Step]) -> Iterator[tuple[Step, str, str]]:
+    """As ``judged``, of the steps given, with nothing excused."""
     for sample in forms(case):
         model = _model(sample)
         for step in chosen:
@@ -106,11 +102,11 @@ def _verdicts(case: Case, chosen: Sequence[Step]) -> Iterator[tuple[Step, str, s
 
 
 def _model(sample: Sample) -> Model:
-    return Model(ir.serde.deserialize_model(sample.model))
+    return load(sample.model)
 
 
 def _opset_before(case: Case, step: Step) -> int:
-    return max(step.start or step.stop - 1, _oldest(case))
+    return step.start or step.stop - 1
 
 
 def _there_and_back(sample: Sample, model: Model, up: Step, target: int) -> Iterator[tuple[Step, str, str]]:
@@ -118,7 +114,7 @@ def _there_and_back(sample: Sample, model: Model, up: Step, target: int) -> Iter
     yield _turned(up), verdict, f"{sample.name}: {why}"
     if verdict == "right":
         down = convert_opset(model, {sample.domain: target})
-        back = replace(sample, model=ir.serde.serialize_model(down.ir), origin=sample)
+        back = replace(sample, model=down.to_proto(), origin=sample)
         verdict, why = judge(back, down, up.stop)
         yield up, verdict, f"{sample.name}: {why}"
 
@@ -130,7 +126,10 @@ def _old(case: Case, opset: int) -> Sample | None:
         onnx.checker.check_model(proto, full_check=True)
     except (ValueError, TypeError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
         return None
-    answers = evaluate(proto, case.feeds(), APART.run)
+    try:
+        answers = evaluate(proto, case.feeds(), APART.run)
+    except BreachError:
+        return None
     if answers.by is None or any(value is None for value in answers.values):
         return None
     return Sample(f"{case}#old", proto, case.feeds(), answers.values, *tolerance(case), domain=case.domain)
