@@ -269,7 +269,8 @@ class Types:
         if found.shape is not None or node.op_type not in _SHAPED_BY:
             return found
         shapes = [self._memo.get(value, UNKNOWN).shape for value in node.inputs if value is not None]
-        wanted = shapes[_SHAPED_BY[node.op_type]] if len(shapes) == len(node.inputs) else None
+        index = _SHAPED_BY[node.op_type]  # Reshape 1 has an attribute there
+        wanted = shapes[index] if index < len(shapes) == len(node.inputs) else None
         if wanted is None or len(wanted) != 1 or not isinstance(wanted[0], int):
             return found
         least = shapes[0] if node.op_type == "Expand" else ()
