@@ -17,7 +17,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.pooling_windows import pooled_axes, windows_side_by_side
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, added, extended, impossible, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, added, extended, unchanged
 
 for _name in ("GlobalAveragePool", "GlobalMaxPool", "MaxRoiPool"):
     unchanged(_name, 1, 22)
@@ -29,7 +29,6 @@ extended("MaxPool", 12, 22)
 unchanged("LpPool", 2, 11)
 unchanged("LpPool", 18, 22)
 unchanged("MaxUnpool", 9, 11, 22)
-impossible("MaxUnpool", 9, 0, "no operator placed values by index before opset 9")
 extended("MaxPool", 1, 8)
 
 

@@ -4,6 +4,7 @@
 |---|---|---|
 | Scatter | 11 | deprecated for ScatterElements |
 | ScatterElements, ScatterND | 16 / 18 | ``reduction`` add, mul / max, min |
+| MaxUnpool | 9 | introduced |
 
 An older version places values and combines nothing. So the updates are combined before: each with all others of the
 same place and with what is there. They then say the same, and it does not matter which of them is placed last.
@@ -138,29 +139,54 @@ def scatter_rows(op: OpBuilder, _node: ir.Node) -> Replacement:
 def scatter_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Gather every element from the data, or from the last update of its place."""
     data, picked = _fixed(op, 0), _fixed(op, 1)
-    elements, updates = int(np.prod(data)), int(np.prod(picked))
-    if not updates:
+    flat, updates = (op.Reshape(op.x(index), op.ints(-1)) for index in (0, 2))
+    if not np.prod(picked):
         return op.x(0)
-    op.need_small(elements * (1 if op.known(op.x(1)) is not None else updates))
-    sources = op.Concat(*(op.Reshape(op.x(index), op.ints(-1)) for index in (0, 2)), axis=0)
-    chosen = op.Gather(sources, _sources(op, data, picked), axis=0)
-    return op.Reshape(chosen, op.ints(*data))
+    return op.Reshape(placed(op, flat, updates, op.x(1), data, picked), op.ints(*data))
 
 
-def _sources(op: OpBuilder, data: list[int], picked: list[int]) -> ir.Value:
-    """Where each element is taken from: itself, or ``elements`` and the number of an update."""
-    axis, known = op.attr("axis", 0) % len(data), op.known(op.x(1))
+@decomposition("MaxUnpool", 9)
+def unpool_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """Gather every element from the input, or from zeros."""
+    if op.input(2) is not None:
+        op.refuse("output_shape is not expressible before opset 9")
+    picked, kernel = _fixed(op, 0), op.attr("kernel_shape")
+    axes = len(kernel)
+    strides, pads = op.attr("strides", [1] * axes), op.attr("pads", [0] * 2 * axes)
+    sizes = [
+        (size - 1) * stride + window - before - after
+        for size, stride, window, before, after in zip(
+            picked[2:], strides, kernel, pads[:axes], pads[axes:], strict=True
+        )
+    ]
+    shape = [*picked[:2], *sizes]
+    count = int(np.prod(shape))
+    op.need_small(count)
+    flat, indices = (op.Reshape(op.x(index), op.ints(-1)) for index in (0, 1))
+    zeros = op.const(np.zeros(count), like=op.x(0))
+    return op.Reshape(placed(op, zeros, flat, indices, [count], [int(np.prod(picked))]), op.ints(*shape))
+
+
+def placed(
+    op: OpBuilder, flat: ir.Value, updates: ir.Value, indices: ir.Value, data: list[int], picked: list[int]
+) -> ir.Value:
+    """Flattened data of shape ``data`` with flattened updates of shape ``picked`` put in at indices along the axis."""
+    axis, known = op.attr("axis", 0) % len(data), op.known(indices)
+    elements, count = int(np.prod(data)), int(np.prod(picked))
+    op.need_small(elements * (1 if known is not None else count))
     stride, size = int(np.prod(data[axis + 1 :])), data[axis]
     steps = [0 if other == axis else int(np.prod(data[other + 1 :])) for other in range(len(data))]
     along = np.asarray(sum(grid * step for grid, step in zip(np.indices(picked), steps, strict=True)))
-    own, number = np.arange(np.prod(data)), np.arange(np.prod(picked))
+    own, number = np.arange(elements), np.arange(count)
     if known is not None:
-        own[(along + np.where(known < 0, known + size, known) * stride).ravel()] = len(own) + number
-        return op.const(own)
-    place = op.Add(op.Mul(from_the_front(op, op.x(1), op.ints(size)), op.ints(stride)), op.const(along))
-    hit = op.Cast(op.Equal(op.Reshape(place, op.ints(-1, 1)), op.const(own)), to=int(ir.DataType.INT64))
-    beyond = op.Add(op.const(len(own) + number[:, None]), op.const(-own))  # how far an update lies behind the element
-    result: ir.Value = op.Add(op.const(own), op.ReduceMax(op.Mul(hit, beyond), axes=[0], keepdims=0))
+        own[(along + np.where(known < 0, known + size, known) * stride).ravel()] = elements + number
+        source = op.const(own)
+    else:
+        place = op.Add(op.Mul(from_the_front(op, indices, op.ints(size)), op.ints(stride)), op.const(along))
+        hit = op.Cast(op.Equal(op.Reshape(place, op.ints(-1, 1)), op.const(own)), to=int(ir.DataType.INT64))
+        beyond = op.Add(op.const(elements + number[:, None]), op.const(-own))  # how far an update lies behind it
+        source = op.Add(op.const(own), op.ReduceMax(op.Mul(hit, beyond), axes=[0], keepdims=0))
+    result: ir.Value = op.Gather(op.Concat(flat, updates, axis=0), source, axis=0)
     return result
 
 

@@ -105,3 +105,17 @@ def test_too_many_updates_are_refused(size: str, why: str) -> None:
                   f"float[9] x, int64[{size}] i, float[{size}] u) => (float[9] y")  # fmt: skip
     with pytest.raises(ConversionError, match=why):
         convert_opset(model, 15)
+
+
+@pytest.mark.parametrize("target", [8, 7])
+def test_maxima_are_put_back_before_anything_placed_them(target: int) -> None:
+    how = "kernel_shape = [2, 2], strides = [2, 2]"
+    model = parse(f"y = MaxUnpool<{how}>(m, i)", 11, "float[1,1,1,2] m, int64[1,1,1,2] i) => (float[1,1,2,4] y")
+    assert_same(model, target, np.array([[[[1, 2]]]], np.float32), np.array([[[[5, 3]]]]))
+
+
+def test_an_output_shape_for_maxima_is_refused() -> None:
+    signature = "float[1,1,1,2] m, int64[1,1,1,2] i, int64[4] s) => (float[1,1,3,5] y"
+    model = parse("y = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(m, i, s)", 11, signature)
+    with pytest.raises(ConversionError, match="output_shape"):
+        convert_opset(model, 8)
