@@ -24,13 +24,11 @@ unchanged("Compress", 11, 28)
 unchanged("NonZero", 9, 13)
 unchanged("OneHot", 11, 28)
 unchanged("Unique", 11, 28)
-unchanged("ReverseSequence", 10, 28)
 extended("Gather", 1, 11)
 extended("Compress", 9, 11)
 extended("OneHot", 9, 11)
 impossible("NonZero", 9, 0, "nothing made a shape from values before opset 9")
 impossible("Unique", 11, 0, "nothing sorted and compared before opset 11")
-impossible("ReverseSequence", 10, 0, "nothing reversed parts of a sequence before opset 10")
 
 
 @adapter("Gather", 11, 1)

@@ -14,7 +14,10 @@ INT64_MAX = np.iinfo(np.int64).max
 
 def sizes(op: OpBuilder, shape: ir.Value, start: int, end: int = INT64_MAX) -> ir.Value:
     """Some entries of a shape, as a vector."""
-    result: ir.Value = op.Slice(shape, op.ints(start), op.ints(end))
+    if op.version < 10:
+        result: ir.Value = op.Slice(shape, starts=[start], ends=[end])
+    else:
+        result = op.Slice(shape, op.ints(start), op.ints(end))
     return result
 
 

@@ -90,11 +90,11 @@ def _front(op: OpBuilder, position: ir.Value, count: int) -> Item:
 
 
 def _is(op: OpBuilder, position: Item, index: int) -> Item:
-    return lambda: op.Cast(op.Equal(position(), op.const(np.int64(index))), to=int(ir.DataType.INT64))  # type: ignore[no-any-return]
+    return lambda: op.Cast(op.Equal(position(), op.const(np.int64(index))), to=int(ir.DataType.INT64))
 
 
 def _is_before(op: OpBuilder, position: Item, index: int) -> Item:
-    return lambda: op.Cast(op.Less(position(), op.const(np.int64(index))), to=int(ir.DataType.INT64))  # type: ignore[no-any-return]
+    return lambda: op.Cast(op.Less(position(), op.const(np.int64(index))), to=int(ir.DataType.INT64))
 
 
 def _chosen(op: OpBuilder, otherwise: Item, choices: list[tuple[Item, Item]]) -> ir.Value:
@@ -123,7 +123,7 @@ def _parts(op: OpBuilder, node: ir.Node, x: ir.Value) -> list[Item]:
     def cut(index: int) -> ir.Value:
         start, end = (_end(op, sizes, split, stop) for stop in (index, index + 1))
         part: ir.Value = op.Slice(x, start, end, op.ints(axis))
-        return op.Squeeze(part, axes=[axis]) if single else part  # type: ignore[no-any-return]
+        return op.Squeeze(part, axes=[axis]) if single else part
 
     return [functools.partial(cut, index) for index in range(len(sizes))]
 
@@ -149,7 +149,7 @@ def _end(op: OpBuilder, sizes: list[int | None], split: ir.Value | None, count: 
     if len(known) == count:
         return op.ints(sum(known))
     taken_parts = op.Slice(split, op.ints(0), op.ints(count))
-    return op.Cast(total(op, taken_parts, [0], keepdims=1), to=int(ir.DataType.INT64))  # type: ignore[no-any-return]
+    return op.Cast(total(op, taken_parts, [0], keepdims=1), to=int(ir.DataType.INT64))
 
 
 _MADE_FROM: dict[str, Callable[[OpBuilder, ir.Node, ir.Value], list[Item]]] = {

@@ -139,7 +139,7 @@ def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
 def _axis_by_axis(op: OpBuilder, kind: str) -> ir.Value:
     x, axes = op.x(), op.x(1)
     shape = op.shape(axes)
-    count = None if shape is None else shape[0]
+    count = None if shape is None else [*shape, 1][0]
     if not count:
         op.refuse("how many axes are named is not known", hint="possible with a fixed number of axes")
     adding = kind == "Unsqueeze"

@@ -75,3 +75,14 @@ def test_a_map_reads_what_is_around_it(target: int, caplog: pytest.LogCaptureFix
     x = np.ones((2, 3), np.float32)
     np.testing.assert_array_equal(run(convert_opset(model, target), x)[0], np.zeros((2, 3)))
     assert not caplog.records
+
+
+@pytest.mark.parametrize("time", [0, 1])
+@pytest.mark.parametrize("rank", [2, 4])
+@pytest.mark.parametrize("target", [7, 9])
+def test_sequences_are_reversed_by_their_lengths(time: int, rank: int, target: int) -> None:
+    axes = ",".join("ABCD"[:rank])
+    body = f"y = ReverseSequence<time_axis = {time}, batch_axis = {1 - time}>(x, n)"
+    model = parse(body, 10, f"float[{axes}] x, int64[N] n) => (float[{axes}] y")
+    x = np.random.default_rng(0).normal(size=(5, 5, 2, 3)[:rank]).astype(np.float32)
+    assert_same(model, target, x, np.array([1, 2, 3, 5, 4]))
