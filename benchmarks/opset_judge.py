@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnx_ir as ir
 
 from benchmarks.opset_evaluators import Answers, before, evaluate, opsets
 from entrepot.ir.errors import ConversionError
@@ -63,7 +62,7 @@ def judge(sample: Sample, model: Model, target: int) -> tuple[str, str]:
         return ("crashed" if "not a valid node" in reason else "refused"), reason
     except Exception as error:  # noqa: BLE001 - the rest of the sweep goes on
         return "crashed", f"{type(error).__name__}: {error}".splitlines()[0]
-    proto = ir.serde.serialize_model(converted.ir)
+    proto = converted.to_proto()
     problem = invalid(sample, proto, target)
     if problem:
         return _invalid_too(sample.origin or sample, problem)

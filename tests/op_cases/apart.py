@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from typing import Any
 
 import onnx
@@ -17,6 +18,7 @@ class Apart:
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("spawn")
         self._ours: Connection | None = None
+        self.process: SpawnProcess | None = None
 
     def run(self, model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
         """As ``run_onnxruntime``.
@@ -26,13 +28,14 @@ class Apart:
         """
         if self._ours is None:
             self._ours, theirs = self._context.Pipe()
-            self._context.Process(target=_serve, args=(theirs,), daemon=True).start()
+            self.process = self._context.Process(target=_serve, args=(theirs,), daemon=True)
+            self.process.start()
             theirs.close()
         try:
             self._ours.send((model.SerializeToString(), feeds))
             ran, answer = self._ours.recv()
         except (EOFError, ConnectionError):
-            self._ours = None
+            self.close()
             raise RuntimeError("onnxruntime ended the process") from None
         if not ran:
             raise RuntimeError(answer)
