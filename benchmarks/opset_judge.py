@@ -56,13 +56,12 @@ def with_constants(sample: Sample) -> Sample | None:
 def judge(sample: Sample, model: Model, target: int) -> tuple[str, str]:
     """The verdict on one conversion, and what to say about it."""
     try:
-        converted = convert_opset(model, {sample.domain: target})
+        proto = convert_opset(model, {sample.domain: target}).to_proto()
     except ConversionError as error:
         reason = "; ".join(blocker.message for blocker in error.blockers) or error.message
         return ("crashed" if "not a valid node" in reason else "refused"), reason
     except Exception as error:  # noqa: BLE001 - the rest of the sweep goes on
         return "crashed", f"{type(error).__name__}: {error}".splitlines()[0]
-    proto = converted.to_proto()
     problem = invalid(sample, proto, target)
     if problem:
         return _invalid_too(sample.origin or sample, problem)
