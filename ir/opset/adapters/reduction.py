@@ -1,4 +1,4 @@
-"""Reductions, ArgMax, ArgMin, cumulative sums and TopK.
+"""Reductions, ArgMax, ArgMin and TopK.
 
 | version | Reduce* |
 |---|---|
@@ -10,16 +10,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
-
 import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
 from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named, total
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, keep, unchanged
+from entrepot.ir.opset.rules import Replacement, adapter, added, extended, keep, unchanged
 
 REDUCTIONS = (
     "ReduceL1",
@@ -47,7 +44,7 @@ for _name in ("ReduceMax", "ReduceMin"):
 for _name in ("ArgMax", "ArgMin"):
     negative_axis_allowed(_name, 1, 11)
     unchanged(_name, 12, 13)
-unchanged("CumSum", 11, 14)
+
 unchanged("TopK", 11, 24)
 
 
@@ -207,75 +204,3 @@ def smallest(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 added("TopK", 10, 11, largest=1, sorted=1, otherwise=smallest)
-
-
-@decomposition("CumSum", 11)
-def cumsum(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Add the elements 1, 2, 4, ... places away: a product with a triangle would carry a NaN or infinity backwards."""
-    return _cumulated(op, _sums)
-
-
-@decomposition("CumProd", 26)
-def cumprod(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Multiply slice by slice along an axis of fixed size, which rounds as the operator does."""
-    return _cumulated(op, _products)
-
-
-def _cumulated(op: OpBuilder, along: Callable[[OpBuilder, ir.Value, int], ir.Value]) -> ir.Value:
-    x, shape, rank = op.x(), op.around.types.shape(op.x()), op.need_rank(op.x())
-    if shape is not None and 0 in list(shape):
-        result: ir.Value = op.Identity(x)
-        return result
-    known = np.zeros(()) if rank == 1 else op.known(op.x(1))  # a vector has but one axis
-    if known is not None:
-        return along(op, x, int(known.item()) % rank)
-    return axis_by_axis(op, x, named(op, op.x(1), rank), along, shape=shape)
-
-
-def _fixed_size(op: OpBuilder, x: ir.Value, axis: int) -> int:
-    size = (op.shape(x) or [])[axis]
-    if size is None:
-        op.refuse("the axis has no fixed size", hint="possible with a fixed size")
-    return size
-
-
-def _sums(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
-    size, backwards = _fixed_size(op, x, axis), bool(op.attr("reverse", 0))
-    summed = _shifted(op, x, axis, size, backwards=backwards) if op.attr("exclusive", 0) else op.Identity(x)
-    reach = 1
-    while reach < size:
-        near, far = _part(op, summed, axis, 0, size - reach), _part(op, summed, axis, reach, size)
-        ends = _part(op, summed, axis, size - reach, size) if backwards else _part(op, summed, axis, 0, reach)
-        both = op.Add(near, far)
-        summed = op.Concat(*((both, ends) if backwards else (ends, both)), axis=axis)
-        reach *= 2
-    return summed
-
-
-def _shifted(op: OpBuilder, x: ir.Value, axis: int, size: int, *, backwards: bool) -> ir.Value:
-    """One place further along the axis, a zero coming in."""
-    zero = ir.tensor(np.zeros(1, op.need_dtype(x).numpy()))
-    zeros: ir.Value = op.ConstantOfShape(op.Shape(_part(op, x, axis, 0, 1)), value=zero)
-    if size == 1:
-        return zeros
-    kept = _part(op, x, axis, 1, size) if backwards else _part(op, x, axis, 0, size - 1)
-    result: ir.Value = op.Concat(*((kept, zeros) if backwards else (zeros, kept)), axis=axis)
-    return result
-
-
-def _products(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
-    parts = [_part(op, x, axis, i, i + 1) for i in range(_fixed_size(op, x, axis))]
-    if op.attr("reverse", 0):
-        parts.reverse()
-    if op.attr("exclusive", 0):
-        parts = [op.Expand(op.const(1, like=x), op.Shape(parts[0])), *parts[:-1]]
-    products = list(itertools.accumulate(parts, op.Mul))
-    if op.attr("reverse", 0):
-        products.reverse()
-    result: ir.Value = op.Concat(*products, axis=axis)
-    return result
-
-
-def _part(op: OpBuilder, x: ir.Value, axis: int, start: int, end: int) -> ir.Value:
-    part: ir.Value = op.Slice(x, op.ints(start), op.ints(end), op.ints(axis))
-    return part

@@ -153,21 +153,17 @@ def slice_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
     if (steps == 1).all():
         op.inputs(x)
         return op.set(starts=starts.tolist(), ends=ends.tolist(), axes=axes.tolist())
-    for start, end, axis, step in zip(starts.tolist(), ends.tolist(), axes.tolist(), steps.tolist(), strict=True):
-        x = op.Gather(x, op.const(_positions(op, axis, start, end, step)), axis=axis)
-    return x
-
-
-def _positions(op: OpBuilder, axis: int, start: int, end: int, step: int) -> np.ndarray:
-    shape = op.shape(op.x())
-    size = None if shape is None else shape[axis]
-    if size is None:
-        op.refuse("steps other than 1 need the size of the axis before version 10", hint="possible with a fixed size")
-    if step < 0 and end >= np.iinfo(np.int32).max:
+    if ((steps < 0) & (ends >= np.iinfo(np.int32).max)).any():
         op.refuse(
             "what slicing backwards to the largest number means is not agreed on", hint="end at the smallest number"
         )
-    return slice_positions(size, start, end, step)
+    shape = op.shape(x)
+    for start, end, axis, step in zip(starts.tolist(), ends.tolist(), axes.tolist(), steps.tolist(), strict=True):
+        size = None if shape is None else shape[axis]
+        if size is None:
+            return sliced(op, op.x())
+        x = op.Gather(x, op.const(slice_positions(size, start, end, step)), axis=axis)
+    return x
 
 
 @adapter("Pad", 1, 2)
