@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named
 from entrepot.ir.opset.adapters.positions import counted
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
@@ -32,11 +33,24 @@ def dft_axis_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("DFT", 20, 17)
 def dft_axis_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Move a known axis to an attribute, counted from the front."""
-    axis = -2 if op.input(2) is None else int(op.need_known(2, "axis").item())
+    """Move a known axis to an attribute, counted from the front; of a computed one try each."""
+    known = np.array(-2) if op.input(2) is None else op.known(op.x(2))
+    if known is None:
+        return _along_computed_axis(op)
+    axis = int(known.item())
     axis = axis if axis >= 0 else axis + op.need_rank(op.x())
     op.inputs(op.x(), op.input(1))
     return op.set(axis=axis)
+
+
+def _along_computed_axis(op: OpBuilder) -> ir.Value:
+    x, rank = op.x(), op.need_rank(op.x())
+
+    def along(body: OpBuilder, _value: ir.Value, axis: int) -> ir.Value:
+        transformed: ir.Value = body.again(x, op.input(1), axis=axis)
+        return transformed
+
+    return axis_by_axis(op, x, named(op, op.x(2), rank)[:-1], along)
 
 
 @decomposition("DFT", 17)

@@ -34,3 +34,13 @@ def test_half_a_spectrum_has_the_length_asked_for(length: int | None) -> None:
         f"y = DFT<axis = 1, onesided = 1>(x{', n' if given else ''})", 1, X[..., :1], *given, target=16, extra=extra
     )
     np.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], np.fft.rfft(X[..., 0], length), atol=2e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -2, -4])
+@pytest.mark.parametrize("target", [19, 16, 9, 7])
+def test_a_transform_along_a_computed_axis(axis: int, target: int) -> None:
+    model = parse("y = DFT<onesided = 1>(x, , axis)", 20, "float[2,4,6,1] x, int64 axis) => (float[P,Q,R,S] y")
+    x = RNG.standard_normal((2, 4, 6, 1)).astype(np.float32)
+    y = run(convert_opset(model, target), x, np.array(axis))[0]
+    truth = np.fft.rfft(x[..., 0], axis=range(3)[axis % 4])
+    np.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], truth, atol=2e-5)
