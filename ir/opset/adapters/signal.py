@@ -92,12 +92,18 @@ def _computed_waves(op: OpBuilder, x: ir.Value, axis: int) -> tuple[ir.Value, ir
     """The same, computed where a size is known at run time only, or the matrix is large."""
     inverse, onesided = bool(op.attr("inverse", 0)), bool(op.attr("onesided", 0))
     own = op.need_dtype(x)
-    dtype = own if own == ir.DataType.DOUBLE else ir.DataType.FLOAT
     given = op.Gather(op.Shape(x), op.ints(axis), axis=0)
     if op.input(1) is not None:
         length = op.Reshape(op.Cast(op.x(1), to=int(ir.DataType.INT64)), op.ints(1))
     else:
         length = op.Mul(op.Sub(given, op.ints(1)), op.ints(2)) if inverse and onesided else given
+    return _waves(op, given, length, own, inverse=inverse, onesided=onesided)
+
+
+def _waves(
+    op: OpBuilder, given: ir.Value, length: ir.Value, own: ir.DataType, *, inverse: bool, onesided: bool
+) -> tuple[ir.Value, ir.Value]:
+    dtype = own if own == ir.DataType.DOUBLE else ir.DataType.FLOAT
     bins = op.Add(op.Div(length, op.ints(2)), op.ints(1)) if onesided and not inverse else length
     samples = op.Unsqueeze(counted(op, given), op.ints(1))
     turns = op.Div(
@@ -157,28 +163,53 @@ def _products(
 
 
 @decomposition("STFT", 17)
-def stft_by_convolution(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Convolve with the rows of the transform, weighed by the window."""
+def short_time_transform(op: OpBuilder, _node: ir.Node) -> Replacement:
+    """A convolution with the rows of the transform; of a complex signal, or by computed numbers, frame by frame."""
+    shape, step = op.shape(op.x()), op.known(op.x(1))
+    if shape is None or (len(shape) == 3 and shape[2] is None):
+        op.refuse("whether the signal is complex is not known", hint="possible with a fixed last axis")
+    length, complex_signal = _frame_length(op), len(shape) == 3 and shape[2] == 2
+    if step is None or length is None or complex_signal:
+        return _frame_by_frame(op, complex_signal=complex_signal)
+    return _convolved(op, len(shape), int(step.item()), length)
+
+
+def _convolved(op: OpBuilder, rank: int, step: int, length: int) -> ir.Value:
     x, window = op.x(), op.input(2)
-    shape, dtype = op.shape(x), op.need_dtype(x)
-    if shape is None or (len(shape) == 3 and shape[2] != 1):
-        op.refuse("the short-time transform of a complex signal is not expressible before opset 17")
-    step, length = int(op.need_known(1, "frame_step").item()), _frame_length(op)
     bins = length // 2 + 1 if op.attr("onesided", 1) else length
     op.need_small(2 * bins * length)
     rows = _matrix(length, length, inverse=False)[:bins]
-    kernel = op.const(np.concatenate([rows.real, rows.imag])[:, None], dtype=dtype)
+    kernel = op.const(np.concatenate([rows.real, rows.imag])[:, None], dtype=op.need_dtype(x))
     if window is not None:
         kernel = op.Mul(kernel, window)
-    channel = op.Transpose(x, perm=[0, 2, 1]) if len(shape) == 3 else op.Unsqueeze(x, op.ints(1))
+    channel = op.Transpose(x, perm=[0, 2, 1]) if rank == 3 else op.Unsqueeze(x, op.ints(1))
     frames = op.Conv(channel, kernel, strides=[step])
-    return op.Transpose(op.Reshape(frames, op.ints(0, 2, bins, -1)), perm=[0, 3, 2, 1])
+    result: ir.Value = op.Transpose(op.Reshape(frames, op.ints(0, 2, bins, -1)), perm=[0, 3, 2, 1])
+    return result
 
 
-def _frame_length(op: OpBuilder) -> int:
+def _frame_length(op: OpBuilder) -> int | None:
     if op.input(3) is not None:
-        return int(op.need_known(3, "frame_length").item())
+        known = op.known(op.x(3))
+        return None if known is None else int(known.item())
     shape = op.shape(op.input(2))
-    if not shape or shape[0] is None:
-        op.refuse("the length of a frame is not known", hint="possible with a window of fixed size")
-    return shape[0]
+    return shape[0] if shape else None
+
+
+def _frame_by_frame(op: OpBuilder, *, complex_signal: bool) -> ir.Value:
+    """Gather the frames beside one another and multiply them with the matrix of the transform."""
+    x, window, dtype = op.x(), op.input(2), op.need_dtype(op.x())
+    step = op.Reshape(op.Cast(op.x(1), to=int(ir.DataType.INT64)), op.ints(1))
+    asked = op.input(3) if op.input(3) is not None else op.Shape(window)
+    length = op.Reshape(op.Cast(asked, to=int(ir.DataType.INT64)), op.ints(1))
+    size = op.Gather(op.Shape(x), op.ints(1), axis=0)
+    count = op.Add(op.Div(op.Sub(size, length), step), op.ints(1))
+    places = op.Add(op.Mul(op.Unsqueeze(counted(op, count), op.ints(1)), step), counted(op, length))
+    parts = [x] if op.rank(x) == 2 else [op.Gather(x, op.const(np.int64(i)), axis=2) for i in range(1 + complex_signal)]
+    frames = [op.Gather(part, places, axis=1) for part in parts]
+    if window is not None:
+        frames = [op.Mul(frame, window) for frame in frames]
+    cosine, sine = _waves(op, length, length, dtype, inverse=False, onesided=bool(op.attr("onesided", 1)))
+    results = _products(op, cosine, sine, frames[0], frames[1] if complex_signal else None)
+    result: ir.Value = op.Concat(*(op.Unsqueeze(item, op.ints(3)) for item in results), axis=3)
+    return result

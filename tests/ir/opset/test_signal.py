@@ -44,3 +44,19 @@ def test_a_transform_along_a_computed_axis(axis: int, target: int) -> None:
     y = run(convert_opset(model, target), x, np.array(axis))[0]
     truth = np.fft.rfft(x[..., 0], axis=range(3)[axis % 4])
     np.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], truth, atol=2e-5)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("windowed", [True, False])
+@pytest.mark.parametrize("target", [16, 9, 7])
+def test_frames_of_computed_size_and_distance(parts: int, target: int, *, windowed: bool) -> None:
+    window = "w" if windowed else ""
+    body = f"y = STFT<onesided = {2 - parts}>(x, step, {window}, length)"
+    given = f"float[B,N,{parts}] x, int64 step, float[L] w, int64 length"
+    model = parse(body, 17, f"{given}) => (float[B,F,M,2] y")
+    x, w = RNG.standard_normal((2, 32, parts)).astype(np.float32), RNG.uniform(0.5, 1, 8).astype(np.float32)
+    y = run(convert_opset(model, target), x, np.array(5), w, np.array(8))[0]
+    signal = x[..., 0] if parts == 1 else x[..., 0] + 1j * x[..., 1]
+    frames = np.stack([signal[:, start : start + 8] for start in range(0, 25, 5)], 1) * (w if windowed else 1)
+    truth = np.fft.rfft(frames) if parts == 1 else np.fft.fft(frames)
+    np.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], truth, atol=2e-5)
