@@ -54,13 +54,17 @@ def taken(
     inside = dataclasses.replace(op, emitted=[])
     kind = ir.TensorType(op.need_dtype(x))
     count, going = _scalar(op, "turn", ir.DataType.INT64), _scalar(op, "going", ir.DataType.BOOL)
-    value = ir.Value(name=op.fresh_name("value"), type=kind, shape=shape)
+    value = ir.Value(name=op.fresh_name("value"), type=kind, shape=_copy(shape))
     result = write(inside, value)
     still = inside.Identity(going)
     body = ir.Graph([count, going, value], [still, result], nodes=inside.emitted, name=op.fresh_name("body"))
     output: ir.Value = op.Loop(turns, op.const(np.array(True)), x, body=body)
-    output.type, output.shape = kind, shape
+    output.type, output.shape = kind, _copy(shape)
     return output
+
+
+def _copy(shape: ir.Shape | None) -> ir.Shape | None:
+    return None if shape is None else ir.Shape(list(shape))
 
 
 def _scalar(op: OpBuilder, what: str, dtype: ir.DataType) -> ir.Value:
