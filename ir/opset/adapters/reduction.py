@@ -15,6 +15,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
 from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named, total
+from entrepot.ir.opset.adapters.positions import counted
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, extended, keep, unchanged
 
@@ -183,24 +184,39 @@ def topk_size_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("TopK", 10, 1)
 def topk_size_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Move a known ``k`` to an attribute, and count the axis from the front."""
-    k = int(op.need_known(1, "K").item())
-    if not k:
-        op.refuse("K is 0, and before version 10 it is at least 1")
+    """Move a known ``k`` to an attribute, and count the axis from the front; a computed one cuts off a whole order."""
     axis = op.attr("axis", -1)
     axis = axis if axis >= 0 else axis + op.need_rank(op.x())
-    return tuple(op.emit("TopK", [op.x()], {"k": k, "axis": axis}, len(node.outputs)))
+    known = op.known(op.x(1))
+    if known is None:
+        return _cut_off(op, node, axis)
+    if not known.item():
+        op.refuse("K is 0, and before version 10 it is at least 1")
+    return tuple(op.emit("TopK", [op.x()], {"k": int(known.item()), "axis": axis}, len(node.outputs)))
+
+
+def _cut_off(op: OpBuilder, node: ir.Node, axis: int) -> Replacement:
+    shape = op.shape(op.x())
+    size = None if shape is None else shape[axis]
+    if not size:
+        op.refuse("K and the size of the axis are computed at run time", hint="possible if one of them is fixed")
+    ordered = op.emit("TopK", [op.x()], {"k": size, "axis": axis}, len(node.outputs))
+    first = counted(op, op.x(1))
+    return tuple(op.Gather(value, first, axis=axis) for value in ordered)
 
 
 def smallest(op: OpBuilder, node: ir.Node) -> Replacement:
     """The smallest are the largest of the negated; unsorted is a permission, not a demand."""
     if op.attr("largest", 1):
         return op.drop("sorted", "largest")
-    dtype = op.need_dtype(op.x())
+    dtype, x = op.need_dtype(op.x()), op.x()
     if not dtype.is_floating_point():
-        op.refuse("largest=0 on integers is not expressible before version 11", hint="Cast to a float type first")
-    values, indices = op.emit("TopK", [op.Neg(op.x()), op.input(1)], {"axis": op.attr("axis", -1)}, len(node.outputs))
-    return op.Neg(values), indices
+        if dtype.bitwidth > 32:
+            op.refuse(f"largest=0 on {dtype.short_name()} is not expressible before version 11", hint="Cast it first")
+        x = op.Cast(x, to=int(ir.DataType.DOUBLE))
+    values, indices = op.emit("TopK", [op.Neg(x), op.input(1)], {"axis": op.attr("axis", -1)}, len(node.outputs))
+    smallest_first = op.Neg(values)
+    return smallest_first if dtype.is_floating_point() else op.Cast(smallest_first, to=int(dtype)), indices
 
 
 added("TopK", 10, 11, largest=1, sorted=1, otherwise=smallest)
