@@ -63,26 +63,37 @@ def chained_sum(op: OpBuilder, node: ir.Node) -> Replacement:
 
 @adapter("Max", 8, 6)
 @adapter("Min", 8, 6)
-def bound_by_a_number(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Against one known number it is a Clip; other broadcasting did not exist."""
+def extremes_of_one_shape(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Against one known number it is a Clip; otherwise all are brought to the shape they broadcast to."""
     if _equal_shapes(op, node):
         return None
-    numbers = [op.known(value) for value in node.inputs]
-    place = next((i for i, array in enumerate(numbers) if array is not None and array.size == 1), None)
-    array = None if place is None else numbers[place]
-    if (
-        place is None
-        or array is None
-        or len(numbers) != 2
-        or (op.rank(op.x(place)) or 0) > (op.rank(op.x(1 - place)) or 0)
-    ):
-        op.refuse("its inputs are broadcast, or their shapes are not known", hint="possible with equal, known shapes")
-    bounds = (
-        {"min": float(array.item()), "max": np.inf}
-        if node.op_type == "Max"
-        else {"min": -np.inf, "max": float(array.item())}
-    )
-    return op.Clip(op.x(1 - place), **bounds)
+    bound = _bound(op, node)
+    if bound is not None:
+        place, number = bound
+        limits = {"min": number, "max": np.inf} if node.op_type == "Max" else {"min": -np.inf, "max": number}
+        return op.Clip(op.x(1 - place), **limits)
+    none = functools.reduce(op.Add, (_nothing_of_its_shape(op, op.x(index)) for index in range(len(node.inputs))))
+    return op.inputs(*(op.Add(op.x(index), none) for index in range(len(node.inputs))))
+
+
+def _bound(op: OpBuilder, node: ir.Node) -> tuple[int, float] | None:
+    """Which of two inputs is one known number, and that number; as an attribute it is a float."""
+    if op.dtype(op.x()) != ir.DataType.FLOAT or len(node.inputs) != 2:
+        return None
+    for place, value in enumerate(node.inputs):
+        array = op.known(value)
+        if array is None or array.size != 1:
+            continue
+        if (op.rank(value) or 0) <= (op.rank(op.x(1 - place)) or 0):
+            return place, float(array.item())
+    return None
+
+
+def _nothing_of_its_shape(op: OpBuilder, value: ir.Value) -> ir.Value:
+    """Zeros, by way of booleans: an infinity times zero is no number."""
+    truth = op.Cast(op.Cast(value, to=int(ir.DataType.BOOL)), to=int(op.need_dtype(value)))
+    zeros: ir.Value = op.Mul(truth, op.const(0, like=value))
+    return zeros
 
 
 def _equal_shapes(op: OpBuilder, node: ir.Node) -> bool:

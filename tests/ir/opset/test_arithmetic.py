@@ -1,0 +1,25 @@
+"""Max and Min of one shape, below opset 8."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.ir.opset.evaluate import assert_same, op_types, parse
+
+A = np.array([[1, np.inf, -np.inf]], np.float32)
+B = np.array([[2], [-3]], np.float32)
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Min"])
+@pytest.mark.parametrize("open_shapes", [False, True])
+def test_extremes_that_broadcast_are_brought_to_one_shape(op_type: str, open_shapes: bool) -> None:
+    shapes = "float[A,3] a, float[B,C] b" if open_shapes else "float[1,3] a, float[2,1] b"
+    assert_same(parse(f"y = {op_type}(a, b)", 8, f"{shapes}) => (float[N,3] y"), 7, A, B)
+
+
+@pytest.mark.parametrize(("kind", "clipped"), [("float", True), ("double", False)])
+def test_a_number_is_a_bound_where_an_attribute_holds_it(kind: str, clipped: bool) -> None:
+    model = parse("y = Max(x, h)", 8, f"{kind}[N] x) => ({kind}[N] y", stored=f"{kind} h = {{0.1}}")
+    after = assert_same(model, 7, np.array([0, 0.1, 0.3], {"float": "f4", "double": "f8"}[kind]), atol=0)
+    assert ("Clip" in op_types(after)) is clipped
