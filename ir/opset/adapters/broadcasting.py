@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import onnx_ir as ir
 
 from entrepot.ir.opset.builder import OpBuilder
@@ -25,25 +27,69 @@ def numpy_broadcast(op: OpBuilder, _node: ir.Node) -> Replacement:
     return op.drop("broadcast", "axis", "consumed_inputs")
 
 
-def attribute_broadcast(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Say where B lies in A; what only NumPy can broadcast is refused."""
+TURNED = {"Add": "Add", "Mul": "Mul", "And": "And", "Or": "Or", "Xor": "Xor", "Equal": "Equal"} | {
+    "Less": "Greater",
+    "Greater": "Less",
+}
+"""What says the same of B and A."""
+
+
+def attribute_broadcast(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Say where B lies in A, or A in B; what only NumPy can broadcast is refused."""
     a, b = op.shape(op.x(0)), op.shape(op.x(1))
     if a is None or b is None:
         op.refuse("the shapes of its inputs are not known", hint="possible if the file states shapes (value_info)")
     if _same(op, a, b):
         return None
+    place, other = _place(a, b), _place(b, a)
+    if place is not None:
+        op.inputs(op.x(0), _alone(op, op.x(1), place, len(b)))
+        return op.set(**place.attributes)
+    if other is not None and node.op_type in TURNED:
+        smaller = _alone(op, op.x(0), other, len(a))
+        return op.emit(TURNED[node.op_type], [op.x(1), smaller], other.attributes)
+    if other is not None and node.op_type == "Sub" and _is_floating(op):
+        smaller = _alone(op, op.x(0), other, len(a))
+        return op.emit("Add", [op.Neg(op.x(1)), smaller], other.attributes)
+    reason = "both inputs are broadcast, or along axes that are not adjacent"
+    raise op.refusal(reason, hint="possible with Expand before it")
+
+
+class Place(NamedTuple):
+    """The sizes of B without the ones around them, and the axis of A where they lie."""
+
+    core: list[int | None]
+    axis: int
+
+    @property
+    def attributes(self) -> dict[str, int]:
+        """How the older version says it; a single element lies everywhere."""
+        return {"broadcast": 1, "axis": self.axis} if self.core else {"broadcast": 1}
+
+
+def _alone(op: OpBuilder, b: ir.Value, place: Place, rank: int) -> ir.Value:
+    """B without the ones around its sizes."""
+    if len(place.core) == rank:
+        return b
+    reshaped: ir.Value = op.Reshape(b, op.ints(*[dim or 1 for dim in place.core] or [1]))
+    return reshaped
+
+
+def _place(a: list[int | None], b: list[int | None]) -> Place | None:
+    """Where B lies in A; ``None`` where it does not."""
     significant = [index for index, dim in enumerate(b) if dim != 1]
     first = significant[0] if significant else len(b)
     last = significant[-1] + 1 if significant else len(b)
     core = b[first:last]
     offset = len(a) - len(b) + first
     if len(b) > len(a) or None in core or core != a[offset : offset + len(core)]:
-        op.refuse(
-            "both inputs are broadcast, or along axes that are not adjacent", hint="possible with Expand before it"
-        )
-    if len(core) != len(b):
-        op.inputs(op.x(0), op.Reshape(op.x(1), op.ints(*[dim or 1 for dim in core] or [1])))
-    return op.set(broadcast=1, axis=offset) if core else op.set(broadcast=1)
+        return None
+    return Place(core, offset)
+
+
+def _is_floating(op: OpBuilder) -> bool:
+    dtype = op.dtype(op.x(0))
+    return dtype is not None and dtype.is_floating_point()
 
 
 def _same(op: OpBuilder, a: list[int | None], b: list[int | None]) -> bool:

@@ -100,9 +100,13 @@ def constant_fill(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @vanished("MeanVarianceNormalization")
 def mean_variance_normalization(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Per image, and per channel unless ``across_channels``; the variance only where asked."""
+    """Per channel unless ``across_channels``, over the whole batch; the variance only where asked.
+
+    No text says whether images are normalised one by one. Version 9, whose default axes are 0, 2 and 3, and
+    onnxruntime's kernel of the experimental operator both take the batch together.
+    """
     x = op.x()
-    axes = [1, 2, 3] if op.attr("across_channels", 0) else [2, 3]
+    axes = [0, 1, 2, 3] if op.attr("across_channels", 0) else [0, 2, 3]
     centred = op.Sub(x, op.ReduceMean(x, axes=axes))
     if not op.attr("normalize_variance", 1):
         return centred

@@ -61,9 +61,11 @@ def _as_images(op: OpBuilder, node: ir.Node, **hint: list[int]) -> Replacement:
 @adapter("BatchNormalization", 6, 7)
 def batch_mode_by_outputs(op: OpBuilder, node: ir.Node) -> Replacement:
     """From here on the number of outputs says whether it trains."""
-    if op.attr("is_test", 0) and any(op.used(index) for index in range(1, len(node.outputs))):
-        op.refuse("outputs of training are used though is_test is set")
-    if not any(op.used(index) for index in range(1, len(node.outputs))):
+    if op.attr("is_test", 0):
+        if any(op.used(index) for index in range(1, len(node.outputs))):
+            op.refuse("outputs of training are used though is_test is set")
+        node.resize_outputs(1)
+    elif not any(output.name for output in node.outputs[1:]):  # one output is test mode, whatever is_test says
         node.resize_outputs(1)
     return op.drop("is_test")
 

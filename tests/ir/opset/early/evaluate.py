@@ -64,6 +64,8 @@ def _node(node: onnx.NodeProto, values: Values, opset: int) -> tuple[Any, ...]:
     meaning = MEANINGS.get((node.op_type, schema.since_version))
     if meaning is None:
         raise CannotJudgeError(f"{node.op_type}-{schema.since_version} is not known")
+    if len(node.output) > schema.max_output:
+        raise BreachError(f"{node.op_type}-{schema.since_version} has no {len(node.output)} outputs")
     inputs = [_read(values, name) if name else None for name in node.input]
     use = Use(node, schema.since_version, _attributes(node, schema), functools.partial(_body, values, opset))
     bound: dict[str, str] = {}
