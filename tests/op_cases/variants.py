@@ -76,9 +76,9 @@ def _key(case: Case) -> tuple[str, int]:
 
 
 def _bases(cases: Sequence[Case]) -> list[Case]:
-    """One case of every combination of ranks: one that an oracle knows, with the most attributes, tells most."""
+    """One case of every combination of ranks: one that both oracles know, with the most attributes, tells most."""
     found: dict[Any, Case] = {}
-    for case in sorted(cases, key=lambda case: (case.expected is not None, -len(case.attributes))):
+    for case in sorted(cases, key=lambda case: (-len(case.oracles), -len(case.attributes))):
         if all(not isinstance(value, np.ndarray) or value.size for value in case.inputs):
             found.setdefault(tuple(_layout(value) for value in case.inputs), case)
     return [case.asking_both() for case in found.values()]
