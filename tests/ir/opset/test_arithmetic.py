@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.ir.opset.evaluate import assert_same, op_types, parse
+from entrepot.ir.opset.convert import convert_opset
+from tests.ir.opset.evaluate import assert_same, checked, op_types, parse
 
 A = np.array([[1, np.inf, -np.inf]], np.float32)
 B = np.array([[2], [-3]], np.float32)
@@ -21,5 +22,6 @@ def test_extremes_that_broadcast_are_brought_to_one_shape(op_type: str, open_sha
 @pytest.mark.parametrize(("kind", "clipped"), [("float", True), ("double", False)])
 def test_a_number_is_a_bound_where_an_attribute_holds_it(kind: str, clipped: bool) -> None:
     model = parse("y = Max(x, h)", 8, f"{kind}[N] x) => ({kind}[N] y", stored=f"{kind} h = {{0.1}}")
-    after = assert_same(model, 7, np.array([0, 0.1, 0.3], {"float": "f4", "double": "f8"}[kind]), atol=0)
+    after = convert_opset(model, 7)
+    checked(after)  # onnxruntime has neither a Clip nor a Max of doubles at opset 7
     assert ("Clip" in op_types(after)) is clipped
