@@ -7,10 +7,13 @@
 | MaxUnpool | 9 | introduced |
 
 An older version places values and combines nothing. So the updates are combined before: each with all others of the
-same place and with what is there. They then say the same, and it does not matter which of them is placed last.
+same place and with what is there. They then say the same, and it does not matter which of them is placed last. Where
+their number is open, or there are too many to meet in pairs, a Loop places one after the other.
 """
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import onnx_ir as ir
@@ -40,7 +43,8 @@ def elements_combined(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Combine the updates of each place along the axis, then place them."""
     data, axis = op.x(0), op.attr("axis", 0) % op.need_rank(op.x(0))
     dims = op.shape(op.x(1))
-    _need_few_pairs(op, dims, None if dims is None else dims[axis])
+    if not _are_few_pairs(dims, None if dims is None else dims[axis]):
+        return _one_by_one(op, data, op.x(1), op.x(2), axis)
     place = from_the_front(op, op.x(1), sizes(op, op.Shape(data), axis, axis + 1))
     there = op.GatherElements(data, place, axis=axis)
     return op.ScatterElements(data, place, _combined(op, there, place, op.x(2), axis), axis=axis)
@@ -51,8 +55,11 @@ def slices_combined(op: OpBuilder, _node: ir.Node) -> Replacement:
     data, indices, updates = op.x(0), op.x(1), op.x(2)
     dims, tail = op.shape(indices), op.shape(updates)
     count = None if dims is None or None in dims[:-1] else int(np.prod([dim or 0 for dim in dims[:-1]]))
-    _need_few_pairs(op, tail, count)
     rows, position = _rows(op)
+    if not _are_few_pairs(tail, count):
+        whole = op.Concat(sizes(op, op.Shape(position), 0, 1), sizes(op, op.Shape(rows), 1, 2), axis=0)
+        summed = _one_by_one(op, rows, op.Expand(position, whole), op.Reshape(updates, whole), 0)
+        return op.Reshape(summed, op.Shape(data))
     there = op.Gather(rows, op.Reshape(position, op.ints(-1)), axis=0)
     combined = _combined(op, there, position, op.Reshape(updates, op.Shape(there)), 0)
     return op.ScatterND(data, indices, op.Reshape(combined, op.Shape(updates)))
@@ -74,13 +81,47 @@ def slices_summed_only(op: OpBuilder, node: ir.Node) -> Replacement:
     return slices_combined(op, node) if op.attr("reduction", "none") in ("max", "min") else None
 
 
-def _need_few_pairs(op: OpBuilder, dims: list[int | None] | None, count: int | None) -> None:
-    """Every update meets every other one in memory: refuse where that is not bounded, or too much."""
+def _are_few_pairs(dims: list[int | None] | None, count: int | None) -> bool:
+    """Every update meets every other one in memory: whether that is bounded."""
     if dims is None or count is None:
-        op.refuse("the number of updates is not fixed", hint="possible with fixed indices")
-    pairs = count * int(np.prod([1 if dim is None else dim for dim in dims]))
-    if pairs > LARGEST_CONSTANT:
-        op.refuse(f"its updates make {pairs} pairs to compare", hint="a newer opset combines them in one node")
+        return False
+    return count * int(np.prod([1 if dim is None else dim for dim in dims])) <= LARGEST_CONSTANT
+
+
+def _one_by_one(op: OpBuilder, data: ir.Value, indices: ir.Value, updates: ir.Value, axis: int) -> ir.Value:
+    """A Loop along the axis of the updates: no two of one turn have the same place."""
+    inside = dataclasses.replace(op, emitted=[])
+    rank, dtype = op.need_rank(data), op.need_dtype(data)
+    turn, going, sofar = (
+        ir.val(op.fresh_name(name), kind, dims)
+        for name, kind, dims in (
+            ("turn", ir.DataType.INT64, ()),
+            ("going", ir.DataType.BOOL, ()),
+            ("so_far", dtype, (None,) * rank),
+        )
+    )
+    at = inside.Reshape(turn, inside.ints(1))
+    place, update = (inside.Gather(value, at, axis=axis) for value in (indices, updates))
+    there = inside.GatherElements(sofar, place, axis=axis)
+    together = _two(inside, there, update, dtype)
+    placed = inside.ScatterElements(sofar, place, together, axis=axis)
+    body = ir.Graph(
+        [turn, going, sofar],
+        [inside.Identity(going), placed],
+        nodes=inside.emitted,
+        name=op.fresh_name("body"),
+    )
+    count = op.Gather(op.Shape(indices), op.const(np.int64(axis)))
+    result: ir.Value = op.Loop(count, op.const(np.array(True)), data, body=body)
+    return result
+
+
+def _two(op: OpBuilder, there: ir.Value, update: ir.Value, dtype: ir.DataType) -> ir.Value:
+    both = [there, update]
+    if dtype == ir.DataType.BOOL:
+        both = [op.Cast(value, to=int(WIDER[dtype])) for value in both]
+    together: ir.Value = op.emit(op.attr("reduction").title(), both, {})
+    return together if dtype != ir.DataType.BOOL else op.Cast(together, to=int(dtype))
 
 
 def _combined(op: OpBuilder, there: ir.Value, place: ir.Value, updates: ir.Value, axis: int) -> ir.Value:

@@ -99,12 +99,32 @@ def test_no_updates_change_nothing() -> None:
         assert_same(model, target, x, nothing.astype(np.int64), nothing)
 
 
-@pytest.mark.parametrize(("size", "why"), [("N", "not fixed"), ("5000", "pairs to compare")])
-def test_too_many_updates_are_refused(size: str, why: str) -> None:
+@pytest.mark.parametrize("target", [17, 15, 10])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_an_open_number_of_elements_is_placed_one_by_one(reduction: str, target: int) -> None:
+    rng = np.random.default_rng(0)
+    body = f'y = ScatterElements<axis = 1, reduction = "{reduction}">(x, i, u)'
+    model = parse(body, 18, "float[A,5] x, int64[B,N] i, float[B,N] u) => (float[A,5] y")
+    x, updates = (rng.normal(size=shape).astype(np.float32) for shape in ((3, 5), (2, 9)))
+    after = assert_same(model, target, x, indices_of(rng, 5, (2, 9)), updates)
+    assert ("Loop" in op_types(after)) == (target < 16 or reduction in ("max", "min"))
+
+
+@pytest.mark.parametrize("target", [15, 10])
+@pytest.mark.parametrize("kind", ["float", "int64", "bool"])
+def test_an_open_number_of_slices_is_placed_one_by_one(kind: str, target: int) -> None:
+    dtype = np.dtype({"float": "f4"}.get(kind, kind))
+    signature = f"{kind}[4,3] x, int64[N,1] i, {kind}[N,3] u) => ({kind}[4,3] y"
+    model = parse('y = ScatterND<reduction = "add">(x, i, u)', 18, signature)
+    x, updates = np.ones((4, 3)).astype(dtype), np.arange(18).reshape(6, 3).astype(dtype)
+    assert_same(model, target, x, np.array([[0], [-1], [0], [3], [2], [0]]), updates)
+
+
+def test_too_many_updates_to_meet_in_pairs_are_placed_one_by_one() -> None:
     model = parse('y = ScatterElements<reduction = "add">(x, i, u)', 16,
-                  f"float[9] x, int64[{size}] i, float[{size}] u) => (float[9] y")  # fmt: skip
-    with pytest.raises(ConversionError, match=why):
-        convert_opset(model, 15)
+                  "float[9] x, int64[5000] i, float[5000] u) => (float[9] y")  # fmt: skip
+    after = assert_same(model, 15, np.zeros(9, np.float32), np.arange(5000) % 9, np.ones(5000, np.float32))
+    assert "Loop" in op_types(after)
 
 
 @pytest.mark.parametrize("target", [8, 7])
