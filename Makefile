@@ -51,10 +51,13 @@ bench: setup
 	$(BIN)/python -m benchmarks.run
 
 # all backend tests to every opset: some 60,000 conversions, each judged by an evaluator, in about ten minutes
+# and every step of every operator on variants of its cases: STRENGTH=1 every value of every attribute and type, in
+# some five minutes, STRENGTH=2 every pair of them, in some fifteen
+STRENGTH ?= 1
 opset-sweep: setup
 	$(BIN)/python -m benchmarks.opset_corpus
 	$(BIN)/python -m benchmarks.opset_corpus --via 28
-	$(BIN)/python -m benchmarks.opset_rows
+	$(BIN)/python -m benchmarks.opset_rows --strength $(STRENGTH)
 
 docs: setup
 	$(BIN)/python docs/generate_support_matrix.py
