@@ -147,7 +147,7 @@ def _fold(op: OpBuilder, version: int, results: list[ir.Value | None]) -> None:
     op.version = here
     for node in reversed(list(op.emitted)):
         if not any(output.uses() or output in results for output in node.outputs):
-            _let_go(node)
+            let_go(node)
             op.emitted.remove(node)
 
 
@@ -163,14 +163,14 @@ def _chosen_branch(op: OpBuilder, node: ir.Node, results: list[ir.Value | None])
     for old, new in zip(node.outputs, made, strict=True):
         old.replace_all_uses_with(new)
         results[:] = [new if result is old else result for result in results]
-    _let_go(node)
+    let_go(node)
     return chosen
 
 
-def _let_go(node: ir.Node) -> None:
+def let_go(node: ir.Node) -> None:
     """Make a node that goes, and all inside it, read nothing."""
     for index in range(len(node.inputs)):
         node.replace_input_with(index, None)
     for graph in bodies(node):
         for inner in graph:
-            _let_go(inner)
+            let_go(inner)

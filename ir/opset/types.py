@@ -194,14 +194,17 @@ class Types:
         node = value.producer()
         if node is None:
             outer = self._memo.get(self._carried.get(value, value), UNKNOWN)
-            shape = value.shape or _without_axis(outer.shape, self._scanned.get(value, _LOST))
+            shape = value.shape
+            if shape is None:
+                shape = _without_axis(outer.shape, self._scanned.get(value, _LOST))
             self._memo[value] = Spec(value.type or outer.type, shape) if outer.type else _written(value)
             return
         inferred = self._outputs(node)
         for output in node.outputs:
-            written = _written(output)
+            written = self._memo.get(output) or _written(output)  # what was remembered stays
             derived = inferred.get(output.name or "", UNKNOWN)
-            self._memo[output] = Spec(written.type or derived.type, written.shape or derived.shape)
+            shape = derived.shape if written.shape is None else written.shape
+            self._memo[output] = Spec(written.type or derived.type, shape)
 
     def _outputs(self, node: ir.Node) -> dict[str, Spec]:
         if node.op_type == "Constant" and "value" in node.attributes and not node.attributes["value"].is_ref():
@@ -218,8 +221,12 @@ class Types:
 
     def _branches(self, node: ir.Node) -> dict[str, Spec]:
         outputs: dict[str, Spec] = {}
+        graphs = list(bodies(node))
+        condition = self.known.array(node.inputs[0])
+        if condition is not None:
+            graphs = [node.attributes["then_branch" if condition.item() else "else_branch"].as_graph()] * 2
         for index, output in enumerate(node.outputs):
-            a, b = (self.spec(body.outputs[index]) for body in bodies(node))
+            a, b = (self.spec(body.outputs[index]) for body in graphs)
             outputs[output.name or ""] = Spec(a.type or b.type, a.shape if a.shape == b.shape else None)
         return outputs
 
@@ -266,6 +273,9 @@ class Types:
 
     def _with_rank(self, node: ir.Node, found: Spec) -> Spec:
         """What was inferred, with at least the rank where the node makes a shape out of a vector of known length."""
+        perm = node.attributes.get("perm")
+        if found.shape is None and node.op_type == "Transpose" and perm is not None and not perm.is_ref():
+            return Spec(found.type, ir.Shape([None] * len(perm.as_ints())))
         if found.shape is not None or node.op_type not in _SHAPED_BY:
             return found
         shapes = [self._memo.get(value, UNKNOWN).shape for value in node.inputs if value is not None]

@@ -98,6 +98,8 @@ def range_of_narrow_floats(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def _counted(op: OpBuilder, node: ir.Node) -> Replacement:
+    # the body of AffineGrid counts up to vectors of one, which a Loop would take for its state
+    op.inputs(*(value if op.rank(value) == 0 else op.Reshape(value, op.ints()) for value in node.inputs))
     if op.dtype(op.x()) != ir.DataType.INT16:
         return expand(op, node)
     op.inputs(*(op.Cast(value, to=int(ir.DataType.INT32)) for value in node.inputs))  # nothing added int16 then

@@ -8,19 +8,62 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.scan_loop import scan_as_loop
+from entrepot.ir.opset.bodies import let_go
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, extended, impossible, unchanged
 
-unchanged("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
+unchanged("If", 11, 13, 16, 19, 21, 23, 24, 25)
+extended("If", 1, 11)
 unchanged("Loop", 11, 13, 16, 19, 21, 23, 24, 25)
 unchanged("Scan", 11, 16, 19, 21, 23, 24, 25)
 extended("Loop", 1, 11)
 extended("Scan", 9, 11)
 impossible("Scan", 8, 0, "a batch of sequences was not scanned before opset 8")
+
+
+@adapter("If", 11, 1)
+def branches_alike(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Both branches had to make the same shapes; a branch that is known to be taken stands for itself."""
+    branches = {name: node.attributes[name].as_graph() for name in ("then_branch", "else_branch")}
+    if not any(map(functools.partial(_differ, op), *(graph.outputs for graph in branches.values()))):
+        return None
+    condition = op.known(op.x())
+    if condition is None:
+        op.refuse("its branches make different shapes, which If takes from version 11 on")
+    taken = branches.pop("then_branch" if condition.item() else "else_branch")
+    (left,) = branches.values()
+    for output in node.outputs:
+        op.shape(output)  # inferred while the bodies are there to infer it from
+    for inner in left:
+        let_go(inner)
+    return _moved_out(op, taken)
+
+
+def _differ(op: OpBuilder, one: ir.Value, other: ir.Value) -> bool:
+    first, second = op.shape(one), op.shape(other)
+    if first is None or second is None:
+        return False
+    return len(first) != len(second) or any(
+        a is not None and b is not None and a != b for a, b in zip(first, second, strict=True)
+    )
+
+
+def _moved_out(op: OpBuilder, graph: ir.Graph) -> list[ir.Value | None]:
+    """The results of a body whose nodes are written in its node's place, under new names."""
+    results, nodes = list(graph.outputs), list(graph)
+    graph.outputs.clear()
+    graph.remove(nodes)
+    for inner in nodes:
+        for output in inner.outputs:
+            output.name = op.fresh_name(output.name) if output.name else output.name
+    op.emitted.extend(nodes)
+    return [*results]
 
 
 @adapter("Loop", 11, 1)

@@ -51,7 +51,7 @@ def ceil_mode_as_padding(op: OpBuilder, node: ir.Node) -> Replacement:
 
 def _ceil_pads(op: OpBuilder) -> list[int]:
     axes = pooled_axes(op)
-    reached = [(axis.count(ceil=True) - 1) * axis.stride + axis.extent for axis in axes]
+    reached = [(axis.windows(ceil=True) - 1) * axis.stride + axis.extent for axis in axes]
     ends = [max(axis.after, end - axis.size - axis.before) for axis, end in zip(axes, reached, strict=True)]
     return [axis.before for axis in axes] + ends
 

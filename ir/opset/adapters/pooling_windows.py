@@ -33,7 +33,7 @@ class Axis(NamedTuple):
         """Elements from the first to the last of a window."""
         return self.dilation * (self.window - 1) + 1
 
-    def count(self, *, ceil: bool) -> int:
+    def windows(self, *, ceil: bool) -> int:
         """How many windows there are; none starts in the padding at the end."""
         steps, rest = divmod(self.size + self.before + self.after - self.extent, self.stride)
         if ceil and rest and (steps + 1) * self.stride < self.size + self.before:
@@ -42,7 +42,7 @@ class Axis(NamedTuple):
 
     def positions(self, *, ceil: bool) -> Positions:
         """The elements of each window, one window per row; those in the padding lie outside of 0 to ``size``."""
-        starts = np.arange(self.count(ceil=ceil)) * self.stride - self.before
+        starts = np.arange(self.windows(ceil=ceil)) * self.stride - self.before
         return np.asarray(starts[:, None] + np.arange(self.window) * self.dilation)
 
 
