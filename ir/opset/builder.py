@@ -38,6 +38,9 @@ EXACTLY_WIDER = {
 """Element types that hold every value of another, nearest first."""
 
 
+EXACT_IN_DOUBLE = 2**53
+"""The largest integer up to which a double holds them all."""
+
 LARGEST_CONSTANT = 1 << 22
 """Elements of a constant that an adapter may compute and write."""
 
@@ -147,11 +150,16 @@ class OpBuilder:
         return constant
 
     def initializer(self, tensor: ir.TensorProtocol) -> ir.Value:
-        """A weight of the main graph; inside a function there is no place for one."""
+        """A weight of the main graph; inside a function, which has no place for one, numbers cast from a double."""
         graph = self.around.main
-        if graph is None:
+        if graph is not None:
+            return add_initializer(graph, self.fresh_name("value"), tensor)
+        numbers = None if tensor.dtype == ir.DataType.STRING else tensor.numpy().astype(np.float64)
+        if numbers is None or (abs(numbers) > EXACT_IN_DOUBLE).any():
             self.refuse("a constant of this type cannot live in a function at this opset")
-        return add_initializer(graph, self.fresh_name("value"), tensor)
+        double = self.standard.emit("Constant", (), {"value": ir.tensor(numbers)})
+        cast: ir.Value = self.standard.emit("Cast", (double,), {"to": int(tensor.dtype)})
+        return cast
 
     def ints(self, *values: int) -> ir.Value:
         """A 1-D int64 constant."""

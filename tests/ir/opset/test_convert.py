@@ -307,3 +307,10 @@ def test_an_attribute_value_that_is_gone_is_refused() -> None:
     )
     (blocker,) = can_convert(model, 22)
     assert "mode='bilinear' is not known to GridSample of opset 22" in str(blocker)
+
+
+def test_integer_constants_of_a_function_are_cast_where_constant_holds_floats_only() -> None:
+    nodes = "i = Constant<value = int64[1] {1}>() b = Gather(a, i)"
+    local = f'<domain: "local", opset_import: ["": 9]> F (a) => (b) {{ {nodes} }}'
+    model = parse("y = local.F(x)", 9, "float[3] x) => (float[1] y", functions=local, imports=', "local": 1')
+    assert_same(model, 8, np.array([1, 2, 3], np.float32))
