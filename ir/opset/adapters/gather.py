@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import normalised_axis
-from entrepot.ir.opset.adapters.positions import from_the_front, numbers_along, places, product, sizes
+from entrepot.ir.opset.adapters.positions import counted, from_the_front, numbers_along, places, product, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
 
@@ -169,16 +169,19 @@ def one_hot_wrapped(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("OneHot", 9)
 def one_hot(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Compare with the numbers up to a known depth."""
-    indices, depth = op.x(0), int(op.need_known(1, "depth").item())
-    rank, dtype = op.need_rank(indices), op.need_dtype(op.x(2))
-    axis = op.attr("axis", -1)
+    """Compare with the numbers up to the depth, and gather one of the two values."""
+    indices, depth = op.x(0), op.known(op.x(1))
+    rank, axis = op.need_rank(indices), op.attr("axis", -1)
     axis = axis if axis >= 0 else axis + rank + 1
     wide = op.Unsqueeze(op.Cast(indices, to=int(ir.DataType.INT64)), axes=[axis])
-    numbers = op.const(np.arange(depth).reshape([depth] + [1] * (rank - axis)))
-    hot = op.Cast(op.Equal(wide, numbers), to=int(dtype))
-    off, on = (op.Gather(op.x(2), op.const(np.int64(index)), axis=0) for index in (0, 1))
-    return op.Add(op.Mul(hot, op.Sub(on, off)), off)
+    after = [1] * (rank - axis)
+    if depth is not None:
+        numbers = op.const(np.arange(int(depth.item())).reshape(-1, *after))
+    else:
+        wide_depth = op.Reshape(op.Cast(op.x(1), to=int(ir.DataType.INT64)), op.ints(1))
+        numbers = op.Reshape(counted(op, wide_depth), op.ints(-1, *after))
+    hot = op.Cast(op.Equal(wide, numbers), to=int(ir.DataType.INT64))
+    return op.Gather(op.x(2), hot, axis=0)
 
 
 @decomposition("Trilu", 14)

@@ -63,3 +63,12 @@ def test_a_negative_index_is_counted_from_the_end_where_the_size_is_not_fixed() 
     after = convert_opset(model, 10)
     np.testing.assert_array_equal(run(after, x)[0], x[:, [-1, 1]])
     assert "Mul" in op_types(after)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+@pytest.mark.parametrize("target", [7, 8])
+def test_a_computed_depth_is_hot_where_it_says(axis: int, target: int) -> None:
+    signature = "int64[N,2] i, int64 depth, float[2] values) => (float[A,B,C] y"
+    model = parse(f"y = OneHot<axis = {axis}>(i, depth, values)", 9, signature)
+    indices = np.array([[0, 3], [2, 2], [4, 9]])
+    assert_same(model, target, indices, np.array(5), np.array([0, np.inf], np.float32))
