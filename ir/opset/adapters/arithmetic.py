@@ -17,6 +17,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.broadcasting import broadcasting_changed
 from entrepot.ir.opset.adapters.consumed import hint_dropped
+from entrepot.ir.opset.adapters.remainder import remainder_of_floats
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
@@ -183,34 +184,10 @@ def remainder(op: OpBuilder, _node: ir.Node) -> Replacement:
     x, y = op.x(0), op.x(1)
     dtype = op.need_dtype(x)
     if dtype.is_floating_point():
-        return _remainder_of_floats(op, x, y, dtype)
+        return remainder_of_floats(op, x, y, dtype)
     rest = op.Sub(x, op.Mul(y, op.Div(x, y)))
     if op.attr("fmod", 0) or not dtype.is_signed():
         return rest
     zero = op.const(0, dtype=dtype)
     crossed = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(y, zero)))
     return op.Where(crossed, op.Add(rest, y), rest)
-
-
-def _remainder_of_floats(op: OpBuilder, x: ir.Value, y: ir.Value, dtype: ir.DataType) -> ir.Value:
-    """Long division in double by 24 bits of the quotient at a time: each product and difference is exact.
-
-    The quotient of two floats has up to 277 bits. What is not finite, and what is divided by 0, is left to the end.
-    """
-    if dtype == ir.DataType.DOUBLE:
-        op.refuse("the remainder of doubles is not exactly expressible before opset 10")
-    double, single = int(ir.DataType.DOUBLE), int(ir.DataType.FLOAT)
-    x, y = op.Cast(x, to=single), op.Cast(y, to=single)
-    largest, size = op.const(np.finfo(np.float32).max), op.Abs(y)
-    infinite = op.Mul(op.Cast(op.Greater(size, largest), to=double), op.const(2.0**200))
-    divisor = op.Add(op.Cast(op.Min(size, largest), to=double), infinite)
-    rest = op.Cast(op.Abs(x), to=double)
-    for step in reversed(range(12)):
-        shifted = op.Mul(divisor, op.const(2.0 ** (24 * step)))
-        digit = op.Cast(op.Cast(op.Div(rest, shifted), to=int(ir.DataType.INT64)), to=double)
-        rest = op.Sub(rest, op.Mul(digit, shifted))
-    negative = op.Cast(op.Less(x, op.const(np.float32(0))), to=single)
-    signed = op.Mul(op.Cast(rest, to=single), op.Sub(op.const(np.float32(1)), op.Add(negative, negative)))
-    not_finite = op.Add(op.Mul(x, op.const(np.float32(0))), op.Div(op.const(np.float32(0)), y))
-    result: ir.Value = op.Cast(op.Add(signed, not_finite), to=int(dtype))
-    return result

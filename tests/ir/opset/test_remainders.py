@@ -32,10 +32,22 @@ def test_the_remainder_of_what_is_not_finite() -> None:
         np.testing.assert_array_equal(run(convert_opset(FLOATS, 9), x, y)[0], np.fmod(x, y))
 
 
-def test_the_remainder_of_doubles_is_refused() -> None:
-    model = parse("y = Mod<fmod = 1>(a, b)", 13, "double[N] a, double[N] b) => (double[N] y")
+DOUBLES = parse("y = Mod<fmod = 1>(a, b)", 13, "double[N] a, double[M,1] b) => (double[M,N] y")
+
+
+@pytest.mark.parametrize("target", [8, 9])
+def test_the_remainder_of_any_two_doubles_is_exact(target: int) -> None:
+    after = convert_opset(DOUBLES, target)
+    bits = np.random.default_rng(target).integers(0, 1 << 63, (2, 60), np.uint64).view(np.float64)
+    values = np.array([np.inf, -np.inf, np.nan, 0, -0.0, 5e-324, -1.7976931348623157e308, 2.5, -7.25])
+    for x, y in (bits, (values, values), (bits[0], values)):
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(run(after, x, y[:, None])[0], np.fmod(x, y[:, None]))
+
+
+def test_the_remainder_of_doubles_is_refused_below_opset_8() -> None:
     with pytest.raises(ConversionError, match="remainder of doubles"):
-        convert_opset(model, 9)
+        convert_opset(DOUBLES, 7)
 
 
 def test_the_remainder_of_constants_by_zero_is_folded_without_a_warning() -> None:
