@@ -37,7 +37,7 @@ def hint_and_rank_dropped(op: OpBuilder, _node: ir.Node) -> Replacement:
 @adapter("BatchNormalization", 6, 1)
 def batch_of_images(op: OpBuilder, node: ir.Node) -> Replacement:
     """Version 1 takes four axes and requires the in-place hint: mean and variance are updated."""
-    return _as_images(op, node, consumed_inputs=[0, 0, 0, 1, 1])
+    return _as_images(op, node, consumed=[0, 0, 0, 1, 1])
 
 
 @adapter("InstanceNormalization", 6, 1)
@@ -46,14 +46,14 @@ def instances_of_images(op: OpBuilder, node: ir.Node) -> Replacement:
     return _as_images(op, node)
 
 
-def _as_images(op: OpBuilder, node: ir.Node, **hint: list[int]) -> Replacement:
+def _as_images(op: OpBuilder, node: ir.Node, *, consumed: list[int] | None = None) -> Replacement:
     rank = op.need_rank(op.x())
     if rank == 4:
-        return op.set(**hint)
+        return None if consumed is None else op.set(consumed_inputs=consumed)
     if rank > 4 or not op.attr("spatial", 1):
         op.refuse(f"an input of rank {rank} is not expressible before version 6, which takes images")
     axes = list(range(rank, 4))
-    results = op.again(op.Unsqueeze(op.x(), axes=axes), *node.inputs[1:], **hint)
+    results = op.again(op.Unsqueeze(op.x(), axes=axes), *node.inputs[1:], consumed_inputs=consumed)
     results = [results] if isinstance(results, ir.Value) else list(results)
     return [op.Squeeze(results[0], axes=axes), *results[1:]]
 
