@@ -17,7 +17,7 @@ import itertools
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 import onnx
@@ -160,6 +160,12 @@ def _old_files(match: str, every: int) -> Iterator[tuple[Step, str, str]]:
         yield from sweep.judged(node)
 
 
+def _bodies(covered: Container[tuple[str, str]], match: str) -> Iterator[tuple[Step, str, str]]:
+    from benchmarks.opset_backend_rows import backend_rows  # reads thousands of files
+
+    return backend_rows(covered, match)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print verdicts by direction, the rows never reached, and everything wrong; its count is the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -175,7 +181,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows.add(step, verdict, why)
             if verdict in BAD:
                 bad.append(f"{verdict}: {step.op_type} {step.start} -> {step.stop}: {why}")
-    for step, verdict, why in _old_files(options.match, options.every):
+    covered = operators("").keys()
+    for step, verdict, why in itertools.chain(
+        _old_files(options.match, options.every), _bodies(covered, options.match)
+    ):
         rows.add(step, verdict, why)
         if verdict in BAD:
             bad.append(f"{verdict}: {step.op_type} {step.start} -> {step.stop}: {why}")
