@@ -15,7 +15,6 @@ from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.opset.rules import Step
 from entrepot.ir.opset.schemas import histories, since
 
-
 FEW = 8
 """Nodes; larger tests are operators written out by their schema's body, and hold Constants by the dozen."""
 
