@@ -5,12 +5,12 @@ What happens or not is a Loop that turns once or not at all: the branches of an 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.loop import loop
 from entrepot.ir.opset.builder import OpBuilder
 
 
@@ -51,24 +51,8 @@ def taken(
         write: Writes into the builder it is given.
         shape: What is known of the shape, where ``write`` keeps it.
     """
-    inside = dataclasses.replace(op, emitted=[])
-    kind = ir.TensorType(op.need_dtype(x))
-    count, going = _scalar(op, "turn", ir.DataType.INT64), _scalar(op, "going", ir.DataType.BOOL)
-    value = ir.Value(name=op.fresh_name("value"), type=kind, shape=_copy(shape))
-    result = write(inside, value)
-    still = inside.Identity(going)
-    body = ir.Graph([count, going, value], [still, result], nodes=inside.emitted, name=op.fresh_name("body"))
-    output: ir.Value = op.Loop(turns, op.const(np.array(True)), x, body=body)
-    output.type, output.shape = kind, _copy(shape)
-    return output
-
-
-def _copy(shape: ir.Shape | None) -> ir.Shape | None:
-    return None if shape is None else ir.Shape(list(shape))
-
-
-def _scalar(op: OpBuilder, what: str, dtype: ir.DataType) -> ir.Value:
-    return ir.Value(name=op.fresh_name(what), type=ir.TensorType(dtype), shape=ir.Shape([]))
+    (result,) = loop(op, turns, [x], lambda body, _turn, value: [write(body, value)], shapes=[shape])
+    return result
 
 
 def named(op: OpBuilder, axes: ir.Value, rank: int, *, empty_means_all: bool = False) -> list[ir.Value]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable
 
@@ -10,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named
+from entrepot.ir.opset.adapters.loop import loop
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition, unchanged
 
@@ -92,29 +92,17 @@ def _one_at_a_time(op: OpBuilder, x: ir.Value, axis: int, combine: str, neutral:
     rank, dtype, backwards = op.need_rank(x), op.need_dtype(x), bool(op.attr("reverse", 0))
     shape = op.Shape(x)
     count = op.Gather(shape, op.const(np.int64(axis)))
-    inside = dataclasses.replace(op, emitted=[])
-    turn, going, sofar = (
-        ir.val(op.fresh_name(name), kind, dims)
-        for name, kind, dims in (
-            ("turn", ir.DataType.INT64, ()),
-            ("going", ir.DataType.BOOL, ()),
-            ("so_far", dtype, (None,) * (rank - 1)),
-        )
-    )
-    place = inside.Sub(inside.Sub(count, inside.const(np.int64(1))), turn) if backwards else turn
-    together = inside.emit(combine, [sofar, inside.Gather(x, place, axis=axis)], {})
-    given = inside.Identity(sofar if op.attr("exclusive", 0) else together)
-    body = ir.Graph(
-        [turn, going, sofar],
-        [inside.Identity(going), together, given],
-        nodes=inside.emitted,
-        name=op.fresh_name("body"),
-    )
     start = op.const(neutral, dtype=dtype)
     others = [other for other in range(rank) if other != axis]
     if others:
         start = op.Expand(start, op.Gather(shape, op.ints(*others)))
-    collected = op.Loop(count, op.const(np.array(True)), start, body=body, n_outputs=2)[1]
+
+    def take(body: OpBuilder, turn: ir.Value, sofar: ir.Value) -> list[ir.Value]:
+        place = body.Sub(body.Sub(count, body.const(np.int64(1))), turn) if backwards else turn
+        together = body.emit(combine, [sofar, body.Gather(x, place, axis=axis)], {})
+        return [together, body.Identity(sofar if op.attr("exclusive", 0) else together)]
+
+    collected = loop(op, count, [start], take, shapes=[ir.Shape([None] * (rank - 1))])[1]
     if backwards:
         last = np.iinfo(np.int64).min + 1
         collected = op.Slice(collected, op.ints(-1), op.ints(last), op.ints(0), op.ints(-1))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.loop import loop
 from entrepot.ir.opset.builder import OpBuilder
 
 INT64_MAX = np.iinfo(np.int64).max
@@ -50,22 +49,10 @@ def counted(op: OpBuilder, count: ir.Value) -> ir.Value:
         ones = op.ConstantOfShape(count, value=ir.tensor(np.ones(1, np.int64)))
         result = op.Squeeze(op.NonZero(ones), axes=[0])
     else:
-        result = _turns(op, op.Reshape(count, op.ints()))
+        turns = op.Reshape(count, op.ints())
+        result = loop(op, turns, [turns], lambda _body, turn, carried: [carried, turn])[1]
     result.type, result.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([None])  # which stays said, come what may
     return result
-
-
-def _turns(op: OpBuilder, count: ir.Value) -> ir.Value:
-    """The numbers of the turns of a Loop; it carries a number on because it has to carry something."""
-    inside = dataclasses.replace(op, emitted=[])
-    turn, going, carried = (
-        ir.Value(name=op.fresh_name(name), type=ir.TensorType(dtype), shape=ir.Shape([]))
-        for name, dtype in (("turn", ir.DataType.INT64), ("going", ir.DataType.BOOL), ("carried", ir.DataType.INT64))
-    )
-    outputs = [inside.Identity(value) for value in (going, carried, turn)]
-    body = ir.Graph([turn, going, carried], outputs, nodes=inside.emitted, name=op.fresh_name("body"))
-    numbers: ir.Value = op.Loop(count, op.const(np.array(True)), count, body=body, n_outputs=2)[1]
-    return numbers
 
 
 def from_the_front(op: OpBuilder, indices: ir.Value, size: ir.Value) -> ir.Value:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.loop import loop
 from entrepot.ir.opset.builder import OpBuilder
 
 
@@ -73,15 +73,10 @@ def _remainder_of_doubles(op: OpBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
 
 def _while(op: OpBuilder, write: Callable[..., list[ir.Value]], *carried: ir.Value) -> list[ir.Value]:
     """A Loop over what it carries, as long as the first result of its body holds anywhere."""
-    inside = dataclasses.replace(op, emitted=[])
-    turn, going = (
-        ir.Value(name=op.fresh_name(name), type=ir.TensorType(dtype), shape=ir.Shape([]))
-        for name, dtype in (("turn", ir.DataType.INT64), ("going", ir.DataType.BOOL))
-    )
-    values = [ir.Value(name=op.fresh_name("value"), type=ir.TensorType(ir.DataType.DOUBLE)) for _ in carried]
-    again, *results = write(inside, *values)
-    count = inside.ReduceSum(inside.Cast(again, to=int(ir.DataType.FLOAT)), keepdims=0)
-    more = inside.Greater(count, inside.const(np.float32(0)))
-    body = ir.Graph([turn, going, *values], [more, *results], nodes=inside.emitted, name=op.fresh_name("body"))
-    made = op.Loop(op.const(np.int64(DOUBLINGS)), op.const(np.array(True)), *carried, body=body, n_outputs=len(carried))
-    return [made] if isinstance(made, ir.Value) else list(made)
+
+    def asking(body: OpBuilder, _turn: ir.Value, *values: ir.Value) -> list[ir.Value]:
+        again, *results = write(body, *values)
+        count = body.ReduceSum(body.Cast(again, to=int(ir.DataType.FLOAT)), keepdims=0)
+        return [body.Greater(count, body.const(np.float32(0))), *results]
+
+    return loop(op, op.const(np.int64(DOUBLINGS)), carried, asking, asks=True)

@@ -13,11 +13,10 @@ their number is open, or there are too many to meet in pairs, a Loop places one 
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.loop import loop
 from entrepot.ir.opset.adapters.positions import from_the_front, places, product, sizes
 from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
@@ -90,30 +89,16 @@ def _are_few_pairs(dims: list[int | None] | None, count: int | None) -> bool:
 
 def _one_by_one(op: OpBuilder, data: ir.Value, indices: ir.Value, updates: ir.Value, axis: int) -> ir.Value:
     """A Loop along the axis of the updates: no two of one turn have the same place."""
-    inside = dataclasses.replace(op, emitted=[])
     rank, dtype = op.need_rank(data), op.need_dtype(data)
-    turn, going, sofar = (
-        ir.val(op.fresh_name(name), kind, dims)
-        for name, kind, dims in (
-            ("turn", ir.DataType.INT64, ()),
-            ("going", ir.DataType.BOOL, ()),
-            ("so_far", dtype, (None,) * rank),
-        )
-    )
-    at = inside.Reshape(turn, inside.ints(1))
-    place, update = (inside.Gather(value, at, axis=axis) for value in (indices, updates))
-    there = inside.GatherElements(sofar, place, axis=axis)
-    together = _two(inside, there, update, dtype)
-    placed = inside.ScatterElements(sofar, place, together, axis=axis)
-    body = ir.Graph(
-        [turn, going, sofar],
-        [inside.Identity(going), placed],
-        nodes=inside.emitted,
-        name=op.fresh_name("body"),
-    )
+
+    def place(body: OpBuilder, turn: ir.Value, sofar: ir.Value) -> list[ir.Value]:
+        at = body.Reshape(turn, body.ints(1))
+        here, update = (body.Gather(value, at, axis=axis) for value in (indices, updates))
+        together = _two(body, body.GatherElements(sofar, here, axis=axis), update, dtype)
+        return [body.ScatterElements(sofar, here, together, axis=axis)]
+
     count = op.Gather(op.Shape(indices), op.const(np.int64(axis)))
-    result: ir.Value = op.Loop(count, op.const(np.array(True)), data, body=body)
-    return result
+    return loop(op, count, [data], place, shapes=[ir.Shape([None] * rank)])[0]
 
 
 def _two(op: OpBuilder, there: ir.Value, update: ir.Value, dtype: ir.DataType) -> ir.Value:
