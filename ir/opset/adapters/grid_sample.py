@@ -54,6 +54,8 @@ def sampled_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Gather the neighbours of every sample and weigh them by their distance."""
     x, kernel = op.x(0), KERNELS[op.attr("mode", "linear")]
     rank, dtype = op.need_rank(x), op.need_dtype(x)
+    if dtype == ir.DataType.STRING and op.attr("padding_mode", "zeros") == "zeros":
+        op.refuse("what pads strings is not said", hint="possible with padding_mode border or reflection")
     if kernel.polynomial and not dtype.is_floating_point():
         op.refuse("how interpolated integers are rounded is not expressible there", hint="Cast to float around it")
     axes = [_neighbours(op, kernel, axis, rank - 2) for axis in range(rank - 2)]
