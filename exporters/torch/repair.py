@@ -16,7 +16,7 @@ from onnxscript.optimizer import _constant_folding
 
 from entrepot.exporters.torch.indices import widen_indices
 from entrepot.exporters.torch.pack import pack_weights
-from entrepot.exporters.torch.tidy import drop_idle
+from entrepot.exporters.torch.tidy import drop_idle, forget_half_spectra
 from entrepot.ir.errors import ConversionError
 
 _TORCH = str(Path(torch.__file__).parent)
@@ -36,6 +36,7 @@ def repair(
     _fold(model, parameters)
     drop_idle(model)
     widen_indices(model)
+    forget_half_spectra(model)
     common.IdentityEliminationPass()(model)
     common.CommonSubexpressionEliminationPass()(model)
     common.RemoveUnusedNodesPass()(model)

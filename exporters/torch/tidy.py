@@ -1,4 +1,4 @@
-"""Nodes and inputs that torch.onnx writes and that do nothing."""
+"""Nodes and inputs that torch.onnx writes and that do nothing, and shapes that onnx infers wrongly."""
 
 from __future__ import annotations
 
@@ -16,6 +16,21 @@ def drop_idle(model: onnx_ir.Model) -> None:
             _bypass(node)
         elif len(node.inputs) > _BIASED.get(node.op_type, len(node.inputs)):
             _drop_zeros(node, _BIASED[node.op_type])
+
+
+def forget_half_spectra(model: onnx_ir.Model) -> None:
+    """Take away the shapes that follow from going back from half a spectrum: onnx (1.23) infers the length of the half."""
+    nodes = onnx_ir.traversal.RecursiveGraphIterator(model.graph)
+    pending = [node.outputs[0] for node in nodes if node.op_type == "DFT" and _goes_back_from_half(node)]
+    while pending:
+        value = pending.pop()
+        if value.shape is not None and not value.is_graph_output():
+            value.shape = None
+            pending.extend(output for reader in value.consumers() for output in reader.outputs)
+
+
+def _goes_back_from_half(node: onnx_ir.Node) -> bool:
+    return all(node.attributes.get_int(name, 0) for name in ("inverse", "onesided"))
 
 
 def _takes_all(node: onnx_ir.Node) -> bool:

@@ -273,6 +273,8 @@ class Types:
 
     def _with_rank(self, node: ir.Node, found: Spec) -> Spec:
         """What was inferred, with at least the rank where the node makes a shape out of a vector of known length."""
+        if found.shape is not None and node.op_type == "DFT" and _is_half_spectrum(node):
+            return Spec(found.type, ir.Shape([None] * len(found.shape)))
         perm = node.attributes.get("perm")
         if found.shape is None and node.op_type == "Transpose" and perm is not None and not perm.is_ref():
             return Spec(found.type, ir.Shape([None] * len(perm.as_ints())))
@@ -343,6 +345,11 @@ def _scan_axes(node: ir.Node, body: ir.Graph) -> dict[ir.Value, int | None]:
     axes = node.attributes["scan_input_axes"].as_ints() if "scan_input_axes" in node.attributes else [0] * count
     split = len(body.inputs) - count
     return {**dict.fromkeys(body.inputs[:split]), **dict(zip(body.inputs[split:], axes, strict=False))}
+
+
+def _is_half_spectrum(node: ir.Node) -> bool:
+    """Whether a DFT goes back from half a spectrum: onnx 1.23 takes the result to be no longer than the half."""
+    return all(node.attributes.get_int(name, 0) for name in ("inverse", "onesided"))
 
 
 def _collected(node: ir.Node, index: int, shape: ir.Shape | None) -> ir.Shape | None:
