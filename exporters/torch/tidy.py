@@ -19,7 +19,7 @@ def drop_idle(model: onnx_ir.Model) -> None:
 
 
 def forget_half_spectra(model: onnx_ir.Model) -> None:
-    """Take away the shapes that follow from going back from half a spectrum: onnx (1.23) infers the length of the half."""
+    """Take away the shapes that follow a way back from half a spectrum: onnx (1.23) infers the length of the half."""
     nodes = onnx_ir.traversal.RecursiveGraphIterator(model.graph)
     pending = [node.outputs[0] for node in nodes if node.op_type == "DFT" and _goes_back_from_half(node)]
     while pending:

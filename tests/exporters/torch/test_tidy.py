@@ -1,5 +1,7 @@
 """What torch.onnx leaves behind is cleared away."""
 
+import numpy as np
+import onnxruntime
 import torch
 
 import entrepot as ep
@@ -7,12 +9,11 @@ import entrepot as ep
 
 class Spectrum(torch.nn.Module):
     def forward(self, x):
-        return torch.fft.irfft(torch.fft.rfft(x), n=x.shape[1]) * 2
+        return torch.fft.irfft(torch.fft.rfft(x) * 2, n=x.shape[1])
 
 
-def test_no_wrong_length_is_written_after_half_a_spectrum():
-    model = ep.export(Spectrum(), (torch.randn(3, 8),), opset=13)
-    written = [value.shape for node in model.ir.graph for value in node.outputs if value.shape is not None]
-    assert all(shape[1] != 5 for shape in written if len(shape) > 1 and shape[-1] == 1)
-    assert model.report.ok
-    assert any("onnxruntime" in provider for provider in model.report.providers)
+def test_onnxruntime_runs_what_comes_after_half_a_spectrum():
+    x = torch.randn(3, 8)
+    proto = ep.export(Spectrum(), (x,), opset=13, verify=False).to_proto()  # at 17 it has no kernel for the way back
+    (y,) = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x.numpy()})
+    np.testing.assert_allclose(y, 2 * x.numpy(), atol=1e-5)
