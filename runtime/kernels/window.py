@@ -60,7 +60,6 @@ class Window:
 def window(
     source: Sequence[int],
     kernel: Sequence[int],
-    *,
     strides: Sequence[int] | None = None,
     dilations: Sequence[int] | None = None,
     pads: Sequence[int] | None = None,
@@ -92,6 +91,44 @@ def window(
     return Window(tuple(source), tuple(kernel), strides, dilations, begin, end, target)
 
 
+def transposed_window(
+    source: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+) -> Window:
+    """The window of the convolution that this one transposes: it slides over the output and ends at the input.
+
+    Raises:
+        InputError: The attributes contradict each other.
+    """
+    rank = len(source)
+    strides = _fitted("strides", strides, rank, 1)
+    dilations = _fitted("dilations", dilations, rank, 1)
+    extra = tuple(output_padding or (0,) * rank)
+    given = tuple(pads) if pads and auto_pad == "NOTSET" else (0,) * (2 * rank)
+    if not len(extra) == len(kernel) == rank == len(given) // 2:
+        raise InputError(f"an attribute of ConvTranspose does not fit {rank} spatial axes")
+    reach = [
+        (n - 1) * s + (k - 1) * d + 1 + e
+        for n, s, k, d, e in zip(source, strides, kernel, dilations, extra, strict=True)
+    ]
+    begin, end = given[:rank], given[rank:]
+    target = [full - b - e for full, b, e in zip(reach, begin, end, strict=True)]
+    if auto_pad in ("SAME_UPPER", "SAME_LOWER") or output_shape:
+        same = [n * s for n, s in zip(source, strides, strict=True)]
+        target = list(output_shape)[-rank:] if output_shape else same
+        totals = [full - size for full, size in zip(reach, target, strict=True)]
+        begin, end = _halved(totals, upper=auto_pad == "SAME_UPPER")
+    if min(target, default=1) < 1:
+        raise InputError(f"ConvTranspose of spatial sizes {list(source)} would make sizes {target}")
+    return Window(tuple(target), tuple(kernel), strides, dilations, begin, end, tuple(source))
+
+
 def _fitted(name: str, values: Sequence[int] | None, rank: int, default: int) -> tuple[int, ...]:
     if not values:
         return (default,) * rank
@@ -103,11 +140,16 @@ def _fitted(name: str, values: Sequence[int] | None, rank: int, default: int) ->
 def _same(
     source: Sequence[int], extents: Sequence[int], strides: Sequence[int], *, upper: bool
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Padding that gives ceil(size / stride) outputs; the odd one goes to the end when ``upper``."""
+    """Padding that gives ceil(size / stride) outputs."""
     totals = [
         max((-(-size // stride) - 1) * stride + extent - size, 0)
         for size, extent, stride in zip(source, extents, strides, strict=True)
     ]
+    return _halved(totals, upper=upper)
+
+
+def _halved(totals: Sequence[int], *, upper: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What goes before and after each axis; the odd point goes to the end when ``upper``."""
     less, more = tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals)
     return (less, more) if upper else (more, less)
 

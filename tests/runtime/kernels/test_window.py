@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.window import window
+from entrepot.runtime.kernels.window import transposed_window, window
 
 
 def test_defaults_are_single_steps_without_padding() -> None:
@@ -54,3 +54,20 @@ def test_attributes_that_do_not_fit_are_refused(wrong: dict[str, object]) -> Non
 def test_a_window_larger_than_the_padded_input_is_refused() -> None:
     with pytest.raises(InputError, match="exceeds"):
         window((2,), (5,), pads=(1, 1))
+
+
+def test_a_transposed_window_slides_over_the_output_and_ends_at_the_input() -> None:
+    win = transposed_window((3, 3), (2, 2), (2, 2))
+    assert (win.source, win.target) == ((6, 6), (3, 3))
+    assert window(win.source, win.kernel, win.strides).target == win.target
+
+
+def test_only_same_upper_crops_the_odd_point_of_a_transposed_window_at_the_end() -> None:
+    upper, lower = (transposed_window((3,), (4,), (1,), auto_pad=how) for how in ("SAME_UPPER", "SAME_LOWER"))
+    assert (upper.begin, upper.end, lower.begin, lower.end) == ((1,), (2,), (2,), (1,))
+
+
+@pytest.mark.parametrize("wrong", [{"pads": (1,)}, {"strides": (0,)}, {"output_padding": (1, 1)}, {"pads": (4, 4)}])
+def test_attributes_that_do_not_fit_a_transposed_window_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        transposed_window((3,), (2,), **wrong)

@@ -10,7 +10,7 @@ import numpy as np
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.precision import accumulation_dtype
-from entrepot.runtime.kernels.window import Window, window
+from entrepot.runtime.kernels.window import Window, transposed_window, window
 from entrepot.runtime.providers.cpu.native.quantized import exact_product, requantized
 from entrepot.runtime.providers.cpu.native.windows import padded, windows
 from entrepot.runtime.providers.cpu.products import matmul
@@ -36,9 +36,7 @@ def conv(
     win = conv_window(X.shape, W.shape, kernel_shape, group, auto_pad, dilations, pads, strides)
     dtype = accumulation_dtype(X.dtype)
     y = _product(X.astype(dtype, copy=False), W.astype(dtype, copy=False), win, group, matmul)
-    if B is not None:
-        y += B.astype(dtype, copy=False).reshape(-1, *[1] * (X.ndim - 2))
-    return y.astype(X.dtype, copy=False)
+    return biased(y, B).astype(X.dtype, copy=False)
 
 
 def conv_window(
@@ -62,16 +60,27 @@ def conv_window(
         raise InputError(f"kernel_shape {list(kernel_shape)} disagrees with W of shape {w_shape}")
     if x_shape[1] != w_shape[1] * group or w_shape[0] % group:
         raise InputError(f"W of shape {w_shape} with group={group} does not fit X of shape {x_shape}")
-    return window(x_shape[2:], w_shape[2:], strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    return window(x_shape[2:], w_shape[2:], strides, dilations, pads, auto_pad)
 
 
 def _product(X: Array, W: Array, win: Window, group: int, product: Any) -> Array:
-    """One matrix product per sample and group over windows unrolled into columns."""
-    batch, channels, outputs = X.shape[0], X.shape[1], W.shape[0]
+    """The windows unrolled into columns, times W."""
     unrolled = X if win.is_pointwise else windows(padded(X, win), win)
-    columns = unrolled.reshape(batch, group, channels // group * win.points, math.prod(win.target))
-    weights = W.reshape(group, outputs // group, channels // group * win.points)
-    return product(weights, columns).reshape(batch, outputs, *win.target)
+    return weighted(W, unrolled, win, group, product)
+
+
+def weighted(W: Array, columns: Array, win: Window, group: int, product: Any = matmul) -> Array:
+    """One matrix product per sample and group; ``columns`` hold (batch, channels, points, target) in this order."""
+    batch, outputs, rows = columns.shape[0], W.shape[0], math.prod(W.shape[1:])
+    columns = columns.reshape(batch, group, rows, math.prod(win.target))
+    return product(W.reshape(group, outputs // group, rows), columns).reshape(batch, outputs, *win.target)
+
+
+def biased(y: Array, B: Array | None) -> Array:
+    """``y`` itself, with one number per channel added to it."""
+    if B is not None:
+        y += B.astype(y.dtype, copy=False).reshape(-1, *[1] * (y.ndim - 2))
+    return y
 
 
 @native("ConvInteger", 10)
@@ -161,49 +170,7 @@ def conv_transpose(
     points = X.astype(dtype, copy=False).reshape(batch, group, channels // group, math.prod(win.target))
     columns = matmul(weights.transpose(0, 2, 1), points)
     y = folded(columns.reshape(batch, group * per_group, *win.kernel, *win.target), win)
-    if B is not None:
-        y += B.astype(dtype, copy=False).reshape(-1, *[1] * (X.ndim - 2))
-    return y.astype(X.dtype, copy=False)
-
-
-def transposed_window(
-    source: Sequence[int],
-    kernel: Sequence[int],
-    strides: Sequence[int] | None,
-    dilations: Sequence[int] | None,
-    pads: Sequence[int] | None,
-    auto_pad: str,
-    output_padding: Sequence[int] | None,
-    output_shape: Sequence[int] | None,
-) -> Window:
-    """The window of the convolution that this one transposes: it slides over the output and ends at the input.
-
-    Raises:
-        InputError: The attributes contradict each other.
-    """
-    rank = len(source)
-    strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
-    extra = tuple(output_padding or (0,) * rank)
-    given = tuple(pads) if pads and auto_pad == "NOTSET" else (0,) * (2 * rank)
-    if not len(strides) == len(dilations) == len(extra) == len(kernel) == rank == len(given) // 2:
-        raise InputError(f"an attribute of ConvTranspose does not fit {rank} spatial axes")
-    reach = [
-        (n - 1) * s + (k - 1) * d + 1 + e
-        for n, s, k, d, e in zip(source, strides, kernel, dilations, extra, strict=True)
-    ]
-    begin, end = given[:rank], given[rank:]
-    target = [full - b - e for full, b, e in zip(reach, begin, end, strict=True)]
-    if auto_pad in ("SAME_UPPER", "SAME_LOWER") or output_shape:
-        same = [n * s for n, s in zip(source, strides, strict=True)]
-        target = list(output_shape)[-rank:] if output_shape else same
-        totals = [full - size for full, size in zip(reach, target, strict=True)]
-        less = tuple(total // 2 for total in totals)
-        more = tuple(total - total // 2 for total in totals)
-        # the odd cropped point is taken from the end only by SAME_UPPER
-        begin, end = (less, more) if auto_pad == "SAME_UPPER" else (more, less)
-    if min(target, default=1) < 1:
-        raise InputError(f"ConvTranspose of spatial sizes {list(source)} would make sizes {target}")
-    return Window(tuple(target), tuple(kernel), strides, dilations, begin, end, tuple(source))
+    return biased(y, B).astype(X.dtype, copy=False)
 
 
 def folded(columns: Array, win: Window) -> Array:

@@ -10,8 +10,7 @@ import numpy as np
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.window import Window
-from entrepot.runtime.providers.cpu.native.convolution import conv_window
-from entrepot.runtime.providers.cpu.products import matmul
+from entrepot.runtime.providers.cpu.native.convolution import biased, conv_window, weighted
 from entrepot.runtime.providers.cpu.table import native
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -34,7 +33,7 @@ def deform_conv(
 ) -> Array:
     """A convolution whose windows' points are each moved by an offset, read by linear interpolation."""
     win = conv_window(X.shape, W.shape, kernel_shape, group, "NOTSET", dilations, pads, strides)
-    batch, channels, outputs, rank = X.shape[0], X.shape[1], W.shape[0], len(win.kernel)
+    batch, channels, rank = X.shape[0], X.shape[1], len(win.kernel)
     if offset.shape != (batch, offset_group * win.points * rank, *win.target) or channels % offset_group:
         raise InputError(f"DeformConv: offset of shape {offset.shape} does not fit outputs of sizes {win.target}")
     dtype = accumulation_dtype(X.dtype)
@@ -43,12 +42,8 @@ def deform_conv(
     if mask is not None:
         factors = mask.astype(dtype).reshape(batch, offset_group, 1, win.points, *win.target)
         columns *= factors
-    columns = columns.reshape(batch, group, channels // group * win.points, math.prod(win.target))
-    weights = W.astype(dtype, copy=False).reshape(group, outputs // group, columns.shape[2])
-    y = matmul(weights, columns).reshape(batch, outputs, *win.target)
-    if B is not None:
-        y += B.astype(dtype).reshape(-1, *[1] * rank)
-    return y.astype(X.dtype, copy=False)
+    y = weighted(W.astype(dtype, copy=False), columns, win, group)
+    return biased(y, B).astype(X.dtype, copy=False)
 
 
 def _sampled(x: Array, moves: Array, win: Window) -> Array:

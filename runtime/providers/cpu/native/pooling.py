@@ -40,19 +40,7 @@ def pool_window(
     return _kept_window(tuple(source), tuple(kernel), *given, auto_pad, ceil_mode)
 
 
-@lru_cache(maxsize=512)
-def _kept_window(
-    source: tuple[int, ...],
-    kernel: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    dilations: tuple[int, ...] | None,
-    pads: tuple[int, ...] | None,
-    auto_pad: str,
-    ceil_mode: int,
-) -> Window:
-    return window(
-        source, kernel, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad, ceil_mode=ceil_mode
-    )
+_kept_window = lru_cache(maxsize=512)(window)
 
 
 def reduce_windows(x: Array, win: Window, combine: np.ufunc, neutral: Any) -> Array:
