@@ -31,11 +31,14 @@ impossible("Scan", 8, 0, "a batch of sequences was not scanned before opset 8")
 def branches_alike(op: OpBuilder, node: ir.Node) -> Replacement:
     """Both branches had to make the same shapes; a branch that is known to be taken stands for itself."""
     branches = {name: node.attributes[name].as_graph() for name in ("then_branch", "else_branch")}
-    if not any(map(functools.partial(_differ, op), *(graph.outputs for graph in branches.values()))):
+    outputs = [graph.outputs for graph in branches.values()]
+    if all(map(functools.partial(_agree, op), *outputs)):
         return None
     condition = op.known(op.x())
     if condition is None:
-        op.refuse("its branches make different shapes, which If takes from version 11 on")
+        if any(map(functools.partial(_differ, op), *outputs)):
+            op.refuse("its branches make different shapes, which If takes from version 11 on")
+        return None
     taken = branches.pop("then_branch" if condition.item() else "else_branch")
     (left,) = branches.values()
     for output in node.outputs:
@@ -43,6 +46,12 @@ def branches_alike(op: OpBuilder, node: ir.Node) -> Replacement:
     for inner in left:
         let_go(inner)
     return _moved_out(op, taken)
+
+
+def _agree(op: OpBuilder, one: ir.Value, other: ir.Value) -> bool:
+    """Whether as much is known of one shape as of the other: what only one says would be taken for both."""
+    first, second = op.shape(one), op.shape(other)
+    return first == second
 
 
 def _differ(op: OpBuilder, one: ir.Value, other: ir.Value) -> bool:
