@@ -61,8 +61,8 @@ def rnn(
     layout: int = 0,
 ) -> tuple[Array, Array]:
     """Iterate h' = f(x W + h R + b) along a sequence, in one or both directions."""
-    _check_hidden_size(xp, R, hidden_size)
-    cells = _cells(xp, R, 1, activations, activation_alpha, activation_beta, clip)
+    chosen = (activations, activation_alpha, activation_beta)
+    cells = _cells(xp, R, hidden_size, ("Tanh",), *chosen, clip)
     y, (h,) = _run(xp, rnn_step, cells, X, W, R, B, None, sequence_lens, (initial_h,), direction, layout)
     return y, h
 
@@ -87,9 +87,8 @@ def gru(
     linear_before_reset: int = 0,
 ) -> tuple[Array, Array]:
     """A gated recurrence: h' = (1 - z) g + z h, with update gate z and reset gate r."""
-    _check_hidden_size(xp, R, hidden_size)
-    names = activations or ("Sigmoid", "Tanh") * xp.shape(R)[0]
-    cells = _cells(xp, R, 2, names, activation_alpha, activation_beta, clip, linear_before_reset=linear_before_reset)
+    chosen = (activations, activation_alpha, activation_beta)
+    cells = _cells(xp, R, hidden_size, ("Sigmoid", "Tanh"), *chosen, clip, linear_before_reset=linear_before_reset)
     y, (h,) = _run(xp, gru_step, cells, X, W, R, B, None, sequence_lens, (initial_h,), direction, layout)
     return y, h
 
@@ -116,9 +115,8 @@ def lstm(
     layout: int = 0,
 ) -> tuple[Array, Array, Array]:
     """A long short-term memory with input, output and forget gates and optional peepholes."""
-    _check_hidden_size(xp, R, hidden_size)
-    names = activations or ("Sigmoid", "Tanh", "Tanh") * xp.shape(R)[0]
-    cells = _cells(xp, R, 3, names, activation_alpha, activation_beta, clip, input_forget=input_forget)
+    chosen = (activations, activation_alpha, activation_beta)
+    cells = _cells(xp, R, hidden_size, ("Sigmoid", "Tanh", "Tanh"), *chosen, clip, input_forget=input_forget)
     initial = (initial_h, initial_c)
     y, (h, c) = _run(xp, lstm_step, cells, X, W, R, B, P, sequence_lens, initial, direction, layout)
     return y, h, c
@@ -183,22 +181,22 @@ def _clipped(xp: Backend, x: Array, clip: float | None) -> Array:
     return xp.maximum(xp.minimum(x, xp.scalar(clip, like=x)), xp.scalar(-clip, like=x))
 
 
-def _check_hidden_size(xp: Backend, R: Array, hidden_size: int | None) -> None:
-    if hidden_size is not None and hidden_size != xp.shape(R)[-1]:
-        raise InputError(f"hidden_size={hidden_size} disagrees with R of shape {xp.shape(R)}")
-
-
 def _cells(
     xp: Backend,
     R: Array,
-    per_direction: int,
-    names: Sequence[str],
+    hidden_size: int | None,
+    usual: Sequence[str],
+    names: Sequence[str] | None,
     alphas: Sequence[float] | None,
     betas: Sequence[float] | None,
     clip: float | None,
     **options: int,
 ) -> list[Cell]:
-    directions = xp.shape(R)[0]
+    """One cell per direction; ``usual`` are the activations of one where none are named."""
+    directions, per_direction = xp.shape(R)[0], len(usual)
+    if hidden_size is not None and hidden_size != xp.shape(R)[-1]:
+        raise InputError(f"hidden_size={hidden_size} disagrees with R of shape {xp.shape(R)}")
+    names = names or [*usual] * directions
     needed = per_direction * directions
     if len(names) < needed:
         raise InputError(f"{directions} direction(s) take {needed} activations, not {len(names)}: {list(names)}")

@@ -11,7 +11,7 @@ import numpy as np
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.window import Window, transposed_window, window
-from entrepot.runtime.providers.cpu.native.quantized import exact_product, requantized
+from entrepot.runtime.providers.cpu.native.quantized import exact_product, less_zero, requantized
 from entrepot.runtime.providers.cpu.native.windows import padded, windows
 from entrepot.runtime.providers.cpu.products import matmul
 from entrepot.runtime.providers.cpu.table import native
@@ -99,17 +99,8 @@ def conv_integer(
 ) -> Array:
     """The exact convolution of 8-bit integers less their zero points, in int32; padding counts as zero."""
     win = conv_window(x.shape, w.shape, kernel_shape, group, auto_pad, dilations, pads, strides)
-    offset_x = x.astype(np.float64) - _per_output(x_zero_point, 1)
-    offset_w = w.astype(np.float64) - _per_output(w_zero_point, w.ndim)
-    return _product(offset_x, offset_w, win, group, exact_product)
-
-
-def _per_output(values: Array | None, rank: int) -> Array:
-    """A zero point per output channel, along the first of ``rank`` axes, or one for all."""
-    if values is None:
-        return np.zeros(())
-    values = values.astype(np.float64)
-    return values.reshape(-1, *[1] * (rank - 1)) if values.size > 1 else values.reshape(())
+    weights = less_zero(w, w_zero_point, (-1, *[1] * (w.ndim - 1)))
+    return _product(less_zero(x, x_zero_point, (-1,)), weights, win, group, exact_product)
 
 
 @native("QLinearConv", 10)

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.runtime.kernels.precision import accumulation_dtype
-from entrepot.runtime.providers.cpu.native.quantized import exact_product, requantized
+from entrepot.runtime.providers.cpu.native.quantized import exact_product, less_zero, requantized
 from entrepot.runtime.providers.cpu.products import matmul as spread
 from entrepot.runtime.providers.cpu.table import native
 
@@ -48,15 +48,7 @@ def gemm(
 @native("MatMulInteger", 10)
 def matmul_integer(A: Array, B: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None) -> Array:
     """The exact product of 8-bit integers less their zero points, in int32."""
-    return exact_product(_less(A, a_zero_point, along_rows=True), _less(B, b_zero_point, along_rows=False))
-
-
-def _less(x: Array, zero_point: Array | None, *, along_rows: bool) -> Array:
-    x = x.astype(np.float64)
-    if zero_point is None:
-        return x
-    zero = zero_point.astype(np.float64)
-    return x - (zero[:, None] if along_rows and zero.ndim == 1 else zero)
+    return exact_product(less_zero(A, a_zero_point, (-1, 1)), less_zero(B, b_zero_point, (-1,)))
 
 
 @native("QLinearMatMul", 21)
@@ -71,7 +63,7 @@ def qlinear_matmul(
     y_zero_point: Array,
 ) -> Array:
     """The product of two quantised matrices, quantised anew."""
-    total = spread(_less(a, a_zero_point, along_rows=True), _less(b, b_zero_point, along_rows=False))
+    total = spread(less_zero(a, a_zero_point, (-1, 1)), less_zero(b, b_zero_point, (-1,)))
     scale_a, scale_b, scale_y = (scale.astype(np.float32) for scale in (a_scale, b_scale, y_scale))
     rows = scale_a[:, None] if scale_a.ndim == 1 else scale_a
     return requantized(total, rows * scale_b / scale_y, y_zero_point)

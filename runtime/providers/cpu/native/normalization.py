@@ -9,7 +9,9 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels import normalization as shared
 from entrepot.runtime.kernels.precision import stash_dtype
+from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.table import native
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -97,18 +99,13 @@ def batch_normalization(
     training_mode: int = 0,
 ) -> tuple[Array, Array, Array]:
     """Normalise each channel by the given statistics, or in training by the batch's own."""
+    if training_mode:
+        more = {"epsilon": epsilon, "momentum": momentum, "training_mode": training_mode}
+        return shared.batch_normalization(NUMPY, X, scale, B, input_mean, input_var, **more)
     dtype = stash_dtype(X.dtype)
     x, mean, var = X.astype(dtype, copy=False), input_mean.astype(dtype), input_var.astype(dtype)
-    running = (input_mean, input_var)
-    if training_mode:
-        axes = tuple(axis for axis in range(x.ndim) if axis != 1)
-        batch_mean, batch_var = x.mean(axis=axes), x.var(axis=axes)
-        keep, new = dtype.type(momentum), dtype.type(1 - momentum)
-        updated = (mean * keep + batch_mean * new, var * keep + batch_var * new)
-        running = tuple(value.astype(input_mean.dtype, copy=False) for value in updated)
-        mean, var = batch_mean, batch_var
     factor = scale.astype(dtype) / np.sqrt(var + dtype.type(epsilon))
     column = (-1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
     y = x * factor.reshape(column)
     np.add(y, (B.astype(dtype) - mean * factor).reshape(column), out=y)
-    return y.astype(X.dtype, copy=False), *running
+    return y.astype(X.dtype, copy=False), input_mean, input_var

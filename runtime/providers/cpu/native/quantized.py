@@ -12,6 +12,15 @@ from entrepot.runtime.providers.cpu.products import matmul
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
+def less_zero(x: Array, zero_point: Array | None, channels: tuple[int, ...]) -> Array:
+    """``x`` less its zero point, in float64; several zero points take the shape ``channels``, such as (-1, 1)."""
+    x = x.astype(np.float64)
+    if zero_point is None:
+        return x
+    zero = zero_point.astype(np.float64)
+    return x - (zero.reshape(channels) if zero.ndim == 1 else zero)
+
+
 def exact_product(a: Array, b: Array) -> Array:
     """The int32 matrix product of 9-bit integers held in float64: exact there, and BLAS knows float64."""
     return matmul(a, b).astype(np.int64).astype(np.int32)
