@@ -12,7 +12,7 @@ from onnx_ir import _cloner  # the public clone() has no way to bind inputs and 
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition
 from entrepot.ir.opset.schemas import schema
-from entrepot.ir.opset.types import bodies
+from entrepot.ir.opset.subgraphs import bodies
 
 
 def expanded(op_type: str, born: int) -> None:

@@ -15,7 +15,9 @@ from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.rules import Rule, Step, find, find_vanished, route
 from entrepot.ir.opset.schemas import CEILINGS, canonical, since
 from entrepot.ir.opset.settle import settle
-from entrepot.ir.opset.types import Spec, Types, bodies
+from entrepot.ir.opset.spec import Spec
+from entrepot.ir.opset.subgraphs import bodies
+from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
 
 WITH_BODIES = ("If", "Loop", "Scan", "SequenceMap")

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from entrepot.ir.opset.builder import EXACTLY_WIDER, OpBuilder
 from entrepot.ir.opset.enumerations import check_values
 from entrepot.ir.opset.schemas import schema, since
-from entrepot.ir.opset.types import bodies
+from entrepot.ir.opset.subgraphs import bodies
 
 _Option = onnx.defs.OpSchema.FormalParameterOption
 

@@ -1,0 +1,115 @@
+"""What an operator's schema implies for the outputs of one node: a type at a glance, or onnx's inference."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import onnx
+import onnx_ir as ir
+
+from entrepot.ir.opset.schemas import histories, schema
+from entrepot.ir.opset.spec import Spec, from_proto, to_proto
+from entrepot.ir.opset.values import Known
+
+_INFERENCE_GIVES_UP = (
+    onnx.shape_inference.InferenceError,
+    onnx.checker.ValidationError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+)
+"""What onnx's inference raises for nodes it cannot follow, types it does not know among them."""
+
+_SHAPED_BY = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
+"""Operators whose output has the shape that an input lists; onnx infers nothing where that is not constant."""
+
+_SMALL = 64
+"""Elements of a known input that is shown to shape inference: shapes, axes, sizes."""
+
+_Option = onnx.defs.OpSchema.FormalParameterOption
+_ONLY_TYPES = {"tensor(bool)": ir.DataType.BOOL, "tensor(int64)": ir.DataType.INT64}
+
+
+@functools.cache
+def type_sources(domain: str, op_type: str, version: int) -> dict[int, int | ir.TypeProtocol]:
+    """Output index to the index of an input of the same type, or to its only type."""
+    known = schema(domain, op_type, version)
+    inputs = {parameter.type_str: index for index, parameter in reversed(list(enumerate(known.inputs)))}
+    single = {
+        item.type_param_str: item.allowed_type_strs[0]
+        for item in known.type_constraints
+        if len(item.allowed_type_strs) == 1
+    }
+    sources: dict[int, int | ir.TypeProtocol] = {}
+    for index, output in enumerate(known.outputs):
+        if output.option == _Option.Variadic and not output.is_homogeneous:
+            continue
+        if output.type_str in inputs and known.inputs[inputs[output.type_str]].is_homogeneous:
+            sources[index] = inputs[output.type_str]
+        elif (only := single.get(output.type_str, output.type_str)) in _ONLY_TYPES:
+            sources[index] = ir.TensorType(_ONLY_TYPES[only])
+    return sources
+
+
+def cast_target(to: ir.Attr) -> ir.TypeProtocol | None:
+    """What a Cast makes; before version 6 the type was named."""
+    if isinstance(to.value, int):
+        return ir.TensorType(ir.DataType(to.value))
+    name = str(to.value).upper()
+    return ir.TensorType(ir.DataType[name]) if name in ir.DataType.__members__ else None
+
+
+def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Value], Spec]) -> dict[str, Spec]:
+    """What onnx's shape inference says of each output, by name.
+
+    Args:
+        node: The node.
+        version: The since-version that gives it its meaning.
+        known: Answers whether an input is constant, since shapes may depend on it.
+        spec_of: Gives what is known of an input.
+    """
+    types: dict[str, onnx.TypeProto] = {}
+    data: dict[str, onnx.TensorProto] = {}
+    for index, value in enumerate(node.inputs):
+        if value is None:
+            continue
+        types[value.name or ""] = to_proto(spec_of(value))
+        if index:
+            array = known.array(value)
+            if array is not None and array.size <= _SMALL and array.dtype.kind in "iufb":
+                data[value.name or ""] = onnx.numpy_helper.from_array(array)
+    proto = ir.serde.serialize_node(node)
+    # a node on its way down may hold element types that only newer versions list
+    for candidate in (version, histories()[node.domain, node.op_type][-1]):
+        try:
+            outputs = onnx.shape_inference.infer_node_outputs(
+                schema(node.domain, node.op_type, candidate), proto, types, data
+            )
+        except _INFERENCE_GIVES_UP:
+            continue
+        return {name: _with_rank(node, from_proto(item), spec_of) for name, item in outputs.items()}
+    return {}
+
+
+def _with_rank(node: ir.Node, found: Spec, spec_of: Callable[[ir.Value], Spec]) -> Spec:
+    """What was inferred, with at least the rank where the node makes a shape out of a vector of known length."""
+    if found.shape is not None and node.op_type == "DFT" and _is_half_spectrum(node):
+        return Spec(found.type, ir.Shape([None] * len(found.shape)))
+    perm = node.attributes.get("perm")
+    if found.shape is None and node.op_type == "Transpose" and perm is not None and not perm.is_ref():
+        return Spec(found.type, ir.Shape([None] * len(perm.as_ints())))
+    if found.shape is not None or node.op_type not in _SHAPED_BY:
+        return found
+    shapes = [spec_of(value).shape for value in node.inputs if value is not None]
+    index = _SHAPED_BY[node.op_type]  # Reshape 1 has an attribute there
+    wanted = shapes[index] if index < len(shapes) == len(node.inputs) else None
+    if wanted is None or len(wanted) != 1 or not isinstance(wanted[0], int):
+        return found
+    least = shapes[0] if node.op_type == "Expand" else ()
+    return found if least is None else Spec(found.type, ir.Shape([None] * max(wanted[0], len(least))))
+
+
+def _is_half_spectrum(node: ir.Node) -> bool:
+    """Whether a DFT goes back from half a spectrum: onnx 1.23 takes the result to be no longer than the half."""
+    return all(node.attributes.get_int(name, 0) for name in ("inverse", "onesided"))
