@@ -1,25 +1,19 @@
-"""``op``: what an adapter sees of the model, and how it writes nodes."""
+"""``op``: how an adapter writes nodes, on top of all it may ask about the one under conversion."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
-from entrepot.ir.errors import ConversionError
 from entrepot.ir.opset import DEFAULT
-from entrepot.ir.opset.names import Names
+from entrepot.ir.opset.place import Place
 from entrepot.ir.opset.rules import Replacement
 from entrepot.ir.opset.schemas import schema, since
-from entrepot.ir.opset.types import Types
-from entrepot.ir.opset.values import Known
-
-if TYPE_CHECKING:
-    from entrepot.ir.opset.rules import Replacement
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -37,7 +31,6 @@ EXACTLY_WIDER = {
 }
 """Element types that hold every value of another, nearest first."""
 
-
 EXACT_IN_DOUBLE = 2**53
 """The largest integer up to which a double holds them all."""
 
@@ -45,39 +38,14 @@ LARGEST_CONSTANT = 1 << 22
 """Elements of a constant that an adapter may compute and write."""
 
 
-class ReadersFirstError(ConversionError):
-    """The node can go only once its readers have been converted."""
-
-
 @dataclass
-class Surroundings:
-    """What all nodes of one conversion share."""
-
-    names: Names
-    known: Known
-    types: Types
-    targets: dict[str, int]
-    main: ir.Graph | None
-    touched: list[ir.Node]
-    """Nodes that carry a version of their own until the conversion is done."""
-
-
-@dataclass
-class OpBuilder:
+class OpBuilder(Place):
     """``op.Softmax(x, axis=-1)`` writes a node beside the one being replaced, at the version the adapter speaks.
 
     Attributes:
-        node: The node under conversion.
-        version: The opset that emitted nodes are read at.
-        since: The since-version that gives ``node`` its meaning now.
         emitted: Nodes written so far, in order.
     """
 
-    node: ir.Node
-    version: int
-    around: Surroundings
-    domain: str = ""
-    since: int = 0
     emitted: list[ir.Node] = field(default_factory=list)
 
     def __getattr__(self, op_type: str) -> Callable[..., Any]:
@@ -161,6 +129,11 @@ class OpBuilder:
         cast: ir.Value = self.standard.emit("Cast", (double,), {"to": int(tensor.dtype)})
         return cast
 
+    def need_small(self, elements: int) -> None:
+        """Refuse to write a constant that would dwarf the model it goes into."""
+        if elements > LARGEST_CONSTANT:
+            self.refuse(f"it would take a constant of {elements} elements", hint="a newer opset says it in one node")
+
     def ints(self, *values: int) -> ir.Value:
         """A 1-D int64 constant."""
         return self.const(np.array(values, np.int64))
@@ -194,8 +167,9 @@ class OpBuilder:
             return value
         if op_type == "Cast" and self.version < 6:  # the type was named, not numbered
             value = ir.DataType(value).name
-        kind = self._schema(op_type).attributes[name].type
-        return ir.convenience.convert_attributes({name: value})[0] if _is_graph(value) else _typed(name, value, kind)
+        if isinstance(value, ir.Graph):
+            return ir.AttrGraph(name, value)
+        return _typed(name, value, self._schema(op_type).attributes[name].type)
 
     def _schema(self, op_type: str) -> onnx.defs.OpSchema:
         return schema(self.domain, op_type, since(self.domain, op_type, self.version))
@@ -224,111 +198,6 @@ class OpBuilder:
             if self.node.inputs[index] is not value:
                 self.node.replace_input_with(index, value)
         return None
-        return None
-
-    # reading
-
-    def input(self, index: int) -> ir.Value | None:
-        """An input, or ``None`` when it is absent."""
-        return self.node.inputs[index] if index < len(self.node.inputs) else None
-
-    def x(self, index: int = 0) -> ir.Value:
-        """An input that has to be there."""
-        value = self.input(index)
-        if value is None:
-            self.refuse(f"its input {index} is missing")
-        return value
-
-    def used(self, index: int) -> bool:
-        """Whether an output is there and somebody reads it."""
-        if index >= len(self.node.outputs) or not self.node.outputs[index].name:
-            return False
-        return bool(self.node.outputs[index].uses()) or self.node.outputs[index].is_graph_output()
-
-    def attr(self, name: str, default: Any = None) -> Any:
-        """An attribute as a Python value; one that refers to a function's parameter is refused."""
-        attr = self.node.attributes.get(name)
-        if attr is None:
-            return default
-        if attr.is_ref():
-            self.refuse(
-                f"attribute {name} refers to the function's parameter '{attr.ref_attr_name}', which the step needs",
-                hint="inline the function first",
-            )
-        return list(attr.value) if isinstance(attr.value, tuple) else attr.value
-
-    def has_default(self, name: str, default: Any) -> bool:
-        """Whether an attribute is absent or equal to a default; a default ``[1]`` means "all ones"."""
-        value = self.attr(name)
-        if isinstance(default, list):
-            return value is None or all(item == default[0] for item in value)
-        return value is None or value == default
-
-    def known(self, value: ir.Value | None) -> Array | None:
-        """The value as an array when it is constant."""
-        return self.around.known.array(value)
-
-    def need_known(self, index: int, what: str) -> Array:
-        """The constant value of an input; refused when it is only known at run time."""
-        array = self.known(self.input(index))
-        if array is None:
-            self.refuse(f"{what} is computed at run time", hint=f"possible if {what} is a constant")
-        return array
-
-    def dtype(self, value: ir.Value | None) -> ir.DataType | None:
-        """Element type, or ``None`` when unknown."""
-        return self.around.types.dtype(value)
-
-    def need_dtype(self, value: ir.Value | None) -> ir.DataType:
-        """Element type; refused when unknown."""
-        dtype = self.dtype(value)
-        if dtype is None:
-            self.refuse(
-                "the element type of its input is not known", hint="possible if the file states it (value_info)"
-            )
-        return dtype
-
-    def shape(self, value: ir.Value | None) -> list[int | None] | None:
-        """The shape with ``None`` for dims that are not fixed, or ``None`` when the rank is unknown."""
-        shape = self.around.types.shape(value)
-        return None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
-
-    def rank(self, value: ir.Value | None) -> int | None:
-        """The rank, or ``None`` when unknown."""
-        shape = self.around.types.shape(value)
-        return None if shape is None else len(shape)
-
-    def need_rank(self, value: ir.Value | None) -> int:
-        """The rank; refused when unknown."""
-        rank = self.rank(value)
-        if rank is None:
-            self.refuse("the rank of its input is not known", hint="possible if the file states shapes (value_info)")
-        return rank
-
-    def need_small(self, elements: int) -> None:
-        """Refuse to write a constant that would dwarf the model it goes into."""
-        if elements > LARGEST_CONSTANT:
-            self.refuse(f"it would take a constant of {elements} elements", hint="a newer opset says it in one node")
-
-    def refuse(self, reason: str, *, hint: str | None = None) -> NoReturn:
-        """The step cannot be taken.
-
-        Raises:
-            ConversionError: Always; the driver adds which node and which step.
-        """
-        raise self.refusal(reason, hint=hint)
-
-    def after_readers(self, reason: str, *, hint: str | None = None) -> NoReturn:
-        """Try again when every other node is converted; refused if somebody still reads it then.
-
-        Raises:
-            ReadersFirstError: Always; the driver comes back to the node.
-        """
-        raise ReadersFirstError(reason, hint=hint)
-
-    def refusal(self, reason: str, *, hint: str | None = None) -> ConversionError:
-        """The error that ``refuse`` raises, for the end of a function that returns."""
-        return ConversionError(reason, hint=hint)
 
 
 def add_initializer(graph: ir.Graph, name: str, tensor: ir.TensorProtocol) -> ir.Value:
@@ -346,10 +215,6 @@ def _words(array: Array) -> ir.StringTensor:
         item.encode() if isinstance(item, str) else item if isinstance(item, bytes) else b"" for item in array.flat
     ]
     return ir.StringTensor(words, shape=ir.Shape(array.shape))
-
-
-def _is_graph(value: Any) -> bool:
-    return isinstance(value, ir.Graph)
 
 
 def _typed(name: str, value: Any, kind: onnx.defs.OpSchema.AttrType) -> ir.Attr:
