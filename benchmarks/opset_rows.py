@@ -25,10 +25,10 @@ import onnx
 
 from benchmarks.opset_coverage import Rows, unreached
 from benchmarks.opset_differences import known
-from benchmarks.opset_evaluators import evaluate
+from benchmarks.opset_evaluators import APART, evaluate
 from benchmarks.opset_judge import VERDICTS, Sample, judge, opinion, tolerance
 from benchmarks.opset_judge import with_constants as constant
-from benchmarks.opset_settle import APART, settle
+from benchmarks.opset_settle import settle
 from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, helper
+from onnx import AttributeProto, TensorProto, helper
 
 from tests.op_cases.case import Case
 
@@ -22,6 +22,8 @@ ABSENT = None
 """The value of an attribute or an optional input that is not given."""
 MOST = 8
 """How many values of a number or a list are enough; names, axes and element types are never cut short."""
+FLOATING = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+"""What an attribute can be that names an element type, besides what the cases say."""
 
 Settle = Callable[[Case], Case | None]
 """Gives a case with what it computes, or ``None`` when it is not valid or its oracles do not agree."""
@@ -65,14 +67,18 @@ def variants(cases: Sequence[Case], settle: Settle, *, strength: int = 2) -> Ite
                     yield from () if settled is None else _new(settled, seen)
 
 
-def _new(case: Case, seen: set[tuple[str, int]]) -> Iterator[Case]:
+def _new(case: Case, seen: set[Any]) -> Iterator[Case]:
     if _key(case) not in seen:
         seen.add(_key(case))
         yield case
 
 
-def _key(case: Case) -> tuple[str, int]:
-    return str(case), case.output_count
+def _key(case: Case) -> Any:
+    return str(case), case.output_count, repr([_content(value) for value in case.inputs])
+
+
+def _content(value: Any) -> Any:
+    return value.tobytes() if isinstance(value, np.ndarray) and value.dtype.kind != "O" else value
 
 
 def _bases(cases: Sequence[Case]) -> list[Case]:
@@ -89,7 +95,7 @@ def _layout(value: Any) -> Any:
 
 
 def _factors(base: Case, cases: Sequence[Case]) -> list[Factor]:
-    return [*_types(base), *_inputs(base), *_attributes(base, cases), *_outputs(base)]
+    return [*_types(base), *_ties(base), *_sizes(base), *_inputs(base), *_attributes(base, cases), *_outputs(base)]
 
 
 def _types(base: Case) -> Iterator[Factor]:
@@ -137,6 +143,42 @@ def _cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return (np.abs(array) if "uint" in dtype.name and array.dtype.kind in "if" else array).astype(dtype)
 
 
+def _ties(base: Case) -> Iterator[Factor]:
+    """Few values, so that many are equal."""
+    for n, value in enumerate(base.inputs):
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size > 4:
+
+            def tie(case: Case, tied: bool, n: int = n) -> Case:
+                own = case.inputs[n] if n < len(case.inputs) else None
+                return case.feeding({n: np.sign(own)}) if tied and own is not None and own.dtype.kind == "f" else case
+
+            yield Factor(f"ties {n}", tie, (False, True))
+
+
+def _sizes(base: Case) -> Iterator[Factor]:
+    """No elements along one axis of an input, or along all axes of its size."""
+    sizes = {size for value in base.inputs if isinstance(value, np.ndarray) for size in value.shape if size}
+    axes = [
+        (n, axis)
+        for n, value in enumerate(base.inputs)
+        if isinstance(value, np.ndarray)
+        for axis in range(value.ndim)
+        if n == 0 or value.ndim == _rank(base)
+    ]
+    if axes:
+        yield Factor("empty", _emptied, (ABSENT, *sorted(sizes), *axes))
+
+
+def _emptied(case: Case, what: int | tuple[int, int] | None) -> Case:
+    changes = {}
+    for n, value in enumerate(case.inputs):
+        if what is not None and isinstance(value, np.ndarray):
+            places = [(size if isinstance(what, int) else (n, axis)) for axis, size in enumerate(value.shape)]
+            if what in places:
+                changes[n] = value[tuple(slice(0 if place == what else None) for place in places)]
+    return case.feeding(changes)
+
+
 def _inputs(base: Case) -> Iterator[Factor]:
     """Axes over their whole range, and optional inputs left out."""
     for n, (formal, value) in enumerate(zip(_formals(base), base.inputs, strict=True)):
@@ -170,7 +212,21 @@ def _attributes(base: Case, cases: Sequence[Case]) -> Iterator[Factor]:
         if attribute.required:
             values = [value for value in values if value is not ABSENT]
         if len(values) > 1:
-            yield Factor(name, lambda case, value, name=name: case.having(name, value), tuple(values))
+            yield Factor(name, lambda case, value, name=name: _having(case, name, value), tuple(values))
+
+
+def _having(case: Case, name: str, value: Any) -> Case:
+    """The case with an attribute, without those that "cannot be used simultaneously with" it."""
+    attributes = case.schema.attributes
+    if value is not ABSENT and value != _python(attributes[name].default_value):
+        for other in attributes.keys() & case.attributes.keys():
+            if _excludes(attributes[name], other) or _excludes(attributes[other], name):
+                case = case.having(other, ABSENT)
+    return case.having(name, value)
+
+
+def _excludes(attribute: Any, other: str) -> bool:
+    return f"cannot be used simultaneously with {other} " in attribute.description
 
 
 def _fitted(case: Case, base: Case, name: str) -> Any:
@@ -191,8 +247,13 @@ def _values(base: Case, name: str, attribute: Any, others: list[Any]) -> list[An
     known = [ABSENT, *([_python(default)] if default.name else []), *others]
     if kind == AttributeProto.STRING:
         return [*known, *_named(attribute.description)]
+    demanded = re.search(r"[Mm]ust be (?:one of )?([^.]*)", attribute.description)
+    if name.endswith("_axis") and demanded:
+        return [*known, *(int(number) for number in re.findall(r"\d+", demanded[1]))]
     if name == "axis" or name.endswith("_axis"):
         return [*known, *range(-_rank(base), _rank(base) + 1)]
+    if kind == AttributeProto.INT and name.endswith("type"):
+        return [*known, *FLOATING]
     if name == "axes":
         return [*known, *_axes(_rank(base))]
     if kind == AttributeProto.INT:
@@ -207,7 +268,7 @@ def _values(base: Case, name: str, attribute: Any, others: list[Any]) -> list[An
 
 
 def _python(attribute: AttributeProto) -> Any:
-    value = helper.get_attribute_value(attribute)
+    value = helper.get_attribute_value(attribute) if attribute.type else ABSENT
     return value.decode() if isinstance(value, bytes) else value
 
 

@@ -57,18 +57,32 @@ def _repeated(op: OpBuilder, x: ir.Value, parameter: ir.Value, axis: int, block:
 
 
 def quantise(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """saturate(round(x / scale) + zero point), in the scale's type."""
+    """saturate(round(x / scale) + zero point), divided in the scale's type or that of ``precision``.
+
+    The rest is done in float: of 16 bits, not all hold the borders of the integers of 16 bits.
+    """
     x, scale, zero = op.x(0), op.x(1), op.input(2)
-    dtype = _output_type(op, zero)
+    dtype, wide = _output_type(op, zero), ir.DataType.FLOAT
     if _narrow(dtype):
         op.refuse(f"{dtype.name.lower()} is not known there")
-    wide = op.need_dtype(scale)
-    value = x if op.need_dtype(x) == wide else op.Cast(x, to=int(wide))
-    value = _round(op, op.Div(value, _aligned(op, x, scale)), wide)
+    divided = ir.DataType(op.attr("precision", 0) or _division_type(op, scale))
+    quotient = op.Div(_cast(op, x, divided), _aligned(op, x, _cast(op, scale, divided)))
+    value = _round(op, _cast(op, quotient, wide, dtype=divided), wide)
     if zero is not None:
         value = op.Add(value, _aligned(op, x, op.Cast(zero, to=int(wide))))
     low, high = op.const(dtype.min, dtype=wide), op.const(dtype.max, dtype=wide)
     return op.Cast(op.Min(op.Max(value, low), high), to=int(dtype))
+
+
+def _division_type(op: OpBuilder, scale: ir.Value) -> ir.DataType:
+    """The scale's; integers are divided as floats, since the quotient is rounded to the nearest and not cut off."""
+    dtype = op.need_dtype(scale)
+    return dtype if dtype in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16) else ir.DataType.FLOAT
+
+
+def _cast(op: OpBuilder, value: ir.Value, to: ir.DataType, *, dtype: ir.DataType | None = None) -> ir.Value:
+    own = dtype or op.need_dtype(value)
+    return value if own == to else op.Cast(value, to=int(to))
 
 
 def _output_type(op: OpBuilder, zero: ir.Value | None) -> ir.DataType:
@@ -89,17 +103,17 @@ def _round(op: OpBuilder, x: ir.Value, dtype: ir.DataType) -> ir.Value:
 
 
 def dequantise(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """(x - zero point) * scale, in the scale's type."""
+    """(x - zero point) * scale, in float: not all integers of 16 bits are numbers of a float of 16 bits."""
     x, scale, zero = op.x(0), op.x(1), op.input(2)
-    wide = op.need_dtype(scale)
-    target = ir.DataType(op.attr("output_dtype", 0) or int(wide))
+    wide = ir.DataType.FLOAT
+    target = ir.DataType(op.attr("output_dtype", 0) or op.need_dtype(scale))
     if _narrow(op.need_dtype(x)):
         op.refuse(f"{op.need_dtype(x).name.lower()} is not known there")
     value = op.Cast(x, to=int(wide))
     if zero is not None:
         value = op.Sub(value, _aligned(op, x, op.Cast(zero, to=int(wide))))
-    result: ir.Value = op.Mul(value, _aligned(op, x, scale))
-    return result if target == wide else op.Cast(result, to=int(target))
+    result: ir.Value = op.Mul(value, _aligned(op, x, _cast(op, scale, wide)))
+    return _cast(op, result, target, dtype=wide)
 
 
 def _per_tensor(op: OpBuilder) -> bool:
@@ -123,6 +137,15 @@ def integers_as_floats(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Versions 19 to 21 want a scale of the input's own type: integers become floats first, as version 13 computed."""
     if op.dtype(op.x()) == ir.DataType.INT32:
         op.inputs(op.Cast(op.x(), to=int(ir.DataType.FLOAT)), op.x(1), op.input(2))
+
+
+@adapter("QuantizeLinear", 23, 21)
+def quantise_of_one_type(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Drop a ``precision`` that is the scale's type, which has to be the input's; spell the others out."""
+    scale = op.dtype(op.x(1))
+    if op.attr("precision", 0) in (0, scale) and scale in (None, op.dtype(op.x())):
+        return op.drop("precision")
+    return quantise(op, node)
 
 
 def without_float8(op: OpBuilder, _node: ir.Node) -> Replacement:
@@ -159,7 +182,7 @@ def _fixed(op: OpBuilder, value: ir.Value) -> list[int]:
 
 
 adapter("QuantizeLinear", 19, 13)(without_float8)
-added("QuantizeLinear", 21, 23, precision=0, otherwise=quantise)
+extended("QuantizeLinear", 21, 23)
 extended("QuantizeLinear", 19, 21)
 extended("DequantizeLinear", 19, 21)
 adapter("QuantizeLinear", 21, 19)(output_type_as_zero_point)

@@ -15,6 +15,8 @@ unchanged("ReverseSequence", 10, 28)
 def reverse_by_position(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Gather step ``length - 1 - t`` for each step ``t`` below the length of its sequence."""
     x, lengths, time = op.x(0), op.x(1), op.attr("time_axis", 0)
+    if (time, op.attr("batch_axis", 1)) not in ((0, 1), (1, 0)):
+        op.refuse(f"time_axis={time} and batch_axis={op.attr('batch_axis', 1)} have to be 0 and 1, or 1 and 0")
     shape = op.Shape(x)
     step, sequence = (counted(op, sizes(op, shape, axis, axis + 1)) for axis in (time, 1 - time))
     if time == 0:

@@ -148,6 +148,8 @@ def slice_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
     x, starts, ends, axes, steps = op.x(), *(op.known(op.input(index)) for index in range(1, 5))
     if starts is None or ends is None or (axes is None and op.input(3)) or (steps is None and op.input(4)):
         return sliced(op, x)
+    if not starts.size:
+        return op.Identity(x)
     axes = np.arange(len(starts)) if axes is None else axes
     steps = np.ones_like(starts) if steps is None else steps
     if (steps == 1).all():

@@ -133,3 +133,12 @@ def test_windows_of_unknown_sizes_are_refused() -> None:
     model = parse("y = LpPool<kernel_shape = [2], dilations = [2]>(x)", 18, "float[1,1,N] x) => (float[1,1,M] y")
     with pytest.raises(ConversionError, match="not fixed"):
         convert_opset(model, 17)
+
+
+def test_a_declared_window_of_padding_is_refused_going_up() -> None:
+    written = "kernel_shape = [3], pads = [0, 2], strides = [2], ceil_mode = 1"
+    model = parse(f"y = MaxPool<{written}>(x)", 12, "float[1,1,8] x) => (float[1,1,5] y")
+    with pytest.raises(ConversionError, match="one of the 5 windows"):
+        convert_opset(model, 22)
+    model.ir.graph.outputs[0].shape = None
+    assert op_types(convert_opset(model, 22)) == ["MaxPool"]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ir.opset.evaluate import assert_same, parse
+from entrepot.ir.opset.convert import convert_opset
+from tests.ir.opset.evaluate import assert_same, parse, run
 
 
 def _bytes(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray[Any, Any]:
@@ -51,3 +52,31 @@ def test_a_quantised_convolution_rounds_the_same(attributes: str, target: int) -
     weights = _bytes(rng, "uint8", 6, 4 // group, 3, 2)
     bias = rng.integers(-9999, 9999, 6).astype(np.int32)
     assert_same(model, target, _bytes(rng, "uint8", 1, 4, 7, 8), weights, scales, bias)
+
+
+@pytest.mark.parametrize("target", [7, 10, 18, 20, 22])
+def test_a_scale_of_integers_is_divided_by_and_not_cut_off(target: int) -> None:
+    model = parse("y = QuantizeLinear(x, s)", 23, "float[N] x, int32 s) => (uint8[N] y")
+    x = np.array([1, 2, 3, 5, 7, 9, 700], np.float32)
+    (y,) = run(convert_opset(model, target), x, np.array(2, np.int32))
+    assert y.tolist() == [0, 1, 2, 2, 4, 4, 255]
+
+
+@pytest.mark.parametrize("target", [13, 19, 22])
+def test_the_precision_of_a_division_is_kept(target: int) -> None:
+    model = parse("y = QuantizeLinear<precision = 1>(x, s)", 23, "float16[N] x, float16 s) => (uint8[N] y")
+    x, s = np.array([1.5, 6], np.float16), np.array(0.42871, np.float16)  # 3.49899 in float, 3.5 in float16
+    (y,) = run(convert_opset(model, target), x, s)
+    assert y.tolist() == np.rint(x.astype(np.float32) / s.astype(np.float32)).tolist() == [3, 14]
+
+
+def test_sixteen_bits_are_quantised_over_their_whole_range_below_opset_21() -> None:
+    model = parse("y = QuantizeLinear(x, s, z)", 21, "float16[N] x, float16 s, uint16 z) => (uint16[N] y")
+    inputs = np.array([1, 60000, 30000], np.float16), np.array(1, np.float16), np.array(40001, np.uint16)
+    assert run(convert_opset(model, 20), *inputs)[0].tolist() == [40002, 65535, 65535]
+
+
+def test_sixteen_bits_lose_their_zero_point_exactly_below_opset_21() -> None:
+    model = parse("y = DequantizeLinear(x, s, z)", 21, "uint16[N] x, float16 s, uint16 z) => (float16[N] y")
+    inputs = np.array([40000, 39999], np.uint16), np.array(1, np.float16), np.array(39990, np.uint16)
+    assert run(convert_opset(model, 20), *inputs)[0].tolist() == [10, 9]

@@ -54,6 +54,9 @@ EXAMPLES = {
     .outputs(3)
     .held_to("onnxruntime", why="onnx.reference divides by a scale of zero"),
     ("MeanVarianceNormalization", 13): Case("MeanVarianceNormalization", f32(2, 3, 4, 5)),
+    ("ReduceLogSumExp", 19): Case("ReduceLogSumExp", floats(1000, -1000, dtype=np.float16)).giving(
+        np.array([1000], np.float16)
+    ),
     ("Dropout", 12): Case("Dropout", f32(2, 3)).outputs(2),
 }
 
