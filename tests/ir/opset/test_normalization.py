@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from entrepot.ir.opset.convert import convert_opset
-from tests.ir.opset.evaluate import parse, run
+from tests.ir.opset.down.case import X, image
+from tests.ir.opset.evaluate import assert_same, op_types, parse, run
 
 
 def test_statistics_of_doubles_are_not_narrowed_to_the_stash_type() -> None:
@@ -24,3 +25,18 @@ def test_saved_statistics_of_doubles_have_the_stash_type(target: int) -> None:
     _, mean = run(convert_opset(model, target), x, np.ones(4))
     assert mean.dtype == np.float32
     np.testing.assert_allclose(mean, x.mean(1, keepdims=True), rtol=1e-6)
+
+
+def test_the_deprecated_first_form_of_group_norm_is_never_written() -> None:
+    model = parse(
+        "y = GroupNormalization<num_groups = 3>(x, s, s)", 21, image(2, 3, 6, 6), stored="float[3] s = {1, 2, 3}"
+    )
+    assert "GroupNormalization" not in op_types(convert_opset(model, 20))
+
+
+def test_batch_norm_of_mixed_types_is_computed_in_float() -> None:
+    signature = "float16[2,3,6,6] x) => (float16[2,3,6,6] y"
+    stored = "float16[3] s = {1, 2, 3}, float[3] m = {0, 1, 2}"
+    model = parse("y = BatchNormalization(x, s, s, m, m)", 15, signature, stored=stored)
+    for target in (14, 13, 7):
+        assert_same(model, target, X.astype(np.float16), atol=2e-2)
