@@ -4,6 +4,7 @@ import numpy as np
 
 from tests.op_cases.case import (
     FLOATS,
+    NUMBERS,
     SIGNED,
     UNSIGNED,
     Case,
@@ -19,7 +20,6 @@ from tests.op_cases.case import (
     u64,
 )
 
-NUMBERS = (*FLOATS, *SIGNED, *UNSIGNED)
 SPECIAL = floats(np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5)
 ONES = floats(1, 1, 1, 1, 1, 1, 1)
 _NO_TRUNCATION = "onnx.reference divides integers with //, which floors"

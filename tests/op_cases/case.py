@@ -52,6 +52,7 @@ bools = _maker(np.bool_, 0, 1)
 FLOATS = (f32, f64, f16, bf16)
 SIGNED = (i8, i16, i32, i64)
 UNSIGNED = (u8, u16, u32, u64)
+NUMBERS = (*FLOATS, *SIGNED, *UNSIGNED)
 
 
 def floats(*values: float, dtype: Any = np.float32) -> np.ndarray:

@@ -5,9 +5,8 @@ import numpy as np
 from onnx import TensorProto
 
 from tests.op_cases.case import (
-    FLOATS,
+    NUMBERS,
     SIGNED,
-    UNSIGNED,
     Case,
     bf16,
     bools,
@@ -24,7 +23,6 @@ from tests.op_cases.case import (
 )
 
 P = TensorProto
-NUMBERS = (*FLOATS, *SIGNED, *UNSIGNED, bools)
 PLAIN = (
     P.FLOAT,
     P.DOUBLE,
@@ -49,7 +47,7 @@ _ROUNDS = "onnxruntime rounds floats to 4-bit integers, where every other intege
 
 
 CASES = [
-    *(Case("Cast", make(2, 3, low=0, high=5), to=to) for make in NUMBERS for to in PLAIN),
+    *(Case("Cast", make(2, 3, low=0, high=5), to=to) for make in (*NUMBERS, bools) for to in PLAIN),
     *(
         Case("Cast", make(2, 3, low=-5, high=-1), to=to)
         for make in (f32, f64, bf16, *SIGNED)

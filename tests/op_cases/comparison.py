@@ -3,9 +3,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from tests.op_cases.case import FLOATS, SIGNED, UNSIGNED, Case, bools, f32, floats, ints, strings
+from tests.op_cases.case import FLOATS, NUMBERS, Case, bools, f32, floats, ints, strings
 
-NUMBERS = (*FLOATS, *SIGNED, *UNSIGNED)
 COMPARISONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 LOGIC = ("And", "Or", "Xor")
 SPECIAL = floats(np.nan, np.inf, -np.inf, 0.0, 1.0)

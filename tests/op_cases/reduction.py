@@ -2,23 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.op_cases.case import (
-    FLOATS,
-    SIGNED,
-    UNSIGNED,
-    Case,
-    bf16,
-    bools,
-    f16,
-    f32,
-    f64,
-    floats,
-    i32,
-    i64,
-    ints,
-    u32,
-    u64,
-)
+from tests.op_cases.case import NUMBERS, Case, bf16, bools, f16, f32, f64, floats, i32, i64, ints, u32, u64
 
 SUMS = (
     "ReduceSum",
@@ -31,15 +15,7 @@ SUMS = (
     "ReduceLogSumExp",
 )
 ORDERS = ("ReduceMax", "ReduceMin")
-EMPTY_IS_DEFINED = (
-    "ReduceSum",
-    "ReduceProd",
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceSumSquare",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-)
+EMPTY_IS_DEFINED = tuple(op for op in SUMS if op != "ReduceMean")
 NAN = floats(np.nan, 1.0, np.inf, -np.inf).reshape(2, 2)
 TIES = floats(1, 3, 3, 0, 0, 2).reshape(2, 3)
 
@@ -51,7 +27,7 @@ CASES = [
         for op in ("ReduceSum", "ReduceProd", "ReduceL1")
         for make in (i32, i64, u32, u64)
     ),
-    *(Case(op, make(2, 3, 4), ints(1)) for op in ORDERS for make in (*FLOATS, *SIGNED, *UNSIGNED, bools)),
+    *(Case(op, make(2, 3, 4), ints(1)) for op in ORDERS for make in (*NUMBERS, bools)),
     *(
         Case("ReduceSumSquare", make(2, 3), ints(1)).held_to("onnxruntime", why="onnx.reference widens the integers")
         for make in (i32, i64)
@@ -98,7 +74,7 @@ CASES = [
     Case("ReduceMean", ints(1, 2, -1, -2).reshape(2, 2), ints(1)).giving(ints(1, -1).reshape(2, 1)),
     Case("ReduceSum", ints(2**62, 2**62, dtype=np.int64)).giving(ints(-(2**63))),
     Case("ReduceSum", np.full((1, 5000), 0.1, np.float16), ints(1)).giving(np.array([[499.9]], np.float16)),
-    *(Case(op, make(3, 4)) for op in ("ArgMax", "ArgMin") for make in (*FLOATS, *SIGNED, *UNSIGNED)),
+    *(Case(op, make(3, 4)) for op in ("ArgMax", "ArgMin") for make in NUMBERS),
     *(
         Case(op, TIES, axis=axis, keepdims=k, select_last_index=s)
         for op in ("ArgMax", "ArgMin")
