@@ -56,10 +56,15 @@ def attribute_broadcast(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 class Place(NamedTuple):
-    """The sizes of B without the ones around them, and the axis of A where they lie."""
+    """The sizes of B without the ones around them, how many go before, and the axis of A where they lie."""
 
     core: list[int | None]
+    before: int
     axis: int
+
+    def ones(self, rank: int) -> list[int]:
+        """The axes of B around them."""
+        return [axis for axis in range(rank) if not self.before <= axis < self.before + len(self.core)]
 
     @property
     def attributes(self) -> dict[str, int]:
@@ -71,7 +76,9 @@ def _alone(op: OpBuilder, b: ir.Value, place: Place, rank: int) -> ir.Value:
     """B without the ones around its sizes."""
     if len(place.core) == rank:
         return b
-    reshaped: ir.Value = op.Reshape(b, op.ints(*[dim or 1 for dim in place.core] or [1]))
+    if place.core.count(0) > 1:
+        op.refuse("it broadcasts a tensor that is empty along two axes")
+    reshaped: ir.Value = op.Reshape(b, op.ints(*[dim or -1 for dim in place.core] or [1]))  # 0 would copy a size
     return reshaped
 
 
@@ -84,7 +91,7 @@ def _place(a: list[int | None], b: list[int | None]) -> Place | None:
     offset = len(a) - len(b) + first
     if len(b) > len(a) or None in core or core != a[offset : offset + len(core)]:
         return None
-    return Place(core, offset)
+    return Place(core, first, offset)
 
 
 def _is_floating(op: OpBuilder) -> bool:

@@ -188,6 +188,8 @@ def unpool_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
     shape = [*picked[:2], *sizes]
     count = int(np.prod(shape))
     op.need_small(count)
+    if not count:
+        return op.const(np.zeros(shape), like=op.x(0))
     flat, indices = (op.Reshape(op.x(index), op.ints(-1)) for index in (0, 1))
     zeros = op.const(np.zeros(count), like=op.x(0))
     return op.Reshape(placed(op, zeros, flat, indices, [count], [int(np.prod(picked))]), op.ints(*shape))

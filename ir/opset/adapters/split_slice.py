@@ -177,22 +177,22 @@ def pad_renamed(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Pad", 2, 1)
 def pad_renamed_back(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """``pads`` was ``paddings``, and only added: what negative ones remove is cut off first."""
+    """``pads`` was ``paddings``, and only added: what negative ones remove is cut off afterwards."""
     pads = op.attr("pads")
     if min(pads, default=0) < 0:
         if op.attr("mode", "constant") != "constant":
             op.refuse("negative pads are not expressible before version 2")
-        op.inputs(_cut(op, pads))
-    op.set(paddings=[max(0, width) for width in pads])
+        return _cut(op, op.again(op.x(), drop=["pads"], paddings=[max(0, width) for width in pads]), pads)
+    op.set(paddings=pads)
     return op.drop("pads")
 
 
-def _cut(op: OpBuilder, pads: list[int]) -> ir.Value:
+def _cut(op: OpBuilder, x: ir.Value, pads: list[int]) -> ir.Value:
     sides = list(zip(pads[: len(pads) // 2], pads[len(pads) // 2 :], strict=True))
     axes = [axis for axis, widths in enumerate(sides) if min(widths) < 0]
     starts = [max(0, -sides[axis][0]) for axis in axes]
     ends = [min(0, sides[axis][1]) or INT64_MAX for axis in axes]
-    cut: ir.Value = op.Slice(op.x(), axes=axes, starts=starts, ends=ends)
+    cut: ir.Value = op.Slice(x, axes=axes, starts=starts, ends=ends)
     return cut
 
 

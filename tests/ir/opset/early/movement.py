@@ -153,11 +153,12 @@ def pad(use: Use, x: Array) -> Array:
     if not widths:
         return x
     pairs = list(zip(widths[: x.ndim], widths[x.ndim :], strict=True))
-    cut = x[tuple(slice(max(0, -a), dim - max(0, -b)) for dim, (a, b) in zip(x.shape, pairs, strict=True))]
-    if cut is not x and use["mode"] != "constant" and min(widths, default=0) < 0:
+    if use["mode"] != "constant" and min(widths, default=0) < 0:
         raise CannotJudgeError("what is reflected where something is removed is not said")
     more = {"constant_values": np.array(use["value"]).astype(x.dtype)} if use["mode"] == "constant" else {}
-    return np.pad(cut, [(max(0, a), max(0, b)) for a, b in pairs], use["mode"], **more)  # type: ignore[no-any-return,call-overload]
+    wide = np.pad(x, [(max(0, a), max(0, b)) for a, b in pairs], use["mode"], **more)  # type: ignore[call-overload]
+    kept = (slice(max(0, -a), dim - max(0, -b)) for dim, (a, b) in zip(wide.shape, pairs, strict=True))
+    return wide[tuple(kept)]  # type: ignore[no-any-return]
 
 
 @meaning("SpaceToDepth", "DepthToSpace")

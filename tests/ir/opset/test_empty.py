@@ -1,0 +1,36 @@
+"""Tensors without elements, down where older operators have no form for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.opset_judge import judge, opinion, with_constants
+from entrepot.ir.io.read import load
+from tests.op_cases.case import Case, f32, i64, ints
+
+CASES = [
+    (Case("Max", f32(0, 3), f32(3), f32(0, 1)), 7),
+    (Case("Mean", f32(0, 3), f32(3), f32(0, 1)), 1),
+    (Case("Pow", f32(0, 3), f32(0, 1)), 1),
+    (Case("Sub", f32(2, 0, 3), f32(1, 0, 1)), 6),
+    (Case("MaxUnpool", f32(0, 0, 2, 2), i64(0, 0, 2, 2), kernel_shape=[2, 2], strides=[2, 2]).giving(
+        np.zeros((0, 0, 4, 4), np.float32)), 8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "opset"), CASES, ids=str)
+def test_nothing_stays_nothing(case: Case, opset: int) -> None:
+    sample = opinion(case)
+    assert sample is not None
+    assert judge(sample, load(sample.model), opset) == ("right", "")
+
+
+@pytest.mark.parametrize("shape", [(4, 0), (0, 5), (1, 1), (4, 3)])
+def test_what_is_added_on_one_side_may_go_on_the_other(shape: tuple[int, int]) -> None:
+    case = Case("Pad", f32(*shape), ints(-1, 2, 1, -2), np.array(9, np.float32))
+    sample = opinion(case)
+    assert sample is not None
+    twin = with_constants(sample)
+    assert twin is not None
+    assert judge(twin, load(twin.model), 1) == ("right", "")
