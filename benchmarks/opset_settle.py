@@ -43,7 +43,7 @@ def settle(case: Case) -> Case | None:
 def _is_of(declared: onnx.ValueInfoProto, value: Any) -> bool:
     """Whether a result is of the declared type: onnx's reference sums 32 bits in 64, and says nothing."""
     code = declared.type.tensor_type.elem_type
-    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "biuf" or not code:
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "biufV" or not code:
         return True
     return value.dtype.itemsize == onnx.helper.tensor_dtype_to_np_dtype(code).itemsize
 

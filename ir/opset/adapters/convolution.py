@@ -33,9 +33,11 @@ def blocks_summed(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Gather for each pixel the elements of all blocks that cover it, and add them up."""
     x, image, block = op.x(), op.need_known(1, "image_shape"), op.need_known(2, "block_shape")
     covering, elements = _covering(op, image.tolist(), block.tolist())
-    padded = op.Pad(op.Reshape(x, op.ints(0, -1, elements)), op.ints(0, 0, 0, 0, 0, 1))
+    _, rows, _ = op.shape(x) or (None, None, None)
+    channels = -1 if rows is None else rows // int(np.prod(block))  # -1 stands for nothing in an empty batch
+    padded = op.Pad(op.Reshape(x, op.ints(0, channels, elements)), op.ints(0, 0, 0, 0, 0, 1))
     taken = op.Gather(padded, op.const(covering), axis=2)
-    return op.Reshape(op.ReduceSum(taken, op.ints(3), keepdims=0), op.ints(0, -1, *image.tolist()))
+    return op.Reshape(op.ReduceSum(taken, op.ints(3), keepdims=0), op.ints(0, channels, *image.tolist()))
 
 
 def _covering(op: OpBuilder, image: list[int], block: list[int]) -> tuple[Positions, int]:
@@ -96,14 +98,15 @@ def _fixed(op: OpBuilder) -> tuple[list[int], list[int], list[int]]:
 def _looked_at(op: OpBuilder, image: tuple[int, int], kernel: list[int], spots: list[int], parts: int) -> ir.Value:
     """The grid to sample at: for each element of the kernel and each spot of the result, from -1 to 1, x before y."""
     area, (rows, columns) = int(np.prod(kernel)), spots
-    short = op.need_dtype(op.x(2)) in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
-    offset = op.Cast(op.x(2), to=int(ir.DataType.FLOAT)) if short else op.x(2)  # a position takes more than 11 bits
+    offset, dtype = op.x(2), op.need_dtype(op.x(2))
+    if dtype in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16):  # a position takes more than 11 bits
+        dtype = ir.DataType.FLOAT
+        offset = op.Cast(offset, to=int(dtype))
     offset = op.Reshape(offset, op.ints(-1, area, 2, rows, columns))
     offset = op.Reshape(op.Transpose(offset, perm=[0, 1, 3, 4, 2]), op.ints(-1, area * rows, columns, 2))
     strides, dilations, pads = op.attr("strides", [1, 1]), op.attr("dilations", [1, 1]), op.attr("pads", [0] * 4)
     grid = np.indices([*kernel, rows, columns]).reshape(4, area * rows, columns)
     start = [grid[2 + axis] * strides[axis] - pads[axis] + grid[axis] * dilations[axis] for axis in (0, 1)]
-    dtype = op.need_dtype(op.x(2))
     at = op.Add(offset, op.const(np.stack(start, -1), dtype=dtype))
     scaled = op.Div(
         op.Add(op.Mul(at, op.const(2, dtype=dtype)), op.const(1, dtype=dtype)), op.const(image, dtype=dtype)

@@ -161,10 +161,10 @@ def _axes_from(op: OpBuilder, x: ir.Value) -> list[int]:
 def _stash(op: OpBuilder, x: ir.Value) -> tuple[ir.Value, ir.DataType, ir.DataType]:
     """``x`` in the type that statistics are computed in, that type, and the type of ``x``.
 
-    Runtimes take the stash type for the least precision: a double is never narrowed to it.
+    Runtimes take the stash type for the least precision: ``x`` is never narrowed to it.
     """
     own, stash = op.need_dtype(x), ir.DataType(op.attr("stash_type", 1))
-    stash = own if own == ir.DataType.DOUBLE else stash
+    stash = own if own.bitwidth > stash.bitwidth else stash
     return (x if own == stash else op.Cast(x, to=int(stash))), stash, own
 
 

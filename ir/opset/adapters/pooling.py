@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.pooling_windows import pooled_axes, windows_side_by_side
+from entrepot.ir.opset.adapters.pooling_windows import pooled_axes, rounds_up, windows_side_by_side
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, extended, unchanged
 
@@ -40,7 +40,7 @@ def older_windows(op: OpBuilder, node: ir.Node) -> Replacement:
 
 def ceil_mode_as_padding(op: OpBuilder, node: ir.Node) -> Replacement:
     """Write the windows that ``ceil_mode`` adds as padding at the end, unless padding is counted."""
-    if op.attr("auto_pad", "NOTSET") == "NOTSET" and op.attr("ceil_mode", 0):
+    if rounds_up(op):
         if op.attr("count_include_pad", 0):
             return windows_side_by_side(op, node)
         op.set(pads=_ceil_pads(op))

@@ -69,11 +69,25 @@ def _padded_alike(axis: Axis, pad: str) -> Axis:
     return axis._replace(before=before, after=after)
 
 
+def rounds_up(op: OpBuilder) -> bool:
+    """Whether ``ceil_mode`` can add windows; there is one per stride with padding that makes it so."""
+    pad = op.attr("auto_pad", "NOTSET")
+    if pad == "VALID" and op.attr("ceil_mode", 0):
+        if any(axis.windows(ceil=True) != axis.windows(ceil=False) for axis in pooled_axes(op)):
+            op.refuse(
+                "how many windows auto_pad='VALID' makes under ceil_mode is not settled: onnx's formula takes no "
+                "notice of it, its shape inference does",
+                hint="give it pads instead of auto_pad",
+            )
+        return False
+    return pad == "NOTSET" and bool(op.attr("ceil_mode", 0))
+
+
 def windows_side_by_side(op: OpBuilder, node: ir.Node) -> Replacement:
     """Gather the windows of each axis, then pool them without dilation, padding or rounding."""
     if op.used(1):
         op.refuse("its output Indices is not expressible there for these windows")
-    axes, ceil = pooled_axes(op), op.attr("auto_pad", "NOTSET") == "NOTSET" and bool(op.attr("ceil_mode", 0))
+    axes, ceil = pooled_axes(op), rounds_up(op)
     taken = [(axis, axis.positions(ceil=ceil)) for axis in axes]
     if node.op_type == "MaxPool":
         x = _laid_out(op, op.x(), [_within(op, axis, positions) for axis, positions in taken])

@@ -38,12 +38,16 @@ def direction_written(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 @adapter("GRU", 3, 1)
-def without_linear_before_reset(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Only one order of product and reset existed."""
+def without_linear_before_reset(op: OpBuilder, node: ir.Node) -> Replacement:
+    """Only one order of product and reset existed, and both outputs were always there."""
     if op.attr("linear_before_reset", 0):
         op.refuse("linear_before_reset is not expressible before version 3")
     op.drop("linear_before_reset")
-    return op.set(direction=op.attr("direction", "forward"))
+    op.set(direction=op.attr("direction", "forward"))
+    if len(node.outputs) == 2 and node.outputs[1].name:
+        return None
+    results = op.emit("GRU", node.inputs, dict(node.attributes), 2)
+    return list(results[: len(node.outputs)])
 
 
 def time_first(op: OpBuilder, node: ir.Node) -> Replacement:

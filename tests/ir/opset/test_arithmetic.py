@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from entrepot.ir.opset.convert import convert_opset
+from tests.ir.opset.early import evaluate
 from tests.ir.opset.evaluate import assert_same, checked, op_types, parse
 
 A = np.array([[1, np.inf, -np.inf]], np.float32)
@@ -25,3 +26,10 @@ def test_a_number_is_a_bound_where_an_attribute_holds_it(kind: str, clipped: boo
     after = convert_opset(model, 7)
     checked(after)  # onnxruntime has neither a Clip nor a Max of doubles at opset 7
     assert ("Clip" in op_types(after)) is clipped
+
+
+def test_what_is_broadcast_may_be_empty() -> None:
+    model = parse("y = Mul(a, b)", 7, "float[2,0,4] a, float[1,0,1] b) => (float[2,0,4] y")
+    proto = checked(convert_opset(model, 6))
+    feeds = {"a": np.zeros((2, 0, 4), np.float32), "b": np.zeros((1, 0, 1), np.float32)}
+    assert evaluate.run(proto, feeds)[0].shape == (2, 0, 4)

@@ -77,3 +77,20 @@ def test_a_deformed_convolution_is_sampled(seed: int, target: int, given: str) -
     feeds = [rng.normal(size=shape).astype(np.float32) for shape in shapes.values()]
     feeds[2] *= 3  # far enough to look beyond the image
     assert_same(model, target, *feeds, atol=2e-4)
+
+
+def test_positions_of_half_precision_are_computed_in_float() -> None:
+    signature = "float16[1,2,4,4] x, float16[2,2,2,2] w, float16[1,8,3,3] o) => (float16[1,2,3,3] y"
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=shape).astype(np.float16) for shape in ((1, 2, 4, 4), (2, 2, 2, 2), (1, 8, 3, 3))]
+    after = convert_opset(parse("y = DeformConv(x, w, o)", 19, signature), 15)
+    whole = parse("y = DeformConv(x, w, o)", 19, signature.replace("float16", "float"))
+    want = run(whole, *(array.astype(np.float32) for array in given))
+    np.testing.assert_allclose(run(after, *given)[0], want[0], rtol=2e-2, atol=2e-2)
+
+
+def test_an_empty_batch_of_blocks_makes_no_image() -> None:
+    stored = "int64[2] i = {5, 5}, int64[2] b = {2, 2}"
+    model = parse("y = Col2Im(x, i, b)", 18, "float[0,8,16] x) => (float[0,2,5,5] y", stored=stored)
+    after = convert_opset(model, 17)
+    assert run(after, np.zeros((0, 8, 16), np.float32))[0].shape == (0, 2, 5, 5)

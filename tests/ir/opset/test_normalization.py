@@ -40,3 +40,12 @@ def test_batch_norm_of_mixed_types_is_computed_in_float() -> None:
     model = parse("y = BatchNormalization(x, s, s, m, m)", 15, signature, stored=stored)
     for target in (14, 13, 7):
         assert_same(model, target, X.astype(np.float16), atol=2e-2)
+
+
+def test_floats_are_not_narrowed_to_a_stash_type_of_half_precision() -> None:
+    model = parse("y = LayerNormalization<stash_type = 16>(x, s)", 17, stored="float[4] s = {1, 1, 1, 1}")
+    after = convert_opset(model, 16)
+    x = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
+    centred = x - x.mean(1, keepdims=True)
+    truth = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(run(after, x)[0], truth, rtol=1e-4)

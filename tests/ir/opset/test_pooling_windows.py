@@ -142,3 +142,21 @@ def test_a_declared_window_of_padding_is_refused_going_up() -> None:
         convert_opset(model, 22)
     model.ir.graph.outputs[0].shape = None
     assert op_types(convert_opset(model, 22)) == ["MaxPool"]
+
+
+@pytest.mark.parametrize("size", [6, 7])
+def test_rounding_up_without_padding_is_refused_where_it_matters(size: int) -> None:
+    written = 'kernel_shape = [3], strides = [2], ceil_mode = 1, auto_pad = "VALID"'
+    model = parse(f"y = AveragePool<{written}>(x)", 22, f"float[1,1,{size}] x) => (float[1,1,3] y")
+    if size == 6:
+        with pytest.raises(ConversionError, match="not settled"):
+            convert_opset(model, 9)
+    else:
+        assert_same(model, 9, np.arange(7, dtype=np.float32).reshape(1, 1, 7))
+
+
+def test_no_padding_is_written_where_there_is_none_to_count() -> None:
+    model = parse(
+        "y = AveragePool<kernel_shape = [3], count_include_pad = 1>(x)", 7, "float[1,1,9] x) => (float[1,1,7] y"
+    )
+    assert op_types(convert_opset(model, 6)) == ["AveragePool"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.down.case import f32
-from tests.ir.opset.evaluate import parse, run
+from tests.ir.opset.evaluate import checked, parse, run
 
 
 def test_batch_first_recurrence_is_transposed() -> None:
@@ -19,3 +19,13 @@ def test_batch_first_recurrence_is_transposed() -> None:
     want_y, want_h = run(time_first, x.swapaxes(0, 1).copy(), w, r)
     np.testing.assert_array_equal(y, want_y.transpose(2, 0, 1, 3))
     np.testing.assert_array_equal(h, want_h.swapaxes(0, 1))
+
+
+def test_gru_1_has_both_outputs() -> None:
+    model = parse(
+        "y = GRU<hidden_size = 3>(x, w, r)", 7, "float[5,2,4] x, float[1,9,4] w, float[1,9,3] r) => (float[5,1,2,3] y"
+    )
+    after = convert_opset(model, 2)
+    checked(after)
+    (node,) = after.ir.graph
+    assert [bool(output.name) for output in node.outputs] == [True, True]

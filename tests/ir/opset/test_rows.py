@@ -53,6 +53,9 @@ EXAMPLES = {
     ("DynamicQuantizeLinear", 11): Case("DynamicQuantizeLinear", floats(0, 0))
     .outputs(3)
     .held_to("onnxruntime", why="onnx.reference divides by a scale of zero"),
+    ("BatchNormalization", 14): Case(
+        "BatchNormalization", f32(2, 3, 0), *(f32(3, low=0.5) for _ in range(4)), training_mode=1
+    ).outputs(3),
     ("MeanVarianceNormalization", 13): Case("MeanVarianceNormalization", f32(2, 3, 4, 5)),
     ("ReduceLogSumExp", 19): Case("ReduceLogSumExp", floats(1000, -1000, dtype=np.float16)).giving(
         np.array([1000], np.float16)
