@@ -41,6 +41,7 @@ def command(
 
     Both run on the given or random inputs, then on other values and at other sizes of every dynamic axis.
     """
+    from entrepot.exporters.options import Judging
     from entrepot.exporters.proof import prove
     from entrepot.ir.progress import reporter
     from entrepot.parity.compare import Tolerance
@@ -58,7 +59,7 @@ def command(
     if only_sample:
         report = verify(source, second, [Case("sample", feeds)], providers=names, tolerance=tolerance, progress=tell)
     else:
-        report = prove(source, second, feeds, providers=names, tolerance=tolerance, progress=tell)
+        report = prove(source, second, feeds, Judging(names, tolerance, tell))
     if html is not None:
         report.to_html(html)
     output.result(as_dict(report), lambda: report)

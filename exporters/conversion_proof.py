@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from entrepot.exporters.options import Judging
 from entrepot.exporters.proof import prove
 from entrepot.ir.errors import EntrepotError, UnsupportedOpError
 from entrepot.ir.model import Model
@@ -58,7 +59,7 @@ def prove_conversion(
         EntrepotError: Nothing here runs the original on these feeds, or the conversion at all.
     """
     source = _evaluator(model, feeds)
-    return prove(source, converted, feeds, providers=_judges(converted), tolerance=tolerance, progress=progress)
+    return prove(source, converted, feeds, Judging(_judges(converted), tolerance, progress))
 
 
 def _evaluator(model: Model, feeds: Feeds) -> _Evaluator:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from entrepot.exporters.options import Options
+from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof import prove
 from entrepot.exporters.sample import Sample
 from entrepot.ir.errors import InputError, VerificationError
@@ -14,7 +13,6 @@ from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.parity.feeds import generate
 from entrepot.parity.report.report import Report
-from entrepot.parity.tolerance import Tolerance
 from entrepot.parity.verify import ModelSource
 
 
@@ -27,26 +25,18 @@ def export(source: Any, sample: Any, options: Options) -> Model:
         return model
     converted = convert_opset(model, options.opset)
     if options.verify:
-        report = verify(model, converted, sample, tolerance=options.tolerance, progress=options.tell)
+        report = verify(model, converted, sample, options.judging)
         if not report.ok:
             raise VerificationError("the converted model does not compute the same", report=report)
         converted.report = report
     return converted
 
 
-def verify(
-    source: Any,
-    model: Model,
-    sample: Any,
-    *,
-    providers: Sequence[str] | None = None,
-    tolerance: Tolerance | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Report:
+def verify(source: Any, model: Model, sample: Any, judging: Judging) -> Report:
     """Run both models on the sample (a dict of arrays, or arrays in input order; random ones when there is none)."""
     original = load(source)
     feeds = generate(original) if sample is None else _feeds(original, Sample.of(sample))
-    return prove(ModelSource(original), model, feeds, providers=providers, tolerance=tolerance, progress=progress)
+    return prove(ModelSource(original), model, feeds, judging)
 
 
 def _feeds(model: Model, sample: Sample) -> dict[str, Any]:

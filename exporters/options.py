@@ -14,6 +14,21 @@ Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Mapping[int, Any]]"
 
 
 @dataclass(frozen=True)
+class Judging:
+    """How a model is held against its source.
+
+    Attributes:
+        providers: Who runs the model; ``None`` for the default ones.
+        tolerance: What agreement means; ``None`` for the default.
+        progress: Called with a short line per run.
+    """
+
+    providers: Sequence[str] | None = None
+    tolerance: Tolerance | None = None
+    progress: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True)
 class Options:
     """The keyword arguments of ``export``.
 
@@ -34,3 +49,8 @@ class Options:
     input_names: Sequence[str] | None
     output_names: Sequence[str] | None
     tell: Callable[[str], None]
+
+    @property
+    def judging(self) -> Judging:
+        """How the result is judged, where it is."""
+        return Judging(tolerance=self.tolerance, progress=self.tell)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from entrepot.exporters.options import Judging
 from entrepot.ir.model import Model
 from entrepot.parity import verify as parity
 from entrepot.parity.feeds import Feeds, resize, symbolic_axes, vary
 from entrepot.parity.plan import Case, plan_cases
 from entrepot.parity.report.report import Report, Run
-from entrepot.parity.tolerance import Tolerance, classify
+from entrepot.parity.tolerance import classify
 
 
 def prove(
     source: parity.Source,
     model: Model,
     sample: Feeds,
+    judging: Judging,
     *,
-    providers: Sequence[str] | None = None,
-    tolerance: Tolerance | None = None,
-    progress: Callable[[str], None] | None = None,
     edges: Mapping[str, int] | None = None,
 ) -> Report:
     """Run ``source`` and ``model`` on the sample, other values, and every axis at other sizes.
@@ -35,16 +34,15 @@ def prove(
         source: What to trust.
         model: What to judge.
         sample: Its inputs.
-        providers: Who runs it.
-        tolerance: See ``entrepot.parity``.
-        progress: Told each run.
+        judging: Who runs it, and what agreement means.
         edges: Further sizes to try, by symbol: where the capture assumed something about small sizes.
     """
-    names = tuple(parity.default_providers() if providers is None else providers)
+    names = tuple(parity.default_providers() if judging.providers is None else judging.providers)
+    tolerance, progress = judging.tolerance, judging.progress
     cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_edge_cases(model, sample, edges or {}))]
     full = [case for case in cases if not _is_empty(case)]
     empty = [case for case in cases if _is_empty(case)]
-    report = parity.verify(source, model, full, providers=providers, tolerance=tolerance, progress=progress)
+    report = parity.verify(source, model, full, providers=judging.providers, tolerance=tolerance, progress=progress)
     if not empty or "cpu" not in names or not report.ok:
         return report
     extra = parity.verify(source, model, empty, providers=("cpu",), tolerance=tolerance, progress=progress)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from entrepot.exporters.options import Dynamic, Options
+from entrepot.exporters.options import Dynamic, Judging, Options
 from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.progress import Progress, reporter
 
@@ -107,9 +107,8 @@ def verify(
     Returns:
         The report; ``.ok`` tells.
     """
-    report: Report = _exporter(source).verify(
-        source, model, sample, providers=providers, tolerance=tolerance, progress=reporter(progress)
-    )
+    judging = Judging(providers, tolerance, reporter(progress))
+    report: Report = _exporter(source).verify(source, model, sample, judging)
     return report
 
 

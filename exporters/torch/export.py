@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-from entrepot.exporters.options import Options
+from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
 from entrepot.exporters.torch.axes import Group, Prober, name_groups
@@ -26,7 +25,6 @@ from entrepot.exporters.torch.translate import translate
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.parity.report.report import Report, Run
-from entrepot.parity.tolerance import Tolerance
 
 
 def export(obj: Any, sample: Any, options: Options) -> Model:
@@ -42,15 +40,7 @@ def export(obj: Any, sample: Any, options: Options) -> Model:
     return _Export(obj, sample, options).run()
 
 
-def verify(
-    obj: Any,
-    model: Model,
-    sample: Any,
-    *,
-    providers: Sequence[str] | None = None,
-    tolerance: Tolerance | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Report:
+def verify(obj: Any, model: Model, sample: Any, judging: Judging) -> Report:
     """See ``entrepot.verify``."""
     module = obj.module() if isinstance(obj, torch.export.ExportedProgram) else obj
     check_module(module)
@@ -63,7 +53,7 @@ def verify(
     check_tensors(call)
     with untouched(module) as state:
         eager = Eager(module, call.tree, state)
-        return compare(eager, call, model, providers=providers, tolerance=tolerance, progress=progress)
+        return compare(eager, call, model, judging)
 
 
 class _Export:
@@ -90,14 +80,7 @@ class _Export:
                 model, captured = self._convert(prober, groups, result, state)
                 if not self.options.verify:
                     return model
-                report = compare(
-                    eager,
-                    self.call,
-                    model,
-                    tolerance=self.options.tolerance,
-                    progress=self.options.tell,
-                    groups=captured.groups,
-                )
+                report = compare(eager, self.call, model, self.options.judging, captured.groups)
                 if report.ok:
                     model.report = report
                     return model

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.options import Options
+from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.torch import export as torch_export
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
@@ -23,9 +23,9 @@ def export(path: str | os.PathLike[str], sample: Any, options: Options) -> Model
     return torch_export.export(read(path), sample, options)
 
 
-def verify(path: str | os.PathLike[str], model: Model, sample: Any, **how: Any) -> Report:
+def verify(path: str | os.PathLike[str], model: Model, sample: Any, judging: Judging) -> Report:
     """Read the file and compare what is in it."""
-    return torch_export.verify(read(path), model, sample, **how)
+    return torch_export.verify(read(path), model, sample, judging)
 
 
 def read(path: str | os.PathLike[str]) -> torch.export.ExportedProgram | torch.jit.ScriptModule:

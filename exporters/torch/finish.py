@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import onnx_ir
 
-from entrepot.exporters.options import Options
+from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof import prove
 from entrepot.exporters.torch.axes import Group
 from entrepot.exporters.torch.eager import Eager
@@ -17,7 +17,6 @@ from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.parity.report.report import Report
-from entrepot.parity.tolerance import Tolerance
 
 
 def at_opset(graph: onnx_ir.Model, options: Options) -> Model:
@@ -34,7 +33,7 @@ def proved(eager: Eager, call: Flat, model: Model, options: Options) -> Model:
         VerificationError: It does not compute the same.
     """
     if options.verify:
-        report = compare(eager, call, model, tolerance=options.tolerance, progress=options.tell)
+        report = compare(eager, call, model, options.judging)
         if not report.ok:
             raise unequal(report)
         model.report = report
@@ -46,16 +45,7 @@ def unequal(report: Report) -> VerificationError:
     return VerificationError(f"the exported model does not compute the same: {report.summary()}", report=report)
 
 
-def compare(
-    eager: Eager,
-    call: Flat,
-    model: Model,
-    *,
-    providers: Sequence[str] | None = None,
-    tolerance: Tolerance | None = None,
-    progress: Callable[[str], None] | None = None,
-    groups: Sequence[Group] = (),
-) -> Report:
+def compare(eager: Eager, call: Flat, model: Model, judging: Judging, groups: Sequence[Group] = ()) -> Report:
     """Run the module and the model side by side; inputs and outputs are matched by position.
 
     Raises:
@@ -67,4 +57,4 @@ def compare(
     source = ModuleSource(eager, inputs, [spec.name for spec in model.outputs], type(eager.module).__name__)
     feeds = dict(zip(inputs, map(to_numpy, call.tensors), strict=True))
     edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
-    return prove(source, model, feeds, providers=providers, tolerance=tolerance, progress=progress, edges=edges)
+    return prove(source, model, feeds, judging, edges=edges)
