@@ -91,7 +91,7 @@ def _bases(cases: Sequence[Case]) -> list[Case]:
 
 
 def _layout(value: Any) -> Any:
-    return type(value).__name__ if value is None or isinstance(value, list) else value.ndim
+    return value.ndim if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def _factors(base: Case, cases: Sequence[Case]) -> list[Factor]:
@@ -156,14 +156,14 @@ def _ties(base: Case) -> Iterator[Factor]:
 
 
 def _sizes(base: Case) -> Iterator[Factor]:
-    """No elements along one axis of an input, or along all axes of its size."""
-    sizes = {size for value in base.inputs if isinstance(value, np.ndarray) for size in value.shape if size}
+    """No elements along one axis of an input, or along all axes of the size of one of the first input."""
+    sizes = set(base.inputs[0].shape) - {0} if base.inputs and isinstance(base.inputs[0], np.ndarray) else set()
     axes = [
         (n, axis)
         for n, value in enumerate(base.inputs)
         if isinstance(value, np.ndarray)
         for axis in range(value.ndim)
-        if n == 0 or value.ndim == _rank(base)
+        if n == 0 or value.ndim == _rank(base) > 1
     ]
     if axes:
         yield Factor("empty", _emptied, (ABSENT, *sorted(sizes), *axes))

@@ -126,7 +126,7 @@ def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
     if op.input(1) is None:
         return None
     known = op.known(op.x(1))
-    if known is not None and not known.size and node.op_type == "Unsqueeze":
+    if known is not None and not known.size and (node.op_type == "Unsqueeze" or _has_no_ones(op.shape(op.x()))):
         return op.Identity(op.x())
     if known is None and "value_ints" not in getattr(op.x(1).producer(), "attributes", {}):
         return _axis_by_axis(op, node.op_type)
@@ -134,6 +134,11 @@ def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
     op.inputs(op.x())
     op.node.attributes.add(axes)
     return None
+
+
+def _has_no_ones(shape: list[int | None] | None) -> bool:
+    """Whether no axes and all axes of size 1 are the same: evaluators differ about what an empty list means."""
+    return shape is not None and not {1, None}.intersection(shape)
 
 
 def _axis_by_axis(op: OpBuilder, kind: str) -> ir.Value:

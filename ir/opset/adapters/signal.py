@@ -183,8 +183,8 @@ def _convolved(op: OpBuilder, rank: int, step: int, length: int) -> ir.Value:
     if window is not None:
         kernel = op.Mul(kernel, window)
     channel = op.Transpose(x, perm=[0, 2, 1]) if rank == 3 else op.Unsqueeze(x, op.ints(1))
-    frames = op.Conv(channel, kernel, strides=[step])
-    result: ir.Value = op.Transpose(op.Reshape(frames, op.ints(0, 2, bins, -1)), perm=[0, 3, 2, 1])
+    frames = op.Transpose(op.Conv(channel, kernel, strides=[step]), perm=[0, 2, 1])
+    result: ir.Value = op.Transpose(op.Reshape(frames, op.ints(0, 0, 2, bins)), perm=[0, 1, 3, 2])
     return result
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks.opset_judge import judge, opinion, with_constants
 from entrepot.ir.io.read import load
+from entrepot.ir.opset.convert import convert_opset
+from tests.ir.opset.evaluate import op_types, parse
 from tests.op_cases.case import Case, f32, i64, ints
 
 CASES = [
@@ -14,6 +16,7 @@ CASES = [
     (Case("Mean", f32(0, 3), f32(3), f32(0, 1)), 1),
     (Case("Pow", f32(0, 3), f32(0, 1)), 1),
     (Case("Sub", f32(2, 0, 3), f32(1, 0, 1)), 6),
+    (Case("STFT", f32(0, 20, 1), np.array(3), f32(8), np.array(8)), 16),
     (Case("MaxUnpool", f32(0, 0, 2, 2), i64(0, 0, 2, 2), kernel_shape=[2, 2], strides=[2, 2]).giving(
         np.zeros((0, 0, 4, 4), np.float32)), 8),
 ]  # fmt: skip
@@ -23,7 +26,9 @@ CASES = [
 def test_nothing_stays_nothing(case: Case, opset: int) -> None:
     sample = opinion(case)
     assert sample is not None
-    assert judge(sample, load(sample.model), opset) == ("right", "")
+    for form in (sample, with_constants(sample)):
+        assert form is not None
+        assert judge(form, load(form.model), opset) == ("right", "")
 
 
 @pytest.mark.parametrize("shape", [(4, 0), (0, 5), (1, 1), (4, 3)])
@@ -34,3 +39,8 @@ def test_what_is_added_on_one_side_may_go_on_the_other(shape: tuple[int, int]) -
     twin = with_constants(sample)
     assert twin is not None
     assert judge(twin, load(twin.model), 1) == ("right", "")
+
+
+def test_squeezing_no_axes_of_none_of_size_1_changes_nothing() -> None:
+    model = parse("y = Squeeze(x, axes)", 13, "float[2,3] x) => (float[2,3] y", stored="int64[0] axes = {}")
+    assert op_types(convert_opset(model, 9)) == ["Identity"]
