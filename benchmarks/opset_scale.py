@@ -2,11 +2,11 @@
 
     python -m benchmarks.opset_scale [--rounds 3]
 
-Two models of opset 18 go to 25: 88 nodes with 3 GiB of weights in another file (a sparse one, which takes no room), and
-40,000 nodes. Each conversion runs in a process of its own: read the model, convert, write it beside the old one, whose
-weights the new one refers to. Time is CPU time of these three, best of the rounds; memory is the peak of the process
-over what it was before. A tiny conversion has paid for imports and tables. The bars: 0.5 s and 60 MB for the first
-model, 3 s for the second.
+Three models of opset 18 go to 25: 88 nodes with 3 GiB of weights in another file (a sparse one, which takes no room),
+40,000 nodes, and 40,000 with 20,000 weights in another file. Each conversion runs in a process of its own: read the
+model, convert, write it beside the old one, whose weights the new one refers to. Time is CPU time of these three,
+best of the rounds; memory is the peak of the process over what it was before. A tiny conversion has paid for imports
+and tables. The bars: 0.5 s and 60 MB for the first model, 3 s for the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from onnx import TensorProto, helper
 START, TARGET = 18, 25
 WIDTH, INNER, LAYERS = 8192, 6144, 8
 BLOCKS = 2000
-BARS = {"3 GiB, 88 nodes": (0.5, 60.0), "40,000 nodes": (3.0, None)}
+BARS = {"3 GiB, 88 nodes": (0.5, 60.0), "40,000 nodes": (3.0, None), "and 20,000 weights": (3.0, None)}
 LAYER = """
     {i}n = LayerNormalization <axis = -1> ({x}, scale, bias)
     {i}a = MatMul ({i}n, {i}up)
@@ -107,6 +107,21 @@ def write_long(path: Path) -> None:
     path.write_bytes(model.SerializeToString())
 
 
+def write_many(path: Path) -> None:
+    """Layers of four nodes, each with a matrix and a bias of its own in another file."""
+    layer = "{i}a = MatMul ({x}, {i}w) {i}b = Add ({i}a, {i}v) {i}c = Relu ({i}b) {y} = Reshape ({i}c, rows)"
+    count, width = 5 * BLOCKS, 194
+    body = " ".join(layer.format(i=f"l{at}_", x=f"x{at}", y=f"x{at + 1}") for at in range(count))
+    model = _parse(body, f"float[batch, {width}]", count, f"int64[2] rows = {{-1, {width}}}")
+    offset = 0
+    for at in range(count):
+        for name, dims in (("w", [width, width]), ("v", [width])):
+            offset += _refer(model, f"l{at}_{name}", dims, offset, f"{path.stem}.data")
+    with open(path.with_suffix(".data"), "wb") as data:
+        data.truncate(offset)
+    path.write_bytes(model.SerializeToString())
+
+
 def _parse(body: str, kind: str, last: int, stored: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(
         f'<ir_version: 8, opset_import: ["": {START}]> net ({kind} x0) => ({kind} x{last}) <{stored}> {{ {body} }}'
@@ -180,19 +195,20 @@ def main() -> int:
         child(options.child[0], Path(options.child[1]))
         return 0
     missed = False
-    print(f"{'model':18} {'converter':12}{'seconds':>9}{'MB':>8}  arrived at")
+    print(f"{'model':20} {'converter':12}{'seconds':>9}{'MB':>8}  arrived at")
     with tempfile.TemporaryDirectory() as folder:
-        tiny, heavy, long = (Path(folder) / f"{name}.onnx" for name in ("tiny", "heavy", "long"))
+        tiny, heavy, long, many = (Path(folder) / f"{name}.onnx" for name in ("tiny", "heavy", "long", "many"))
         tiny.write_bytes(_parse("x1 = Relu (x0)", "float[batch, 4]", 1, "float one = {1.0}").SerializeToString())
         write_heavy(heavy)
         write_long(long)
-        for (label, bar), path in zip(BARS.items(), (heavy, long), strict=True):
+        write_many(many)
+        for (label, bar), path in zip(BARS.items(), (heavy, long, many), strict=True):
             for who in CONVERTERS:
                 found = measure(who, path, options.rounds)
                 figures = f"{found['seconds']:9.2f}{found['megabytes']:8.0f}  opset {found['opset']}"
-                print(f"{label:18} {who:12}{figures}", flush=True)
+                print(f"{label:20} {who:12}{figures}", flush=True)
                 missed |= who == "entrepot" and not _within(found, *bar)
-    print("a bar is missed" if missed else "both bars are met")
+    print("a bar is missed" if missed else "all bars are met")
     return int(missed)
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import onnx
+import onnx_ir
 
 from entrepot.ir.errors import ModelFormatError, ResourceLimitError
 from entrepot.ir.limits import Limits
@@ -21,6 +22,7 @@ class Context:
         limits: Bounds on what the file may ask for.
         node: Node being read, or ``None`` between nodes.
         ir_version: The format version the file declares.
+        shapes: Those read so far, by what the file says; they are frozen, so that values can share them.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, limits: Limits) -> None:
@@ -28,6 +30,7 @@ class Context:
         self.limits = limits
         self.node: onnx.NodeProto | None = None
         self.ir_version = 0
+        self.shapes: dict[bytes, onnx_ir.Shape] = {}
         self._graphs: list[str] = []
         self._nodes = 0
         self._bytes = 0
@@ -68,7 +71,12 @@ class Context:
 
     def texts(self, entries: Iterable[onnx.StringStringEntryProto]) -> dict[str, str]:
         """Key-value entries as a dictionary."""
-        return {self.text(entry.key): self.text(entry.value) for entry in entries} if entries else {}
+        if not entries:
+            return {}
+        texts = {entry.key: entry.value for entry in entries}
+        if {*map(type, texts), *map(type, texts.values())} != {str}:
+            self.all_text(*texts, *texts.values())
+        return texts
 
     def check_texts(self, message: Any) -> None:
         """Check every string of a message that is carried as it is."""

@@ -43,7 +43,7 @@ class DataFile:
 
     path: Path
     identity: tuple[int, int, int]
-    content: memoryview = field(repr=False)
+    content: memoryview = field(repr=False, compare=False)
 
     def is_still(self, path: Path) -> bool:
         """Whether the file at ``path`` is this one."""

@@ -110,7 +110,7 @@ class _GraphWriter:
         tensor, name = value.const_value, _name(value)
         if tensor is None:
             raise ModelFormatError("initializer without data", graph=proto.name, value=name)
-        if isinstance(tensor, SparseTensor):
+        if type(tensor) is SparseTensor:
             sparse = proto.sparse_initializer.add()
             sparse.CopyFrom(tensor.proto)
             sparse.values.name = name

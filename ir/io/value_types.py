@@ -88,6 +88,14 @@ def _check_carried(context: Context, proto: onnx.TypeProto, depth: int) -> None:
 
 
 def _read_shape(context: Context, proto: onnx.TensorShapeProto) -> onnx_ir.Shape:
+    key = proto.SerializeToString()
+    shape = context.shapes.get(key)
+    if shape is None:
+        shape = context.shapes[key] = _new_shape(context, proto)
+    return shape
+
+
+def _new_shape(context: Context, proto: onnx.TensorShapeProto) -> onnx_ir.Shape:
     dims: list[int | onnx_ir.SymbolicDim] = []
     denotations: list[str | None] = []
     for dim in proto.dim:
@@ -111,24 +119,32 @@ def _size(context: Context, size: int, axis: int) -> int | onnx_ir.SymbolicDim:
 
 def write_type(proto: onnx.TypeProto, type_: onnx_ir.TypeProtocol | None, shape: onnx_ir.Shape | None) -> None:
     """Write type and shape into an empty ``TypeProto``."""
-    if isinstance(type_, ProtoType):
-        proto.CopyFrom(type_.proto)
-        return
     if type_ is None:
         return  # a shape has no place to go without a type
+    if type(type_) is not onnx_ir.TensorType and isinstance(type_, ProtoType):  # asking a protocol's class is slow
+        proto.CopyFrom(type_.proto)
+        return
     if type_.denotation:
         proto.denotation = type_.denotation
-    if isinstance(type_, onnx_ir.SequenceType):
+    if type(type_) is onnx_ir.TensorType:
+        _write_tensor_type(proto.tensor_type, type_.dtype, shape)
+    elif isinstance(type_, onnx_ir.SequenceType):
         proto.sequence_type.SetInParent()
         write_type(proto.sequence_type.elem_type, type_.elem_type, shape)
     elif isinstance(type_, onnx_ir.OptionalType):
         proto.optional_type.SetInParent()
         write_type(proto.optional_type.elem_type, type_.elem_type, shape)
     else:
-        target = proto.sparse_tensor_type if isinstance(type_, onnx_ir.SparseTensorType) else proto.tensor_type
-        target.elem_type = type_.dtype.value
-        if shape is not None:
-            _write_shape(target.shape, shape)
+        sparse = isinstance(type_, onnx_ir.SparseTensorType)
+        _write_tensor_type(proto.sparse_tensor_type if sparse else proto.tensor_type, type_.dtype, shape)
+
+
+def _write_tensor_type(
+    proto: onnx.TypeProto.Tensor | onnx.TypeProto.SparseTensor, dtype: onnx_ir.DataType, shape: onnx_ir.Shape | None
+) -> None:
+    proto.elem_type = dtype.value
+    if shape is not None:
+        _write_shape(proto.shape, shape)
 
 
 def _write_shape(proto: onnx.TensorShapeProto, shape: onnx_ir.Shape) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -13,7 +14,7 @@ import onnx
 import onnx_ir
 
 from entrepot.ir.errors import ModelFormatError
-from entrepot.ir.io.external import MappedTensor
+from entrepot.ir.io.external import DataFile, MappedTensor
 from entrepot.ir.io.order import subgraphs
 from entrepot.ir.io.serialize import inline, write_header
 from entrepot.ir.io.sparse import SparseTensor
@@ -67,8 +68,9 @@ def lay_out(model: onnx_ir.Model, folder: Path, external_data: str | None) -> La
     if external_data is None:
         return layout
     waiting: list[onnx_ir.TensorProtocol] = []
+    is_beside = functools.cache(functools.partial(_is_beside, folder))
     for tensor, movable in all_tensors(model):
-        location = _place_beside(tensor, folder)
+        location = _place_beside(tensor, is_beside)
         if location is not None and external_data in ("auto", location):
             layout.slots[id(tensor)] = _slot_of(tensor, location)
             layout.kept.add(location)
@@ -90,7 +92,10 @@ def all_tensors(model: onnx_ir.Model) -> Iterator[tuple[onnx_ir.TensorProtocol, 
             tensor = value.const_value
             if tensor is not None and id(tensor) not in seen:
                 seen.add(id(tensor))
-                yield tensor, not isinstance(tensor, SparseTensor | onnx_ir.StringTensor)
+                yield (
+                    tensor,
+                    type(tensor) is MappedTensor or not isinstance(tensor, SparseTensor | onnx_ir.StringTensor),
+                )
         for node in graph:
             pending.extend(subgraphs(node))
             for tensor in _attribute_tensors(node):
@@ -109,25 +114,34 @@ def _attribute_tensors(node: onnx_ir.Node) -> Iterator[onnx_ir.TensorProtocol]:
             yield from attribute.value
 
 
-def _place_beside(tensor: onnx_ir.TensorProtocol, folder: Path) -> str | None:
-    """The location of a tensor's bytes as seen from ``folder``, if the very same file lies there."""
-    if not isinstance(tensor, onnx_ir.ExternalTensor):
+def _place_beside(tensor: onnx_ir.TensorProtocol, is_beside: Callable[[str, DataFile | str], bool]) -> str | None:
+    """The location of a tensor's bytes as seen from a folder, if the very same file lies there."""
+    if type(tensor) is MappedTensor:  # asked first: for classes that are protocols isinstance is slow
+        location = os.fspath(tensor.location)
+        return location if is_beside(location, tensor.file) else None
+    if not isinstance(tensor, onnx_ir.ExternalTensor) or not tensor.base_dir:
         return None
     location = os.fspath(tensor.location)
+    return location if is_beside(location, str(tensor.path)) else None
+
+
+def _is_beside(folder: Path, location: str, file: DataFile | str) -> bool:
+    """Whether ``location`` in ``folder`` is this file; asked once for all tensors of a file."""
     if os.path.isabs(location) or ".." in Path(location).parts:
-        return None
-    if isinstance(tensor, MappedTensor):
-        return location if tensor.file.is_still(folder / location) else None
+        return False
+    if isinstance(file, DataFile):
+        return file.is_still(folder / location)
     try:
-        return location if tensor.base_dir and os.path.samefile(tensor.path, folder / location) else None
+        return os.path.samefile(file, folder / location)
     except OSError:
-        return None
+        return False
 
 
 def _slot_of(tensor: onnx_ir.TensorProtocol, location: str) -> Slot:
+    if type(tensor) is MappedTensor:
+        return Slot(location, tensor.offset or 0, tensor.nbytes, tensor.extra)
     assert isinstance(tensor, onnx_ir.ExternalTensor)
-    extra = tensor.extra if isinstance(tensor, MappedTensor) else {}
-    return Slot(location, tensor.offset or 0, tensor.length or tensor.nbytes, extra)
+    return Slot(location, tensor.offset or 0, tensor.length or tensor.nbytes)
 
 
 def _append(layout: Layout, tensors: list[onnx_ir.TensorProtocol]) -> None:

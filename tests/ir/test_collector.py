@@ -26,3 +26,21 @@ def test_a_collector_that_was_off_stays_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_was_made_inside_is_old_afterwards_and_not_out_of_sight() -> None:
+    gc.collect()
+    with collector_paused():
+        made = [[] for _ in range(50_000)]
+    assert gc.get_count()[0] < len(made) // 2  # young objects, which the next look goes through
+    assert not gc.get_freeze_count()
+
+
+def test_objects_that_somebody_froze_stay_frozen() -> None:
+    gc.freeze()
+    try:
+        with collector_paused():
+            pass
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
