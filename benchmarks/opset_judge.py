@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from benchmarks.opset_draws import draws_differ
 from benchmarks.opset_evaluators import Answers, before, evaluate, opsets
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
@@ -36,6 +37,8 @@ class Sample:
     domain: str = ""
     origin: Sample | None = None
     """The test as it was before the conversion that this one starts from."""
+    is_drawn: bool = False
+    """The results are draws, of which only the distribution is expected."""
 
 
 def with_constants(sample: Sample) -> Sample | None:
@@ -119,7 +122,9 @@ def opinion(case: Case) -> Sample | None:
     expected = next(iter(opinions(case).values()), None)
     if expected is None or any(value is None for value in expected):
         return None
-    return Sample(str(case), case.model(), case.feeds(), list(expected), *tolerance(case), domain=case.domain)
+    return Sample(
+        str(case), case.model(), case.feeds(), list(expected), *tolerance(case), case.domain, is_drawn=case.is_drawn
+    )
 
 
 def _with_ranks(sample: Sample, proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -159,10 +164,11 @@ def _value_differs(want: Any, have: Any, sample: Sample) -> str:
     want, have = np.asarray(want), np.asarray(have)
     if want.shape != have.shape:
         return f"shape {have.shape} instead of {want.shape}"
-    return _words_differ(want, have) if want.dtype.kind in "OUS" else _numbers_differ(want, have, sample)
+    elementwise = _words_differ if want.dtype.kind in "OUS" else draws_differ if sample.is_drawn else _numbers_differ
+    return elementwise(want, have, sample)
 
 
-def _words_differ(want: np.ndarray, have: np.ndarray) -> str:
+def _words_differ(want: np.ndarray, have: np.ndarray, _sample: Sample) -> str:
     return "" if (want.astype(str) == have.astype(str)).all() else "other strings"
 
 

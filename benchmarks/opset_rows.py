@@ -25,6 +25,7 @@ import onnx
 
 from benchmarks.opset_coverage import Rows, unreached
 from benchmarks.opset_differences import known
+from benchmarks.opset_draws import draws
 from benchmarks.opset_evaluators import APART, evaluate
 from benchmarks.opset_judge import VERDICTS, Sample, judge, opinion, tolerance
 from benchmarks.opset_judge import with_constants as constant
@@ -107,7 +108,7 @@ def _model(sample: Sample) -> Model:
 
 
 def _opset_before(case: Case, step: Step) -> int:
-    return step.start or step.stop - 1
+    return step.start or step.stop - 1 if not case.is_drawn else step.stop - 1  # nothing early draws
 
 
 def _there_and_back(sample: Sample, model: Model, up: Step, target: int) -> Iterator[tuple[Step, str, str]]:
@@ -135,7 +136,8 @@ def _old(case: Case, opset: int) -> Sample | None:
         return None
     if answers.by is None or any(value is None for value in answers.values):
         return None
-    return Sample(f"{case}#old", proto, case.feeds(), answers.values, *tolerance(case), domain=case.domain)
+    name, drawn = f"{case}#old", case.is_drawn
+    return Sample(name, proto, case.feeds(), answers.values, *tolerance(case), case.domain, is_drawn=drawn)
 
 
 def operators(match: str) -> dict[tuple[str, str], list[Case]]:
@@ -148,11 +150,12 @@ def operators(match: str) -> dict[tuple[str, str], list[Case]]:
 
 
 def everything(match: str, strength: int) -> Iterator[tuple[Case, bool]]:
-    """Every case and every variant, and whether it is a variant."""
+    """Every case, every variant and everything that draws, and whether it is a variant."""
     for cases in operators(match).values():
         yield from ((case, False) for case in cases)
         if strength:
             yield from ((case, True) for case in variants(cases, settle, strength=strength))
+    yield from ((case, False) for case in draws() if match in case.op_type)
 
 
 def _old_files(match: str, every: int) -> Iterator[tuple[Step, str, str]]:

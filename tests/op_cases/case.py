@@ -98,6 +98,7 @@ class Case:
         self.atol: float | None = None
         self.rtol: float | None = None
         self.needs = 1
+        self.is_drawn = False
 
     def outputs(self, count: int) -> Case:
         """The node names ``count`` outputs; otherwise those that the schema requires."""
@@ -106,6 +107,10 @@ class Case:
     def giving(self, *expected: Any) -> Case:
         """The outputs are known; no oracle is asked. ``None`` stands for an output whose values are free."""
         return self._with(expected=expected, oracles=())
+
+    def drawing(self, *expected: Any) -> Case:
+        """The outputs are draws, row by row from the same distributions as these."""
+        return self._with(expected=expected, oracles=(), is_drawn=True)
 
     def held_to(self, *oracles: str, why: str) -> Case:
         """Only these oracles are right about this case; ``why`` names what the other one does."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.opset_differences import DIFFERENCES, Difference, known
+from benchmarks.opset_draws import draws, draws_differ
 from benchmarks.opset_rows import BAD, judged, operators, steps, verdicts
 from benchmarks.opset_settle import settle
 from entrepot.ir.errors import ConversionError
@@ -43,6 +44,25 @@ def test_no_step_of_a_variant_is_wrong_or_invalid(part: int) -> None:
     assert _bad(found) == []
 
 
+@pytest.mark.parametrize("case", list(draws())[::3], ids=str)
+def test_draws_keep_their_distribution(case: Case) -> None:
+    found = list(judged(case))
+    assert "right" in {verdict for _, verdict, _ in found}
+    assert _bad(found) == []
+
+
+def test_draws_of_another_distribution_are_told_apart() -> None:
+    rng = np.random.default_rng(1)
+    one, other = rng.normal(size=(2, 2000)), rng.normal(size=(2, 2000))
+    assert draws_differ(one, other) == ""
+    assert "apart" in draws_differ(one, other + np.array([[0], [0.3]]))
+    coins = (rng.uniform(size=(2, 2, 2000)) < 0.5).astype(np.float32)
+    assert draws_differ(*coins) == ""
+    coins[1, 1, 7] = 0.5
+    assert "never drawn" in draws_differ(*coins)
+    assert "instead of" in draws_differ(one, other.astype(np.float32))
+
+
 WORDS = strings([["a", "b", "c"], ["d", "e", "f"]])
 NAN = floats(1, np.nan)
 EXAMPLES = {
@@ -60,6 +80,7 @@ EXAMPLES = {
     ("ReduceLogSumExp", 19): Case("ReduceLogSumExp", floats(1000, -1000, dtype=np.float16)).giving(
         np.array([1000], np.float16)
     ),
+    ("Bernoulli", 22): Case("Bernoulli", floats(0, 1)).giving(floats(0, 1)),
     ("Dropout", 12): Case("Dropout", f32(2, 3)).outputs(2),
 }
 
