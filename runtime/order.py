@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from entrepot.ir.errors import ModelFormatError, describe_node
+from entrepot.ir.subgraphs import subgraphs
 
 
 def in_order(graph: ir.Graph | ir.GraphView) -> list[ir.Node]:
@@ -39,17 +40,6 @@ def reads(node: ir.Node) -> Iterator[ir.Value]:
         for inner in graph:
             yield from reads(inner)
         yield from graph.outputs
-
-
-def subgraphs(node: ir.Node) -> Iterator[ir.Graph]:
-    """The graphs among a node's attributes."""
-    for attribute in node.attributes.values():
-        if attribute.is_ref():
-            continue
-        if attribute.type == ir.AttributeType.GRAPH:
-            yield attribute.as_graph()
-        elif attribute.type == ir.AttributeType.GRAPHS:
-            yield from attribute.as_graphs()
 
 
 def _sorted(nodes: list[ir.Node], needs: list[set[int]]) -> Iterator[int]:

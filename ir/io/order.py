@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import onnx_ir
 
+from entrepot.ir.subgraphs import subgraphs
+
 
 def find_cycle(graph: onnx_ir.Graph) -> onnx_ir.Node | None:
     """A node that depends on itself, or ``None``; what its subgraphs take from outside counts as its input."""
@@ -37,17 +39,6 @@ def _producers(node: onnx_ir.Node, graph: onnx_ir.Graph) -> Iterator[onnx_ir.Nod
                 yield producer
         for subgraph in subgraphs(inner):
             pending.extend(subgraph)
-
-
-def subgraphs(node: onnx_ir.Node) -> Iterator[onnx_ir.Graph]:
-    """The graphs a node holds directly, such as the branches of an If."""
-    for attribute in node.attributes.values():
-        if attribute.is_ref():
-            continue
-        if attribute.type == onnx_ir.AttributeType.GRAPH:
-            yield attribute.value
-        elif attribute.type == onnx_ir.AttributeType.GRAPHS:
-            yield from attribute.value
 
 
 def _on_a_cycle(stuck: dict[onnx_ir.Node, int], graph: onnx_ir.Graph) -> onnx_ir.Node | None:

@@ -15,9 +15,9 @@ import onnx_ir
 
 from entrepot.ir.errors import ModelFormatError
 from entrepot.ir.io.external import DataFile, MappedTensor
-from entrepot.ir.io.order import subgraphs
 from entrepot.ir.io.serialize import inline, write_header
 from entrepot.ir.io.sparse import SparseTensor
+from entrepot.ir.subgraphs import subgraphs
 
 INLINE_LIMIT = (1 << 31) - (1 << 28)
 """Weights up to here (1.75 GiB) stay in the model by default: protobuf ends at 2 GiB, and the graph needs room too."""

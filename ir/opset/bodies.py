@@ -12,7 +12,7 @@ from onnx_ir import _cloner  # the public clone() has no way to bind inputs and 
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition
 from entrepot.ir.opset.schemas import schema
-from entrepot.ir.opset.subgraphs import bodies
+from entrepot.ir.subgraphs import subgraphs
 
 
 def expanded(op_type: str, born: int) -> None:
@@ -90,7 +90,7 @@ def _leave_out_what_is_not_made(proto: onnx.FunctionProto) -> list[str]:
 
 def _captured(node: ir.Node) -> dict[str, ir.Value]:
     """What the bodies of the node read from around it, by name."""
-    graphs = [graph for body in bodies(node) for graph in (body, *_inner(body))]
+    graphs = [graph for body in subgraphs(node) for graph in (body, *_inner(body))]
     own = {value for graph in graphs for value in (*graph.inputs, *graph.initializers.values())}
     own |= {value for graph in graphs for inner in graph for value in inner.outputs}
     read = {value for graph in graphs for inner in graph for value in inner.inputs}
@@ -99,7 +99,7 @@ def _captured(node: ir.Node) -> dict[str, ir.Value]:
 
 
 def _inner(body: ir.Graph) -> Iterable[ir.Graph]:
-    return (graph for node in body.all_nodes() for graph in bodies(node))
+    return (graph for node in body.all_nodes() for graph in subgraphs(node))
 
 
 def _attributes(node: ir.Node, known: onnx.defs.OpSchema) -> dict[str, ir.Attr]:
@@ -116,7 +116,7 @@ def _rename(op: OpBuilder, node: ir.Node, version: int) -> None:
     op.around.touched.append(node)
     node.name = op.fresh_name(node.op_type)
     _rename_values(op, node.outputs)
-    for graph in bodies(node):
+    for graph in subgraphs(node):
         _rename_values(op, graph.inputs)
         for inner in graph:
             _rename(op, inner, version)
@@ -171,6 +171,6 @@ def let_go(node: ir.Node) -> None:
     """Make a node that goes, and all inside it, read nothing."""
     for index in range(len(node.inputs)):
         node.replace_input_with(index, None)
-    for graph in bodies(node):
+    for graph in subgraphs(node):
         for inner in graph:
             let_go(inner)

@@ -17,9 +17,9 @@ from entrepot.ir.opset.schemas import CEILINGS, canonical, since
 from entrepot.ir.opset.scopes import Scope, callers_first, scopes, stamp
 from entrepot.ir.opset.settle import settle
 from entrepot.ir.opset.spec import Spec
-from entrepot.ir.opset.subgraphs import bodies
 from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
+from entrepot.ir.subgraphs import subgraphs
 
 WITH_BODIES = ("If", "Loop", "Scan", "SequenceMap")
 """The ai.onnx operators that carry graphs; other domains may have more."""
@@ -126,7 +126,7 @@ class Conversion:
                 if node.domain or node.op_type in WITH_BODIES:
                     if not node.domain:
                         self._around.types.carry(node)
-                    for body in bodies(node):
+                    for body in subgraphs(node):
                         self._nodes(body)
                 stack.extend(reversed(self._node(node)))
 
@@ -210,7 +210,7 @@ class Conversion:
         origin = self._origins.get(node) or describe_node(node, node.version or self._opsets.get(node.domain))
         for item in emitted:
             self._origins[item] = origin
-            for body in bodies(item):
+            for body in subgraphs(item):
                 self._origins.update(dict.fromkeys((inner for inner in body.all_nodes() if inner.version), origin))
 
     def _unknown(self, node: ir.Node, version: int, target: int) -> list[ir.Node]:

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from entrepot.ir.opset.builder import EXACTLY_WIDER, OpBuilder
 from entrepot.ir.opset.enumerations import check_values
 from entrepot.ir.opset.schemas import schema, since
-from entrepot.ir.opset.subgraphs import bodies
+from entrepot.ir.subgraphs import subgraphs
 
 _Option = onnx.defs.OpSchema.FormalParameterOption
 
@@ -92,7 +92,7 @@ def _in_wider_types(
     first = next(iter(foreign.values())).name.lower()
     if node.op_type in ("Cast", "Constant", "CastLike"):
         op.refuse(f"element type {first} is not known to opset {op.version}")
-    if any(True for _ in bodies(node)):
+    if any(True for _ in subgraphs(node)):
         op.refuse(f"{node.op_type} of opset {op.version} does not take element type {first}")
     wider = {name: _wider(op, node, known, name, dtype) for name, dtype in foreign.items()}
     variables = _variables(known, len(node.inputs), inputs=True)

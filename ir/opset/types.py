@@ -8,11 +8,12 @@ from typing import TypeAlias
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.opset.body_types import LOST, branches, member, repeated, scan_axes, without_axis
 from entrepot.ir.opset.schema_types import cast_target, inferred, type_sources
 from entrepot.ir.opset.schemas import since
 from entrepot.ir.opset.spec import UNKNOWN, Spec, to_proto, written
-from entrepot.ir.opset.subgraphs import LOST, bodies, branches, member, repeated, scan_axes, without_axis
 from entrepot.ir.opset.values import Known
+from entrepot.ir.subgraphs import subgraphs
 
 Functions: TypeAlias = Mapping[tuple[str, str, str], ir.Function]
 
@@ -97,7 +98,7 @@ class Types:
         the axis it is scanned along. A SequenceMap hands on the members of its sequences.
         """
         given = node.inputs
-        for body in bodies(node):
+        for body in subgraphs(node):
             if node.op_type == "Loop":
                 self._assume(body.inputs[0], ir.DataType.INT64)
                 self._assume(body.inputs[1], ir.DataType.BOOL)
@@ -164,7 +165,7 @@ class Types:
             return []
         if node is None:
             return [self._carried[value]] if value in self._carried else []
-        inner = [output for body in bodies(node) for output in body.outputs]
+        inner = [output for body in subgraphs(node) for output in body.outputs]
         return [item for item in (*node.inputs, *inner) if item is not None]
 
     def _settle(self, value: ir.Value) -> None:
@@ -190,7 +191,7 @@ class Types:
         if node.op_type == "If" and not node.domain:
             condition = self.known.array(node.inputs[0])
             return branches(node, None if condition is None else bool(condition.item()), self.spec)
-        if any(True for _ in bodies(node)):
+        if any(True for _ in subgraphs(node)):
             return repeated(node, self.spec)
         function = self._functions.get((node.domain, node.op_type, node.overload))
         if function is not None:

@@ -7,9 +7,9 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.subgraphs import subgraphs
 from entrepot.ir.table import OpKey
 from entrepot.runtime.fold import CONTROL_FLOW
-from entrepot.runtime.order import subgraphs
 from entrepot.runtime.providers.cpu.bind import is_known
 
 

@@ -1,26 +1,16 @@
-"""The graphs that nodes carry, and how types and shapes cross their edges."""
+"""How types and shapes cross the edges of the bodies that nodes carry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import onnx_ir as ir
 
 from entrepot.ir.opset.spec import Spec
+from entrepot.ir.subgraphs import subgraphs
 
 LOST = -1 << 31
 """Stands for "the shape may change" where an axis is asked for."""
-
-
-def bodies(node: ir.Node) -> Iterator[ir.Graph]:
-    """The graphs a node carries in its attributes."""
-    for attr in node.attributes.values():
-        if attr.is_ref():
-            continue
-        if attr.type == ir.AttributeType.GRAPH:
-            yield attr.as_graph()
-        elif attr.type == ir.AttributeType.GRAPHS:
-            yield from attr.as_graphs()
 
 
 def scan_axes(node: ir.Node, body: ir.Graph) -> dict[ir.Value, int | None]:
@@ -51,7 +41,7 @@ def member(formal: ir.Value, given: ir.TypeProtocol | None) -> Spec:
 def branches(node: ir.Node, condition: bool | None, spec_of: Callable[[ir.Value], Spec]) -> dict[str, Spec]:
     """The outputs of an If, by name: what its branches agree on, or the branch that a known condition chooses."""
     outputs: dict[str, Spec] = {}
-    graphs = list(bodies(node))
+    graphs = list(subgraphs(node))
     if condition is not None:
         graphs = [node.attributes["then_branch" if condition else "else_branch"].as_graph()] * 2
     for index, output in enumerate(node.outputs):
@@ -64,7 +54,7 @@ def repeated(node: ir.Node, spec_of: Callable[[ir.Value], Spec]) -> dict[str, Sp
     """The outputs of a Loop, Scan or SequenceMap, by name; nothing for operators of other domains."""
     if node.domain or node.op_type not in ("Loop", "Scan", "SequenceMap"):
         return {}
-    body = next(bodies(node))
+    body = next(subgraphs(node))
     if node.op_type == "SequenceMap":
         members = [spec_of(result).type for result in body.outputs]
         types = [None if kind is None else ir.SequenceType(kind) for kind in members]
