@@ -17,7 +17,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.loop import loop
-from entrepot.ir.opset.adapters.positions import from_the_front, places, product, sizes
+from entrepot.ir.opset.adapters.positions import counted, from_the_front, numbers_along, places, product, sizes
 from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
 
@@ -163,12 +163,38 @@ def scatter_rows(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("Scatter", 9)
 def scatter_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Gather every element from the data, or from the last update of its place."""
+    """Gather every element from the data, or from the last update of its place; of open sizes, update by update."""
+    if any(shape is None or None in shape for shape in (op.shape(op.x(0)), op.shape(op.x(1)))):
+        return _written_one_by_one(op)
     data, picked = _fixed(op, 0), _fixed(op, 1)
     flat, updates = (op.Reshape(op.x(index), op.ints(-1)) for index in (0, 2))
     if not np.prod(picked):
         return op.x(0)
     return op.Reshape(placed(op, flat, updates, op.x(1), data, picked), op.ints(*data))
+
+
+def _written_one_by_one(op: OpBuilder) -> ir.Value:
+    """A Loop over the updates, each gathered into its place of the flattened data."""
+    rank = op.need_rank(op.x(0))
+    axis, data, picked = op.attr("axis", 0) % rank, op.Shape(op.x(0)), op.Shape(op.x(1))
+    flat, updates = (op.Reshape(op.x(index), op.ints(-1)) for index in (0, 2))
+    place = op.Mul(from_the_front(op, op.x(1), sizes(op, data, axis, axis + 1)), product(op, data, axis + 1, rank))
+    for other in range(rank):
+        if other != axis:
+            along = numbers_along(op, picked, other, rank)
+            place = op.Add(place, op.Mul(along, product(op, data, other + 1, rank)))
+    place = op.Reshape(place, op.ints(-1))
+    own, end = counted(op, product(op, data, 0, rank)), product(op, data, 0, rank)
+
+    def write(body: OpBuilder, turn: ir.Value, sofar: ir.Value) -> list[ir.Value]:
+        at = body.Reshape(turn, body.ints(1))
+        here = body.Cast(body.Equal(own, body.Gather(place, at, axis=0)), to=int(ir.DataType.INT64))
+        source = body.Add(own, body.Mul(here, body.Sub(end, own)))
+        return [body.Gather(body.Concat(sofar, body.Gather(updates, at, axis=0), axis=0), source, axis=0)]
+
+    written = loop(op, op.Size(op.x(1)), [flat], write, shapes=[ir.Shape([None])])[0]
+    result: ir.Value = op.Reshape(written, data)
+    return result
 
 
 @decomposition("MaxUnpool", 9)

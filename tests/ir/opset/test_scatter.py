@@ -139,3 +139,14 @@ def test_an_output_shape_for_maxima_is_refused() -> None:
     model = parse("y = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(m, i, s)", 11, signature)
     with pytest.raises(ConversionError, match="output_shape"):
         convert_opset(model, 8)
+
+
+@pytest.mark.parametrize("target", [8, 7])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_elements_of_open_sizes_are_placed_before_anything_placed_them(axis: int, target: int) -> None:
+    rng = np.random.default_rng(axis)
+    body = f"y = ScatterElements<axis = {axis}>(x, i, u)"
+    model = parse(body, 13, "float[A,B,4] x, int64[C,D,E] i, float[C,D,E] u) => (float[A,B,4] y")
+    x, updates = (rng.normal(size=shape).astype(np.float32) for shape in ((3, 2, 4), (2, 2, 3)))
+    order = np.argsort(rng.random((2, 2, 3)), axis)  # places of their own: which of two is the last is not agreed on
+    assert_same(model, target, x, order - (order > 0) * x.shape[axis], updates)
