@@ -180,8 +180,9 @@ def expand_by_tiling(op: OpBuilder, _node: ir.Node) -> Replacement:
     if shape is not None and own is not None and None not in own:
         sizes = [dim or 0 for dim in own]
         full = np.broadcast_shapes(tuple(sizes), tuple(shape.tolist()))
-        padded = [1] * (len(full) - len(sizes)) + sizes
-        same_rank = x if padded == sizes else op.Reshape(x, op.ints(*padded))
+        more = len(full) - len(sizes)
+        padded = [1] * more + sizes
+        same_rank = op.Unsqueeze(x, axes=list(range(more))) if more else x
         return op.Tile(same_rank, op.ints(*(new // (old or 1) for new, old in zip(full, padded, strict=True))))
     if shape is not None and own is None:
         op.need_small(int(np.prod(shape)))

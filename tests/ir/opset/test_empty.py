@@ -9,10 +9,11 @@ from benchmarks.opset_judge import judge, opinion, with_constants
 from entrepot.ir.io.read import load
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.evaluate import op_types, parse
-from tests.op_cases.case import Case, f32, i64, ints
+from tests.op_cases.case import Case, f32, i16, i64, ints
 
 CASES = [
     (Case("Max", f32(0, 3), f32(3), f32(0, 1)), 7),
+    (Case("Max", i16(2, 0), i16(0), i16(2, 1)), 6),
     (Case("Mean", f32(0, 3), f32(3), f32(0, 1)), 1),
     (Case("Pow", f32(0, 3), f32(0, 1)), 1),
     (Case("Sub", f32(2, 0, 3), f32(1, 0, 1)), 6),
