@@ -11,6 +11,9 @@ import onnx
 
 from tests.op_cases.oracle import run_onnxruntime
 
+LONGEST = 20
+"""Seconds after which a kernel is taken to run for ever."""
+
 
 class Apart:
     """Runs models one after the other; a process that dies costs one answer and is replaced."""
@@ -33,10 +36,12 @@ class Apart:
             theirs.close()
         try:
             self._ours.send((model.SerializeToString(), feeds))
+            if not self._ours.poll(LONGEST):
+                self.process.kill()  # whose end the next line is told
             ran, answer = self._ours.recv()
         except (EOFError, ConnectionError):
             self.close()
-            raise RuntimeError("onnxruntime ended the process") from None
+            raise RuntimeError("onnxruntime ended the process, or would not end") from None
         if not ran:
             raise RuntimeError(answer)
         return answer

@@ -12,6 +12,7 @@ FEW = {"atol": 1e-4, "rtol": 1e-4}
 NUMBERS = (f32, f64, i32, i64)
 WORDS = strings(["b", "a", "z"])
 MIXED = floats(-1, 0, 0.5, 2, 4, 5).reshape(3, 2)
+ML_MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 UNIT = f32(4, 2, low=0, high=1)
@@ -104,7 +105,11 @@ TREES = [
     ),
     regressor(floats(np.nan, 0, 0.5, np.nan).reshape(2, 2), nodes_missing_value_tracks_true=[1, 0, 0, 0, 0, 1, 0, 0]),
     regressor(MIXED.astype(np.float64), double=True),
-    *(regressor(MIXED.astype(dtype)) for dtype in (np.int32, np.int64)),
+    *(
+        regressor(MIXED.astype(dtype)).giving(floats(20.5, 30.5, 9.5).reshape(3, 1))  # the reference adds up integers
+        for dtype in (np.int32, np.int64)
+    ),
+    regressor(ids=[0, 1, 0, 1, 1], n_targets=2, aggregate_function="AVERAGE"),
     *(
         regressor(nodes_modes=[mode, mode, *["LEAF"] * 3, mode, *["LEAF"] * 2])
         for mode in ("BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
@@ -127,7 +132,10 @@ TREES = [
     ensemble(post_transform=1).giving(np.ones((3, 1), np.float32)),  # of one target; of more, no oracle has softmax
     ensemble(nodes_missing_value_tracks_true=[1, 0, 1], nodes_hitrates=column(1, 1, 1)),
     ensemble(nodes_modes=column(6, 0, 0, dtype=np.uint8), membership_values=column(-1, 4, np.nan)),
+    ensemble(nodes_modes=column(6, 0, 6, dtype=np.uint8), membership_values=column(2, np.nan, 0.5, 2, np.nan)),
     ensemble(MIXED.astype(np.float64), np.float64),
+    ensemble(MIXED.astype(np.float64), np.float64, tree_roots=[0]),
+    ensemble(MIXED.astype(np.float64), np.float64, aggregate_function=3),
     ensemble(MIXED.astype(np.float16), np.float16).held_to("reference", why="onnxruntime has no kernel of float16"),
 ]
 
@@ -227,7 +235,7 @@ def vectors(op_type: str, **attributes: Any) -> Case:
 
 
 MACHINES = [
-    *(linear(make(2, 3), intercepts=[0.25]) for make in NUMBERS),
+    *(single(linear(make(2, 3), intercepts=[0.25])) for make in NUMBERS),
     linear(f32(2, 3)).held_to("onnxruntime", why="onnx.reference needs intercepts"),
     *(linear(f32(2, 3), intercepts=[0.25], post_transform=how) for how in TRANSFORMS),
     ml("LinearRegressor", f32(2, 3), coefficients=[0.5, -1.0, 2.0, 1.0, 0.0, 3.0], intercepts=[1.0, 2.0],

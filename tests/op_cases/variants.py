@@ -218,7 +218,7 @@ def _attributes(base: Case, cases: Sequence[Case]) -> Iterator[Factor]:
 def _having(case: Case, name: str, value: Any) -> Case:
     """The case with an attribute, without those that "cannot be used simultaneously with" it."""
     attributes = case.schema.attributes
-    if value is not ABSENT and value != _python(attributes[name].default_value):
+    if value is not ABSENT and repr(value) != repr(_python(attributes[name].default_value)):
         for other in attributes.keys() & case.attributes.keys():
             if _excludes(attributes[name], other) or _excludes(attributes[other], name):
                 case = case.having(other, ABSENT)

@@ -16,13 +16,12 @@ from typing import Any
 import onnx_ir as ir
 
 from entrepot.ir.opset.builder import OpBuilder
-from entrepot.ir.opset.rules import Replacement, adapter, extended, impossible
+from entrepot.ir.opset.rules import Replacement, adapter, extended
 
 ML = "ai.onnx.ml"
 
 extended("TreeEnsembleClassifier", 1, 3, domain=ML)
 extended("TreeEnsembleRegressor", 1, 3, domain=ML)
-impossible("TreeEnsemble", 5, 0, "its two older operators take other leaves", domain=ML)
 
 
 @adapter("LabelEncoder", 1, 2, domain=ML)

@@ -1,152 +1,110 @@
-"""Tree ensembles of ai.onnx.ml 3 in the form of version 5.
+"""Tree ensembles of ai.onnx.ml 3 in the form of version 5, and back.
 
-TreeEnsemble 5 keeps inner nodes and leaves in lists of their own, and a leaf has one target: a tree whose leaves have
-several is repeated once per target. TreeEnsembleClassifier stays: what a runtime makes of two classes with one score
-was never written down.
+| version | change |
+|---|---|
+| 5 | TreeEnsemble replaces TreeEnsembleRegressor and TreeEnsembleClassifier |
+
+A classifier is an ensemble, the class of the largest score and the label of the class, as TreeEnsemble's description
+says. Where a class has no score, or there are two classes only, runtimes do something else that was never written down.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.tree_lists import AGGREGATES, TRANSFORMS, Trees, ensemble, grown, numbers, trees_of
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, impossible
 
 ML = "ai.onnx.ml"
-MODES = {"BRANCH_LEQ": 0, "BRANCH_LT": 1, "BRANCH_GTE": 2, "BRANCH_GT": 3, "BRANCH_EQ": 4, "BRANCH_NEQ": 5}
-AGGREGATES = {"AVERAGE": 0, "SUM": 1, "MIN": 2, "MAX": 3}
-Node: TypeAlias = tuple[int, int]
+SPELT = ("LOGISTIC", "SOFTMAX")
+"""Transforms written as operators of their own: onnxruntime 1.31 mixes the two up in TreeEnsemble, where it has any."""
+STAY = "convert to ai.onnx.ml 4, which differs in nothing else"
 
-impossible(
-    "TreeEnsembleClassifier",
-    3,
-    5,
-    "it was deprecated without a form that is defined for every case",
-    hint="convert to ai.onnx.ml 4, which differs in nothing else",
-    domain=ML,
-)
 for _name in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
     impossible(_name, 5, 3, f"{_name} 5 is deprecated and not in use", domain=ML)
 
 
-@dataclass
-class _Lists:
-    """The attributes of the new form while they grow."""
-
-    inner: list[dict[str, float]] = field(default_factory=list)
-    targets: list[int] = field(default_factory=list)
-    weights: list[float] = field(default_factory=list)
-    roots: list[int] = field(default_factory=list)
-
-    def leaf(self, target: int, weight: float) -> int:
-        self.targets.append(target)
-        self.weights.append(weight)
-        return len(self.targets) - 1
-
-
 @adapter("TreeEnsembleRegressor", 3, 5, domain=ML)
 def regressor_up(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Sort inner nodes from leaves; the base values are added behind."""
-    transform, base = op.attr("post_transform", "NONE"), _numbers(op, "base_values")
-    if transform != "NONE":
-        op.refuse(f"post_transform='{transform}' has no exact newer form", hint="convert to ai.onnx.ml 4")
-    leaves = _leaves(op)
-    aggregate = op.attr("aggregate_function", "SUM")
-    if aggregate != "SUM" and max(map(len, leaves.values())) > 1:
-        op.refuse(f"leaves of several targets under {aggregate} have no newer form", hint="convert to ai.onnx.ml 4")
-    y = _ensemble(op, _grow(op, leaves), AGGREGATES[aggregate])
-    if base is not None:
-        y = op.standard.Add(y, op.const(base, like=op.x()))
-    return y if op.need_dtype(op.x()) == ir.DataType.FLOAT else op.standard.Cast(y, to=int(ir.DataType.FLOAT))
+    """Sort inner nodes from leaves; the base values are added behind, and some transforms taken there."""
+    aggregate, transform = op.attr("aggregate_function", "SUM"), op.attr("post_transform", "NONE")
+    if aggregate not in AGGREGATES or transform not in TRANSFORMS:
+        op.refuse(f"aggregate_function='{aggregate}' or post_transform='{transform}' is not known")
+    targets, base = op.attr("n_targets"), _base(op)
+    inside = transform if targets == 1 or transform not in SPELT else "NONE"
+    if inside != "NONE" and base is not None:
+        op.refuse(f"base_values under post_transform='{transform}' have no newer form", hint=STAY)
+    y = ensemble(op, grown(op, trees_of(op, "target"), aggregate), targets, aggregate, inside)
+    y = y if base is None else _with(op, y, base)
+    return _in_single(op, y if inside == transform else _transformed(op, y, transform))
 
 
-def _numbers(op: OpBuilder, name: str) -> np.ndarray[Any, Any] | None:
-    tensor = op.attr(f"{name}_as_tensor")
-    if tensor is not None:
-        return np.asarray(tensor.numpy())
-    values = op.attr(name)
-    return None if values is None else np.array(values, np.float32)
+def _base(op: OpBuilder) -> np.ndarray[Any, Any] | None:
+    values = numbers(op, "base_values")
+    return np.array(values) if values else None
 
 
-def _leaves(op: OpBuilder) -> dict[Node, dict[int, float]]:
-    """(tree, node) to the weight of each of its targets."""
-    found: dict[Node, dict[int, float]] = defaultdict(dict)
-    weights = _numbers(op, "target_weights")
-    places = zip(op.attr("target_treeids"), op.attr("target_nodeids"), op.attr("target_ids"), strict=True)
-    for place, weight in zip(places, [] if weights is None else weights.tolist(), strict=True):
-        found[place[:2]][place[2]] = found[place[:2]].get(place[2], 0.0) + weight
-    return found
-
-
-def _grow(op: OpBuilder, leaves: dict[Node, dict[int, float]]) -> _Lists:
-    names = ("treeids", "nodeids", "featureids", "modes", "truenodeids", "falsenodeids")
-    columns = [op.attr(f"nodes_{name}") for name in names]
-    splits = _numbers(op, "nodes_values")
-    missing = op.attr("nodes_missing_value_tracks_true") or [0] * len(columns[0])
-    rows = zip(*columns, [] if splits is None else splits.tolist(), missing, strict=True)
-    nodes = {(tree, node): row for tree, node, *row in rows}
-    lists = _Lists()
-    children = {(tree, child) for (tree, _), row in nodes.items() if row[1] != "LEAF" for child in row[2:4]}
-    for root in [place for place in nodes if place not in children]:
-        targets = sorted({t for place, given in leaves.items() if place[0] == root[0] for t in given})
-        for target in targets:
-            _plant(lists, nodes, leaves, root, target)
-    return lists
-
-
-def _plant(
-    lists: _Lists, nodes: dict[Node, list[Any]], leaves: dict[Node, dict[int, float]], root: Node, target: int
-) -> None:
-    """Add one tree for one target; walked with a stack, since trees may be deep."""
-    lists.roots.append(len(lists.inner))
-    pending: list[tuple[Node, dict[str, float] | None, str]] = [(root, None, "")]
-    while pending:
-        place, parent, side = pending.pop()
-        feature, mode, true, false, split, missing = nodes[place]
-        weight = leaves.get(place, {}).get(target, 0.0)
-        if mode == "LEAF" and parent is not None:
-            parent[f"{side}nodeids"], parent[f"{side}leafs"] = lists.leaf(target, weight), 1
-            continue
-        row = {"featureids": feature, "splits": split, "modes": MODES.get(mode, 0), "missing": missing}
-        if parent is not None:
-            parent[f"{side}nodeids"], parent[f"{side}leafs"] = len(lists.inner), 0
-        lists.inner.append(row)
-        if mode == "LEAF":  # a tree of one leaf: both ways lead there
-            leaf = lists.leaf(target, weight)
-            row |= {"truenodeids": leaf, "falsenodeids": leaf, "trueleafs": 1, "falseleafs": 1}
-        else:
-            pending += [((place[0], false), row, "false"), ((place[0], true), row, "true")]
-
-
-def _ensemble(op: OpBuilder, lists: _Lists, aggregate: int) -> ir.Value:
-    x = op.x()
-    dtype = op.need_dtype(x)
-    if not dtype.is_floating_point():
-        op.refuse("TreeEnsemble takes floats only", hint="Cast its input")
-
-    def column(name: str) -> list[Any]:
-        return [row[name] for row in lists.inner]
-
-    integers = {
-        f"nodes_{name}": [int(item) for item in column(name)]
-        for name in ("featureids", "truenodeids", "falsenodeids", "trueleafs", "falseleafs")
-    }
-    result: ir.Value = op.TreeEnsemble(
-        x,
-        **integers,
-        nodes_splits=ir.tensor(np.array(column("splits"), dtype.numpy())),
-        nodes_modes=ir.tensor(np.array(column("modes"), np.uint8)),
-        nodes_missing_value_tracks_true=[int(item) for item in column("missing")],
-        leaf_targetids=lists.targets,
-        leaf_weights=ir.tensor(np.array(lists.weights, dtype.numpy())),
-        tree_roots=lists.roots,
-        n_targets=op.attr("n_targets"),
-        aggregate_function=aggregate,
-        post_transform=0,
-    )
+def _with(op: OpBuilder, y: ir.Value, base: np.ndarray[Any, Any]) -> ir.Value:
+    result: ir.Value = op.standard.Add(y, op.const(base, dtype=_computed(op)))
     return result
+
+
+def _computed(op: OpBuilder) -> ir.DataType:
+    """The type of what an ensemble gives: its input's, or double where that is an integer."""
+    dtype = op.need_dtype(op.x())
+    return dtype if dtype.is_floating_point() else ir.DataType.DOUBLE
+
+
+def _in_single(op: OpBuilder, y: ir.Value) -> ir.Value:
+    result: ir.Value = y if _computed(op) == ir.DataType.FLOAT else op.standard.Cast(y, to=int(ir.DataType.FLOAT))
+    return result
+
+
+@adapter("TreeEnsembleClassifier", 3, 5, domain=ML)
+def classifier_up(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The scores of an ensemble, and the label of the class with the largest."""
+    labels = op.attr("classlabels_strings") or op.attr("classlabels_int64s") or []
+    transform = op.attr("post_transform", "NONE")
+    if transform not in ("NONE", *SPELT):
+        op.refuse(f"post_transform='{transform}' of a classifier has no newer form", hint=STAY)
+    trees, base = trees_of(op, "class"), _base(op)
+    _need_scores(op, trees, base, len(labels))
+    scores = ensemble(op, grown(op, trees), len(labels))
+    if base is not None:
+        scores = _with(op, scores, base)
+    label = _label(op, op.standard.ArgMax(scores, axis=1, keepdims=0), labels) if op.used(0) else None
+    return [label, _in_single(op, _transformed(op, scores, transform))][: len(node.outputs)]
+
+
+def _need_scores(op: OpBuilder, trees: Trees, base: np.ndarray[Any, Any] | None, classes: int) -> None:
+    """Refuse where a class may have no score, or what two classes have decides in another way."""
+    if base is not None and len(base) != classes:
+        op.refuse(f"{len(base)} base_values for {classes} classes are not defined")
+    leaves = [trees.leaves(root) for root in trees.roots()]
+    scored = {index for each in leaves for index in range(classes) if all(index in votes for votes in each)}
+    if classes < 2 or (classes == 2 and (op.used(0) or base is not None or len(scored) < classes)):
+        op.refuse("what runtimes make of one or two classes was never written down", hint=STAY)
+    positive = all(weight > 0 for votes in trees.votes.values() for weight in votes.values())
+    if base is None and len(scored) < classes and not (positive and any(all(each) for each in leaves)):
+        op.refuse("which class wins where one has no score was never written down", hint=STAY)
+
+
+def _transformed(op: OpBuilder, scores: ir.Value, transform: str) -> ir.Value:
+    if transform == "LOGISTIC":
+        scores = op.standard.Sigmoid(scores)
+    elif transform == "SOFTMAX":
+        scores = op.standard.Softmax(scores, axis=1)
+    return scores
+
+
+def _label(op: OpBuilder, index: ir.Value, labels: list[Any]) -> ir.Value:
+    places = list(range(len(labels)))
+    if labels == places:
+        return index
+    values = {"values_strings" if isinstance(labels[0], str) else "values_int64s": labels}
+    label: ir.Value = op.LabelEncoder(index, keys_int64s=places, **values)
+    return label

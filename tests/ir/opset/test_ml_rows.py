@@ -17,8 +17,6 @@ from tests.op_cases.case import Case
 
 CASES = [case for case in other_cases() if case.domain == ML]
 NEVER = {
-    "TreeEnsemble 5 -> 0": "its two older operators take other leaves",
-    "TreeEnsembleClassifier 3 -> 5": "without a form that is defined for every case",
     "TreeEnsembleClassifier 5 -> 3": "deprecated",
     "TreeEnsembleRegressor 5 -> 3": "deprecated",
 }
@@ -46,7 +44,7 @@ def test_every_step_that_is_not_impossible_goes_right_and_none_goes_wrong() -> N
     missing = {step: why for step, why in missing.items() if why is not None}
     assert missing.keys() == NEVER.keys()
     assert all(NEVER[step] in str(why) for step, why in missing.items())
-    assert "TreeEnsemble 5 -> 0: declared impossible" in unreached(rows, "TreeEnsemble")
+    assert "TreeEnsembleClassifier 5 -> 3: declared impossible" in unreached(rows, "TreeEnsemble")
 
 
 def _unchanged(case: Case) -> bool:
