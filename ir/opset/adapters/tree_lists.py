@@ -77,6 +77,8 @@ def trees_of(op: OpBuilder, prefix: str) -> Trees:
     votes: dict[Place, dict[int, float]] = defaultdict(dict)
     places = [op.attr(f"{prefix}_{name}") for name in ("treeids", "nodeids", "ids")]
     for tree, node, target, weight in zip(*places, numbers(op, f"{prefix}_weights"), strict=True):
+        if (tree, node) not in nodes or nodes[tree, node].mode != "LEAF":
+            op.refuse(f"node {node} of tree {tree} has a weight and is no leaf")
         given = votes[tree, node]
         given[target] = given.get(target, 0.0) + weight
     return Trees(nodes, votes)

@@ -164,3 +164,8 @@ def test_branches_that_meet_for_ever_are_refused() -> None:
         convert_opset(load(regressor(**circle).model()), {ML: 5})
     with pytest.raises(ConversionError, match="no trees"):
         convert_opset(load(ensemble(nodes_truenodeids=[0, 0, 3]).model()), {ML: 4})
+
+
+def test_weights_of_nodes_that_ask_are_refused() -> None:
+    with pytest.raises(ConversionError, match="is no leaf"):
+        convert_opset(load(regressor(target_nodeids=[1, 3, 4, 1, 2]).model()), {ML: 5})
