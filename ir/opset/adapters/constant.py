@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.opset.adapters.positions import numbers_along
 from entrepot.ir.opset.bodies import expand
 from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged
@@ -77,12 +78,12 @@ def constant_of_shape(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("EyeLike", 9)
 def eye_like(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """A constant; the shape has to be fixed."""
+    """A constant where the shape is fixed, else ones where numbers along both axes agree."""
     shape = op.shape(op.x())
-    if shape is None or None in shape:
-        op.refuse("the shape of its input is not fixed", hint="possible with fixed shapes")
-    op.need_small((shape[0] or 0) * (shape[1] or 0))
     dtype = ir.DataType(op.attr("dtype", 0)) or op.need_dtype(op.x())
+    if shape is None or None in shape or (shape[0] or 0) * (shape[1] or 0) > LARGEST_CONSTANT:
+        rows, columns = (numbers_along(op, op.Shape(op.x()), axis, 2) for axis in range(2))
+        return op.Cast(op.Equal(op.Add(rows, op.ints(op.attr("k", 0))), columns), to=int(dtype))
     return op.const(np.eye(shape[0] or 0, shape[1] or 0, op.attr("k", 0)), dtype=dtype)
 
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.adapters.axes import unsqueezed
@@ -25,30 +26,25 @@ impossible("NonMaxSuppression", 10, 0, "no operator chose boxes before opset 10"
 impossible("ImageDecoder", 20, 0, "no operator decoded images before opset 20")
 
 
-def _image_shape(op: OpBuilder) -> list[int]:
+def _channels(op: OpBuilder) -> int:
     shape = op.shape(op.x())
-    if shape is None or None in shape[1:]:
-        op.refuse("the image size is not fixed", hint="possible with fixed channels, height and width")
-    return [dim or 0 for dim in shape[1:]]
+    if shape is None or shape[1] is None:
+        op.refuse("the number of channels is not fixed", hint="possible with fixed channels")
+    return shape[1]
 
 
 def depth_to_space_columns_first(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """CRD: channels vary slowest among the blocks."""
-    size = op.attr("blocksize")
-    channels, height, width = _image_shape(op)
-    depth = channels // (size * size)
-    blocks = op.Reshape(op.x(), op.ints(-1, depth, size, size, height, width))
-    placed = op.Transpose(blocks, perm=[0, 1, 4, 2, 5, 3])
-    return op.Reshape(placed, op.ints(-1, depth, height * size, width * size))
+    """CRD: the blocks of a channel lie together, and are brought to where the older version looks for them."""
+    blocks = op.attr("blocksize") ** 2
+    order = np.arange(_channels(op)).reshape(-1, blocks).T.ravel()
+    return op.again(op.Gather(op.x(), op.const(order), axis=1), drop=("mode",))
 
 
 def space_to_depth_columns_first(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """CRD: channels vary slowest among the blocks."""
-    size = op.attr("blocksize")
-    channels, height, width = _image_shape(op)
-    blocks = op.Reshape(op.x(), op.ints(-1, channels, height // size, size, width // size, size))
-    placed = op.Transpose(blocks, perm=[0, 1, 3, 5, 2, 4])
-    return op.Reshape(placed, op.ints(-1, channels * size * size, height // size, width // size))
+    """CRD: the blocks of a channel are brought together."""
+    channels, blocks = _channels(op), op.attr("blocksize") ** 2
+    order = np.arange(channels * blocks).reshape(blocks, channels).T.ravel()
+    return op.Gather(op.again(op.x(), drop=("mode",)), op.const(order), axis=1)
 
 
 added("DepthToSpace", 1, 11, mode="DCR", otherwise=depth_to_space_columns_first)
