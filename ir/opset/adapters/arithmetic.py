@@ -106,6 +106,9 @@ def _equal_shapes(op: OpBuilder, node: ir.Node) -> bool:
 def one_type_power(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Bring the exponent to the base's type; an integer base and a fractional exponent meet in double."""
     base, exponent = op.need_dtype(op.x(0)), op.need_dtype(op.x(1))
+    whole = _whole_power(op) if base in (ir.DataType.INT32, ir.DataType.INT64) else None
+    if whole is not None:
+        return whole
     if base == exponent:
         return None
     if base.is_floating_point():
@@ -114,6 +117,27 @@ def one_type_power(op: OpBuilder, _node: ir.Node) -> Replacement:
         op.refuse("an int64 base is not expressible before version 12", hint="Cast it to double first")
     double = int(ir.DataType.DOUBLE)
     return op.Cast(op.Pow(op.Cast(op.x(0), to=double), op.Cast(op.x(1), to=double)), to=int(base))
+
+
+def _whole_power(op: OpBuilder) -> ir.Value | None:
+    """Products in place of a known whole power, which hold more digits than a double."""
+    known = op.known(op.x(1))
+    if known is None or known.size != 1 or known.ndim > (op.rank(op.x(0)) or 0):
+        return None
+    power = known.item()
+    if power not in range(1, POWERS_END):
+        return None
+    factors, square = [], op.x(0)
+    for bit in range(int(power).bit_length()):
+        square = op.Mul(square, square) if bit else square
+        if int(power) >> bit & 1:
+            factors.append(square)
+    result: ir.Value = functools.reduce(op.Mul, factors)
+    return result if result is not op.x(0) else op.Identity(result)
+
+
+POWERS_END = 64
+"""No whole number but 0, 1 and -1 to this power or beyond fits its type."""
 
 
 @adapter("Equal", 11, 7)

@@ -7,7 +7,7 @@ import pytest
 
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.early import evaluate
-from tests.ir.opset.evaluate import assert_same, checked, op_types, parse
+from tests.ir.opset.evaluate import assert_same, checked, op_types, parse, run
 
 A = np.array([[1, np.inf, -np.inf]], np.float32)
 B = np.array([[2], [-3]], np.float32)
@@ -33,3 +33,10 @@ def test_what_is_broadcast_may_be_empty() -> None:
     proto = checked(convert_opset(model, 6))
     feeds = {"a": np.zeros((2, 0, 4), np.float32), "b": np.zeros((1, 0, 1), np.float32)}
     assert evaluate.run(proto, feeds)[0].shape == (2, 0, 4)
+
+
+@pytest.mark.parametrize("power", [1, 2, 3, 7, 20])
+def test_a_whole_power_of_large_integers_is_exact_below_opset_12(power: int) -> None:
+    model = parse("y = Pow(x, p)", 13, "int64[N] x) => (int64[N] y", stored=f"int64 p = {{{power}}}")
+    x = np.array([-7, 0, 3, 5 if power > 7 else 100_003 if power < 4 else 300], np.int64)
+    np.testing.assert_array_equal(run(convert_opset(model, 9), x)[0], x**power)
