@@ -30,7 +30,7 @@ def settle(case: Case) -> Case | None:
     if "reference" in case.oracles:
         values = by_reference(case)
         found += [] if values is None else [values]
-    if not found or len(found) < case.needs or any(value is None for values in found for value in values):
+    if not found or len(found) < _needed(case) or any(value is None for values in found for value in values):
         return None
     sample = Sample(str(case), case.model(), case.feeds(), found[0], *tolerance(case), domain=case.domain)
     if any(len(values) != len(found[0]) or differs(sample, found[0], values) for values in found[1:]):
@@ -38,6 +38,12 @@ def settle(case: Case) -> Case | None:
     if invalid(sample, sample.model, case.opset) or not all(map(_is_of, sample.model.graph.output, found[0])):
         return None
     return case.giving(*found[0])
+
+
+def _needed(case: Case) -> int:
+    """How many oracles have to agree: all about no elements, where onnxruntime's LSTM gives memory as it finds it."""
+    empty = any(isinstance(value, np.ndarray) and not value.size for value in case.inputs)
+    return max(case.needs, len(case.oracles) if empty else 0)
 
 
 def _is_of(declared: onnx.ValueInfoProto, value: Any) -> bool:

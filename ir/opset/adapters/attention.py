@@ -25,6 +25,9 @@ extended("Attention", 24, 25)
 @decomposition("Attention", 23)
 def attention(op: OpBuilder, node: ir.Node) -> Replacement:
     """Write the function body; a mask that is shorter than the keys, which the body forgets, is padded before."""
+    shapes = [op.shape(op.x(index)) or [] for index in range(3)]
+    if any(0 in [*shape[1:-2], *shape[-1:]] for shape in shapes):
+        op.refuse("it has no heads, or heads of no features: its body takes such a size for one to copy")
     mask = op.input(3)
     missing = _missing_columns(op)
     if mask is not None and missing:

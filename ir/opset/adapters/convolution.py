@@ -92,6 +92,8 @@ def _fixed(op: OpBuilder) -> tuple[list[int], list[int], list[int]]:
         op.refuse("its sizes are not fixed", hint="possible with fixed sizes of all but the batch")
     if len(image) != 3:
         op.refuse("only images are expressible there, 4-D inputs")
+    if 0 in [*image, *offset]:
+        op.refuse("an empty image is not expressible there")
     return [d or 0 for d in image], [d or 0 for d in weight], [d or 0 for d in offset]
 
 

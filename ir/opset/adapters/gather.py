@@ -144,7 +144,10 @@ def gather_nd_flat(op: OpBuilder, _node: ir.Node) -> Replacement:
         column = op.Gather(indices, op.const(np.int64(index)), axis=len(picked) - 1)
         column = _wrapped(op, column, data[batch + index])
         position = op.Add(position, op.Mul(column, op.const(np.int64(strides[batch + index]))))
-    flat = op.Reshape(x, op.ints(int(np.prod(data[:lead])), *data[lead:]))
+    rows, tail = int(np.prod(data[:lead])), data[lead:]
+    if (rows, *tail).count(0) > 1:
+        op.refuse("its data is empty along two axes")
+    flat = op.Reshape(x, op.ints(rows or -1, *(size or -1 for size in tail)))  # 0 would copy a size
     return op.Gather(flat, position, axis=0)
 
 

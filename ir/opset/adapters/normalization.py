@@ -161,7 +161,7 @@ def _axes_from(op: OpBuilder, x: ir.Value) -> list[int]:
 def _stash(op: OpBuilder, x: ir.Value) -> tuple[ir.Value, ir.DataType, ir.DataType]:
     """``x`` in the type that statistics are computed in, that type, and the type of ``x``.
 
-    Runtimes take the stash type for the least precision: ``x`` is never narrowed to it.
+    Runtimes take the stash type for the least precision: ``x`` is not narrowed to it.
     """
     own, stash = op.need_dtype(x), ir.DataType(op.attr("stash_type", 1))
     stash = own if own.bitwidth > stash.bitwidth else stash
@@ -237,7 +237,9 @@ def group_normalization_per_group(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 def _normal_groups(op: OpBuilder, x: ir.Value) -> ir.Value:
     """(N, groups, rest), normalised over the rest."""
-    wide, stash, own = _stash(op, op.Reshape(x, op.ints(0, op.attr("num_groups"), -1)))
+    own, stash = op.need_dtype(x), ir.DataType(op.attr("stash_type", 1))
+    wide = op.Reshape(x, op.ints(0, op.attr("num_groups"), -1))
+    wide = wide if own == stash else op.Cast(wide, to=int(stash))  # narrowed or not, as the body of version 21 does
     axis = op.ints(-1) if op.version >= 18 else None
     mean = _mean(op, wide, axis)
     centred = op.Sub(wide, mean)

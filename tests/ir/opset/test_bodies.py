@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from entrepot.ir.errors import ConversionError
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.evaluate import assert_same, op_types, parse, run
 
@@ -48,6 +49,12 @@ def test_keys_without_a_column_in_the_mask_are_hidden(kind: str, mask: np.ndarra
     hidden = np.concatenate([mask if kind == "bool" else np.ones((3, 4), bool), np.zeros((3, 1), bool)], axis=1)
     weights = np.where(hidden, np.exp(scores), 0)
     np.testing.assert_allclose(have, weights / weights.sum(-1, keepdims=True) @ v, rtol=1e-4, atol=1e-5)
+
+
+def test_heads_of_no_features_are_refused() -> None:
+    signature = "float[1,2,3,8] q, float[1,2,5,8] k, float[1,2,5,0] v) => (float[1,2,3,0] y"
+    with pytest.raises(ConversionError, match="no features"):
+        convert_opset(parse("y = Attention(q, k, v)", 23, signature), 18)
 
 
 def test_a_range_of_int16_is_counted_in_int32() -> None:

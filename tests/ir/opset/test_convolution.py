@@ -94,3 +94,9 @@ def test_an_empty_batch_of_blocks_makes_no_image() -> None:
     model = parse("y = Col2Im(x, i, b)", 18, "float[0,8,16] x) => (float[0,2,5,5] y", stored=stored)
     after = convert_opset(model, 17)
     assert run(after, np.zeros((0, 8, 16), np.float32))[0].shape == (0, 2, 5, 5)
+
+
+def test_an_empty_image_is_refused() -> None:
+    signature = "float[1,2,0,0] x, float[2,2,2,2] w, float[1,8,0,0] o) => (float[1,2,0,0] y"
+    with pytest.raises(ConversionError, match="empty image"):
+        convert_opset(parse("y = DeformConv<pads = [1, 0, 0, 1]>(x, w, o)", 19, signature), 18)

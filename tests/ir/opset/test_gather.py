@@ -72,3 +72,8 @@ def test_a_computed_depth_is_hot_where_it_says(axis: int, target: int) -> None:
     model = parse(f"y = OneHot<axis = {axis}>(i, depth, values)", 9, signature)
     indices = np.array([[0, 3], [2, 2], [4, 9]])
     assert_same(model, target, indices, np.array(5), np.array([0, np.inf], np.float32))
+
+
+def test_slices_of_nothing_are_gathered() -> None:
+    model = parse("y = GatherND<batch_dims = 1>(x, i)", 12, "float[2,3,0] x, int64[2,1] i) => (float[2,0] y")
+    assert_same(model, 11, np.zeros((2, 3, 0), np.float32), np.array([[1], [2]]))

@@ -49,3 +49,9 @@ def test_floats_are_not_narrowed_to_a_stash_type_of_half_precision() -> None:
     centred = x - x.mean(1, keepdims=True)
     truth = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(run(after, x)[0], truth, rtol=1e-4)
+
+
+def test_groups_are_normalised_in_the_stash_type_as_the_body_does() -> None:
+    model = parse("y = GroupNormalization<num_groups = 2, stash_type = 10>(x, s, s)", 21, image(2, 4, 6, 6),
+                  stored="float[4] s = {1, 2, 3, 4}")  # fmt: skip
+    assert op_types(convert_opset(model, 20)).count("Cast") == 2
