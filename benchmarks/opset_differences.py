@@ -77,6 +77,11 @@ def is_empty(case: Case) -> bool:
     return case.inputs[0].size == 0
 
 
+def transforms_two(case: Case) -> bool:
+    """A softmax or a logistic function of several targets."""
+    return case.attributes.get("post_transform") in (1, 2) and case.attributes.get("n_targets", 1) > 1
+
+
 def always(_case: Any) -> bool:
     """Any use."""
     return True
@@ -100,6 +105,12 @@ DIFFERENCES = (
     Difference("ReduceMean", 18, is_empty, "the mean of nothing is undefined, says the description"),
     Difference("Bernoulli", 22, always, "onnxruntime runs the schema's body, where 1 has probability 1 - p", above=15),
     Difference("Dropout", 12, always, "onnxruntime's Dropout 10 gives a mask of zeros where nothing is dropped"),
+    Difference(
+        "TreeEnsemble",
+        5,
+        transforms_two,
+        "onnxruntime 1.31 takes post_transform 1 for LOGISTIC and 2 for SOFTMAX, the specification the other way round",
+    ),
 )
 
 

@@ -19,6 +19,7 @@ from entrepot.ir.opset.rules import Step
 from tests.ir.opset.evaluate import checked, op_types, parse
 from tests.op_cases import all_cases
 from tests.op_cases.case import Case, f32, floats, ints, strings
+from tests.op_cases.ml import ensemble
 from tests.op_cases.oracle import run_onnxruntime
 from tests.op_cases.variants import variants
 
@@ -77,6 +78,9 @@ EXAMPLES = {
     ("BatchNormalization", 14): Case(
         "BatchNormalization", f32(2, 3, 0), *(f32(3, low=0.5) for _ in range(4)), training_mode=1
     ).outputs(3),
+    ("TreeEnsemble", 5): ensemble(leaf_targetids=[0, 1, 0, 1, 1], n_targets=2, post_transform=1).held_to(
+        "onnxruntime", why="onnx.reference transforms nothing"
+    ),
     ("MeanVarianceNormalization", 13): Case("MeanVarianceNormalization", f32(2, 3, 4, 5)),
     ("ReduceLogSumExp", 19): Case("ReduceLogSumExp", floats(1000, -1000, dtype=np.float16)).giving(
         np.array([1000], np.float16)
