@@ -47,11 +47,19 @@ def _needed(case: Case) -> int:
 
 
 def _is_of(declared: onnx.ValueInfoProto, value: Any) -> bool:
-    """Whether a result is of the declared type: onnx's reference sums 32 bits in 64, and says nothing."""
-    code = declared.type.tensor_type.elem_type
-    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "biufV" or not code:
+    """Whether a result is what onnx infers: its reference sums 32 bits in 64, onnxruntime leaves windows out."""
+    tensor = declared.type.tensor_type
+    if not isinstance(value, np.ndarray | np.generic) or not tensor.elem_type:
         return True
-    return value.dtype.itemsize == onnx.helper.tensor_dtype_to_np_dtype(code).itemsize
+    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
+    if tensor.HasField("shape") and not _fits(sizes, value.shape):
+        return False
+    width = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).itemsize
+    return value.dtype.kind not in "biufV" or value.dtype.itemsize == width
+
+
+def _fits(sizes: list[int | None], shape: tuple[int, ...]) -> bool:
+    return len(sizes) == len(shape) and all(a in (None, b) for a, b in zip(sizes, shape, strict=True))
 
 
 def _onnxruntime(case: Case) -> tuple[list[Any] | None, str]:
