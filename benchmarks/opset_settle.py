@@ -19,8 +19,7 @@ def settle(case: Case) -> Case | None:
     """The case with what its oracles say it computes; ``None`` when it is not valid or they do not agree.
 
     onnx's reference takes values that no specification allows: it is believed alone only where onnxruntime has nothing
-    for the operator or the element type. A case that an oracle is known to be wrong about asks the other one. What
-    comes of no elements is what both say: kernels were seen to leave such results as the memory was.
+    for the operator or the element type. A case that an oracle is known to be wrong about asks the other one.
     """
     found = []
     if "onnxruntime" in case.oracles:
@@ -45,12 +44,6 @@ def _needed(case: Case) -> int:
     """How many oracles have to agree: all about no elements, where onnxruntime's LSTM gives memory as it finds it."""
     empty = any(isinstance(value, np.ndarray) and not value.size for value in case.inputs)
     return max(case.needs, len(case.oracles) if empty else 0)
-
-
-def _comes_of_nothing(case: Case, values: list[Any]) -> bool:
-    """Whether there are elements in the results and none in one of the inputs."""
-    empty = any(isinstance(value, np.ndarray) and not value.size for value in case.inputs)
-    return empty and any(np.size(value) for value in values)
 
 
 def _is_of(declared: onnx.ValueInfoProto, value: Any) -> bool:
