@@ -168,6 +168,8 @@ def short_time_transform(op: OpBuilder, _node: ir.Node) -> Replacement:
     shape, step = op.shape(op.x()), op.known(op.x(1))
     if shape is None or (len(shape) == 3 and shape[2] is None):
         op.refuse("whether the signal is complex is not known", hint="possible with a fixed last axis")
+    if op.input(2) is None and op.input(3) is None:
+        op.refuse("it has neither a window nor a frame length")
     length, complex_signal = _frame_length(op), len(shape) == 3 and shape[2] == 2
     if step is None or length is None or complex_signal:
         return _frame_by_frame(op, complex_signal=complex_signal)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from entrepot.ir.errors import ConversionError
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.evaluate import parse, run
 
@@ -60,3 +61,9 @@ def test_frames_of_computed_size_and_distance(parts: int, target: int, *, window
     frames = np.stack([signal[:, start : start + 8] for start in range(0, 25, 5)], 1) * (w if windowed else 1)
     truth = np.fft.rfft(frames) if parts == 1 else np.fft.fft(frames)
     np.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], truth, atol=2e-5)
+
+
+def test_frames_of_no_length_are_refused() -> None:
+    model = parse("y = STFT(x, step)", 17, "float[2,20,1] x) => (float[2,A,B,2] y", stored="int64 step = {3}")
+    with pytest.raises(ConversionError, match="neither a window nor a frame length"):
+        convert_opset(model, 16)
