@@ -61,8 +61,6 @@ def weights(op: OpBuilder, plan: Interpolation) -> Iterator[tuple[int, Matrix]]:
         old = shape[axis]
         if old is None or size is None:
             op.refuse("a size that changes is not fixed", hint="possible with fixed sizes")
-        if not old and size:
-            op.refuse("an axis without elements has none to be resized from")
         op.need_small(old * size)
         yield axis, axis_matrix(plan, old, size, scale)
 
@@ -120,7 +118,7 @@ def _scales_and_sizes(op: OpBuilder, old: list[int | None]) -> tuple[list[float]
 
 def axis_matrix(plan: Interpolation, old: int, new: int, scale: float) -> Matrix:
     """Rows are output positions, columns input positions."""
-    if not new:
+    if not old or not new:
         return np.zeros((new, old))
     position = _positions(plan.coordinates, old, new, scale)
     if plan.mode == "nearest":
