@@ -53,7 +53,8 @@ class Trees:
 
     def leaves(self, root: Place) -> list[Votes]:
         """What each leaf of a tree adds."""
-        pending, found, seen = [root], [], set[Place]()
+        found: list[Votes] = []
+        pending, seen = [root], set[Place]()
         while pending:
             place = pending.pop()
             if place in seen:
