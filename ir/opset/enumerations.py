@@ -47,7 +47,7 @@ def check_values(op: OpBuilder, node: ir.Node) -> None:
         births = VALUES.get((node.op_type, name))
         if births is None or attr.is_ref():
             continue
-        value = attr.as_string()
+        value = attr.value
         born, gone = births.get(value), REMOVED.get((node.op_type, name, value), op.version + 1)
         if born is None or not born <= op.version < gone:
-            op.refuse(f"{name}='{value}' is not known to {node.op_type} of opset {op.version}")
+            op.refuse(f"{name}={value!r} is not known to {node.op_type} of opset {op.version}")

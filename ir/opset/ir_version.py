@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import onnx.helper
 import onnx_ir as ir
 
+from entrepot.ir.errors import ConversionError, describe_node
 from entrepot.ir.io.sparse import SparseTensor
 from entrepot.ir.opset.builder import add_initializer
 from entrepot.ir.opset.names import Names
@@ -95,4 +96,11 @@ def _stated(graph: ir.Graph) -> Iterator[ir.DataType]:
     for node in graph:
         yield from (output.dtype for output in node.outputs if output.dtype is not None)
         if node.op_type == "Cast" and isinstance(to := node.attributes["to"].value, int):
-            yield ir.DataType(to)
+            yield _cast_to(node, to)
+
+
+def _cast_to(node: ir.Node, number: int) -> ir.DataType:
+    try:
+        return ir.DataType(number)
+    except ValueError:
+        raise ConversionError(f"there is no element type {number}", node=describe_node(node)) from None

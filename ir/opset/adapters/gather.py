@@ -133,6 +133,8 @@ def gather_nd_flat(op: OpBuilder, _node: ir.Node) -> Replacement:
     if data is None or picked is None:
         return _gather_nd_of_any_size(op, x, indices)
     batch, depth = op.attr("batch_dims", 0), picked[-1]
+    if not 0 <= batch < min(len(data), len(picked)):
+        op.refuse(f"batch_dims={batch} is more than its inputs have axes")
     lead = batch + depth
     strides = [int(np.prod(data[index + 1 : lead])) for index in range(lead)]
     op.need_small(int(np.prod(picked[:-1])))

@@ -96,6 +96,8 @@ def split_sized(op: OpBuilder, node: ir.Node) -> Replacement:
     op.drop("num_outputs")
     if count is None or op.input(1) is not None:
         return None
+    if count != len(op.node.outputs):
+        op.refuse(f"num_outputs={count} but it has {len(op.node.outputs)} outputs")
     x, axis = op.x(), op.attr("axis", 0)
     shape = op.shape(x)
     size = None if shape is None else shape[axis]

@@ -314,3 +314,21 @@ def test_integer_constants_of_a_function_are_cast_where_constant_holds_floats_on
     local = f'<domain: "local", opset_import: ["": 9]> F (a) => (b) {{ {nodes} }}'
     model = parse("y = local.F(x)", 9, "float[3] x) => (float[1] y", functions=local, imports=', "local": 1')
     assert_same(model, 8, np.array([1, 2, 3], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("body", "signature", "opset", "reason"),
+    [
+        ("y = Cast<to = -5>(x)", "float[3] x) => (float[3] y", 13, "no element type -5"),
+        (
+            "y = GatherND<batch_dims = 1099511627776>(x, i)",
+            "float[2,3] x, int64[2,1] i) => (float[2] y",
+            13,
+            "batch_dims",
+        ),
+        ("y, z = Split<num_outputs = 1099511627776>(x)", "float[4] x) => (float[2] y, float[2] z", 18, "2 outputs"),
+    ],
+)
+def test_numbers_that_break_the_schema_are_refused_at_once(body: str, signature: str, opset: int, reason: str) -> None:
+    with pytest.raises(ConversionError, match=reason):
+        convert_opset(parse(body, opset, signature), 9)
