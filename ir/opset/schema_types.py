@@ -53,11 +53,14 @@ def type_sources(domain: str, op_type: str, version: int) -> dict[int, int | ir.
 
 
 def cast_target(to: ir.Attr) -> ir.TypeProtocol | None:
-    """What a Cast makes; before version 6 the type was named."""
+    """What a Cast makes, if that is a type; before version 6 it was named."""
     if isinstance(to.value, int):
-        return ir.TensorType(ir.DataType(to.value))
+        return ir.TensorType(ir.DataType(to.value)) if to.value in _NUMBERS else None
     name = str(to.value).upper()
     return ir.TensorType(ir.DataType[name]) if name in ir.DataType.__members__ else None
+
+
+_NUMBERS = frozenset(int(member) for member in ir.DataType)
 
 
 def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Value], Spec]) -> dict[str, Spec]:
