@@ -58,12 +58,13 @@ def sampled_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
         op.refuse("what pads strings is not said", hint="possible with padding_mode border or reflection")
     if kernel.polynomial and not dtype.is_floating_point():
         op.refuse("how interpolated integers are rounded is not expressible there", hint="Cast to float around it")
-    axes = [_neighbours(op, kernel, axis, rank - 2) for axis in range(rank - 2)]
+    grid = _grid(op)
+    axes = [_neighbours(op, kernel, grid, axis, rank - 2) for axis in range(rank - 2)]
     values = _picked(op, axes)
     if not kernel.polynomial:
         return op.Reshape(values, _result_shape(op))
     weight = _all(op.Mul, [axis.weight for axis in axes])
-    if dtype != op.need_dtype(op.x(1)):
+    if dtype != op.need_dtype(grid):
         weight = op.Cast(weight, to=int(dtype))
     weighed = op.Mul(values, _per_sample(op, weight))
     count = op.ints(len(kernel.offsets) ** len(axes))
@@ -78,9 +79,16 @@ def _all(combine: Callable[..., ir.Value], values: Sequence[ir.Value | None]) ->
     return result
 
 
-def _neighbours(op: OpBuilder, kernel: Kernel, axis: int, count: int) -> _Neighbours:
+def _grid(op: OpBuilder) -> ir.Value:
+    """The grid, of 32 bits at least: sizes and positions between them take more than half precision has."""
+    short = op.need_dtype(op.x(1)) in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+    grid: ir.Value = op.Cast(op.x(1), to=int(ir.DataType.FLOAT)) if short else op.x(1)
+    return grid
+
+
+def _neighbours(op: OpBuilder, kernel: Kernel, grid: ir.Value, axis: int, count: int) -> _Neighbours:
     """One of ``count`` axes; the grid's last axis holds its coordinate, -1 to 1, the last axis first."""
-    column = op.Gather(op.x(1), op.const(np.int64(count - 1 - axis)), axis=count + 1)
+    column = op.Gather(grid, op.const(np.int64(count - 1 - axis)), axis=count + 1)
     column = op.Unsqueeze(column, op.ints(*range(count + 1, 2 * count + 1)))
     size = op.Gather(op.Shape(op.x(0)), op.const(np.int64(axis + 2)))
     size = op.Cast(size, to=int(op.need_dtype(column)))

@@ -18,7 +18,7 @@ from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.opset.rules import Step
 from tests.ir.opset.evaluate import checked, op_types, parse
 from tests.op_cases import all_cases
-from tests.op_cases.case import Case, f32, floats, ints, strings
+from tests.op_cases.case import Case, bf16, f32, floats, ints, strings
 from tests.op_cases.ml import ensemble
 from tests.op_cases.oracle import run_onnxruntime
 from tests.op_cases.variants import variants
@@ -87,6 +87,7 @@ EXAMPLES = {
         ).held_to("onnxruntime", why="what the difference says is its")
         for name in ("AveragePool", "LpPool", "MaxPool")
     },
+    ("GridSample", 22): Case("GridSample", f32(1, 2, 5, 6), bf16(1, 4, 3, 2)),
     ("MeanVarianceNormalization", 13): Case("MeanVarianceNormalization", f32(2, 3, 4, 5)),
     ("ReduceLogSumExp", 19): Case("ReduceLogSumExp", floats(1000, -1000, dtype=np.float16)).giving(
         np.array([1000], np.float16)
