@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
+from entrepot.ir.opset.schemas import histories
 from tests.ir.opset.evaluate import assert_same, parse
 
 X = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
@@ -59,3 +62,25 @@ def test_a_scan_of_any_axes_and_directions_is_a_loop(attributes: list[str], targ
 def test_a_scan_that_carries_nothing_hands_a_number_around() -> None:
     body = "y = Scan <num_scan_inputs = 1, body = b (a) => (c) { c = Neg(a) }> (x)"
     assert_same(parse(body, 11, "float[2,3] x) => (float[2,3] y"), 7, X)
+
+
+BODIES = {
+    "If": "c = Constant<value = bool {1}>() "
+    "y = If(c) <then_branch = t () => (a) { a = Relu(x) }, else_branch = e () => (b) { b = Neg(x) }>",
+    "Loop": "n = Constant<value = int64 {3}>() c = Constant<value = bool {1}>() "
+    "y = Loop(n, c, x) <body = b (int64 i, bool k, float[2,3] v) => (l, w) { l = Identity(k) w = Add(v, x) }>",
+    "Scan": "z = Constant<value = float[3] {1, 2, 3}>() s, y = Scan"
+    "<num_scan_inputs = 1, body = b (float[3] v, float[3] r) => (w, o) { w = Add(v, r) o = Mul(w, r) }>(z, x)",
+}
+
+
+def _steps() -> list[tuple[str, int, int]]:
+    versions = {name: [version for version in histories()["", name] if 9 <= version <= 26] for name in BODIES}
+    return [(name, *pair) for name in BODIES for pair in itertools.pairwise([9, *versions[name]]) if pair[0] < pair[1]]
+
+
+@pytest.mark.parametrize(("name", "older", "newer"), _steps())
+def test_every_step_of_an_operator_with_bodies_goes_both_ways(name: str, older: int, newer: int) -> None:
+    for start, stop in ((newer, older), (older, newer)):
+        model = parse(BODIES[name], start, "float[2,3] x) => (float[2,3] y", ir_version=4)
+        assert_same(model, stop, X)
