@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import onnx_ir
 import torch
-from torch.onnx._internal.exporter import _core, _registration
+from torch.fx.experimental import _config as capture_settings
+from torch.onnx._internal.exporter import _core, _decomp, _fx_passes, _registration
 
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
-from entrepot.exporters.torch.translations import translations
+from entrepot.exporters.torch.translations import decompositions, translations
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
 NATURAL_OPSET = 20
@@ -27,14 +29,28 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
         ConversionError: A translation failed.
     """
     try:
+        # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
         with quiet():
-            # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
-            result = _core.export(
-                program, registry=_registry(), verbose=False, optimize=False, opset_version=NATURAL_OPSET
-            )
+            return _core._exported_program_to_onnx_program(_decomposed(program), registry=_registry()).model  # noqa: SLF001
     except MODEL_ERRORS as error:
         raise _refusal(error, program) from error
-    return result.model
+
+
+def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """What torch.onnx does before it translates, with our decompositions before torch's."""
+    # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
+    with capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
+        program = program.run_decompositions(_decompositions())
+        _fx_passes.insert_type_promotion_nodes(program.graph_module)
+        _fx_passes.remove_assertion_nodes(program.graph_module)
+    return program
+
+
+@functools.cache
+def _decompositions() -> dict[Any, Any]:
+    """What torch takes apart for operators that have no translation, and what we take apart."""
+    translated = set(_decomp.get_onnx_implemented_overloads(_registry()))
+    return {**_decomp.create_onnx_friendly_decomposition_table(translated), **decompositions()}
 
 
 @functools.cache

@@ -1,7 +1,12 @@
 """What torch.export or torch.onnx would take apart or cannot translate, in forms that follow other sizes.
 
-A module here may hold ``REPLACEMENTS`` (torch function to a function of the same signature that is captured in its
-place) and ``TRANSLATIONS`` (torch operator to a function that builds ONNX nodes). Tests hold both to eager results.
+A module here may hold three tables; tests hold all of them to eager results.
+
+- ``DECOMPOSITIONS``: torch operator to a function of the same signature over other operators, which takes its place in
+  the captured graph, whoever called it. It returns ``NotImplemented`` for what it leaves to torch.
+- ``REPLACEMENTS``: torch function to a function that is called in its place during the capture: for what cannot be
+  captured as it is, or not with sizes that vary.
+- ``TRANSLATIONS``: torch operator to a function that builds ONNX nodes.
 """
 
 from __future__ import annotations
@@ -11,6 +16,12 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from typing import Any
+
+
+@functools.cache
+def decompositions() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """Decompositions by torch operator, from all modules of this package."""
+    return _collect("DECOMPOSITIONS")
 
 
 @functools.cache

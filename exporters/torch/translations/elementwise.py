@@ -7,6 +7,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
+aten = torch.ops.aten
+
 
 def rsub(input: torch.Tensor, other: Any, *, alpha: float = 1) -> torch.Tensor:
     """``other - alpha * input``; torch's own decomposition fails for ``1.0 - integers``."""
@@ -27,7 +29,22 @@ def hypot(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """sqrt(x² + y²), scaled by the larger against overflow."""
     larger, smaller = torch.maximum(input.abs(), other.abs()), torch.minimum(input.abs(), other.abs())
     ratio = smaller / torch.where(larger == 0, torch.ones_like(larger), larger)
-    return larger * (1 + ratio * ratio).sqrt()
+    length = larger * (1 + ratio * ratio).sqrt()
+    return torch.where(input.isinf() | other.isinf(), torch.inf, length)
+
+
+def logit(input: torch.Tensor, eps: float | None = None) -> torch.Tensor:
+    """The inverse of the sigmoid; NaNs stay what they are."""
+    x = input
+    if eps is not None:
+        x = torch.where(x < eps, eps, x)
+        x = torch.where(x > 1 - eps, 1 - eps, x)
+    return (x / (1 - x)).log()
+
+
+def xlogy(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """The product x log(y), 0 for an x of 0 unless y is NaN."""
+    return torch.where((input == 0) & ~other.isnan(), 0.0, input * other.log())
 
 
 def gcd(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -51,6 +68,10 @@ def rrelu(
     if training:
         return F.rrelu(input, lower, upper, training, inplace)
     return F.leaky_relu(input, (lower + upper) / 2)
+
+
+def _rrelu(input: torch.Tensor, lower: float, upper: float, training: bool = False, generator: Any = None) -> Any:
+    return NotImplemented if training else rrelu(input, lower, upper)
 
 
 def aminmax(input: torch.Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -112,6 +133,16 @@ def _methods(*functions: Any) -> dict[Any, Any]:
     }
 
 
+DECOMPOSITIONS = {
+    aten.fmax.default: fmax,
+    aten.fmin.default: fmin,
+    aten.gcd.default: gcd,
+    aten.hypot.default: hypot,
+    aten.lcm.default: lcm,
+    aten.logit.default: logit,
+    aten.rrelu.default: _rrelu,
+    aten.xlogy.Tensor: xlogy,
+}
 REPLACEMENTS: dict[Any, Any] = {
     torch.Tensor.__rsub__: rsub,
     torch.rsub: rsub,
@@ -122,5 +153,5 @@ REPLACEMENTS: dict[Any, Any] = {
     torch._grouped_mm: grouped_mm,  # noqa: SLF001 - what F.grouped_mm calls without asking
     # what transformers (5.23) captures in the place of F.grouped_mm: a loop over the values of its offsets
     "transformers::grouped_mm_fallback": grouped_mm,
-    **_methods(fmax, fmin, hypot, gcd, lcm, aminmax, cov, corrcoef),
+    **_methods(aminmax, cov, corrcoef),
 }

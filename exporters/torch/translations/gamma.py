@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
+
+from entrepot.exporters.torch.translations.precision import in_double
+
+aten = torch.ops.aten
 
 # Lanczos' approximation with g = 7 and nine terms: relative error below 1e-15.
 _LANCZOS = (
@@ -19,6 +22,8 @@ _LANCZOS = (
     9.9843695780195716e-6,
     1.5056327351493116e-7,
 )
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 # M. Giles, "Approximating the erfinv function": towards 0, and towards -1 and 1.
 _NEAR = (
@@ -45,9 +50,9 @@ _FAR = (
 )
 
 
-def lgamma(input: torch.Tensor) -> torch.Tensor:
+@in_double
+def lgamma(x: torch.Tensor) -> torch.Tensor:
     """Log |gamma(x)|, below one half by reflection."""
-    x = input.to(torch.float64)
     left = x < 0.5
     z = torch.where(left, 1 - x, x) - 1
     series = torch.full_like(z, 0.99999999999980993) + sum(
@@ -55,13 +60,23 @@ def lgamma(input: torch.Tensor) -> torch.Tensor:
     )
     shifted = z + 7.5
     value = 0.5 * math.log(2 * math.pi) + (z + 0.5) * shifted.log() - shifted + series.log()
-    turned = (math.pi / (math.pi * (x - x.floor())).sin().abs()).log() - value
-    return torch.where(left, turned, value).to(_float(input))
+    turned = (math.pi / (math.pi * (x - x.round())).sin().abs()).log() - value
+    value = torch.where((x == 1) | (x == 2), 0.0, value)
+    return torch.where(x.isinf(), torch.inf, torch.where(left, turned, value))
 
 
-def digamma(input: torch.Tensor) -> torch.Tensor:
+@in_double
+def multigammaln(x: torch.Tensor, order: int) -> torch.Tensor:
+    """The logarithm of the gamma function of several variables, a product of simple ones."""
+    value = torch.full_like(x, order * (order - 1) / 4 * math.log(math.pi))
+    for step in range(order):
+        value = value + lgamma(x - step / 2)
+    return value
+
+
+@in_double
+def digamma(x: torch.Tensor) -> torch.Tensor:
     """The derivative of log gamma, by its expansion far from 0 and recurrence and reflection towards it."""
-    x = input.to(torch.float64)
     left = x < 0.5
     z = torch.where(left, 1 - x, x)
     value = torch.zeros_like(z)
@@ -71,7 +86,59 @@ def digamma(input: torch.Tensor) -> torch.Tensor:
     inverse = 1 / (z * z)
     value = value + z.log() - 0.5 / z
     value = value - inverse * (1 / 12 - inverse * (1 / 120 - inverse * (1 / 252 - inverse * (1 / 240 - inverse / 132))))
-    return torch.where(left, value - math.pi * (math.pi * x).cos() / (math.pi * x).sin(), value).to(_float(input))
+    value = torch.where(left, value - math.pi * _cotangent(x), value)
+    value = torch.where(left & (x == x.floor()), torch.nan, value)
+    return torch.where(x == 0, -x.reciprocal(), value)
+
+
+def polygamma(order: int, input: torch.Tensor) -> torch.Tensor:
+    """The derivatives of digamma, by Hurwitz's zeta function and, below one half, its reflection."""
+    if order == 0:
+        return digamma(input)
+    return _polygamma(input, order)
+
+
+@in_double
+def _polygamma(x: torch.Tensor, order: int) -> torch.Tensor:
+    left = x < 0.5
+    value = _zeta(order + 1, torch.where(left, 1 - x, x))
+    turned = _cotangent_sum(order + 1, x) + (-1) ** order * value
+    value = torch.where(left, torch.where(x == x.floor(), torch.inf, turned), value)
+    value = torch.where(x.isinf() & (order > 1), torch.nan, value)  # as torch says
+    return (-1) ** (order + 1) * math.factorial(order) * value
+
+
+def _zeta(power: int, x: torch.Tensor) -> torch.Tensor:
+    """The sum of 1 / (x + k)^power over all k, for x of one half and more, by Euler and Maclaurin's formula."""
+    value = torch.zeros_like(x)
+    for step in range(10):
+        value = value + (x + step) ** -power
+    far = x + 10
+    value = value + far ** (1 - power) / (power - 1) + far**-power / 2
+    factor = float(power)
+    for index, number in enumerate(_BERNOULLI, 1):
+        value = value + number / math.factorial(2 * index) * factor * far ** (1 - power - 2 * index)
+        factor *= (power + 2 * index - 1) * (power + 2 * index)
+    return value
+
+
+def _cotangent_sum(power: int, x: torch.Tensor) -> torch.Tensor:
+    """The sum of 1 / (x + k)^power over all whole k: a derivative of pi cot(pi x), a polynomial of the cotangent."""
+    numbers = [0.0, 1.0]  # of 1, c, c², ...
+    for _ in range(power - 1):  # c' = -pi (1 + c²)
+        slope = [at * number for at, number in enumerate(numbers)][1:]
+        numbers = [-(a + b) for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)]
+    cotangent = _cotangent(x)
+    value = torch.zeros_like(x)
+    for number in reversed(numbers):
+        value = value * cotangent + number
+    return value * ((-1) ** (power - 1) * math.pi**power / math.factorial(power - 1))
+
+
+def _cotangent(x: torch.Tensor) -> torch.Tensor:
+    """cot(pi x), from the part of x behind the point."""
+    turn = math.pi * (x - x.round())
+    return turn.cos() / turn.sin()
 
 
 def erfinv(input: torch.Tensor) -> torch.Tensor:
@@ -97,14 +164,10 @@ def _float(input: torch.Tensor) -> torch.dtype:
     return input.dtype if input.is_floating_point() else torch.get_default_dtype()
 
 
-REPLACEMENTS: dict[Any, Any] = {
-    torch.lgamma: lgamma,
-    torch.Tensor.lgamma: lgamma,
-    torch.special.gammaln: lgamma,
-    torch.digamma: digamma,
-    torch.Tensor.digamma: digamma,
-    torch.special.digamma: digamma,
-    torch.erfinv: erfinv,
-    torch.Tensor.erfinv: erfinv,
-    torch.special.erfinv: erfinv,
+DECOMPOSITIONS = {
+    aten.lgamma.default: lgamma,
+    aten.mvlgamma.default: multigammaln,
+    aten.digamma.default: digamma,
+    aten.polygamma.default: polygamma,
+    aten.erfinv.default: erfinv,
 }

@@ -34,8 +34,8 @@ def searchsorted(
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     rows, values_ = sorted_sequence.unsqueeze(-2), values.unsqueeze(-1)
-    before = rows <= values_ if right or side == "right" else rows < values_
-    return before.sum(-1).to(torch.int32 if out_int32 else torch.int64)
+    after = values_ < rows if right or side == "right" else values_ <= rows  # a NaN lies behind everything
+    return (~after).sum(-1).to(torch.int32 if out_int32 else torch.int64)
 
 
 def bucketize(

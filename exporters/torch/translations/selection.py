@@ -53,8 +53,7 @@ def mode(input: torch.Tensor, dim: int = -1, keepdim: bool = False) -> _Pair:
     x = input.movedim(dim, -1)
     counts = (x.unsqueeze(-1) == x.unsqueeze(-2)).sum(-1)
     frequent = counts == counts.amax(-1, keepdim=True)
-    most = torch.finfo(x.dtype).max if x.is_floating_point() else torch.iinfo(x.dtype).max
-    value = x.masked_fill(~frequent, most).amin(-1, keepdim=True)
+    value = x.masked_fill(~frequent, _beyond(x.dtype, largest=True)).amin(-1, keepdim=True)
     index = _last_place(x == value).unsqueeze(-1)
     value, index = value.movedim(-1, dim), index.movedim(-1, dim)
     return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
@@ -84,11 +83,17 @@ def _extreme(input: torch.Tensor, dim: int, *, largest: bool) -> _Pair:
         return input, torch.zeros((), dtype=torch.int64)
     x = input.movedim(dim, -1)
     so_far = _so_far(x.shape[-1])
-    limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
-    table = x.unsqueeze(-2).masked_fill(~so_far, limits.min if largest else limits.max)
+    table = x.unsqueeze(-2).masked_fill(~so_far, _beyond(x.dtype, largest=not largest))
     values = table.amax(-1) if largest else table.amin(-1)
     place = _last_place((x.unsqueeze(-2) == values.unsqueeze(-1)) & so_far)
     return values.movedim(-1, dim), place.movedim(-1, dim)
+
+
+def _beyond(kind: torch.dtype, *, largest: bool) -> float:
+    """What no element of this type lies beyond."""
+    if kind.is_floating_point:
+        return torch.inf if largest else -torch.inf
+    return torch.iinfo(kind).max if largest else torch.iinfo(kind).min
 
 
 def _so_far(size: int) -> torch.Tensor:

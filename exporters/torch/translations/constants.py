@@ -1,0 +1,66 @@
+"""Python numbers as tensors, in the precision that they have: torch.onnx (2.13) makes float32 of them first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir
+import torch
+from onnxscript import opset20
+from onnxscript.function_libs.torch_lib.ops import core
+
+op: Any = opset20
+aten = torch.ops.aten
+
+_FLOAT = int(onnx_ir.DataType.FLOAT)
+
+
+def translate_scalar_tensor(s: Any, dtype: int = _FLOAT, **_how: Any) -> Any:
+    """A number as a tensor of no axes."""
+    kind = dtype if dtype != -1 else _FLOAT
+    if onnx_ir.DataType(kind) in (onnx_ir.DataType.COMPLEX64, onnx_ir.DataType.COMPLEX128):
+        return core.aten_scalar_tensor(s, kind)  # as a pair of reals
+    return _number(s, kind)
+
+
+def translate_full(size: Any, fill_value: Any, dtype: int = -1, **_how: Any) -> Any:
+    """A tensor of one number; without a dtype the number says which."""
+    return op.Expand(_number(fill_value, dtype), op.Cast(size, to=int(onnx_ir.DataType.INT64)))
+
+
+def translate_full_like(self: Any, fill_value: Any, dtype: int = -1, **_how: Any) -> Any:
+    """One number in the shape, and where no other is named the dtype, of another tensor."""
+    return op.Expand(_number(fill_value, _own(self, dtype)), op.Shape(self))
+
+
+def translate_new_full(self: Any, size: Any, fill_value: Any, dtype: int = -1, **_how: Any) -> Any:
+    """One number in the dtype of another tensor."""
+    return op.Expand(_number(fill_value, _own(self, dtype)), op.Cast(size, to=int(onnx_ir.DataType.INT64)))
+
+
+def translate_masked_fill(self: Any, mask: Any, value: Any) -> Any:
+    """One number where a mask is true."""
+    return op.Where(mask, _number(value, int(self.dtype)), self)
+
+
+def _own(tensor: Any, dtype: int) -> int:
+    return int(tensor.dtype) if dtype == -1 else dtype
+
+
+def _number(value: Any, dtype: int) -> Any:
+    if not isinstance(value, bool | int | float):
+        return value if dtype == -1 else op.Cast(value, to=dtype)
+    if dtype == -1:
+        dtype = int(
+            {bool: onnx_ir.DataType.BOOL, int: onnx_ir.DataType.INT64, float: onnx_ir.DataType.FLOAT}[type(value)]
+        )
+    return op.Constant(value=onnx_ir.tensor(value, dtype=onnx_ir.DataType(dtype)))
+
+
+TRANSLATIONS = {
+    aten.scalar_tensor.default: translate_scalar_tensor,
+    aten.full.default: translate_full,
+    aten.full_like.default: translate_full_like,
+    aten.new_full.default: translate_new_full,
+    aten.masked_fill.Scalar: translate_masked_fill,
+}

@@ -1,0 +1,62 @@
+"""Remainders and quotients rounded down, from the exact remainder as torch makes them.
+
+The textbook's ``x - floor(x / y) * y`` is off where ``x / y`` rounds up to a whole number, underflows or overflows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+
+def remainder(input: Any, other: Any) -> Any:
+    """With the sign of the divisor."""
+    x, y = _floats(input, other)
+    if x is None:
+        return NotImplemented
+    rest = torch.fmod(x, y)
+    return torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
+
+
+def floor_divide(input: Any, other: Any) -> Any:
+    """The whole number below the quotient."""
+    x, y = _floats(input, other)
+    if x is None:
+        return NotImplemented
+    rest = torch.fmod(x, y)
+    quotient = (x - rest) / y
+    quotient = torch.where((rest != 0) & ((rest < 0) != (y < 0)), quotient - 1, quotient)
+    below = quotient.floor()
+    whole = torch.where(quotient - below > 0.5, below + 1, below)
+    plain = x / y
+    return torch.where(y == 0, plain, torch.where(quotient == 0, plain * 0, whole))
+
+
+def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """``torch.div`` where it rounds down."""
+    return floor_divide(input, other) if rounding_mode == "floor" else NotImplemented
+
+
+def _floats(input: Any, other: Any) -> tuple[Any, Any]:
+    """Both as tensors of the type that torch computes in; nothing for integers."""
+    kind = torch.result_type(input, other)
+    if not kind.is_floating_point:
+        return None, None
+    first, second = (
+        each.to(kind) if isinstance(each, torch.Tensor) else torch.full((), each, dtype=kind) for each in (input, other)
+    )
+    return first, second
+
+
+DECOMPOSITIONS = {
+    aten.remainder.Tensor: remainder,
+    aten.remainder.Scalar: remainder,
+    aten.remainder.Scalar_Tensor: remainder,
+    aten.floor_divide.default: floor_divide,
+    aten.floor_divide.Scalar: floor_divide,
+    aten.div.Tensor_mode: divide,
+    aten.div.Scalar_mode: divide,
+}

@@ -1,0 +1,102 @@
+"""exp and log where the textbook's formula loses its digits or overflows.
+
+W. Kahan's device: the rounding of ``1 + x`` is undone by what it does to a function that is nearly linear there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.translations.precision import floating
+
+aten = torch.ops.aten
+
+
+@floating
+def log1p(input: torch.Tensor) -> torch.Tensor:
+    """log(1 + x), as exact for small x as for large."""
+    shifted = input + 1
+    kept = shifted - 1
+    corrected = shifted.log() * (input / torch.where(kept == 0, 1.0, kept))
+    plain = torch.where(shifted.isinf(), shifted.log(), corrected)
+    return torch.where(kept == 0, input, plain)
+
+
+@floating
+def expm1(input: torch.Tensor) -> torch.Tensor:
+    """exp(x) - 1, as exact for small x as for large."""
+    power = input.exp()
+    kept = power - 1
+    near = (power != 1) & (kept > -1) & power.isfinite()
+    corrected = kept * (input / torch.where(near, power.log(), 1.0))
+    return torch.where(power == 1, input, torch.where(near, corrected, kept))
+
+
+@floating
+def logaddexp(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """log(exp(a) + exp(b)), without the powers."""
+    return _largest_plus(input, other, lambda gap: log1p(gap.exp()))
+
+
+@floating
+def logaddexp2(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """The same to the base 2."""
+    return _largest_plus(input, other, lambda gap: log1p(gap.exp2()) / math.log(2))
+
+
+@floating
+def log_sigmoid(input: torch.Tensor) -> torch.Tensor:
+    """log(1 / (1 + exp(-x)))."""
+    return input.clamp(max=0) - log1p((-input.abs()).exp())
+
+
+def _log_sigmoid_forward(input: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return log_sigmoid(input), input.new_zeros(0)  # the second is for the gradient
+
+
+def binary_cross_entropy_with_logits(
+    input: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    pos_weight: torch.Tensor | None = None,
+    reduction: int = 1,
+) -> torch.Tensor:
+    """-(t log s(x) + (1 - t) log s(-x)), s being the sigmoid."""
+    scale: Any = 1 if pos_weight is None else (pos_weight - 1) * target + 1
+    loss: torch.Tensor = (1 - target) * input - scale * log_sigmoid(input)
+    loss = loss if weight is None else loss * weight
+    return _reduced(loss, reduction)
+
+
+def soft_margin_loss(input: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> torch.Tensor:
+    """log(1 + exp(-t x))."""
+    loss: torch.Tensor = log1p((-target * input).exp())
+    return _reduced(loss, reduction)
+
+
+def _largest_plus(input: torch.Tensor, other: torch.Tensor, rest: Any) -> torch.Tensor:
+    larger = torch.maximum(input, other)
+    gap = torch.where(input == other, 0.0, -(input - other).abs())  # two infinities are no distance apart
+    return torch.where(larger.isinf(), larger, larger + rest(gap))
+
+
+def _reduced(loss: torch.Tensor, reduction: int) -> torch.Tensor:
+    """By torch's numbers: 0 none, 1 mean, 2 sum."""
+    if reduction == 0:
+        return loss
+    return loss.mean() if reduction == 1 else loss.sum()
+
+
+DECOMPOSITIONS = {
+    aten.log1p.default: log1p,
+    aten.expm1.default: expm1,
+    aten.logaddexp.default: logaddexp,
+    aten.logaddexp2.default: logaddexp2,
+    aten.log_sigmoid.default: log_sigmoid,
+    aten.log_sigmoid_forward.default: _log_sigmoid_forward,
+    aten.binary_cross_entropy_with_logits.default: binary_cross_entropy_with_logits,
+    aten.soft_margin_loss.default: soft_margin_loss,
+}

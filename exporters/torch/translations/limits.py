@@ -1,0 +1,62 @@
+"""Bounds and powers, in the operators that keep NaNs and infinities.
+
+onnxruntime (1.31) gives Clip with one bound the largest finite number as the other, and takes Pow of one half for the
+power that C defines, which is infinite at minus infinity, where torch takes the root.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir
+import torch
+from onnxscript import opset20
+from onnxscript.function_libs.torch_lib.ops import core
+
+op: Any = opset20
+aten = torch.ops.aten
+
+
+def translate_clamp(self: Any, min: Any = None, max: Any = None) -> Any:
+    """Max or Min for one bound, Clip for two."""
+    if min is None and max is None:
+        return op.Identity(self)
+    if max is None:
+        return translate_clamp_min(self, min)
+    if min is None:
+        return translate_clamp_max(self, max)
+    return op.Clip(self, _like(min, self), _like(max, self))
+
+
+def translate_clamp_min(self: Any, min: Any) -> Any:
+    """The larger of each element and a bound."""
+    return op.Max(self, _like(min, self))
+
+
+def translate_clamp_max(self: Any, max: Any) -> Any:
+    """The smaller of each element and a bound."""
+    return op.Min(self, _like(max, self))
+
+
+def translate_power(self: Any, exponent: Any) -> Any:
+    """A root where the exponent says so, else Pow."""
+    if self.dtype.is_floating_point() and exponent in (0.5, -0.5):
+        root = op.Sqrt(self)
+        return root if exponent > 0 else op.Reciprocal(root)
+    return core.aten_pow_tensor_scalar(self, exponent)
+
+
+def _like(number: Any, tensor: Any) -> Any:
+    if isinstance(number, bool | int | float):
+        return op.Constant(value=onnx_ir.tensor(number, dtype=tensor.dtype))
+    return op.CastLike(number, tensor)
+
+
+TRANSLATIONS = {
+    aten.clamp.default: translate_clamp,
+    aten.clamp_min.default: translate_clamp_min,
+    aten.clamp_min.Tensor: translate_clamp_min,
+    aten.clamp_max.default: translate_clamp_max,
+    aten.clamp_max.Tensor: translate_clamp_max,
+    aten.pow.Tensor_Scalar: translate_power,
+}
