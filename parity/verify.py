@@ -170,7 +170,7 @@ class _Judge:
 
 
 class _Runner:
-    """One provider, opened once; an error of its is the result of a run, not the end of the verification."""
+    """One provider, opened once; an error it raises is the result of a run, not the end of the verification."""
 
     def __init__(self, model: Model, provider: str, judge: _Judge) -> None:
         self._provider = provider
