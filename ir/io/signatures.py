@@ -72,7 +72,7 @@ def _signature(domain: str, op_type: str, version: int) -> Signature | None:
         outputs=(schema.min_output, schema.max_output),
         required_inputs=tuple(index for index, formal in enumerate(schema.inputs) if formal.option == single),
         attributes={
-            name: onnx_ir.AttributeType[attribute.type.name]  # type: ignore[attr-defined] # an enum, say onnx's stubs not
+            name: onnx_ir.AttributeType[attribute.type.name]  # type: ignore[attr-defined] # onnx's stubs do not say that it is an enum
             for name, attribute in schema.attributes.items()
         },
         required_attributes=tuple(name for name, attribute in schema.attributes.items() if attribute.required),

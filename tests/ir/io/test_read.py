@@ -128,7 +128,7 @@ BROKEN: dict[str, tuple[Callable[[onnx.ModelProto], object], list[str]]] = {
         lambda m: m.functions[0].node[0].input.__setitem__(0, "x"),
         ["graph 'Double'", "node 'twice' (Add)", "'x'"],
     ),
-    "output that nothing produces": (lambda m: setattr(m.graph.output[0], "name", "ghost"), ["'ghost'", "nothing produces"]),
+    "output from nowhere": (lambda m: setattr(m.graph.output[0], "name", "ghost"), ["'ghost'", "nothing produces"]),
     "branch that returns an outer value": (
         lambda m: setattr(attribute(m, "then_branch").g.output[0], "name", "b"),
         ["returns a value of an enclosing graph", "Identity"],
@@ -191,7 +191,7 @@ BROKEN: dict[str, tuple[Callable[[onnx.ModelProto], object], list[str]]] = {
         lambda m: setattr(inner(m).attribute[0], "i", 3),
         ["'alpha' is declared FLOAT, but holds INT"],
     ),
-    "attribute that occurs twice": (lambda m: inner(m).attribute.append(inner(m).attribute[0]), ["'alpha' occurs twice"]),
+    "attribute twice": (lambda m: inner(m).attribute.append(inner(m).attribute[0]), ["'alpha' occurs twice"]),
     "attribute without a name": (lambda m: inner(m).attribute[0].ClearField("name"), ["attribute without a name"]),
     "graph attribute without a graph": (
         lambda m: attribute(m, "else_branch").ClearField("g"),
