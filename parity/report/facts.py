@@ -23,6 +23,7 @@ class ModelFacts:
         weights: How many initializers it has.
         weight_bytes: Their size.
         fixed_axes: Axes that an exporter had to fix at the sample's size, each with the reason.
+        conditions: What must hold for the sizes of the inputs.
         notes: What else an exporter found worth saying.
     """
 
@@ -33,6 +34,7 @@ class ModelFacts:
     weights: int
     weight_bytes: int
     fixed_axes: Mapping[str, str]
+    conditions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -48,11 +50,12 @@ class ModelFacts:
             weights=len(weights),
             weight_bytes=sum(weight.nbytes for weight in weights),
             fixed_axes={axis: _line(why) for axis, why in _stated(model, "entrepot.fixed_axes", dict).items()},
+            conditions=tuple(map(_line, _stated(model, "entrepot.conditions", list))),
             notes=tuple(map(_line, _stated(model, "entrepot.notes", list))),
         )
 
     def groups(self) -> dict[str, list[str]]:
-        """The same as lines of text under headings, without the headings that have none."""
+        """The same as lines of text under headings, leaving out empty ones and notes that repeat the fixed axes."""
         groups = {
             "inputs": [str(spec) for spec in self.inputs],
             "outputs": [str(spec) for spec in self.outputs],
@@ -61,7 +64,8 @@ class ModelFacts:
                 f"{counted(self.nodes, 'node')}, {counted(self.weights, 'weight')} ({size_text(self.weight_bytes)})"
             ],
             "fixed axes": [f"{axis}: {reason}" for axis, reason in self.fixed_axes.items()],
-            "notes": list(self.notes),
+            "conditions": list(self.conditions),
+            "notes": [note for note in self.notes if not (self.fixed_axes and note.startswith("fixed: "))],
         }
         return {heading: lines for heading, lines in groups.items() if any(lines)}
 

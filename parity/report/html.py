@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from html import escape
@@ -99,7 +100,7 @@ def _failure(run: Run) -> str:
 def _agreeing(runs: list[Run]) -> str:
     if not runs:
         return ""
-    worst = max(runs, key=lambda run: run.excess)
+    worst = max(runs, key=lambda run: -1.0 if math.isnan(run.excess) else run.excess)
     verdict = f'<span class="agrees">{"agrees" if len(runs) == 1 else "agree"}</span>'
     error = f"largest error {figure(worst.excess)} of the tolerance ({worst.label} on {worst.provider})"
     return _folded(f"{counted(len(runs), 'run')} {verdict}, {escape(error)}", runs_table(runs), _RUNS)

@@ -32,7 +32,8 @@ def model_with(**metadata):
 
 @pytest.fixture
 def model():
-    return model_with(fixed_axes=json.dumps(FIXED), notes=json.dumps(["exported in eval mode", HOSTILE]))
+    notes = ["exported in eval mode", HOSTILE, "fixed: x.1 = 3: forward takes another path"]
+    return model_with(fixed_axes=json.dumps(FIXED), conditions=json.dumps(["batch % 2 == 0"]), notes=json.dumps(notes))
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def test_a_verification_says_what_was_verified(report):
         "opset": ["ai.onnx 20, ai.onnx.ml 3"],
         "size": ["1 node, 1 weight (24 B)"],
         "fixed axes": ["x.1: forward takes another path from size 5 on"],
+        "conditions": ["batch % 2 == 0"],
         "notes": ["exported in eval mode", HOSTILE],
     }
 
@@ -58,9 +60,9 @@ def test_a_proof_of_a_conversion_says_it_too(model):
 
 @pytest.mark.parametrize("text", ["", "{", "7", "[" * 100_000, '{"a": [1]}', "[[1], null]", "NaN"])
 def test_metadata_of_any_kind_breaks_nothing(text):
-    facts = ModelFacts.of(model_with(fixed_axes=text, notes=text))
+    facts = ModelFacts.of(model_with(fixed_axes=text, conditions=text, notes=text))
     assert all(isinstance(reason, str) for reason in facts.fixed_axes.values())
-    assert all(isinstance(note, str) for note in facts.notes)
+    assert all(isinstance(line, str) for line in (*facts.conditions, *facts.notes))
 
 
 def test_the_page_begins_with_the_facts(report):
@@ -75,7 +77,7 @@ def test_the_text_has_the_facts_under_the_summary(report):
     for text in (str(report), shown.getvalue()):
         lines = [line.rstrip() for line in text.splitlines()]
         assert lines[1] == "  inputs      x: float32[batch, 3]"
-        assert lines[6] == "  notes       exported in eval mode"
+        assert lines[6:8] == ["  conditions  batch % 2 == 0", "  notes       exported in eval mode"]
         assert "\x1b" not in text
 
 
@@ -88,7 +90,7 @@ def test_the_json_has_the_facts(report):
 
 def test_of_many_inputs_the_first_are_shown(model):
     many = [f"past.{at}" for at in range(48)]
-    facts = ModelFacts(tuple(ep.Model(model.ir).inputs) * 48, (), {"ai.onnx": 20}, 1, 0, 0, {}, tuple(many))
+    facts = ModelFacts(tuple(ep.Model(model.ir).inputs) * 48, (), {"ai.onnx": 20}, 1, 0, 0, {}, notes=tuple(many))
     report = Report("a", "b", ("cpu",), (Run("sample", "cpu", "error", "broke"),), facts)
     assert str(report).count("... and 38 more") == 2
     assert report._repr_html_().count("<summary>42 more</summary>") == 2

@@ -156,6 +156,13 @@ def test_runs_that_agree_fold_into_one_line(good):
     assert page.count("<tr>") == 3  # the headings and a row for each run, with its one output in it
 
 
+def test_runs_of_which_nothing_was_measured_are_not_the_worst(good, monkeypatch):
+    unmeasured = dataclasses.replace(good.runs[0], label="NaN")
+    excess = Run.excess.fget
+    monkeypatch.setattr(Run, "excess", property(lambda run: np.nan if run.label == "NaN" else excess(run)))
+    assert "(sample on cpu)" in dataclasses.replace(good, runs=(unmeasured, *good.runs))._repr_html_()
+
+
 def test_several_outputs_that_agree_fold_out_beneath_their_run():
     outputs = {f"y{at}": X for at in range(3)}
     page = Report("a", "b", ("cpu",), (run_of("sample", outputs, outputs),))._repr_html_()
