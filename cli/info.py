@@ -12,6 +12,7 @@ import click
 from entrepot.cli.group import verb
 from entrepot.cli.models import MODEL, read_model
 from entrepot.cli.output import Output, rows, stack
+from entrepot.ir.printable import size_text
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -95,13 +96,3 @@ def _text(facts: dict[str, Any]) -> RenderableType:
     operators = [("", name, count) for name, count in facts["operators"].items()]
     filled = [(key, value) for key, value in general if value not in {None, ""}]
     return stack(rows("", "", cells=filled), rows("", "", "", cells=operators))
-
-
-def size_text(count: int) -> str:
-    """``512 B``, ``1.2 KiB``, ``97.7 MiB``."""
-    size = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.1f} {unit}" if unit != "B" else f"{count} B"
-        size /= 1024
-    return f"{size:.2f} GiB"

@@ -12,6 +12,7 @@ myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "entrepot"
+html_show_copyright = False
 napoleon_use_ivar = True  # dataclass fields are described once, in their class
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"

@@ -13,6 +13,7 @@ from entrepot.ir.errors import EntrepotError, UnsupportedOpError
 from entrepot.ir.model import Model
 from entrepot.parity.compare import compare
 from entrepot.parity.feeds import Feeds, generate
+from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.tolerance import Tolerance
 from entrepot.parity.verify import ModelSource, Outputs, SourceRefusal, default_providers, model_name
@@ -39,7 +40,7 @@ def report_on(
         if feeds is not None:
             raise
         run = Run("every input", "source", "declined", f"the model could not be run: {error}")
-        return Report(model_name(model), model_name(converted), default_providers(), (run,))
+        return Report(model_name(model), model_name(converted), default_providers(), (run,), ModelFacts.of(converted))
 
 
 def prove_conversion(

@@ -1,4 +1,4 @@
-"""Python's cycle collector, held off while a graph is built, copied or written."""
+"""Python's cycle collector, paused while a graph is built, copied or written."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """A graph is many objects and no garbage: looking for some, again and again, doubles the time or worse.
+    """A graph is many objects and no garbage; searching it for garbage again and again doubles the time or worse.
 
-    What was made inside counts as old afterwards, so that the first look is not at all of it either.
+    Afterwards, objects made inside count as old, so that the first collection does not search all of them either.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -19,7 +19,7 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if not gc.get_freeze_count():  # else somebody keeps objects out of sight, and unfreezing would show them
+            if not gc.get_freeze_count():  # else unfreezing would undo somebody's own freeze
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -68,7 +68,7 @@ class ConversionError(EntrepotError, ValueError):
     """A model cannot be converted as asked; nothing was changed.
 
     Attributes:
-        blockers: Every reason found, one error per place, so that all can be mended in one round.
+        blockers: Every reason found, one error per place, so that all can be fixed at once.
     """
 
     def __init__(self, message: str, *, blockers: tuple[EntrepotError, ...] = (), **where: str | None) -> None:
@@ -96,7 +96,7 @@ class ResourceLimitError(EntrepotError, RuntimeError):
 
 
 class StorageError(EntrepotError, OSError):
-    """A file cannot be read or written, for reasons of the disk and not of the model.
+    """A file cannot be read or written because of the disk, not because of the model.
 
     Attributes:
         errno: The system's number for the reason, such as ``errno.ENOSPC``.
@@ -127,11 +127,11 @@ class ExecutionError(EntrepotError, RuntimeError):
 
 
 class MissingDependencyError(EntrepotError, ImportError):  # type: ignore[misc] # both have a path, and mean different ones
-    """An optional package is needed and not installed; the hint is the command that installs it."""
+    """An optional package is needed but not installed; the hint is the command that installs it."""
 
 
 def describe_node(node: onnx_ir.Node, opset: int | None = None) -> str:
-    """``node 'conv1' (Conv, opset 13)``: how every error names a node."""
+    """``node 'conv1' (Conv, opset 13)``, as every error names a node."""
     domain = f"{node.domain}::" if node.domain else ""
     version = node.version if opset is None else opset
     suffix = "" if version is None else f", opset {version}"

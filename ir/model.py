@@ -6,6 +6,8 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from entrepot.ir.printable import counted, size_text
+
 if TYPE_CHECKING:
     import os
 
@@ -141,8 +143,8 @@ class Model:
     def _summary(self) -> str:
         opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
         weights = [value.const_value for value in self._ir.graph.initializers.values() if value.const_value is not None]
-        size = sum(weight.nbytes for weight in weights) / 2**20
-        return f"opset {opsets}, {len(self._ir.graph)} nodes, {len(weights)} weights ({size:.1f} MiB)"
+        size = size_text(sum(weight.nbytes for weight in weights))
+        return f"opset {opsets}, {counted(len(self._ir.graph), 'node')}, {counted(len(weights), 'weight')} ({size})"
 
 
 def _spec(value: onnx_ir.Value) -> ValueSpec:

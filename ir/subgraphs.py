@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 
 def subgraphs(node: ir.Node) -> Iterator[ir.Graph]:
-    """The graphs among a node's attributes, such as the branches of an If; not those inside them."""
+    """The graphs among a node's attributes, such as the branches of an If, but not the graphs inside those."""
     for attribute in node.attributes.values():
         if attribute.is_ref():
             continue

@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class OpKey(NamedTuple):
-    """An operator at the exact version that gave it its meaning."""
+    """An operator at the exact version that defines it."""
 
     domain: str
     op_type: str
@@ -69,7 +69,7 @@ class OpTable(Generic[F]):
         """The entry for exactly this version.
 
         Raises:
-            UnsupportedOpError: There is none; the message lists the versions there are.
+            UnsupportedOpError: No such entry; the message lists the registered versions.
         """
         entry = self.find(domain, op_type, since)
         if entry is None:

@@ -60,26 +60,26 @@ def names(framework: str = "torch", task: str | None = None) -> list[str]:
     """Names of the models of one framework, in the order of its catalogue.
 
     Args:
-        framework: Whose models.
+        framework: The framework they are written in.
         task: Only those of this task.
     """
     return [entry.name for entry in _catalogue(framework) if task in (None, entry.task)]
 
 
 def build(name: str, framework: str = "torch", **parameters: Any) -> ZooModel:
-    """Build a model: the same weights and samples at every call, and no trace in any global random state.
+    """Build a model: the same weights and samples at every call, and every global random state as it was.
 
     Args:
         name: One of ``names(framework)``.
-        framework: Whose model.
-        **parameters: Handed to the builder: ``build("resnet50", size=224)``, ``build("bert", width=768, layers=12)``.
+        framework: The framework it is written in.
+        **parameters: Passed to the builder: ``build("resnet50", size=224)``, ``build("bert", width=768, layers=12)``.
 
     Raises:
         KeyError: There is no such model.
     """
     entry = next((entry for entry in _catalogue(framework) if entry.name == name), None)
     if entry is None:
-        raise KeyError(f"no {framework} model '{name}' in the zoo; there are: {', '.join(names(framework))}")
+        raise KeyError(f"no {framework} model '{name}' in the zoo; known: {', '.join(names(framework))}")
     package = f"{__package__}.{framework}"
     builder = getattr(importlib.import_module(f"{package}.{entry.family}"), name)
     built: Built = importlib.import_module(f"{package}.make").make(builder, parameters)
@@ -88,6 +88,6 @@ def build(name: str, framework: str = "torch", **parameters: Any) -> ZooModel:
 
 def _catalogue(framework: str) -> tuple[Entry, ...]:
     if framework not in _FRAMEWORKS:
-        raise KeyError(f"no zoo for framework '{framework}'; there are: {', '.join(_FRAMEWORKS)}")
+        raise KeyError(f"no zoo for framework '{framework}'; known: {', '.join(_FRAMEWORKS)}")
     catalogue: tuple[Entry, ...] = importlib.import_module(f"{__package__}.{framework}.catalogue").CATALOGUE
     return catalogue

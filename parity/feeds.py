@@ -22,7 +22,7 @@ def resize(array: np.ndarray, axis: int, size: int, rng: np.random.Generator) ->
 
     A smaller size keeps the first slices. A larger one keeps them all and appends slices drawn from the array, each
     shuffled within itself, so that ids stay in range and no two rows are the same where they can differ. Integers
-    ascending along the axis (positions, offsets) go on ascending: their last slice is repeated.
+    ascending along the axis (positions, offsets) stay ascending: their last slice is repeated.
 
     Args:
         array: Any shape of rank 1 or more.
@@ -73,11 +73,11 @@ def _vary_floats(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         level = max(float(np.abs(values[0].astype(wide))), 1.0)
         mixed: np.ndarray = one.astype(wide) + 0.1 * level * rng.standard_normal(values.size)
     elif bool(np.isfinite(values.astype(wide)).all()):
-        # mostly near one of the two, so that the spread is nearly that of the array
+        # mostly near one of the two, so that the spread is close to that of the array
         share = rng.beta(0.3, 0.3, values.size)
         mixed = share * one.astype(wide) + (1 - share) * other.astype(wide)
     else:
-        mixed = one  # between a number and infinity there is nothing
+        mixed = one  # nothing lies between a number and infinity
     return np.asarray(mixed).astype(array.dtype).reshape(array.shape)
 
 
@@ -92,7 +92,7 @@ def bind(model: Model, feeds: Feeds) -> dict[str, int]:
     """The size of every symbol of the model's input shapes, read from the feeds.
 
     Raises:
-        InputError: Two inputs give one symbol different sizes, or an input has another rank than the model says.
+        InputError: Two inputs give one symbol different sizes, or an input's rank is not the one in the model.
     """
     sizes: dict[str, int] = {}
     for spec, axis, symbol in symbolic_axes(model):
@@ -132,11 +132,11 @@ def generate(
     Args:
         model: The model to feed.
         dims: Sizes by symbol, an unnamed axis by ``input.axis``; a symbol left out gets 1, 2, 3, … in order.
-        given: Inputs to take as they are; they say the sizes of their symbols.
+        given: Inputs to take as they are; they fix the sizes of their symbols.
         rng: Where the draws come from; seeded with 0 by default, so two calls agree.
 
     Raises:
-        InputError: An input's rank or dtype is unknown, it is no tensor, or ``dims`` names an unknown symbol.
+        InputError: An input's rank or dtype is unknown, it is not a tensor, or ``dims`` names an unknown symbol.
     """
     rng = rng or np.random.default_rng(0)
     symbols = dict.fromkeys(symbol for _, _, symbol in symbolic_axes(model))

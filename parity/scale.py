@@ -1,4 +1,4 @@
-"""What size the values of a tensor typically have, so that a tolerance can follow them."""
+"""How large the values of a tensor typically are, so that a tolerance can follow them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _FILL = 1000.0
 def typical_magnitude(array: np.ndarray) -> float:
     """Root mean square of the finite elements; 0 when there are none or all are zero.
 
-    The least and the greatest magnitude with a sign (all their occurrences) are left out where they exceed the rest
-    1000 times: a mask filled with -1e9 or a dtype's lowest value says nothing about the values that matter.
+    The lowest and the highest value (all their occurrences) are left out where they exceed the rest
+    by a factor of 1000: a mask filled with -1e9 or a dtype's lowest value says nothing about the values that matter.
     """
     low, high = _range(array)
     if low > high:

@@ -31,7 +31,7 @@ def sensitivity(
     Args:
         run: The source.
         feeds: Its inputs.
-        expected: What it answered to them.
+        expected: Its answer to them.
 
     Returns:
         Output name to change; empty when no input is a float.

@@ -16,6 +16,7 @@ from entrepot.ir.progress import Progress, reporter
 from entrepot.parity.compare import Comparison, Tolerance, compare, scales_of
 from entrepot.parity.feeds import Feeds
 from entrepot.parity.plan import Case
+from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.sensitivity import sensitivity
 from entrepot.runtime.session import Session
@@ -114,7 +115,7 @@ def verify(
                 tell(f"verifying on {name}: {case.label}")
                 row.append(runner.run(case, answer))
     runs = tuple(run for row in rows for run in row if run is not None)
-    return Report(source.name, model_name(model), names, runs)
+    return Report(source.name, model_name(model), names, runs, ModelFacts.of(model))
 
 
 def default_providers() -> tuple[str, ...]:
@@ -169,7 +170,7 @@ class _Judge:
 
 
 class _Runner:
-    """One provider, opened once; an error of its is the result of a run, not the end of the verification."""
+    """One provider, opened once; an error it raises is the result of a run, not the end of the verification."""
 
     def __init__(self, model: Model, provider: str, judge: _Judge) -> None:
         self._provider = provider

@@ -1,4 +1,4 @@
-"""The function body that a schema gives an operator, at the hub's opset."""
+"""The function body that a schema defines for an operator, at the hub's opset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from entrepot.runtime.types import Type
 
 
 def body_of(step: Step) -> ir.Function | ir.Graph | None:
-    """The body in ONNX operators at the hub's opset, attributes filled in; ``None`` when the schema has none here.
+    """The body in ONNX operators at the hub's opset, attributes filled in; ``None`` when the schema has none.
 
     Raises:
         ConversionError: The body is written for an older opset and cannot be brought to the hub's.
@@ -46,7 +46,7 @@ def _context_dependent(schema: Any, step: Step) -> onnx.FunctionProto | None:
     known = [types.to_proto(Type() if v is None else v.type or Type()).SerializeToString() for v in step.inputs]
     try:
         data = schema.get_context_dependent_function_with_opset_version(version, node, known)
-    except RuntimeError:  # the builder declines: types unknown, or an attribute it has no body for
+    except RuntimeError:  # the builder declines: unknown types, or an attribute that it has no body for
         return None
     return onnx.FunctionProto.FromString(data) if data else None
 

@@ -64,7 +64,7 @@ class Emitted:
     names: dict[str, Any] = field(repr=False)
 
     def locate(self, error: BaseException) -> str:
-        """The node whose line an error was raised in, or below."""
+        """The node whose line an error was raised in, or under."""
         found, trace = "", error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self.filename and trace.tb_lineno in self.lines:
@@ -81,9 +81,9 @@ def emit(block: Block, support: Support, *, name: str = "run") -> Emitted:
     filename = f"<entrepot {name} {next(_SERIAL)}>"
     try:
         code = compile(source, filename, "exec")
-    except (SyntaxError, RecursionError) as error:  # Python nests twenty loops and a hundred indents, not more
+    except (SyntaxError, RecursionError) as error:  # Python allows twenty nested loops and a hundred indents, no more
         raise ResourceLimitError(
-            f"subgraphs are nested too deep for generated source: {error}", hint="run it with providers=['reference']"
+            f"subgraphs are nested too deeply for generated source: {error}", hint="run it with providers=['reference']"
         ) from error
     space = dict(writer.space)
     exec(code, space)  # noqa: S102 - our own text over our own names: no name or string of the file is in it unescaped
@@ -123,7 +123,7 @@ class Writer:
 
     # names
     def thing(self, value: Any, wanted: str) -> str:
-        """The name under which the text refers to an object made beforehand."""
+        """The name by which the text refers to an object made beforehand."""
         if id(value) not in self._objects:
             name = self._objects[id(value)] = self.names.fresh(wanted)
             self.space[name] = value

@@ -1,4 +1,4 @@
-"""If, Loop, Scan and SequenceMap as Python's own ``if`` and ``for``, in line with the steps around them."""
+"""If, Loop, Scan and SequenceMap as Python's own ``if`` and ``for``, inline with the steps around them."""
 
 from __future__ import annotations
 

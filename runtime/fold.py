@@ -21,7 +21,7 @@ RANDOM = frozenset(
 GROWING = frozenset(
     {"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "Resize", "OneHot", "EyeLike", "CenterCropPad"}
 )
-"""Operators whose result may be far larger than what they read."""
+"""Operators whose result may be far larger than their inputs."""
 
 MAX_BYTES = 1 << 24
 """A growing operator's result is folded up to this size."""
@@ -65,7 +65,7 @@ def _size(value: Value | None) -> float:
 
 
 def _fix(output: Value, array: np.ndarray[Any, Any]) -> None:
-    array = array.view()  # what a constant is seen through always has a base: a result without one is fresh
+    array = array.view()  # a view of a constant always has a base: a result without one is fresh
     array.flags.writeable = False
     output.constant = array
     output.type = types.of_array(array)

@@ -33,7 +33,7 @@ class Frame:
         opsets: Versions of the domains in force here.
         scope: What each value of the graph (and the graphs around it) became.
         attributes: What a reference to an attribute of the calling node stands for.
-        prefix: Put before names of values, so that those of an inlined function are told apart.
+        prefix: Put before names of values, to tell those of an inlined function apart.
         calls: Functions being inlined around this place.
         origin: The node of the main graph that this is a part of, described; empty in the main graph itself.
     """
@@ -106,7 +106,7 @@ class Lowering:
 
     def _use(self, value: ir.Value, frame: Frame) -> Value | None:
         if value not in frame.scope:
-            raise UnsupportedOpError(f"value '{value.name}' is read but never made", value=value.name)
+            raise UnsupportedOpError(f"value '{value.name}' is read but never produced", value=value.name)
         return frame.scope[value]
 
     def _node(self, node: ir.Node, frame: Frame, block: Block) -> None:
@@ -219,7 +219,7 @@ class Lowering:
             self._refuse(step, f"its function body cannot be brought to the hub: {error}")
             return
         if body is None:
-            self._refuse(step, "no kernel at this version, and its schema gives no function body for this use")
+            self._refuse(step, "no kernel at this version, and its schema has no function body for this use")
             return
         inner = Frame(
             {**frame.opsets, **(body.opset_imports or {}), "": frame.opsets.get("", 1)},

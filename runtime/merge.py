@@ -12,7 +12,7 @@ from entrepot.runtime.plan import Block, Step, Value
 
 
 def merged(block: Block) -> Block:
-    """The block without repeated steps; subgraphs are left as they are, but read what is left.
+    """The block without repeated steps; subgraphs are left as they are, but read the steps that are kept.
 
     Before: ``a = Shape(x); b = Shape(x)``. After: ``a = Shape(x)``, with ``a`` wherever ``b`` was.
     """

@@ -17,7 +17,7 @@ class Names:
         self._next: dict[str, int] = {}
 
     def fresh(self, wanted: str) -> str:
-        """``wanted`` as an identifier, with a number behind it when it is taken."""
+        """``wanted`` as an identifier, with a number appended when it is taken."""
         stem = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_") or "v"
         if stem[0].isdigit():
             stem = f"v{stem}"

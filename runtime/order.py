@@ -1,4 +1,4 @@
-"""Nodes in an order in which they can run; files may hold them in any."""
+"""Nodes in an order in which they can run; files may hold them in any order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def in_order(graph: ir.Graph | ir.GraphView) -> list[ir.Node]:
     """The nodes of one graph, each after what it reads; the file's order is kept where it is right already.
 
     Raises:
-        ModelFormatError: Nodes wait for each other.
+        ModelFormatError: Nodes depend on each other in a cycle.
     """
     nodes = list(graph)
     place = {id(node): index for index, node in enumerate(nodes)}
@@ -34,7 +34,7 @@ def producers(node: ir.Node) -> Iterator[ir.Node]:
 
 
 def reads(node: ir.Node) -> Iterator[ir.Value]:
-    """The values a node reads, in its subgraphs too; those made inside the subgraphs included."""
+    """The values a node reads, in its subgraphs too; including those made inside the subgraphs."""
     yield from (value for value in node.inputs if value is not None)
     for graph in subgraphs(node):
         for inner in graph:
@@ -60,4 +60,4 @@ def _sorted(nodes: list[ir.Node], needs: list[set[int]]) -> Iterator[int]:
                 heapq.heappush(ready, taker)
     if done < len(nodes):
         stuck = nodes[next(index for index, count in enumerate(missing) if count)]
-        raise ModelFormatError("nodes of the graph wait for each other", node=describe_node(stuck))
+        raise ModelFormatError("nodes of the graph depend on each other in a cycle", node=describe_node(stuck))

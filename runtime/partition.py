@@ -21,7 +21,7 @@ class Placement:
         op_type: Its operator.
         provider: Who runs it.
         how: What it became there: ``native``, ``prepared``, ``shared``, ``body``, ``folded``, ...
-        declined: Providers asked before, each with its reason.
+        declined: Providers asked earlier, each with its reason.
     """
 
     node: str

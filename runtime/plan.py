@@ -1,4 +1,4 @@
-"""A graph made ready to run: steps in order, constants known, nothing in it that is not needed."""
+"""A graph made ready to run: steps in order, constants known, nothing superfluous."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from entrepot.runtime.types import Type
 
 @dataclass(eq=False)
 class Value:
-    """What one step makes and others take; two values are the same only if they are the same object.
+    """What one step produces and others use; two values are the same only if they are the same object.
 
     Attributes:
         name: Its ONNX name, prefixed by the calling node inside an inlined function.
@@ -35,7 +35,7 @@ class Step:
     Attributes:
         key: Operator and the version that gives its meaning.
         inputs: ``None`` for an absent optional input.
-        outputs: ``None`` for an output nobody asked for.
+        outputs: ``None`` for an output that was not asked for.
         attributes: Python values and arrays; only those the node carries.
         blocks: Lowered subgraphs by attribute name, of control flow.
         graphs: Subgraphs of other operators, as their function bodies take them.

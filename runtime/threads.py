@@ -24,7 +24,7 @@ import numpy as np
 T = TypeVar("T")
 
 WORTH = 25_000_000
-"""Multiplications and additions that make it worth while to wake another thread: a third of a millisecond."""
+"""Multiplications and additions that make it worthwhile to wake another thread: a third of a millisecond."""
 
 _COUNT: contextvars.ContextVar[int] = contextvars.ContextVar("threads of the session that runs", default=1)
 
@@ -76,7 +76,7 @@ class _OneBlasThread:
         self.forget()
 
     def forget(self) -> None:
-        """Be as if nobody were inside: after a fork, the threads that were are gone."""
+        """Start over as if nobody were inside: after a fork, the threads that were inside are gone."""
         self._lock = threading.Lock()
         self._inside = 0
         self._before: list[int] = []
@@ -115,7 +115,7 @@ _NAMES = {
 
 @cache
 def _blas_switches() -> tuple[_Switch, ...]:
-    """How to ask and to set the threads of the BLAS that NumPy uses; nothing for one that cannot be told."""
+    """How to get and set the threads of the BLAS that NumPy uses; nothing for one that cannot be controlled."""
     from threadpoolctl import threadpool_info
 
     np.dot(np.ones((2, 2)), np.ones((2, 2)))
@@ -126,7 +126,7 @@ def _blas_switches() -> tuple[_Switch, ...]:
 
 
 def _switch(path: str, names: Sequence[tuple[str, str]]) -> _Switch | None:
-    library = ctypes.PyDLL(path)  # these calls return at once: letting go of the interpreter would cost more
+    library = ctypes.PyDLL(path)  # these calls return at once: releasing the interpreter would cost more
     for getter, setter in names:
         if hasattr(library, getter) and hasattr(library, setter):
             get, put = getattr(library, getter), getattr(library, setter)
@@ -139,7 +139,7 @@ def _switch(path: str, names: Sequence[tuple[str, str]]) -> _Switch | None:
 one_blas_thread = _OneBlasThread()
 
 _ALONE = context(1)
-"""Where parts run: they are not spread again."""
+"""Where parts run; they are not split again."""
 
 
 def each(function: Callable[[T], Any], items: Sequence[T], work: float) -> None:
@@ -171,12 +171,12 @@ def each(function: Callable[[T], Any], items: Sequence[T], work: float) -> None:
     finally:
         waiting.clear()
         for helper in helpers:
-            if not helper.cancel():  # one that never got its turn has nothing to do any more
+            if not helper.cancel():  # a call that never got its turn has nothing left to do
                 helper.result()
 
 
 def _started(function: Callable[[], object], count: int, pool: ThreadPoolExecutor) -> list[Future[object]]:
-    """``count`` calls on other threads; fewer where there are no more to be had, as when the interpreter shuts down."""
+    """``count`` calls on other threads; fewer where no more can be started, as when the interpreter shuts down."""
     started: list[Future[object]] = []
     try:
         for _ in range(count):

@@ -40,7 +40,7 @@ def set_types(step: Step) -> None:
 
 
 def _block_types(step: Step) -> list[Type | None]:
-    """Types of an If, Loop or Scan: its body's outputs, with what may vary forgotten."""
+    """Types of an If, Loop or Scan: its body's outputs, without what may vary."""
     made = [None if value is None else value.type for value in next(iter(step.blocks.values())).outputs]
     if step.op_type == "Loop":
         carried = len(step.inputs) - 2

@@ -132,7 +132,7 @@ def infer(step: Step) -> list[Type | None]:
     try:
         found = onnx.shape_inference.infer_node_outputs(schema, node, known, data, opset_imports=imports)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError, TypeError):
-        return unknown  # an ill-typed node is reported where it runs, with its values
+        return unknown  # an ill-typed node is reported when it runs, with its values
     return [from_proto(found[name]) if name in found else None for name in node.output]
 
 

@@ -40,6 +40,13 @@ def test_documents_build_without_a_warning(tmp_path):
     assert result.returncode == 0, result.stderr[-3000:]
 
 
+@pytest.mark.parametrize("fragment", sorted((ROOT / "changelog.d").glob("*.md")), ids=lambda path: path.stem)
+def test_a_fragment_of_the_changelog_is_sentences(fragment):
+    text = fragment.read_text().strip()
+    assert re.fullmatch(r"[A-Z`].*\.", text, re.DOTALL)
+    assert not re.search(r"^\s*[-+*] ", text, re.MULTILINE)
+
+
 def test_every_verb_of_the_command_line_is_documented_and_no_other():
     named = set(re.findall(r"^entrepot (\w+)", (ROOT / "docs" / "command_line.md").read_text(), re.MULTILINE))
     assert named == set(VERBS)

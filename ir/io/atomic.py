@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, also when the process is killed in between."""
+"""Files that appear whole or not at all, even when the process is killed in between."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Staging:
         self._left: list[Path] = []
 
     def write(self, write: Callable[[BinaryIO], object]) -> Path:
-        """A new file on disk, synchronised, with the rights of the model file if there is one."""
+        """A new file on disk, synchronised, with the permissions of the model file if there is one."""
         temporary = self.fresh_name()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
         self._left.append(temporary)
         with open(os.open(temporary, flags, 0o666), "wb") as file:
-            with contextlib.suppress(OSError):  # no file to take after, or a file system without rights
+            with contextlib.suppress(OSError):  # no file to copy them from, or a file system without permissions
                 os.chmod(temporary, self.path.stat().st_mode & 0o777)
             write(file)
             file.flush()
@@ -59,7 +59,7 @@ class Staging:
         """Remove what earlier saves of this model left when they were killed.
 
         Args:
-            locked: No other save is at work in the folder; without this certainty only files of a day ago go.
+            locked: No other save is at work in the folder; otherwise only files older than a day are removed.
         """
         for left in self._killed():
             with contextlib.suppress(OSError):
@@ -67,7 +67,7 @@ class Staging:
                     left.unlink()
 
     def killed_notes(self, start: bytes) -> list[bytes]:
-        """What short files left by killed saves say, of those that begin in a certain way."""
+        """The contents, without ``start``, of short files that killed saves left and that begin with it."""
         notes = []
         for left in self._killed():
             with contextlib.suppress(OSError), open(left, "rb") as file:
@@ -85,7 +85,7 @@ class Staging:
 
 @contextlib.contextmanager
 def folder_lock(folder: Path) -> Iterator[bool]:
-    """One save at a time in a folder; gives ``False`` where the system has no such locks.
+    """One save at a time in a folder; yields ``False`` where the system has no such locks.
 
     The lock is on the folder itself: it leaves no file behind, and ends with the process.
     """
@@ -105,7 +105,7 @@ def folder_lock(folder: Path) -> Iterator[bool]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in a folder last through a power cut."""
+    """Make renames in a folder survive a power cut."""
     if fcntl is None:
         return  # Windows cannot open folders
     descriptor = os.open(folder, os.O_RDONLY)
@@ -117,7 +117,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def mentions(path: Path, text: str) -> bool:
-    """Whether a file holds a piece of text anywhere; a file that cannot be read may."""
+    """Whether a file contains a piece of text; for one that cannot be read, assume so."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(text.encode()) >= 0

@@ -19,7 +19,7 @@ _FIELDS = {A.INT: "i", A.FLOAT: "f", A.STRING: "s", A.TENSOR: "t", A.GRAPH: "g",
 _TYPES = {field: type_ for type_, field in _FIELDS.items()}
 _MEMBERS = {member.value: member for member in A}
 _DEFAULTS: dict[A, Any] = {A.INT: 0, A.FLOAT: 0.0, A.STRING: b""}
-"""proto3 writers leave a zero out, so its absence is a value; a missing tensor or graph is an error."""
+"""proto3 writers leave out zeros, so an absent number means zero; a missing tensor or graph is an error."""
 _NEEDED = {A.TENSOR, A.GRAPH, A.SPARSE_TENSOR, A.TYPE_PROTO}
 
 ReadGraph = Callable[[onnx.GraphProto], onnx_ir.Graph]
@@ -72,9 +72,9 @@ class AttributeReader:
         others = [other for other, value in present.items() if other != field and (value or field not in present)]
         if others:  # zeros beside the value are left by writers that set every field
             holds = ", ".join(sorted(_TYPES[other].name for other in others))
-            raise self._context.error(f"attribute '{name}' says {type_.name}, but holds {holds}")
+            raise self._context.error(f"attribute '{name}' is declared {type_.name}, but holds {holds}")
         if field not in present and type_ in _NEEDED:
-            raise self._context.error(f"attribute '{name}' says {type_.name}, but holds nothing")
+            raise self._context.error(f"attribute '{name}' is declared {type_.name}, but holds nothing")
         return present.get(field, _DEFAULTS.get(type_, ()))
 
     def _only_type(self, name: str, present: dict[str, Any]) -> A:

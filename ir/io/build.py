@@ -17,7 +17,7 @@ from entrepot.ir.io.graphs import FunctionId, GraphReader
 from entrepot.ir.io.tensors import TensorReader
 
 TRAINING = "entrepot.training_info"
-"""Key in ``model.meta``: the ``TrainingInfoProto`` of the file, carried as they are."""
+"""Key in ``model.meta``: the file's ``TrainingInfoProto`` messages, carried along unchanged."""
 
 _FUNCTION_INFO = re.compile(r"(?P<domain>[^/]*)::(?P<name>[^/:]+)/(?P<value>.+)", re.DOTALL)
 
@@ -49,17 +49,17 @@ def build_model(
 
 def _check_header(proto: onnx.ModelProto, context: Context) -> None:
     if not proto.HasField("graph"):
-        raise context.error("there is no graph in it", hint="is it an ONNX model, and is it complete?")
+        raise context.error("it contains no graph", hint="is it an ONNX model, and is it complete?")
     context.ir_version = proto.ir_version
     if not 0 <= proto.ir_version <= onnx.IR_VERSION:
         raise context.error(
-            f"format version (ir_version) {proto.ir_version}; known are 1 to {onnx.IR_VERSION}",
-            hint="a newer onnx package may know it",
+            f"format version (ir_version) is {proto.ir_version}, but only 1 to {onnx.IR_VERSION} are known",
+            hint="a newer onnx package may support it",
         )
 
 
 def read_opsets(context: Context, protos: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    """Domain to version; the name ``ai.onnx`` is the same as none."""
+    """Domain to version; ``ai.onnx`` means the same as the empty name."""
     opsets: dict[str, int] = {}
     for proto in protos:
         domain = context.text(proto.domain)
@@ -94,7 +94,7 @@ def _read_functions(
 
 
 def _function_infos(proto: onnx.ModelProto) -> dict[tuple[str, str], list[onnx.ValueInfoProto]]:
-    """Types of values in functions: before format version 10 they stand in the main graph as ``domain::name/value``."""
+    """Types of values in functions: before format version 10 the main graph has them as ``domain::name/value``."""
     found: dict[tuple[str, str], list[onnx.ValueInfoProto]] = {}
     for info in proto.graph.value_info if proto.ir_version < 10 else ():
         match = _FUNCTION_INFO.fullmatch(str(info.name))

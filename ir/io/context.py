@@ -1,4 +1,4 @@
-"""What the reader knows while it reads: where it is, what it has counted, what it may spend."""
+"""What the reader knows while it reads: where it is, what it has counted, what is still allowed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Context:
         limits: Bounds on what the file may ask for.
         node: Node being read, or ``None`` between nodes.
         ir_version: The format version the file declares.
-        shapes: Those read so far, by what the file says; they are frozen, so that values can share them.
+        shapes: Those read so far, by their bytes in the file; they are frozen, so that values can share them.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, limits: Limits) -> None:
@@ -37,9 +37,9 @@ class Context:
 
     @contextmanager
     def inside(self, graph: str) -> Iterator[None]:
-        """Enter a graph or function; the node that holds it is the current one again afterwards."""
+        """Enter a graph or function; afterwards the node that holds it is the current one again."""
         if len(self._graphs) > self.limits.nesting:
-            raise self.over(f"graphs nest deeper than {self.limits.nesting} levels", "nesting")
+            raise self.over(f"graphs are nested more than {self.limits.nesting} levels deep", "nesting")
         outer = self.node
         self._graphs.append(graph or "unnamed")
         self.node = None
@@ -48,12 +48,12 @@ class Context:
         self.node = outer
 
     def error(self, message: str, *, value: str | None = None, hint: str | None = None) -> ModelFormatError:
-        """A ``ModelFormatError`` about the present place."""
+        """A ``ModelFormatError`` that names the current place."""
         return ModelFormatError(message, **self._where(), value=value, hint=hint)
 
     def over(self, message: str, limit: str) -> ResourceLimitError:
-        """A ``ResourceLimitError`` about the present place, naming the limit to raise."""
-        hint = f"raise Limits.{limit}, or load with trust='trusted' if you know where the file comes from"
+        """A ``ResourceLimitError`` that names the current place and the limit to raise."""
+        hint = f"raise Limits.{limit}, or load with trust='trusted' if you trust where the file comes from"
         return ResourceLimitError(message, **self._where(), hint=hint)
 
     def text(self, value: str | bytes) -> str:
@@ -79,7 +79,7 @@ class Context:
         return texts
 
     def check_texts(self, message: Any) -> None:
-        """Check every string of a message that is carried as it is."""
+        """Check every string of a message that is carried along unchanged."""
         for field, value in message.ListFields():
             values = value if field.is_repeated else [value]
             if field.type == field.TYPE_MESSAGE:
@@ -90,18 +90,18 @@ class Context:
                     self.text(item)
 
     def count_nodes(self, number: int) -> None:
-        """Add to the nodes of the file."""
+        """Count nodes of the file."""
         self._nodes += number
         if self._nodes > self.limits.nodes:
             raise self.over(f"the file has more than {self.limits.nodes} nodes", "nodes")
 
     def count_bytes(self, nbytes: int, name: str) -> None:
-        """Add one tensor to the size of all."""
+        """Count the size of one tensor."""
         if nbytes > self.limits.tensor_bytes:
-            raise self.over(f"tensor '{name}' has {nbytes} bytes, over {self.limits.tensor_bytes}", "tensor_bytes")
+            raise self.over(f"tensor '{name}' has {nbytes} bytes, more than {self.limits.tensor_bytes}", "tensor_bytes")
         self._bytes += nbytes
         if self._bytes > self.limits.total_bytes:
-            raise self.over(f"all tensors together pass {self.limits.total_bytes} bytes", "total_bytes")
+            raise self.over(f"all tensors together exceed {self.limits.total_bytes} bytes", "total_bytes")
 
     def _where(self) -> dict[str, Any]:
         node = None if self.node is None else describe_proto(self.node)
@@ -109,7 +109,7 @@ class Context:
 
 
 def describe_proto(node: onnx.NodeProto) -> str:
-    """``node 'conv1' (Conv)``: a node that has not been read yet, as ``errors.describe_node`` says it."""
+    """``node 'conv1' (Conv)``: a node that has not been read yet, in the form of ``errors.describe_node``."""
     kind = f"{node.domain}::{node.op_type}" if node.domain else f"{node.op_type}"
     if node.name:
         return f"node '{node.name}' ({kind})"

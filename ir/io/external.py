@@ -1,6 +1,6 @@
 """External data: the files beside a model, opened safely, mapped once and never copied.
 
-A location is believed only as far as it can be checked: it is relative, has no ``..``, ends in a regular file inside
+A location is trusted only as far as it can be checked: it is relative, has no ``..``, ends in a regular file inside
 the model's folder (or, for the links of a Hugging Face cache, inside the ``blobs`` of the same cache), and is opened
 one component at a time without following links, so that nothing can be swapped between the check and the opening. What
 is mapped stays what was checked: a file replaced later does not change the weights of a model already loaded.
@@ -46,7 +46,7 @@ class DataFile:
     content: memoryview = field(repr=False, compare=False)
 
     def is_still(self, path: Path) -> bool:
-        """Whether the file at ``path`` is this one."""
+        """Whether the file at ``path`` is this file."""
         try:
             return _identity(path.stat()) == self.identity
         except OSError:
@@ -151,7 +151,7 @@ class DataFolder:
     def tensor(
         self, proto: onnx.TensorProto, dtype: onnx_ir.DataType, shape: onnx_ir.Shape, nbytes: int, name: str
     ) -> MappedTensor:
-        """The tensor that a proto with ``data_location == EXTERNAL`` stands for."""
+        """The tensor that a proto with ``data_location == EXTERNAL`` refers to."""
         entries = self._entries(proto, name)
         location = entries.pop("location", "")
         offset = self._number(entries.pop("offset", None), 0, name)
@@ -175,7 +175,7 @@ class DataFolder:
     def _entries(self, proto: onnx.TensorProto, name: str) -> dict[str, str]:
         entries = self._context.texts(proto.external_data)
         if len(entries) != len(proto.external_data):
-            raise self._context.error("external data with a key given twice", value=name)
+            raise self._context.error("external data gives a key twice", value=name)
         return entries
 
     def _number(self, text: str | None, default: int, name: str) -> int:
@@ -191,14 +191,14 @@ class DataFolder:
                 self._files[location] = self._open(location, name)
             except OSError as error:
                 message = f"external data '{location}' cannot be read: {error.strerror}"
-                hint = f"it is looked for in '{self._base}'"
+                hint = f"it was looked for in '{self._base}'"
                 raise self._context.error(message, value=name, hint=hint) from error
         return self._files[location]
 
     def _open(self, location: str, name: str) -> DataFile:
         if self._base is None:
-            hint = "load the model by its path, so that its folder is known"
-            raise self._context.error(f"external data '{location}' of a model without a file", value=name, hint=hint)
+            hint = "load the model from its path, so that its folder is known"
+            raise self._context.error(f"external data '{location}' in a model without a file", value=name, hint=hint)
         reason = _objection(location)
         if reason:
             raise self._context.error(f"external data location {location[:200]!r} {reason}", value=name)
@@ -208,7 +208,7 @@ class DataFolder:
         real = Path(os.path.realpath(path))
         anchor = _anchor(Path(os.path.realpath(self._base)), real)
         if anchor is None:
-            hint = "links may not leave the model's folder; trust='trusted' lifts this rule"
+            hint = "links may not lead out of the model's folder; trust='trusted' lifts this rule"
             raise self._context.error(f"external data '{location}' leads out of the folder", value=name, hint=hint)
         return map_file(_open_beneath(anchor, real), path)
 
@@ -223,12 +223,12 @@ class DataFolder:
 
 
 def _objection(location: str) -> str:
-    """Why a location is not acceptable whatever lies there, or an empty string."""
+    """Why a location is unacceptable, whatever lies there, or an empty string."""
     windows = PureWindowsPath(location)
     if not location:
         return "is empty"
     if "\0" in location:
-        return "holds a NUL"
+        return "contains a NUL"
     if location.startswith(("/", "\\")) or windows.drive or windows.root:
         return "is not relative"
     return "holds '..'" if ".." in windows.parts else ""
@@ -273,7 +273,7 @@ def map_file(descriptor: int, path: Path) -> DataFile:
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """All of a file that the caller named; a FIFO, device or folder is an ``OSError``, and nothing waits for it.
+    """All of a file that the caller named; a FIFO, device or folder is an ``OSError``, without waiting for it.
 
     Args:
         path: The file.

@@ -1,4 +1,4 @@
-"""Model-local functions: what they are called, and what a file becomes when every call is expanded."""
+"""Model-local functions: their names, and how large a file becomes when every call is expanded."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_function(
     declared = [attributes.read(attribute) for attribute in proto.attribute_proto]
     declared += [onnx_ir.Attr(context.text(name), onnx_ir.AttributeType.UNDEFINED, None) for name in proto.attribute]
     if len({attribute.name for attribute in declared}) != len(declared):
-        raise context.error("function with an attribute declared twice")
+        raise context.error("function that declares an attribute twice")
     return onnx_ir.Function(domain, name, overload, graph=body, attributes=declared)
 
 
@@ -73,7 +73,7 @@ def check_expansion(context: Context, main: Size, functions: Mapping[FunctionId,
 def _count(
     context: Context, root: FunctionId, functions: Mapping[FunctionId, Size], totals: dict[FunctionId, int]
 ) -> None:
-    """Fill ``totals`` for a function and all it calls, with a stack of our own: chains may be thousands long."""
+    """Fill ``totals`` for a function and all it calls, with an explicit stack: chains may be thousands long."""
     ceiling = context.limits.expanded_nodes + 1  # numbers past the limit need not be exact
     path: dict[FunctionId, None] = {}
     stack = [root]
@@ -91,7 +91,7 @@ def _count(
         path[current] = None
         circular = next((called for called in missing if called in path), None)
         if circular is not None:
-            raise context.error(f"function {describe(circular)} calls itself, by way of {describe(current)}")
+            raise context.error(f"function {describe(circular)} calls itself through {describe(current)}")
         stack.append(missing[0])
 
 

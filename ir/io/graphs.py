@@ -1,4 +1,4 @@
-"""Graphs of a file: names are resolved to values, and whatever is missing, double or circular is refused."""
+"""Graphs of a file: names are resolved to values, and whatever is missing, duplicated or circular is refused."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class GraphReader:
             node = find_cycle(graph)
             if node is not None:
                 names = [output.name for output in node.outputs]
-                raise self._context.error(f"{node.op_type} making {names} depends on its own result: a cycle")
+                raise self._context.error(f"{node.op_type} that produces {names} depends on its own result: a cycle")
         for key, left in ((UNUSED_INFO, infos.values()), (UNUSED_QUANTIZATION, annotations.values())):
             if left:
                 graph.meta[key] = [_copy(self._context, message) for message in left]
@@ -185,7 +185,7 @@ class GraphReader:
             value.metadata_props.update(context.texts(info.metadata_props))
 
     def _annotate(self, proto: onnx.GraphProto, scope: Scope) -> dict[int, onnx.TensorAnnotation]:
-        """Hang quantization annotations on their values; what is left names none."""
+        """Attach quantization annotations to their values; those left over name no value."""
         left = {}
         for index, annotation in enumerate(proto.quantization_annotation):
             value = scope.values.get(annotation.tensor_name)
@@ -201,8 +201,8 @@ class GraphReader:
             return value
         if any(name in outer.values for outer in self._scopes):
             hint = "give it a name of its own with an Identity node"
-            raise self._context.error("a subgraph returns a value of the graph around it", value=name, hint=hint)
-        raise self._context.error("graph output that nothing makes", value=name)
+            raise self._context.error("a subgraph returns a value of an enclosing graph", value=name, hint=hint)
+        raise self._context.error("graph output that nothing produces", value=name)
 
     def _nodes(
         self, protos: Iterable[onnx.NodeProto], scope: Scope, infos: dict[str, onnx.ValueInfoProto]
@@ -251,7 +251,7 @@ class GraphReader:
                 if name in scope.pending:
                     scope.unsorted = True
                 return value
-        raise self._context.error("input that nothing makes", value=str(name))
+        raise self._context.error("input that nothing produces", value=str(name))
 
     def _node(self, proto: onnx.NodeProto, outputs: list[onnx_ir.Value]) -> onnx_ir.Node:
         context = self._context
@@ -263,7 +263,7 @@ class GraphReader:
         for attribute_proto in proto.attribute:
             attribute = self._attributes.read(attribute_proto)
             if attribute.name in attributes:
-                raise context.error(f"attribute '{attribute.name}' is given twice")
+                raise context.error(f"attribute '{attribute.name}' occurs twice")
             attributes[attribute.name] = attribute
         self._check((_domain(domain), op_type, overload), names, len(outputs), attributes)
         node = onnx_ir.Node(
@@ -295,7 +295,7 @@ class GraphReader:
         if not self._in_function:
             for name, attribute in attributes.items():
                 if attribute.is_ref():
-                    raise self._context.error(f"attribute '{name}' refers to one of a function, but is in none")
+                    raise self._context.error(f"attribute '{name}' refers to a function's attribute outside of any")
         if identifier in self._functions:
             self._check_call(identifier, len(inputs), outputs)
             return

@@ -1,4 +1,4 @@
-"""Whether the nodes of a graph can be put in an order at all."""
+"""Whether the nodes of a graph can be put into any order at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from entrepot.ir.subgraphs import subgraphs
 
 
 def find_cycle(graph: onnx_ir.Graph) -> onnx_ir.Node | None:
-    """A node that depends on itself, or ``None``; what its subgraphs take from outside counts as its input."""
+    """A node that depends on itself, or ``None``; what its subgraphs use from outside counts as its input."""
     waiting: dict[onnx_ir.Node, int] = {}
     users: dict[onnx_ir.Node, list[onnx_ir.Node]] = {}
     for node in graph:
@@ -42,7 +42,7 @@ def _producers(node: onnx_ir.Node, graph: onnx_ir.Graph) -> Iterator[onnx_ir.Nod
 
 
 def _on_a_cycle(stuck: dict[onnx_ir.Node, int], graph: onnx_ir.Graph) -> onnx_ir.Node | None:
-    """Nodes are also stuck behind a cycle; walking back along producers ends up on it."""
+    """Nodes behind a cycle are stuck too; walking back along producers ends up on the cycle."""
     node = next(iter(stuck), None)
     seen: set[onnx_ir.Node] = set()
     while node is not None and node not in seen:

@@ -29,7 +29,7 @@ def serialize(model: onnx_ir.Model, fill: FillTensor) -> onnx.ModelProto:
 
     Args:
         model: Not changed.
-        fill: Decides where the data of each tensor goes.
+        fill: Decides where each tensor's data goes.
     """
     with collector_paused():
         return _serialize(model, fill)
@@ -67,7 +67,7 @@ def inline(proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, _main: bool 
     proto.raw_data = tensor.tobytes()
     if len(proto.raw_data) != tensor.nbytes:
         raise ModelFormatError(
-            f"tensor gives {len(proto.raw_data)} bytes, but type and shape need {tensor.nbytes}", value=proto.name
+            f"tensor provides {len(proto.raw_data)} bytes, but type and shape need {tensor.nbytes}", value=proto.name
         )
 
 
@@ -184,7 +184,7 @@ def _write_function_infos(
     *,
     in_main: bool,
 ) -> None:
-    """Types of values in a function; before format version 10 they stand in the main graph under long names."""
+    """Types of values in a function; before format version 10 they are kept in the main graph under long names."""
     infos = proto.graph.value_info if in_main else target.value_info
     known = {info.name for info in infos}
     prefix = f"{function.domain}::{function.name}/" if in_main else ""
@@ -198,7 +198,7 @@ def _write_function_infos(
 
 
 def write_value(proto: onnx.ValueInfoProto, value: onnx_ir.Value) -> None:
-    """A value's name, type, shape and notes."""
+    """A value's name, type, shape and metadata."""
     proto.name = _name(value)
     _set(proto, doc_string=value.doc_string)
     _write_texts(proto.metadata_props, value.metadata_props)
@@ -238,7 +238,7 @@ def _says_anything(value: onnx_ir.Value) -> bool:
 
 
 def _says_more(value: onnx_ir.Value, tensor: onnx_ir.TensorProtocol) -> bool:
-    """Whether there is more to say of an initializer than its tensor says."""
+    """Whether there is more to say about an initializer than its tensor says."""
     same_type = value.type is None or value.type == onnx_ir.TensorType(tensor.dtype)
     same_shape = value.shape is None or value.shape == tensor.shape
     return not (same_type and same_shape) or bool(value.doc_string) or bool(value.metadata_props)

@@ -22,13 +22,13 @@ class Signature:
     required_attributes: tuple[str, ...]
 
     def problem(self, inputs: Sequence[str], outputs: int, attributes: Mapping[str, onnx_ir.Attr]) -> str | None:
-        """What is wrong with a node of these inputs, so many outputs and these attributes, or ``None``."""
+        """What is wrong with a node that has these inputs, this many outputs and these attributes, or ``None``."""
         low, high = self.inputs
         if not low <= len(inputs) <= high:
             return f"{len(inputs)} inputs, but the operator takes {_range(low, high)}"
         low, high = self.outputs
         if not low <= outputs <= high:
-            return f"{outputs} outputs, but the operator makes {_range(low, high)}"
+            return f"{outputs} outputs, but the operator has {_range(low, high)}"
         for index in self.required_inputs:
             if index >= len(inputs) or not inputs[index]:
                 return f"input {index} is required and missing"
@@ -37,7 +37,7 @@ class Signature:
     def _attribute_problem(self, attributes: Mapping[str, onnx_ir.Attr]) -> str | None:
         for name, attribute in attributes.items():
             expected = self.attributes.get(name)
-            if expected is None and not name.startswith("__"):  # the mark of a runtime's private notes
+            if expected is None and not name.startswith("__"):  # how runtimes mark their private annotations
                 return f"the operator has no attribute '{name}'; it has {sorted(self.attributes) or 'none'}"
             if expected is not None and attribute.type is not expected:
                 return f"attribute '{name}' is {attribute.type.name}, but must be {expected.name}"
@@ -72,7 +72,7 @@ def _signature(domain: str, op_type: str, version: int) -> Signature | None:
         outputs=(schema.min_output, schema.max_output),
         required_inputs=tuple(index for index, formal in enumerate(schema.inputs) if formal.option == single),
         attributes={
-            name: onnx_ir.AttributeType[attribute.type.name]  # type: ignore[attr-defined] # an enum, say onnx's stubs not
+            name: onnx_ir.AttributeType[attribute.type.name]  # type: ignore[attr-defined] # onnx's stubs do not say that it is an enum
             for name, attribute in schema.attributes.items()
         },
         required_attributes=tuple(name for name, attribute in schema.attributes.items() if attribute.required),

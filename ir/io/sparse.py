@@ -1,4 +1,4 @@
-"""Sparse tensors: carried as the file has them, dense when someone asks for the array."""
+"""Sparse tensors: kept as the file has them, and made dense when someone asks for the array."""
 
 from __future__ import annotations
 

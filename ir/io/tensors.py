@@ -47,15 +47,15 @@ class TensorReader:
         if dtype is onnx_ir.DataType.UNDEFINED:
             raise context.error("tensor without an element type", value=name)
         if proto.HasField("segment"):
-            raise context.error("tensor in segments", value=name, hint="no writer makes them; save the model anew")
+            raise context.error("tensor in segments", value=name, hint="no writer produces them; save the model again")
         if dtype is onnx_ir.DataType.STRING:
             return self._strings(proto, dims, size, name)
         nbytes = (size * dtype.bitwidth + 7) // 8
         context.count_bytes(nbytes, name)
         if proto.data_location == T.EXTERNAL:
             return self._folder.tensor(proto, dtype, onnx_ir.Shape(dims, frozen=True), nbytes, name)
-        raw = proto.raw_data if proto.HasField("raw_data") else None  # asked for once: every time is a copy
-        if raw is not None and (raw or not nbytes):  # some writers leave an empty one behind
+        raw = proto.raw_data if proto.HasField("raw_data") else None  # asked for once: each time makes a copy
+        if raw is not None and (raw or not nbytes):  # some writers leave an empty message behind
             return self._raw(proto, raw, dims, dtype, nbytes, name)
         return self._typed(proto, dtype, size, name)
 
@@ -142,7 +142,7 @@ class TensorReader:
 
 
 def _own_proto(proto: onnx.TensorProto) -> onnx_ir.TensorProtocol:
-    """A tensor over a copy: a part of the proto would keep the whole file in memory."""
+    """A tensor over a copy: a view into the proto would keep the whole file in memory."""
     own = onnx.TensorProto()
     own.CopyFrom(proto)
     return onnx_ir.serde.TensorProtoTensor(own)

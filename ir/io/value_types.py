@@ -1,4 +1,4 @@
-"""Types and shapes of values, between protobuf and onnx_ir, without losing any."""
+"""Types and shapes of values, from protobuf to onnx_ir and back, without losing any."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read_type(
     if kind is None:
         return None, None
     if depth > context.limits.nesting:
-        raise context.over(f"types nest deeper than {context.limits.nesting} levels", "nesting")
+        raise context.over(f"types are nested more than {context.limits.nesting} levels deep", "nesting")
     return _read_other_type(context, proto, kind, denotation, depth)
 
 
@@ -110,7 +110,7 @@ def _new_shape(context: Context, proto: onnx.TensorShapeProto) -> onnx_ir.Shape:
 
 
 def _size(context: Context, size: int, axis: int) -> int | onnx_ir.SymbolicDim:
-    if size == -1:  # what several older exporters wrote for an unknown size, and what onnxruntime takes it for
+    if size == -1:  # several older exporters wrote this for an unknown size, and onnxruntime reads it so
         return onnx_ir.SymbolicDim(None)
     if size < 0:
         raise context.error(f"dimension {axis} of a shape is {size}", hint="a dynamic axis has a name or no value")
@@ -121,7 +121,7 @@ def write_type(proto: onnx.TypeProto, type_: onnx_ir.TypeProtocol | None, shape:
     """Write type and shape into an empty ``TypeProto``."""
     if type_ is None:
         return  # a shape has no place to go without a type
-    if type(type_) is not onnx_ir.TensorType and isinstance(type_, ProtoType):  # asking a protocol's class is slow
+    if type(type_) is not onnx_ir.TensorType and isinstance(type_, ProtoType):  # isinstance with a protocol is slow
         proto.CopyFrom(type_.proto)
         return
     if type_.denotation:

@@ -9,4 +9,4 @@ ML_OPSET = 5
 """The ai.onnx.ml version that goes with ``OPSET``."""
 
 DEFAULT = 20
-"""The version files are written at unless asked otherwise: every current runtime loads it."""
+"""The version files are written at unless another is asked for; every current runtime loads it."""

@@ -16,17 +16,17 @@ from entrepot.ir.subgraphs import subgraphs
 
 
 def expanded(op_type: str, born: int) -> None:
-    """Declare that below its birth an operator is spelled out by its schema's function body."""
+    """Declare that before it existed, an operator is spelled out by its schema's function body."""
     decomposition(op_type, born)(expand)
 
 
 def expand(op: OpBuilder, node: ir.Node, *, mend: Callable[[onnx.FunctionProto], None] | None = None) -> Replacement:
-    """Write the function body at the opset it is given for; constant parts are folded, unused ones left out.
+    """Write the function body at the opset it is given for; constant parts are folded, unused ones omitted.
 
     Args:
         op: The place.
         node: The node.
-        mend: Corrects what is wrong in the body that onnx gives.
+        mend: Corrects errors in the body that onnx provides.
 
     Raises:
         ConversionError: The schema has no body for this use of the operator.
@@ -38,7 +38,7 @@ def expand(op: OpBuilder, node: ir.Node, *, mend: Callable[[onnx.FunctionProto],
     names = _leave_out_what_is_not_made(proto)
     outer = _captured(node)
     if outer.keys() & set(proto.input):
-        op.refuse(f"its body reads '{min(outer.keys() & set(proto.input))}', a name that its schema's body uses itself")
+        op.refuse(f"its body reads '{min(outer.keys() & set(proto.input))}', a name that its schema's body uses too")
     proto.input.extend(outer)
     function = ir.serde.deserialize_function(proto)
     formals = function.inputs[: len(function.inputs) - len(outer)]
@@ -80,7 +80,7 @@ def _body(op: OpBuilder, node: ir.Node, known: Any) -> tuple[int, onnx.FunctionP
 
 
 def _leave_out_what_is_not_made(proto: onnx.FunctionProto) -> list[str]:
-    """Drop outputs that the body has no node for (optional ones of this use); gives all their names."""
+    """Drop outputs that the body has no node for (optional ones of this use); return all their names."""
     names = list(proto.output)
     made = {name for node in proto.node for name in node.output} | set(proto.input)
     del proto.output[:]
@@ -89,7 +89,7 @@ def _leave_out_what_is_not_made(proto: onnx.FunctionProto) -> list[str]:
 
 
 def _captured(node: ir.Node) -> dict[str, ir.Value]:
-    """What the bodies of the node read from around it, by name."""
+    """What the bodies inside the node read from the scopes around it, by name."""
     graphs = [graph for body in subgraphs(node) for graph in (body, *_inner(body))]
     own = {value for graph in graphs for value in (*graph.inputs, *graph.initializers.values())}
     own |= {value for graph in graphs for inner in graph for value in inner.outputs}
@@ -152,7 +152,7 @@ def _fold(op: OpBuilder, version: int, results: list[ir.Value | None]) -> None:
 
 
 def _chosen_branch(op: OpBuilder, node: ir.Node, results: list[ir.Value | None]) -> list[ir.Node] | None:
-    """The nodes of the branch that a known condition chooses, taken out of the If, whose outputs they now make."""
+    """The nodes of the branch that a known condition chooses, taken out of the If; they now produce its outputs."""
     condition = op.known(node.inputs[0]) if node.op_type == "If" and not node.domain else None
     if condition is None:
         return None
@@ -168,7 +168,7 @@ def _chosen_branch(op: OpBuilder, node: ir.Node, results: list[ir.Value | None])
 
 
 def let_go(node: ir.Node) -> None:
-    """Make a node that goes, and all inside it, read nothing."""
+    """Detach a node that is removed, and all inside it, from its inputs."""
     for index in range(len(node.inputs)):
         node.replace_input_with(index, None)
     for graph in subgraphs(node):

@@ -1,4 +1,4 @@
-"""How types and shapes cross the edges of the bodies that nodes carry."""
+"""How types and shapes enter and leave the bodies that nodes carry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scan_axes(node: ir.Node, body: ir.Graph) -> dict[ir.Value, int | None]:
 
 
 def without_axis(shape: ir.Shape | None, axis: int | None) -> ir.Shape | None:
-    """The shape of a body's input, of what is given for it and the axis scanned along."""
+    """The shape of a body's input, from that of the value given for it and the axis scanned along."""
     if shape is None or axis is None or axis == LOST or not len(shape):
         return shape if axis is None else None
     dims = list(shape)
@@ -68,7 +68,7 @@ def repeated(node: ir.Node, spec_of: Callable[[ir.Value], Spec]) -> dict[str, Sp
 
 
 def _collected(node: ir.Node, index: int, shape: ir.Shape | None) -> ir.Shape | None:
-    """The shape of a Loop's or Scan's output that collects results of this shape; what is carried may change its."""
+    """The shape of a Loop's or Scan's output that collects results of this shape; carried values may change theirs."""
     apart = node.attributes["num_scan_inputs"].as_int() if node.op_type == "Scan" else 2
     place = index - (len(node.inputs) - apart)
     if place < 0 or shape is None:

@@ -59,7 +59,7 @@ class OpBuilder(Place):
 
     @property
     def standard(self) -> OpBuilder:
-        """The same place, writing ai.onnx operators; at the version aimed at, when the node is of another domain."""
+        """The same place, writing ai.onnx operators; for a node of another domain, at the target version."""
         if not self.domain:
             return self
         version = self.around.targets.setdefault("", DEFAULT)
@@ -95,7 +95,7 @@ class OpBuilder(Place):
         return node.outputs[0] if n_outputs == 1 else tuple(node.outputs)
 
     def fresh_name(self, what: str) -> str:
-        """A name that is new to the model and tells which node it comes from."""
+        """A name that is new to the model and shows which node it comes from."""
         stem = self.node.name or next((output.name for output in self.node.outputs if output.name), "node")
         return self.around.names.fresh(f"{stem}/{what}")
 
@@ -118,13 +118,13 @@ class OpBuilder(Place):
         return constant
 
     def initializer(self, tensor: ir.TensorProtocol) -> ir.Value:
-        """A weight of the main graph; inside a function, which has no place for one, numbers cast from a double."""
+        """A weight of the main graph; inside a function, which cannot hold one, numbers cast from a double."""
         graph = self.around.main
         if graph is not None:
             return add_initializer(graph, self.fresh_name("value"), tensor)
         numbers = None if tensor.dtype == ir.DataType.STRING else tensor.numpy().astype(np.float64)
         if numbers is None or (abs(numbers) > EXACT_IN_DOUBLE).any():
-            self.refuse("a constant of this type cannot live in a function at this opset")
+            self.refuse("a function cannot hold a constant of this type at this opset")
         double = self.standard.emit("Constant", (), {"value": ir.tensor(numbers)})
         cast: ir.Value = self.standard.emit("Cast", (double,), {"to": int(tensor.dtype)})
         return cast
@@ -132,14 +132,14 @@ class OpBuilder(Place):
     def need_small(self, elements: int) -> None:
         """Refuse to write a constant that would dwarf the model it goes into."""
         if elements > LARGEST_CONSTANT:
-            self.refuse(f"it would take a constant of {elements} elements", hint="a newer opset says it in one node")
+            self.refuse(f"it would take a constant of {elements} elements", hint="a newer opset has it in one node")
 
     def ints(self, *values: int) -> ir.Value:
         """A 1-D int64 constant."""
         return self.const(np.array(values, np.int64))
 
     def attribute_as_input(self, name: str) -> ir.Value | None:
-        """An integer-list attribute as a 1-D constant, also when it refers to an attribute of the function around."""
+        """An integer-list attribute as a 1-D constant, even when it refers to the enclosing function's attribute."""
         attr = self.node.attributes.get(name)
         if attr is None:
             return None
@@ -151,7 +151,7 @@ class OpBuilder(Place):
         return value
 
     def input_as_attribute(self, index: int, name: str) -> ir.Attr:
-        """A known input as an integer-list attribute, also where it came from an attribute of the function around."""
+        """A known input as an integer-list attribute, even where it came from the enclosing function's attribute."""
         value = self.x(index)
         array = self.known(value)
         if array is not None:
@@ -201,7 +201,7 @@ class OpBuilder(Place):
 
 
 def add_initializer(graph: ir.Graph, name: str, tensor: ir.TensorProtocol) -> ir.Value:
-    """A new weight; naming it leaves the name of the tensor, which other models may share, alone."""
+    """A new weight; naming it does not rename the tensor, which other models may share."""
     shape = ir.Shape(tensor.shape.numpy())
     own = ir.LazyTensor(lambda: tensor, tensor.dtype, shape, name=name)
     value = ir.Value(name=name, const_value=own, type=ir.TensorType(tensor.dtype), shape=shape)
@@ -210,7 +210,7 @@ def add_initializer(graph: ir.Graph, name: str, tensor: ir.TensorProtocol) -> ir
 
 
 def _words(array: Array) -> ir.StringTensor:
-    """Strings; the zero among them is the empty one, as everywhere in onnx."""
+    """Strings; the empty one counts as zero, as everywhere in onnx."""
     words = [
         item.encode() if isinstance(item, str) else item if isinstance(item, bytes) else b"" for item in array.flat
     ]

@@ -1,4 +1,4 @@
-"""One conversion: every node walked through its steps, and what an adapter wrote put in its place."""
+"""One conversion: every node is walked through its steps and replaced by what the adapters write."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ WITH_BODIES = ("If", "Loop", "Scan", "SequenceMap")
 """The ai.onnx operators that carry graphs; other domains may have more."""
 
 MALFORMED = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What an adapter runs into when a node breaks its schema: an axis out of range, a required attribute missing."""
+"""What adapters raise when a node breaks its schema: an axis out of range, a required attribute missing."""
 
-DEFECT = "if onnx.checker accepts the model, please report this as a defect"
+DEFECT = "if onnx.checker accepts the model, please report this as a bug"
 
 
 class Conversion:
-    """One conversion: a clone under change and the reasons found against it."""
+    """One conversion: a clone that is changed, and the reasons found against it."""
 
     def __init__(self, model: Model, targets: dict[str, int]) -> None:
         try:
             self.result = model.ir.clone()
-        except RuntimeError as error:  # onnx_ir wraps what went wrong once per level
+        except RuntimeError as error:  # onnx_ir wraps the error once per level
             cause: BaseException = error
             while cause.__cause__ is not None:
                 cause = cause.__cause__
@@ -55,7 +55,7 @@ class Conversion:
         self._opsets: dict[str, int] = {}
 
     def run(self) -> None:
-        """Convert ``result`` in place; it is of no use where there are ``blockers`` afterwards."""
+        """Convert ``result`` in place; if there are ``blockers`` afterwards, it is unusable."""
         for scope in callers_first(self.result):
             self._scope(scope)
         if self.blockers:
@@ -90,7 +90,7 @@ class Conversion:
         self._revisit()
 
     def _note_calls(self, scope: Scope, types: Types) -> None:
-        """What functions are called with, read before conversion: it is all that is known of their inputs' types."""
+        """What functions are called with, read before conversion: nothing else tells their inputs' types."""
         if self.result.functions:
             for node in scope.all_nodes():
                 name = (node.domain, node.op_type, node.overload)
@@ -98,7 +98,7 @@ class Conversion:
                     self._calls.setdefault(name, []).append([types.spec(value) for value in node.inputs])
 
     def _revisit(self) -> None:
-        """Come back to the nodes that waited for their readers, last ones first."""
+        """Return to the nodes that waited for their readers, last ones first."""
         while self._postponed:
             waiting, self._postponed = self._postponed, {}
             self._nodes(reversed(waiting))
@@ -185,7 +185,7 @@ class Conversion:
         for old, new in zip(node.outputs, results, strict=False):
             if not old.name or (new is None and not op.used(old.index() or 0)):
                 if new is not None and new in made and not new.uses():
-                    new.name = ""  # nobody asked for this output, and asking can change what an operator does
+                    new.name = ""  # this output was not named, and naming it can change what an operator does
                 continue
             if new is None:
                 op.refuse(f"its output '{old.name}' has no counterpart")
@@ -262,6 +262,6 @@ def _take_over(old: ir.Value, new: ir.Value) -> None:
 
 
 def _bear_name(node: ir.Node, pairs: list[tuple[ir.Value, ir.Value]]) -> None:
-    """The node that makes the first output goes on under the old node's name."""
+    """The node that produces the first output takes the old node's name."""
     if pairs and node.name and (producer := pairs[0][1].producer()) is not None:
         producer.name, producer.doc_string = node.name, node.doc_string

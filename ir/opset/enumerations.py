@@ -1,4 +1,4 @@
-"""Attribute values that a version of an operator does not know yet; onnx's checker does not look at them."""
+"""Attribute values that a version of an operator does not know yet; onnx's checker ignores them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VALUES: dict[tuple[str, str], dict[str, int]] = {
     ("GridSample", "padding_mode"): {"zeros": 16, "border": 16, "reflection": 16},
     ("Gelu", "approximate"): {"none": 20, "tanh": 20},
 }
-"""(operator, attribute) to its values, each with the opset that brought it."""
+"""(operator, attribute) to its values, each with the opset that introduced it."""
 
 REMOVED = {
     ("GridSample", "mode", "bilinear"): 20,

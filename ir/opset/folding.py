@@ -1,6 +1,6 @@
 """The few operators that shape arithmetic is made of, on NumPy arrays, at every opset they exist.
 
-They serve only the question whether a value is known, so a form that is not covered raises and the value is unknown.
+They only decide whether a value is known, so a form that is not covered raises, and the value counts as unknown.
 Where an operator moved an attribute to an input, both spellings are read.
 """
 
@@ -52,7 +52,7 @@ def slice_positions(size: int, start: int, end: int, step: int) -> Array:
     """The elements that ``Slice`` takes of an axis; backwards it clamps to the first and last, unlike Python.
 
     Raises:
-        ValueError: It goes backwards to the largest number: runtimes take that for "to the beginning".
+        ValueError: It goes backwards to the largest number: runtimes read that as "to the beginning".
     """
     if step < 0 and end >= (1 << 31) - 1:
         raise ValueError("slicing backwards to the largest number")

@@ -26,7 +26,7 @@ _TYPES = {
     "INT2": 13,
     "UINT2": 13,
 }
-"""Element types and the IR version that brought them."""
+"""Element types and the IR version that introduced them."""
 
 
 def natural(opsets: Mapping[str, int]) -> int:
@@ -64,7 +64,7 @@ def restamp(model: ir.Model, names: Names, *, lowered: bool) -> None:
 
 
 def _hoist(subgraph: ir.Graph, main: ir.Graph, names: Names) -> None:
-    """Move weights out of a body: its inputs are the node's affair, so they cannot be inputs as well."""
+    """Move weights out of a body: the node determines the body's inputs, so weights cannot be inputs as well."""
     for name, value in list(subgraph.initializers.items()):
         if value.is_graph_input() or value.const_value is None:
             continue
@@ -81,7 +81,7 @@ def _released_with(domain: str, version: int) -> int:
 
 
 def _dtypes(model: ir.Model) -> Iterator[ir.DataType]:
-    """The element types of everything that says which it has."""
+    """The element types of everything that states one."""
     for graph in (model.graph, *(function.graph for function in model.functions.values())):
         for inner in (graph, *graph.subgraphs()):
             yield from _stated(inner)

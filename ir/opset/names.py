@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 
 class Names:
-    """Gives names that no value and no node of the model bears; the model is read at the first request.
+    """Gives out names that no value or node of the model has; the model is read at the first request.
 
     Args:
         model: The model that the names must be new to.

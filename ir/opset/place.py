@@ -17,7 +17,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 class ReadersFirstError(ConversionError):
-    """The node can go only once its readers have been converted."""
+    """The node can be removed only once its readers have been converted."""
 
 
 @dataclass
@@ -55,14 +55,14 @@ class Place:
         return self.node.inputs[index] if index < len(self.node.inputs) else None
 
     def x(self, index: int = 0) -> ir.Value:
-        """An input that has to be there."""
+        """A required input."""
         value = self.input(index)
         if value is None:
             self.refuse(f"its input {index} is missing")
         return value
 
     def used(self, index: int) -> bool:
-        """Whether an output is there and somebody reads it."""
+        """Whether an output exists and is read."""
         if index >= len(self.node.outputs) or not self.node.outputs[index].name:
             return False
         return bool(self.node.outputs[index].uses()) or self.node.outputs[index].is_graph_output()
@@ -105,9 +105,7 @@ class Place:
         """Element type; refused when unknown."""
         dtype = self.dtype(value)
         if dtype is None:
-            self.refuse(
-                "the element type of its input is not known", hint="possible if the file states it (value_info)"
-            )
+            self.refuse("the element type of its input is unknown", hint="possible if the file states it (value_info)")
         return dtype
 
     def shape(self, value: ir.Value | None) -> list[int | None] | None:
@@ -124,7 +122,7 @@ class Place:
         """The rank; refused when unknown."""
         rank = self.rank(value)
         if rank is None:
-            self.refuse("the rank of its input is not known", hint="possible if the file states shapes (value_info)")
+            self.refuse("the rank of its input is unknown", hint="possible if the file states shapes (value_info)")
         return rank
 
     def refuse(self, reason: str, *, hint: str | None = None) -> NoReturn:
@@ -136,7 +134,7 @@ class Place:
         raise self.refusal(reason, hint=hint)
 
     def after_readers(self, reason: str, *, hint: str | None = None) -> NoReturn:
-        """Try again when every other node is converted; refused if somebody still reads it then.
+        """Try again when every other node is converted; refused if the node is still read then.
 
         Raises:
             ReadersFirstError: Always; the driver comes back to the node.

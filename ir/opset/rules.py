@@ -1,7 +1,7 @@
 """The table of steps: what happens to a node between two adjacent versions of its operator.
 
 A step is keyed by domain, operator, and the since-versions it leads from and to; 0 stands for "before the operator
-existed". Modules of ``adapters/`` fill the table when it is first asked.
+existed". Modules of ``adapters/`` fill the table when it is first used.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def extended(op_type: str, older: int, newer: int, *, domain: str = "") -> None:
 def added(
     op_type: str, older: int, newer: int, *, otherwise: Rule | None = None, domain: str = "", **defaults: Any
 ) -> None:
-    """Declare attributes that the newer version added, whose default is what the older one did.
+    """Declare attributes that the newer version added and whose defaults mean what the older one did.
 
     Args:
         op_type: The operator.

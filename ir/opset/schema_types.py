@@ -1,4 +1,4 @@
-"""What an operator's schema implies for the outputs of one node: a type at a glance, or onnx's inference."""
+"""What an operator's schema implies for the outputs of one node: by its type variables, or onnx's inference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INFERENCE_GIVES_UP = (
     ValueError,
     RuntimeError,
 )
-"""What onnx's inference raises for nodes it cannot follow, types it does not know among them."""
+"""What onnx's inference raises for nodes it cannot follow, among them types it does not know."""
 
 _SHAPED_BY = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
 """Operators whose output has the shape that an input lists; onnx infers nothing where that is not constant."""
@@ -53,7 +53,7 @@ def type_sources(domain: str, op_type: str, version: int) -> dict[int, int | ir.
 
 
 def cast_target(to: ir.Attr) -> ir.TypeProtocol | None:
-    """What a Cast makes, if that is a type; before version 6 it was named."""
+    """The type that a Cast converts to, if it is valid; before version 6 it was a name."""
     if isinstance(to.value, int):
         return ir.TensorType(ir.DataType(to.value)) if to.value in _NUMBERS else None
     name = str(to.value).upper()
@@ -64,12 +64,12 @@ _NUMBERS = frozenset(int(member) for member in ir.DataType)
 
 
 def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Value], Spec]) -> dict[str, Spec]:
-    """What onnx's shape inference says of each output, by name.
+    """What onnx's shape inference says about each output, by name.
 
     Args:
         node: The node.
         version: The since-version that gives it its meaning.
-        known: Answers whether an input is constant, since shapes may depend on it.
+        known: Tells whether an input is constant, since shapes may depend on it.
         spec_of: Gives what is known of an input.
     """
     types: dict[str, onnx.TypeProto] = {}
@@ -114,5 +114,5 @@ def _with_rank(node: ir.Node, found: Spec, spec_of: Callable[[ir.Value], Spec]) 
 
 
 def _is_half_spectrum(node: ir.Node) -> bool:
-    """Whether a DFT goes back from half a spectrum: onnx 1.23 takes the result to be no longer than the half."""
+    """Whether a DFT goes back from half a spectrum: onnx 1.23 gives the result only the half's length."""
     return all(node.attributes.get_int(name, 0) for name in ("inverse", "onesided"))

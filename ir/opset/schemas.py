@@ -10,7 +10,7 @@ import onnx
 from entrepot.ir.opset import ML_OPSET, OPSET
 
 CEILINGS = {"": OPSET, "ai.onnx.ml": ML_OPSET}
-"""The newest version of each domain that our rules cover; a newer installed onnx does not move it."""
+"""The newest version of each domain that our rules cover; a newer installed onnx does not change it."""
 
 
 def canonical(domain: str) -> str:
@@ -29,7 +29,7 @@ def histories() -> dict[tuple[str, str], tuple[int, ...]]:
 
 
 def since(domain: str, op_type: str, opset: int) -> int:
-    """The since-version in force at ``opset``; 0 when the operator is not born yet or unknown."""
+    """The since-version in force at ``opset``; 0 when the operator does not exist yet or is unknown."""
     versions = histories().get((domain, op_type), ())
     index = bisect_right(versions, opset)
     return versions[index - 1] if index else 0

@@ -1,4 +1,4 @@
-"""The last look at a node that was moved: does the target's schema take it, element types included?"""
+"""The last check of a converted node: does the target's schema accept it, element types included?"""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _need_no_type(op: OpBuilder, node: ir.Node, value: ir.Value, allowed: frozen
     """An unknown element type is fine where the operator takes all the common ones."""
     if not allowed >= _ALL:
         where = f"{node.op_type} of opset {op.version} takes only some"
-        op.refuse(f"the element type of '{value.name}' is not known, and {where}", hint="possible with value_info")
+        op.refuse(f"the element type of '{value.name}' is unknown, and {where}", hint="possible with value_info")
 
 
 def _in_wider_types(
@@ -91,7 +91,7 @@ def _in_wider_types(
 ) -> Sequence[ir.Value | None]:
     first = next(iter(foreign.values())).name.lower()
     if node.op_type in ("Cast", "Constant", "CastLike"):
-        op.refuse(f"element type {first} is not known to opset {op.version}")
+        op.refuse(f"opset {op.version} has no element type {first}")
     if any(True for _ in subgraphs(node)):
         op.refuse(f"{node.op_type} of opset {op.version} does not take element type {first}")
     wider = {name: _wider(op, node, known, name, dtype) for name, dtype in foreign.items()}

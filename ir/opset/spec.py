@@ -19,7 +19,7 @@ UNKNOWN = Spec(None, None)
 
 
 def written(value: ir.Value) -> Spec:
-    """What the file says of a value."""
+    """What the file says about a value."""
     if value.const_value is not None and value.is_initializer():
         return Spec(ir.TensorType(value.const_value.dtype), ir.Shape(value.const_value.shape.numpy()))
     return Spec(value.type, value.shape)

@@ -1,4 +1,4 @@
-"""One lazy type and shape query: what the file says, else what its producers imply; nothing is written to the model."""
+"""One lazy query for types and shapes: what the file says, else what producers imply; the model is not changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Types:
     """Element types and shapes of values, inferred per node and only where asked.
 
     Args:
-        known: Answers whether a value is constant, since shapes may depend on it.
+        known: Tells whether a value is constant, since shapes may depend on it.
         opsets: The versions in force where a node does not carry its own.
         functions: The model-local functions that nodes may call.
     """
@@ -82,7 +82,7 @@ class Types:
         return self.spec(value).shape
 
     def remember(self, value: ir.Value, spec: Spec) -> None:
-        """Take ``spec`` for a value that stands for one of which more is known."""
+        """Use ``spec`` for a value that stands for one about which more is known."""
         if spec.type is not None and spec.shape is not None:
             self._memo[value] = spec
             self._types[value] = spec.type
@@ -92,10 +92,10 @@ class Types:
         return to_proto(self.spec(value))
 
     def carry(self, node: ir.Node) -> None:
-        """Note what the inputs of a Loop's, Scan's or SequenceMap's body are, from what the node is given.
+        """Note what the inputs of a Loop's, Scan's or SequenceMap's body are, from the inputs of the node.
 
         What a Loop carries keeps its element type; what a Scan carries keeps its shape too, and what it scans loses
-        the axis it is scanned along. A SequenceMap hands on the members of its sequences.
+        the axis it is scanned along. A SequenceMap passes on the members of its sequences.
         """
         given = node.inputs
         for body in subgraphs(node):
@@ -115,7 +115,7 @@ class Types:
             self._carried.update({inner: outer for inner, outer in pairs if inner.type is None and outer is not None})
 
     def assume_call(self, function: ir.Function, calls: Sequence[Sequence[Spec]]) -> None:
-        """Take for a function's inputs what all its calls agree on."""
+        """Use for a function's inputs what all its calls agree on."""
         for index, formal in enumerate(function.inputs):
             given = [call[index] if index < len(call) else UNKNOWN for call in calls]
             if given and formal.type is None and all(spec.type == given[0].type for spec in given):
@@ -179,7 +179,7 @@ class Types:
             return
         outputs = self._outputs(node)
         for output in node.outputs:
-            stated = self._memo.get(output) or written(output)  # what was remembered stays
+            stated = self._memo.get(output) or written(output)  # what is remembered already stays
             derived = outputs.get(output.name or "", UNKNOWN)
             shape = derived.shape if stated.shape is None else stated.shape
             self._memo[output] = Spec(stated.type or derived.type, shape)

@@ -19,14 +19,14 @@ INITIALIZERS_ARE_INPUTS = 3
 """Up to this IR version every initializer has to be a graph input as well."""
 
 LIMIT = 1 << 16
-"""Elements; larger tensors are weights, and no adapter has to read them."""
+"""In elements; larger tensors are weights, which no adapter has to read."""
 
 DEPTH = 64
 """Nodes in a foldable chain."""
 
 
 class Known:
-    """What is known of the values of a model without running it.
+    """What is known about the values of a model without running it.
 
     Args:
         ir_version: Of the model; up to IR 3 the format forces initializers to be inputs, later it means "may be fed".
@@ -79,14 +79,14 @@ class Known:
         if fold is None or value.index() != 0 or any(attr.is_ref() for attr in node.attributes.values()):
             return None
         inputs: list[Array | None] = []
-        for item in node.inputs:  # the first that is not known ends it: to ask for all is to walk every path back
+        for item in node.inputs:  # stop at the first unknown one: asking for all would walk every path back
             inputs.append(self.array(item, depth - 1))
             if item is not None and inputs[-1] is None:
                 return None
         try:
             with np.errstate(all="ignore"):  # a folded quotient by 0 is as infinite as a computed one
                 result = fold(*inputs, **{name: attr.value for name, attr in node.attributes.items()})
-        except (TypeError, ValueError, IndexError, ZeroDivisionError):  # an attribute or form the fold has no case for
+        except (TypeError, ValueError, IndexError, ZeroDivisionError):  # a form that folding does not cover
             return None
         return np.asarray(result) if np.size(result) <= LIMIT else None
 

@@ -8,7 +8,7 @@ from entrepot.models_zoo.registry import Built
 
 
 def mixture_of_experts(*, width: int = 24, experts: int = 4, active: int = 2, length: int = 10) -> Built:
-    """A feed-forward block whose experts are chosen per token; all are computed, the chosen ones weighted."""
+    """A feed-forward block whose experts are chosen per token; all are computed, and the chosen ones weighted."""
     samples = ((torch.randn(1, length, width),), (torch.randn(3, length + 3, width),))
     return Built(MixtureOfExperts(width, experts, active), samples, frozenset({"x.0", "x.1"}))
 

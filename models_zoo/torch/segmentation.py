@@ -10,7 +10,7 @@ from entrepot.models_zoo.registry import Built
 
 
 def unet(*, classes: int = 3, size: int = 48, width: int = 8, depth: int = 3) -> Built:
-    """U-Net (Ronneberger et al., 2015); odd sizes are met by upsampling to the skip's own size."""
+    """U-Net (Ronneberger et al., 2015); odd sizes are handled by upsampling to the skip's own size."""
     return _built(UNet(classes, width, depth), size)
 
 

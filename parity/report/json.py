@@ -28,6 +28,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "summary": report.summary(),
         "source": report.source,
         "model": report.model,
+        "facts": None if report.facts is None else _plain(dataclasses.asdict(report.facts)),
         "providers": list(report.providers),
         "unproven": list(report.unproven),
         "runs": [_run(run) for run in report.runs],

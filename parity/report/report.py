@@ -11,6 +11,8 @@ from entrepot.parity.compare import Comparison, OutputComparison
 if TYPE_CHECKING:
     import rich.console
 
+    from entrepot.parity.report.facts import ModelFacts
+
 Verdict: TypeAlias = Literal["agrees", "differs", "error", "refused", "declined"]
 
 
@@ -61,12 +63,14 @@ class Report:
         model: What was judged.
         providers: Who ran the model.
         runs: One entry per set of inputs and provider, and one per refusal of the source.
+        facts: What the model takes and gives, its opsets and size, and which axes are fixed; ``None`` if unknown.
     """
 
     source: str
     model: str
     providers: tuple[str, ...]
     runs: tuple[Run, ...]
+    facts: ModelFacts | None = None
 
     @property
     def ok(self) -> bool:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from entrepot.parity.report.report import Report, Run
 
-HEADINGS = ("inputs", "provider", "verdict", "max abs", "max rel", "cosine", "of allowed")
+HEADINGS = ("inputs", "provider", "verdict", "max abs", "max rel", "cosine", "of tolerance")
 _TOLD = 10
 _STYLES = {"agrees": "green", "differs": "bold red", "error": "bold red", "refused": "dim", "declined": "dim"}
 
@@ -31,7 +31,7 @@ def _verdict(report: Report) -> list[str]:
     declined = {run.provider for run in report.declined}
     providers = ", ".join(name for name in report.providers if name not in declined)
     agree = f"verified against {report.source}: {ran} runs on {providers} agree"
-    return [agree, f"largest error {figure(worst.excess)} of the allowed"]
+    return [agree, f"largest error {figure(worst.excess)} of the tolerance"]
 
 
 def _remarks(report: Report) -> list[str]:
@@ -53,7 +53,8 @@ def table(report: Report) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     messages = _messages(report)
-    return "\n".join([summary(report), "", *lines, *([""] if messages else []), *messages])
+    facts = [f"{label:12}  {line}" for label, line in _facts(report)]
+    return "\n".join([summary(report), *facts, "", *lines, *([""] if messages else []), *messages])
 
 
 def renderable(report: Report) -> rich.console.Group:
@@ -67,7 +68,10 @@ def renderable(report: Report) -> rich.console.Group:
         # as Text, because a name may hold what rich takes for markup
         shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
     messages = [Text(message) for message in _messages(report)]
-    return Group(Text(summary(report), "green" if report.ok else "bold red"), shown, *messages)
+    facts = Table.grid(padding=(0, 2))
+    for label, line in _facts(report):
+        facts.add_row(Text(label), Text(line))
+    return Group(Text(summary(report), "green" if report.ok else "bold red"), facts, shown, *messages)
 
 
 def cells(run: Run) -> tuple[str, ...]:
@@ -85,6 +89,17 @@ def cells(run: Run) -> tuple[str, ...]:
         f"{metrics.cosine:.7f}",
         figure(metrics.excess),
     )
+
+
+def _facts(report: Report) -> list[tuple[str, str]]:
+    """Headings and lines about what was judged; of many inputs, outputs and notes the first."""
+    groups = report.facts.groups() if report.facts is not None else {}
+    lines: list[tuple[str, str]] = []
+    for heading, found in groups.items():
+        more = [f"... and {len(found) - _TOLD} more"] if len(found) > _TOLD else []
+        labels = [f"  {heading}", *[""] * _TOLD]
+        lines += zip(labels, map(printable, found[:_TOLD] + more), strict=False)
+    return lines
 
 
 def _messages(report: Report) -> list[str]:

@@ -157,7 +157,7 @@ def _gelu_tanh(xp: Backend, x: Array) -> Array:
 def shrink(xp: Backend, input: Array, *, bias: float = 0.0, lambd: float = 0.5) -> Array:
     """Move x toward zero by ``bias`` where it is further away than ``lambd``; zero elsewhere."""
     dtype, x = xp.dtype(input), input
-    if np.issubdtype(dtype, np.integer):  # the bounds are floats, and bring the comparison into floats
+    if np.issubdtype(dtype, np.integer):  # the bounds are floats, which makes it a comparison of floats
         x = xp.astype(input, np.dtype(np.float64))
     zero, shift, limit = (xp.scalar(value, like=x) for value in (0.0, bias, lambd))
     moved = xp.where(x > limit, x - shift, xp.where(x < -limit, x + shift, zero))

@@ -144,7 +144,7 @@ def _biased(xp: Backend, scores: Array, mask: Array | None, hidden: Array | None
 
 
 def _padded(xp: Backend, mask: Array, missing: int, fill: float) -> Array:
-    """A mask may be shorter than the keys; what it does not mention is hidden. One of width 1 broadcasts."""
+    """A mask may be shorter than the keys; keys that it does not cover are hidden. One of width 1 broadcasts."""
     if missing <= 0 or xp.shape(mask)[-1] == 1:
         return mask
     return xp.pad(mask, [*[(0, 0)] * (len(xp.shape(mask)) - 1), (0, missing)], "constant", fill)

@@ -75,7 +75,7 @@ def bit_cast(xp: Backend, input: Array, *, to: int) -> Array:
 
 
 def _parse(texts: NumpyArray, dtype: np.dtype[Any]) -> NumpyArray:
-    """Numbers from strings: exactly where integers are wanted and written, else by way of float64."""
+    """Numbers from strings: exactly where integers are wanted and written, else through float64."""
     if dtype.kind in "iu":
         numbers = [_integer(text) for text in texts.reshape(-1)]
         return np.array(numbers, np.uint64 if dtype == np.uint64 else np.int64).reshape(texts.shape)
@@ -96,7 +96,7 @@ def _spell(x: NumpyArray) -> NumpyArray:
 
 
 def _to_power_of_two(x: NumpyArray, round_mode: str, saturate: int) -> NumpyArray:
-    """Float8e8m0: only an exponent. What is negative or not a number has none, and gives NaN."""
+    """Float8e8m0: only an exponent. Negative numbers and NaN have none, and give NaN."""
     mantissa, exponent = np.frexp(x.astype(np.float64))  # x = mantissa * 2**exponent, mantissa in [0.5, 1)
     raised = {"up": mantissa > 0.5, "down": np.zeros(x.shape, bool), "nearest": mantissa >= 0.75}
     if round_mode not in raised:

@@ -87,7 +87,7 @@ def _cubic(xp: Backend, d: Array, *, near: bool) -> Array:
 def _placed(
     xp: Backend, at: Array, weight: Array | None, size: int, padding_mode: str, align_corners: int
 ) -> tuple[Array, Array | None]:
-    """An index inside the input; outside, zero padding weighs nothing and the other modes read elsewhere."""
+    """An index inside the input; outside, zero padding has weight 0 and the other modes read elsewhere."""
     if padding_mode != "zeros":
         at = xp.rint(_folded(xp, at, size, padding_mode, align_corners))
         return _clamped(xp, at, size), weight
@@ -140,7 +140,7 @@ def _weighted_sum(
 
 
 def _weighed(xp: Backend, picked: Array, weight: Array) -> Array:
-    """The product, in the wider of both types; nothing where the weight is zero, even if the value is NaN."""
+    """The product, in the wider of both types; 0 where the weight is zero, even if the value is NaN."""
     dtype = np.result_type(xp.dtype(picked), xp.dtype(weight)) if xp.dtype(picked).kind != "O" else None
     if dtype is None:
         raise InputError("GridSample on strings needs padding_mode border or reflection and mode nearest")

@@ -46,7 +46,7 @@ def softmax_cross_entropy_loss(
 def _losses(
     xp: Backend, log_prob: Array, target: Array, weight: Array | None, ignore_index: int | None
 ) -> tuple[Array, Array]:
-    """The weighted loss of each target and the weight it had; an ignored target weighs nothing."""
+    """The weighted loss of each target and the weight it had; an ignored target has weight 0."""
     target = xp.astype(target, np.dtype(np.int64))
     ignored: Any = None if ignore_index is None else target == ignore_index
     if ignored is not None:  # an ignored index need not be a class, so it must not be looked up

@@ -21,7 +21,7 @@ def transpose(xp: Backend, data: Array, *, perm: Sequence[int] | None = None) ->
 
 @shared("Tile", 13)
 def tile(xp: Backend, input: Array, repeats: Array) -> Array:
-    """Each axis repeated as a whole, so many times."""
+    """Each axis repeated as a whole, the given number of times."""
     return xp.tile(input, xp.to_numpy(repeats).tolist())
 
 
@@ -117,7 +117,7 @@ def pad_widths(rank: int, pads: Sequence[int], axes: Sequence[int] | None = None
 
 @shared("CenterCropPad", 18)
 def center_crop_pad(xp: Backend, input_data: Array, shape: Array, *, axes: Sequence[int] | None = None) -> Array:
-    """Cut or zero-pad evenly at both ends to these sizes; an odd one out is cut in front and padded behind."""
+    """Cut or zero-pad evenly at both ends to these sizes; an odd element is cut in front and padded behind."""
     sizes = xp.to_numpy(shape).tolist()
     rank = len(xp.shape(input_data))
     along = range(len(sizes)) if axes is None else [axis % rank for axis in axes]

@@ -1,4 +1,4 @@
-"""Linear quantisation: per tensor, per axis or per block; which one is told by the shape of the scale."""
+"""Linear quantisation: per tensor, per axis or per block, depending on the shape of the scale."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def dynamic_quantize_linear(xp: Backend, x: Array) -> tuple[Array, Array, Array]
     axes, zero = tuple(range(len(xp.shape(x)))), xp.scalar(0, like=x)
     low, high = xp.minimum(xp.min(x, axes), zero), xp.maximum(xp.max(x, axes), zero)
     top = xp.scalar(255, like=x)
-    # an array of zeros has no range: any scale represents it, and 1 divides by nothing
+    # an array of zeros has no range: any scale represents it, and 1 avoids a division by 0
     scale = xp.where(low == high, xp.scalar(1, like=x), (high - low) / top)
     zero_point = xp.rint(xp.minimum(xp.maximum(-low / scale, zero), top))
     y = _cut(xp, xp.rint(x / scale) + zero_point, np.dtype(np.uint8))

@@ -34,7 +34,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Cell:
-    """What the operator's attributes say about a step."""
+    """What the operator's attributes say about one step."""
 
     functions: Sequence[Activation]
     clip: float | None = None

@@ -71,7 +71,7 @@ def activations(
 
 def _bound(xp: Backend, name: str, *given: object) -> Activation:
     if name.lower() not in _ACTIVATIONS:
-        raise InputError(f"no recurrent activation is called {name!r}; there are {', '.join(sorted(_ACTIVATIONS))}")
+        raise InputError(f"no recurrent activation is called {name!r}; known: {', '.join(sorted(_ACTIVATIONS))}")
     function, defaults = _ACTIVATIONS[name.lower()]
     parameters = [next(values, default) for values, default in zip(given, defaults, strict=False)]  # type: ignore[call-overload]
     return lambda x: function(xp, x, *parameters)

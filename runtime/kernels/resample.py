@@ -89,7 +89,7 @@ def resized_spans(
         for axis, span in zip(named, made, strict=True)
         if span != Span(span.source, span.source, span.source)
     }
-    # those that shrink first; then from the last one back, so that whole rows are copied once they are wide
+    # axes that shrink first; then from the last one back, so that rows are copied whole once they are wide
     return dict(sorted(changed.items(), key=lambda item: (item[1].width / max(item[1].source, 1), -item[0])))
 
 
@@ -136,7 +136,7 @@ def _coordinates(span: Span, mode: str) -> Floats:
     return _TRANSFORMATIONS[mode](span, np.arange(span.target, dtype=np.float64))
 
 
-# products come before quotients: those are then exact where they can be
+# multiply before dividing: the quotient is then exact where it can be
 
 
 def _half_pixel(span: Span, x: Floats) -> Floats:

@@ -74,7 +74,7 @@ def split_to_sequence(
 
 @shared("ConcatFromSequence", 11)
 def concat_from_sequence(xp: Backend, input_sequence: list[Array], *, axis: int, new_axis: int = 0) -> Array:
-    """The elements joined along ``axis``, which is made anew when ``new_axis`` is set."""
+    """The elements joined along ``axis``, a new one when ``new_axis`` is set."""
     return xp.stack(input_sequence, axis) if new_axis else xp.concat(input_sequence, axis)
 
 

@@ -48,7 +48,7 @@ def resolve_shape(source: Sequence[int], wanted: Sequence[int], allowzero: int =
             raise InputError(f"Reshape to {shape} copies an axis that shape {tuple(source)} does not have")
         shape = [source[axis] if axis in copied else size for axis, size in enumerate(shape)]
     if -1 in shape:
-        # copied axes count on neither side, so that an empty one leaves the rest well defined
+        # copied axes count on neither side, so that the rest stays well defined when one of them is empty
         left = math.prod(size for axis, size in enumerate(source) if axis not in copied)
         known = math.prod(size for axis, size in enumerate(shape) if axis not in copied and size != -1)
         if known == 0 or left % known:

@@ -125,7 +125,7 @@ def transposed_window(
         totals = [full - size for full, size in zip(reach, target, strict=True)]
         begin, end = _halved(totals, upper=auto_pad == "SAME_UPPER")
     if min(target, default=1) < 1:
-        raise InputError(f"ConvTranspose of spatial sizes {list(source)} would make sizes {target}")
+        raise InputError(f"ConvTranspose of spatial sizes {list(source)} would have output sizes {target}")
     return Window(tuple(target), tuple(kernel), strides, dilations, begin, end, tuple(source))
 
 

@@ -45,7 +45,7 @@ def test_opsets_and_metadata_are_those_of_the_file() -> None:
 
 def test_a_model_prints_its_interface() -> None:
     lines = repr(model()).splitlines()
-    assert lines[0] == "entrepot.Model 'net', opset ai.onnx 18, com.x 2, 1 nodes, 1 weights (0.0 MiB)"
+    assert lines[0] == "entrepot.Model 'net', opset ai.onnx 18, com.x 2, 1 node, 1 weight (12 B)"
     assert lines[1:] == ["  in   x: float32[N, 3]", "  in   n: int64[]", "  in   s: float32[2] (sequence)",
                          "  in   b: bfloat16[?]", "  out  y: float32[N, ?]"]  # fmt: skip
 

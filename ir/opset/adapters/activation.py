@@ -67,7 +67,7 @@ def selu_down(op: OpBuilder, _node: ir.Node) -> Replacement:
 def prelu_up(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Give a slope per channel the trailing axes that put it on axis 1."""
     x, slope = op.x(0), op.x(1)
-    if op.shape(slope) == [1] and not op.rank(x):  # broadcasting would make a vector of a scalar
+    if op.shape(slope) == [1] and not op.rank(x):  # broadcasting would turn a scalar into a vector
         return op.inputs(x, op.Squeeze(slope, axes=[0]))
     if op.shape(slope) == [1] or op.rank(slope) == 0:
         return None
@@ -83,7 +83,7 @@ def prelu_down(op: OpBuilder, _node: ir.Node) -> Replacement:
     x, slope = op.x(0), op.x(1)
     rank, shape = op.need_rank(x), op.shape(slope)
     if shape is None or None in shape:
-        op.refuse("the shape of the slope is not known", hint="possible if the file states it")
+        op.refuse("the shape of the slope is unknown", hint="possible if the file states it")
     channel_axis = len(shape) - (rank - 1)
     if any(dim != 1 for axis, dim in enumerate(shape) if axis != channel_axis):
         op.refuse("a slope that varies over more than the channels is not expressible before version 7")
@@ -94,13 +94,13 @@ def prelu_down(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Clip", 1, 6)
 def clip_hint_dropped(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Only the in-place hint went."""
+    """Drop the in-place hint; nothing else changed."""
     return op.drop("consumed_inputs")
 
 
 @adapter("Clip", 6, 1)
 def clip_without_defaults(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Absent bounds are no bounds in either version."""
+    """Keep: absent bounds mean no bounds in either version."""
     return None
 
 
@@ -165,14 +165,14 @@ def thresholded_relu(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("Celu", 12)
 def celu(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Alpha · Elu(x / alpha); the schema's own body makes a vector of a scalar."""
+    """Alpha · Elu(x / alpha); the schema's own body turns a scalar into a vector."""
     alpha = op.const(op.attr("alpha", 1.0), like=op.x())
     return op.Mul(op.Elu(op.Div(op.x(), alpha)), alpha)
 
 
 @decomposition("Shrink", 9)
 def shrink(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """(x + bias) below -lambd, (x - bias) above lambd, 0 between; integers are computed with as doubles."""
+    """(x + bias) below -lambd, (x - bias) above lambd, 0 between; integers are computed as doubles."""
     x, own = op.x(), op.need_dtype(op.x())
     dtype = own if own.is_floating_point() else ir.DataType.DOUBLE
     x = x if dtype == own else op.Cast(x, to=int(dtype))

@@ -91,7 +91,7 @@ def _bound(op: OpBuilder, node: ir.Node) -> tuple[int, float] | None:
 
 
 def _nothing_of_its_shape(op: OpBuilder, value: ir.Value) -> ir.Value:
-    """Zeros, by way of booleans: an infinity times zero is no number."""
+    """Zeros, by way of booleans: infinity times zero is NaN."""
     truth = op.Cast(op.Cast(value, to=int(ir.DataType.BOOL)), to=int(op.need_dtype(value)))
     zeros: ir.Value = op.Mul(truth, op.const(0, like=value))
     return zeros
@@ -120,7 +120,7 @@ def one_type_power(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 def _whole_power(op: OpBuilder) -> ir.Value | None:
-    """Products in place of a known whole power, which hold more digits than a double."""
+    """Products in place of a known whole power: they keep more digits than a double has."""
     known = op.known(op.x(1))
     if known is None or known.size != 1 or known.ndim > (op.rank(op.x(0)) or 0):
         return None
@@ -137,12 +137,12 @@ def _whole_power(op: OpBuilder) -> ir.Value | None:
 
 
 POWERS_END = 64
-"""No whole number but 0, 1 and -1 to this power or beyond fits its type."""
+"""To this power or a higher one, no whole number but 0, 1 and -1 fits its type."""
 
 
 @adapter("Equal", 11, 7)
 def equal_floats(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Neither less nor greater, and neither is NaN: Equal takes no floats before version 11; uint64 in two halves."""
+    """Neither less nor greater, and not NaN: Equal takes no floats before version 11; uint64 in two halves."""
     a, b = op.x(0), op.x(1)
     dtype = op.dtype(a)
     if dtype == ir.DataType.UINT64:
@@ -169,7 +169,7 @@ def compare_integers(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def _halves(op: OpBuilder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Quotient and rest by 2**31, both of which int64 and double hold."""
+    """Quotient and remainder by 2**31, both of which int64 and double hold."""
     half = op.const(1 << 31, like=x)
     high = op.Div(x, half)
     low = op.Sub(x, op.Mul(high, half))

@@ -23,16 +23,16 @@ extended("Attention", 24, 25)
 
 @decomposition("RotaryEmbedding", 23)
 def rotation(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Write the function body, which takes sizes for granted that are not 0; nothing is not turned."""
+    """Write the function body, which assumes that no size is 0; an empty input is returned as it is."""
     return op.Identity(op.x()) if 0 in (op.shape(op.x()) or []) else expand(op, node)
 
 
 @decomposition("Attention", 23)
 def attention(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Write the function body; a mask that is shorter than the keys, which the body forgets, is padded before."""
+    """Write the function body; a mask shorter than the keys, which the body does not handle, is padded first."""
     shapes = [op.shape(op.x(index)) or [] for index in range(3)]
     if any(0 in [*shape[1:-2], *shape[-1:]] for shape in shapes):
-        op.refuse("it has no heads, or heads of no features: its body takes such a size for one to copy")
+        op.refuse("it has no heads, or heads of no features: its body reads such a size as 'copy this axis'")
     mask = op.input(3)
     missing = _missing_columns(op)
     if mask is not None and missing:
@@ -44,7 +44,7 @@ def attention(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def _missing_columns(op: OpBuilder) -> int:
-    """How many of the keys have no column in the mask, where sizes are fixed."""
+    """How many of the keys have no column in the mask, if sizes are fixed."""
     lengths = [op.shape(value)[axis] for value, axis in ((op.input(3), -1), (op.x(1), -2)) if op.shape(value)]  # type: ignore[index]
     past = op.shape(op.input(4)) if op.input(4) is not None else [0, 0]
     if len(lengths) != 2 or past is None or None in (*lengths, past[-2]):
@@ -54,7 +54,7 @@ def _missing_columns(op: OpBuilder) -> int:
 
 @adapter("Attention", 25, 24)
 def attention_without_windows(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Spell windowed attention out."""
+    """Spell out windowed attention."""
     older = schema("", "Attention", 24).attributes
     fresh = [name for name in schema("", "Attention", 25).attributes if name not in older]
     if all(op.has_default(name, -1) for name in fresh):
@@ -64,5 +64,5 @@ def attention_without_windows(op: OpBuilder, node: ir.Node) -> Replacement:
 
 @adapter("Attention", 24, 23)
 def attention_without_lengths(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Spell attention to a part of the cache out."""
+    """Spell out attention to part of the cache."""
     return attention(op, node) if op.input(6) is not None else None

@@ -1,4 +1,4 @@
-"""Axes counted from the front, what most operators took before opset 11; and axes in the form a version takes."""
+"""Axes counted from the front, as most operators required before opset 11, and in the form a version takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def normalised_axis(op: OpBuilder, *, name: str = "axis", default: int = 0, extr
         op: The place.
         name: The attribute.
         default: Its value when absent.
-        extra: Axes that the output has more than the input, when the axis counts in the output.
+        extra: How many more axes the output has than the input, when the axis counts in the output.
     """
     axis = op.attr(name, default)
     if axis < 0:
@@ -33,13 +33,13 @@ def normalised_axes(op: OpBuilder, *, name: str = "axes", extra: int = 0) -> Rep
 
 
 def negative_axis_allowed(op_type: str, older: int, newer: int, *, name: str = "axis", default: int = 0) -> None:
-    """Declare that the newer version differs by taking a negative axis."""
+    """Declare that the newer version differs in accepting a negative axis."""
     extended(op_type, older, newer)
     adapter(op_type, newer, older)(_one(name, default))
 
 
 def negative_axes_allowed(op_type: str, older: int, newer: int) -> None:
-    """Declare that the newer version differs by taking negative axes."""
+    """Declare that the newer version differs in accepting negative axes."""
     extended(op_type, older, newer)
     adapter(op_type, newer, older)(_several)
 
@@ -58,7 +58,7 @@ def _several(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 def unsqueezed(op: OpBuilder, x: ir.Value, axes: list[int]) -> ir.Value:
-    """Axes of size 1 put in; their numbers became an input in version 13."""
+    """Insert axes of size 1; their numbers became an input in version 13."""
     if not axes:
         return x
     result: ir.Value = op.Unsqueeze(x, axes=axes) if op.version < 13 else op.Unsqueeze(x, op.ints(*axes))

@@ -18,7 +18,7 @@ TABLES = {"BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or, "BitwiseXor"
 @decomposition("BitwiseOr", 18)
 @decomposition("BitwiseXor", 18)
 def combined_by_digits(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Look up each pair of digits, laid out along an axis of their own; the highest one of a signed type is signed."""
+    """Look up each pair of digits, laid out along an axis of their own; a signed type has a signed highest digit."""
     dtype = op.need_dtype(op.x(0))
     signed, wide = dtype.is_signed(), ir.DataType.UINT64 if dtype == ir.DataType.UINT64 else ir.DataType.INT64
     count = dtype.bitwidth // 4
@@ -33,7 +33,7 @@ def combined_by_digits(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def _digits(op: OpBuilder, x: ir.Value, count: int, wide: ir.DataType, *, signed: bool) -> ir.Value:
-    """Digits to the base 16, lowest first; those of a negative number are what those of -1 - x lack to 15."""
+    """Digits to the base 16, lowest first; those of a negative x are 15 minus those of -1 - x."""
     negative = op.Cast(op.Less(x, op.const(0, dtype=wide)), to=INT64) if signed else None
     if negative is not None:
         x = op.Mul(op.Add(x, negative), op.Sub(op.const(np.int64(1)), op.Add(negative, negative)))

@@ -31,14 +31,14 @@ TURNED = {"Add": "Add", "Mul": "Mul", "And": "And", "Or": "Or", "Xor": "Xor", "E
     "Less": "Greater",
     "Greater": "Less",
 }
-"""What says the same of B and A."""
+"""The operator that says the same with A and B exchanged."""
 
 
 def attribute_broadcast(op: OpBuilder, node: ir.Node) -> Replacement:
     """Say where B lies in A, or A in B; what only NumPy can broadcast is refused."""
     a, b = op.shape(op.x(0)), op.shape(op.x(1))
     if a is None or b is None:
-        op.refuse("the shapes of its inputs are not known", hint="possible if the file states shapes (value_info)")
+        op.refuse("the shapes of its inputs are unknown", hint="possible if the file states shapes (value_info)")
     if _same(op, a, b):
         return None
     place, other = _place(a, b), _place(b, a)
@@ -52,7 +52,7 @@ def attribute_broadcast(op: OpBuilder, node: ir.Node) -> Replacement:
         smaller = _alone(op, op.x(0), other, len(a))
         return op.emit("Add", [op.Neg(op.x(1)), smaller], other.attributes)
     reason = "both inputs are broadcast, or along axes that are not adjacent"
-    raise op.refusal(reason, hint="possible with Expand before it")
+    raise op.refusal(reason, hint="possible with an Expand before it")
 
 
 class Place(NamedTuple):
@@ -63,12 +63,12 @@ class Place(NamedTuple):
     axis: int
 
     def ones(self, rank: int) -> list[int]:
-        """The axes of B around them."""
+        """The axes of B around those."""
         return [axis for axis in range(rank) if not self.before <= axis < self.before + len(self.core)]
 
     @property
     def attributes(self) -> dict[str, int]:
-        """How the older version says it; a single element lies everywhere."""
+        """How the older version says it; a single element fits anywhere."""
         return {"broadcast": 1, "axis": self.axis} if self.core else {"broadcast": 1}
 
 
@@ -77,7 +77,7 @@ def _alone(op: OpBuilder, b: ir.Value, place: Place, rank: int) -> ir.Value:
     if len(place.core) == rank:
         return b
     if place.core.count(0) > 1:
-        op.refuse("it broadcasts a tensor that is empty along two axes")
+        op.refuse("it broadcasts a tensor that has no elements along two axes")
     reshaped: ir.Value = op.Reshape(b, op.ints(*[dim or -1 for dim in place.core] or [1]))  # 0 would copy a size
     return reshaped
 

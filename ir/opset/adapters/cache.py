@@ -11,7 +11,7 @@ from entrepot.ir.opset.rules import Replacement, decomposition
 
 @decomposition("TensorScatter", 24)
 def tensor_scatter(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Scatter each update at its batch's index plus its own place, round the end where the cache is circular."""
+    """Scatter each update at its batch's index plus its own place, wrapping round where the cache is circular."""
     cache, update, start = op.x(0), op.x(1), op.input(2)
     rank = op.need_rank(cache)
     axis = op.attr("axis", -2) % rank

@@ -22,12 +22,12 @@ unchanged("Cast", 19, 21, 23)
 unchanged("Cast", 24, 25, 28)
 unchanged("CastLike", 19, 21, 23)
 unchanged("CastLike", 24, 25)
-impossible("BitCast", 26, 0, "nothing reinterpreted bits before opset 26")
+impossible("BitCast", 26, 0, "no operator reinterpreted bits before opset 26")
 extended("Cast", 6, 9)
 
 
 def only_narrow_types(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """The attributes speak of float8 alone; for other types they are dropped, whatever they say."""
+    """The attributes concern float8 only; for other types they are dropped, whatever they say."""
     names = [dtype.name for dtype in (op.dtype(op.x()), op.dtype(op.node.outputs[0])) if dtype is not None]
     if len(names) < 2 or any(name.startswith("FLOAT8") for name in names):
         op.refuse("saturation and rounding of float8 are not expressible there")
@@ -60,7 +60,7 @@ def cast_target_as_name(op: OpBuilder, node: ir.Node) -> Replacement:
 
 @adapter("Cast", 9, 6)
 def cast_without_strings(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Strings were not converted."""
+    """Keep, except for strings, which were not converted."""
     if ir.DataType.STRING in (op.dtype(op.x()), ir.DataType(op.attr("to"))):
         op.refuse("strings are not cast before version 9")
 

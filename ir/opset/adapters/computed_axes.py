@@ -1,6 +1,6 @@
-"""Axes computed at run time where an operator takes them as an attribute only: each axis in turn, if it is named.
+"""Axes computed at run time where an operator takes them only as an attribute: each axis in turn, if it is named.
 
-What happens or not is a Loop that turns once or not at all: the branches of an If below opset 11 have one shape.
+What may or may not happen is a Loop of one turn or none: below opset 11 both branches of an If have one shape.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def taken(
 
 
 def named(op: OpBuilder, axes: ir.Value, rank: int, *, empty_means_all: bool = False) -> list[ir.Value]:
-    """For every axis 1 where a vector of axes names it, from either end, else 0."""
+    """1 for every axis that a vector of axes names, from either end, else 0."""
     wide = op.Cast(axes, to=int(ir.DataType.INT64))
     shape = op.shape(axes)
     counts = [

@@ -33,7 +33,7 @@ def sliced(op: OpBuilder, x: ir.Value) -> ir.Value:
     if (
         len(ranges) > 1 and op.dtype(x) == ir.DataType.STRING
     ):  # onnxruntime 1.31 gives empty ones: test_computed_numbers
-        op.refuse("strings are not gathered along several axes", hint="possible along one axis that is a constant")
+        op.refuse("strings are not gathered along several axes", hint="possible along a single axis that is a constant")
     for axis, taken in ranges.items():
         x = op.Gather(x, _taken_positions(op, taken, _size(op, x, axis)), axis=axis)
     return x
@@ -45,7 +45,7 @@ def _known_axes(op: OpBuilder) -> list[int] | None:
         return None if axes is None else [int(axis) for axis in axes]
     shape = op.shape(op.x(1))
     if not shape or shape[0] is None:
-        op.refuse("how many axes it slices is not known", hint="possible with a fixed number of starts")
+        op.refuse("how many axes it slices is unknown", hint="possible with a fixed number of starts")
     return list(range(shape[0]))
 
 
@@ -60,7 +60,7 @@ def _entry(op: OpBuilder, vector: ir.Value, index: int) -> ir.Value:
 
 
 def _ranges_of_all_axes(op: OpBuilder, x: ir.Value) -> dict[int, Range]:
-    """What is said of an axis that is named, else all of it."""
+    """What is given for an axis that is named, else the whole axis."""
     rank = op.need_rank(x)
     axes = from_the_front(op, op.x(3), op.ints(rank))
     wide = [None if op.input(place) is None else op.Cast(op.x(place), to=INT64) for place in (1, 2, 4)]
@@ -175,7 +175,7 @@ def _filled(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
     sizes = [op.Gather(shape, op.ints(*part), axis=0) for part in (lead, tail) if part]
     sizes.insert(bool(lead), op.ints(1))
     whole = op.Concat(*sizes, axis=0) if len(sizes) > 1 else sizes[0]
-    if value is None and dtype == ir.DataType.STRING:  # which ConstantOfShape does not make
+    if value is None and dtype == ir.DataType.STRING:  # which ConstantOfShape cannot produce
         value = op.const(0, like=x)
     if value is None:
         zero = ir.tensor(np.zeros(1, dtype.numpy()), dtype=dtype)

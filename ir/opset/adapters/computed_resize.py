@@ -1,7 +1,7 @@
 """Resize to sizes known at run time only, axis by axis: positions in float32, as runtimes compute them.
 
-Where an element falls between others, these are gathered beside each other and mixed by weight. So nothing that is not
-a number reaches further than runtimes let it.
+Where an element falls between others, these are gathered beside each other and mixed by weight. So a NaN or
+infinity reaches no further than runtimes let it.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def to_mix(op: OpBuilder) -> ir.Value:
     """The input in a type whose sums are not rounded to a few bits."""
     dtype = op.need_dtype(op.x())
     if not dtype.is_floating_point():
-        op.refuse("how interpolated integers are rounded is not expressible there", hint="Cast to float around it")
+        op.refuse("the rounding of interpolated integers is not expressible there", hint="Cast to float around it")
     return _float(op, op.x()) if dtype in SHORT else op.x()
 
 
 def as_it_was(op: OpBuilder, x: ir.Value) -> ir.Value:
-    """What was mixed, in the type of the input."""
+    """The mixture, in the type of the input."""
     dtype = op.need_dtype(op.x())
     result: ir.Value = op.Cast(x, to=int(dtype)) if dtype in SHORT else x
     return result
@@ -83,7 +83,7 @@ def _axes(op: OpBuilder, plan: Interpolation) -> list[Axis]:
     scales = [op.Div(new, size) for new, size in zip(given, old, strict=True)] if has_sizes(op) else given
     if not has_sizes(op):
         if plan.coordinates == CROP and not _whole(op):
-            op.refuse("a scaled region has a size that runtimes do not agree on", hint="possible with sizes")
+            op.refuse("runtimes disagree about the size of a scaled region", hint="possible with sizes")
         given = [op.Floor(op.Mul(size, scale)) for size, scale in zip(old, scales, strict=True)]
     elif policy != "stretch":
         common = op.Min(*scales) if policy == "not_larger" else op.Max(*scales)
@@ -110,7 +110,7 @@ def _whole(op: OpBuilder) -> bool:
 
 
 def _stays(op: OpBuilder, plan: Interpolation, index: int, axis: int) -> bool:
-    """Whether an axis keeps its size for certain, and with it what it holds."""
+    """Whether an axis certainly keeps its size, and with it its contents."""
     if plan.coordinates == CROP and not _whole(op):
         roi = op.known(op.x(1))
         if roi is None or roi[index] != 0 or roi[index + len(roi) // 2] != 1:
@@ -191,7 +191,7 @@ def _outside(op: OpBuilder, position: ir.Value, axis: Axis) -> ir.Value:
 
 
 def _inside(op: OpBuilder, position: ir.Value, axis: Axis) -> ir.Value:
-    """As whole numbers, the border where they lie beyond it."""
+    """As whole numbers, clamped to the border."""
     held = op.Max(op.Min(position, op.Sub(axis.old, _number(op, 1))), _number(op, 0))
     result: ir.Value = op.Cast(held, to=INT64)
     return result

@@ -34,7 +34,7 @@ def constant_as_tensor(op: OpBuilder, node: ir.Node) -> Replacement:
         return None
     value = constant_value(node)
     if value is None:
-        op.refuse("it refers to an attribute of the function around, which only version 12 can")
+        op.refuse("it refers to an attribute of the enclosing function, which only version 12 can do")
     op.drop(*list(node.attributes))
     return op.set(value=ir.tensor(value) if value.dtype != object else _strings(value))
 
@@ -78,7 +78,7 @@ def constant_of_shape(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("EyeLike", 9)
 def eye_like(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """A constant where the shape is fixed, else ones where numbers along both axes agree."""
+    """A constant where the shape is fixed, else ones where the indices along both axes agree."""
     shape = op.shape(op.x())
     dtype = ir.DataType(op.attr("dtype", 0)) or op.need_dtype(op.x())
     if shape is None or None in shape or (shape[0] or 0) * (shape[1] or 0) > LARGEST_CONSTANT:
@@ -99,11 +99,11 @@ def range_of_narrow_floats(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def _counted(op: OpBuilder, node: ir.Node) -> Replacement:
-    # the body of AffineGrid counts up to vectors of one, which a Loop would take for its state
+    # the body of AffineGrid counts up to vectors of one, which a Loop would mistake for its state
     op.inputs(*(value if op.rank(value) == 0 else op.Reshape(value, op.ints()) for value in node.inputs))
     if op.dtype(op.x()) != ir.DataType.INT16:
         return expand(op, node)
-    op.inputs(*(op.Cast(value, to=int(ir.DataType.INT32)) for value in node.inputs))  # nothing added int16 then
+    op.inputs(*(op.Cast(value, to=int(ir.DataType.INT32)) for value in node.inputs))  # no operator added int16 then
     results = expand(op, node)
     assert isinstance(results, list)
     return [None if value is None else op.Cast(value, to=int(ir.DataType.INT16)) for value in results]

@@ -1,4 +1,4 @@
-"""The in-place hint ``consumed_inputs`` of opset 1, which meant nothing for the result."""
+"""The in-place hint ``consumed_inputs`` of opset 1, which had no effect on the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from entrepot.ir.opset.rules import Replacement, adapter, keep
 
 
 def hint_dropped(op_type: str) -> None:
-    """Declare that version 6 lost the optional hint, and may have gained element types."""
+    """Declare that version 6 dropped the optional hint, and may have added element types."""
     adapter(op_type, 1, 6)(_drop)
     adapter(op_type, 6, 1)(keep)
 

@@ -24,12 +24,12 @@ unchanged("Loop", 11, 13, 16, 19, 21, 23, 24, 25)
 unchanged("Scan", 11, 16, 19, 21, 23, 24, 25)
 extended("Loop", 1, 11)
 extended("Scan", 9, 11)
-impossible("Scan", 8, 0, "a batch of sequences was not scanned before opset 8")
+impossible("Scan", 8, 0, "no operator scanned a batch of sequences before opset 8")
 
 
 @adapter("If", 11, 1)
 def branches_alike(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Both branches had to make the same shapes; a branch that is known to be taken stands for itself."""
+    """Both branches had to have the same output shapes; an If with a known condition becomes the branch taken."""
     branches = {name: node.attributes[name].as_graph() for name in ("then_branch", "else_branch")}
     outputs = [graph.outputs for graph in branches.values()]
     if all(map(functools.partial(_agree, op), *outputs)):
@@ -37,19 +37,19 @@ def branches_alike(op: OpBuilder, node: ir.Node) -> Replacement:
     condition = op.known(op.x())
     if condition is None:
         if any(map(functools.partial(_differ, op), *outputs)):
-            op.refuse("its branches make different shapes, which If takes from version 11 on")
+            op.refuse("its branches have different output shapes, which If allows from version 11 on")
         return None
     taken = branches.pop("then_branch" if condition.item() else "else_branch")
     (left,) = branches.values()
     for output in node.outputs:
-        op.shape(output)  # inferred while the bodies are there to infer it from
+        op.shape(output)  # inferred while the bodies are still there to infer it from
     for inner in left:
         let_go(inner)
     return _moved_out(op, taken)
 
 
 def _agree(op: OpBuilder, one: ir.Value, other: ir.Value) -> bool:
-    """Whether as much is known of one shape as of the other: what only one says would be taken for both."""
+    """Whether as much is known of one shape as of the other: what only one says would be taken to hold for both."""
     first, second = op.shape(one), op.shape(other)
     return first == second
 
@@ -77,7 +77,7 @@ def _moved_out(op: OpBuilder, graph: ir.Graph) -> list[ir.Value | None]:
 
 @adapter("Loop", 11, 1)
 def loop_with_condition(op: OpBuilder, node: ir.Node) -> Replacement:
-    """An absent condition is true; a loop that carries nothing hands a number around."""
+    """An absent condition is true; a loop that carries nothing is given a number to carry."""
     if op.input(1) is None:
         op.inputs(op.input(0), op.const(np.array(True)), *node.inputs[2:])
     return _with_something_to_carry(op, node) if len(node.inputs) < 3 else None
@@ -143,7 +143,7 @@ def scan_the_batch(op: OpBuilder, node: ir.Node) -> Replacement:
 def scan_a_batch_of_one(op: OpBuilder, node: ir.Node) -> Replacement:
     """A batch of one, with sequences on the first axis and outputs in order; anything else is a Loop."""
     elsewhere = any(any(op.attr(f"scan_{name}", [])) for name in ("input_axes", "output_axes", "output_directions"))
-    shaped = all(value.shape is not None for value in op.attr("body").outputs)  # onnxruntime's Scan 8 asks for it
+    shaped = all(value.shape is not None for value in op.attr("body").outputs)  # onnxruntime's Scan 8 requires it
     if elsewhere or not shaped or op.around.targets.get("", op.version) < 8:
         return scan_as_loop(op, node)
     inputs = [op.Unsqueeze(value, axes=[0]) for value in node.inputs if value is not None]

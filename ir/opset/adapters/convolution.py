@@ -59,7 +59,7 @@ def _covering(op: OpBuilder, image: list[int], block: list[int]) -> tuple[Positi
     sources, targets = np.flatnonzero(inside), pixel[inside]
     order = np.argsort(targets, kind="stable")
     sources, targets = sources[order], targets[order]
-    number = np.arange(len(targets)) - np.searchsorted(targets, targets)  # of an element among those of its pixel
+    number = np.arange(len(targets)) - np.searchsorted(targets, targets)  # position among the elements of its pixel
     width = int(number.max(initial=0)) + 1
     op.need_small(int(np.prod(image)) * width)
     rows = np.full((int(np.prod(image)), width), elements, np.int64)
@@ -85,7 +85,7 @@ def sampled_then_multiplied(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 def _fixed(op: OpBuilder) -> tuple[list[int], list[int], list[int]]:
-    """Sizes of the image, the weights and the result, from where no sample would be left unknown."""
+    """Sizes of the image, the weights and the result, where no sample would be left unknown."""
     shapes, starts = [op.shape(op.x(index)) for index in range(3)], (1, 0, 2)
     image, weight, offset = (s if s is None else s[start:] for s, start in zip(shapes, starts, strict=True))
     if image is None or weight is None or offset is None or None in [*image, *weight, *offset]:

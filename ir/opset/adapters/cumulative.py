@@ -16,7 +16,7 @@ from entrepot.ir.opset.rules import Replacement, decomposition, unchanged
 unchanged("CumSum", 11, 14)
 
 MOST_PARTS = 64
-"""Parts that a product is written out for; of more, or of an open number, a Loop takes one at a time."""
+"""Up to this many parts a product is written out; for more, or an open number, a Loop takes one at a time."""
 
 
 @decomposition("CumSum", 11)
@@ -39,7 +39,7 @@ def _cumulated(op: OpBuilder, along: Callable[[OpBuilder, ir.Value, int], ir.Val
     if shape is not None and 0 in list(shape):
         result: ir.Value = op.Identity(x)
         return result
-    known = np.zeros(()) if rank == 1 else op.known(op.x(1))  # a vector has but one axis
+    known = np.zeros(()) if rank == 1 else op.known(op.x(1))  # a vector has only one axis
     if known is not None:
         return along(op, x, int(known.item()) % rank)
     return axis_by_axis(op, x, named(op, op.x(1), rank), along, shape=shape)
@@ -61,7 +61,7 @@ def _sums(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
 
 
 def _shifted(op: OpBuilder, x: ir.Value, axis: int, size: int, *, backwards: bool) -> ir.Value:
-    """One place further along the axis, a zero coming in."""
+    """Shifted one place along the axis, with a zero coming in."""
     zero = ir.tensor(np.zeros(1, op.need_dtype(x).numpy()))
     zeros: ir.Value = op.ConstantOfShape(op.Shape(_part(op, x, axis, 0, 1)), value=zero)
     if size == 1:
@@ -88,7 +88,7 @@ def _products(op: OpBuilder, x: ir.Value, axis: int) -> ir.Value:
 
 
 def _one_at_a_time(op: OpBuilder, x: ir.Value, axis: int, combine: str, neutral: int) -> ir.Value:
-    """A Loop along the axis that carries what has come together so far."""
+    """A Loop along the axis that carries the result so far."""
     rank, dtype, backwards = op.need_rank(x), op.need_dtype(x), bool(op.attr("reverse", 0))
     shape = op.Shape(x)
     count = op.Gather(shape, op.const(np.int64(axis)))

@@ -29,7 +29,7 @@ def _terms(op: OpBuilder, equation: str, values: list[ir.Value]) -> tuple[list[s
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(values):
-        op.refuse(f"equation '{equation}' is not for {len(values)} operands")
+        op.refuse(f"equation '{equation}' does not fit {len(values)} operands")
     letters = left.replace(",", "").replace(".", "")
     if not arrow:
         right = "..." * ("." in left) + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
@@ -47,7 +47,7 @@ def _terms(op: OpBuilder, equation: str, values: list[ir.Value]) -> tuple[list[s
 
 
 def _need_no_broadcasting(op: OpBuilder, hidden: str, terms: list[str], values: list[ir.Value]) -> None:
-    """Refuse axes under an ellipsis that may be stretched from one: all sizes of a label are taken to be equal."""
+    """Refuse axes under an ellipsis that may be stretched from one: all sizes of a label are assumed to be equal."""
     for letter in hidden:
         shapes = [
             (op.shape(x) or [])[term.index(letter)] for term, x in zip(terms, values, strict=True) if letter in term
@@ -57,7 +57,7 @@ def _need_no_broadcasting(op: OpBuilder, hidden: str, terms: list[str], values: 
 
 
 def _on_diagonals(op: OpBuilder, term: str, x: ir.Value) -> tuple[str, ir.Value]:
-    """The operand where all axes of one label agree, with that label once."""
+    """The diagonal of an operand over all axes of one label, which keeps that label once."""
     for letter in dict.fromkeys(term):
         while term.count(letter) > 1:
             first = term.index(letter)
@@ -95,7 +95,7 @@ def _pieces(op: OpBuilder, x: ir.Value, labels: str) -> dict[str, ir.Value]:
 
 
 def _grouped(op: OpBuilder, x: ir.Value, sizes: dict[str, ir.Value], batch: str, rows: str, columns: str) -> ir.Value:
-    """(batch axes, all rows, all columns), by products of sizes: -1 could stand for one of them only."""
+    """(batch axes, all rows, all columns), by products of sizes, as -1 could stand for only one of them."""
     return _reshaped(op, x, [*(sizes[c] for c in batch), _product(op, sizes, rows), _product(op, sizes, columns)])
 
 

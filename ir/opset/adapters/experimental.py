@@ -81,7 +81,7 @@ def dynamic_slice(op: OpBuilder, node: ir.Node) -> Replacement:
 def given_tensor_fill(op: OpBuilder, _node: ir.Node) -> Replacement:
     """A constant of given values and shape."""
     if op.input(0) is not None:
-        op.refuse("a fill shaped by an input has no newer form")
+        op.refuse("a fill whose shape is an input has no newer form")
     return op.const(np.array(op.attr("values"), np.float32).reshape(op.attr("shape")))
 
 
@@ -102,7 +102,7 @@ def constant_fill(op: OpBuilder, _node: ir.Node) -> Replacement:
 def mean_variance_normalization(op: OpBuilder, _node: ir.Node) -> Replacement:
     """Per channel unless ``across_channels``, over the whole batch; the variance only where asked.
 
-    No text says whether images are normalised one by one. Version 9, whose default axes are 0, 2 and 3, and
+    No specification says whether images are normalised one by one. Version 9, whose default axes are 0, 2 and 3, and
     onnxruntime's kernel of the experimental operator both take the batch together.
     """
     x = op.x()

@@ -27,13 +27,13 @@ unchanged("Unique", 11, 28)
 extended("Gather", 1, 11)
 extended("Compress", 9, 11)
 extended("OneHot", 9, 11)
-impossible("NonZero", 9, 0, "nothing made a shape from values before opset 9")
-impossible("Unique", 11, 0, "nothing sorted and compared before opset 11")
+impossible("NonZero", 9, 0, "no operator produced a shape that depends on values before opset 9")
+impossible("Unique", 11, 0, "no operator sorted and compared before opset 11")
 
 
 @adapter("Gather", 11, 1)
 def gather_from_the_front(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Count the axis and known indices from the front; runtimes always took computed negative ones."""
+    """Count the axis and known indices from the front; runtimes always accepted computed negative ones."""
     normalised_axis(op)
     indices = op.known(op.x(1))
     if indices is not None and (indices < 0).any():
@@ -70,7 +70,7 @@ def _static(op: OpBuilder, value: ir.Value) -> list[int] | None:
 
 
 def _wrapped(op: OpBuilder, indices: ir.Value, size: int) -> ir.Value:
-    """Negative indices counted from the end."""
+    """Negative indices, counted from the end."""
     known = op.known(indices)
     if known is not None:
         return op.const(np.where(known < 0, known + size, known).astype(np.int64))
@@ -118,7 +118,7 @@ def _gather_nd_of_any_size(op: OpBuilder, x: ir.Value, indices: ir.Value) -> ir.
     position, lead = places(op, data, indices, batch=batch)
     for axis in range(batch):
         position = op.Add(position, op.Mul(numbers_along(op, picked, axis, rank), product(op, data, axis + 1, lead)))
-    if rank == 0:  # the vector of one that every factor is became an axis
+    if rank == 0:  # every factor is a vector of one element, which became an axis
         position = op.Squeeze(position, axes=[0])
     tail = [sizes(op, data, lead)] if lead < op.need_rank(x) else []
     flat = op.Reshape(x, op.Concat(product(op, data, 0, lead), *tail, axis=0))
@@ -134,7 +134,7 @@ def gather_nd_flat(op: OpBuilder, _node: ir.Node) -> Replacement:
         return _gather_nd_of_any_size(op, x, indices)
     batch, depth = op.attr("batch_dims", 0), picked[-1]
     if not 0 <= batch < min(len(data), len(picked)):
-        op.refuse(f"batch_dims={batch} is more than its inputs have axes")
+        op.refuse(f"batch_dims={batch} exceeds the number of axes of its inputs")
     lead = batch + depth
     strides = [int(np.prod(data[index + 1 : lead])) for index in range(lead)]
     op.need_small(int(np.prod(picked[:-1])))
@@ -148,7 +148,7 @@ def gather_nd_flat(op: OpBuilder, _node: ir.Node) -> Replacement:
         position = op.Add(position, op.Mul(column, op.const(np.int64(strides[batch + index]))))
     rows, tail = int(np.prod(data[:lead])), data[lead:]
     if (rows, *tail).count(0) > 1:
-        op.refuse("its data is empty along two axes")
+        op.refuse("its data has no elements along two axes")
     flat = op.Reshape(x, op.ints(rows or -1, *(size or -1 for size in tail)))  # 0 would copy a size
     return op.Gather(flat, position, axis=0)
 

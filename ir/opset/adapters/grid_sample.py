@@ -42,7 +42,7 @@ def modes_renamed_back(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 class _Neighbours(NamedTuple):
-    """What samples see of one axis. Shapes are those of the grid, then the number of neighbours on each axis."""
+    """One axis as samples see it. Shapes are those of the grid, then the number of neighbours on each axis."""
 
     at: ir.Value
     outside: ir.Value | None
@@ -55,9 +55,9 @@ def sampled_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
     x, kernel = op.x(0), KERNELS[op.attr("mode", "linear")]
     rank, dtype = op.need_rank(x), op.need_dtype(x)
     if dtype == ir.DataType.STRING and op.attr("padding_mode", "zeros") == "zeros":
-        op.refuse("what pads strings is not said", hint="possible with padding_mode border or reflection")
+        op.refuse("the padding of strings is not specified", hint="possible with padding_mode border or reflection")
     if kernel.polynomial and not dtype.is_floating_point():
-        op.refuse("how interpolated integers are rounded is not expressible there", hint="Cast to float around it")
+        op.refuse("the rounding of interpolated integers is not expressible there", hint="Cast to float around it")
     grid = _grid(op)
     axes = [_neighbours(op, kernel, grid, axis, rank - 2) for axis in range(rank - 2)]
     values = _picked(op, axes)
@@ -80,7 +80,7 @@ def _all(combine: Callable[..., ir.Value], values: Sequence[ir.Value | None]) ->
 
 
 def _grid(op: OpBuilder) -> ir.Value:
-    """The grid, of 32 bits at least: sizes and positions between them take more than half precision has."""
+    """The grid, of 32 bits at least: sizes and positions between elements need more than half precision."""
     short = op.need_dtype(op.x(1)) in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
     grid: ir.Value = op.Cast(op.x(1), to=int(ir.DataType.FLOAT)) if short else op.x(1)
     return grid

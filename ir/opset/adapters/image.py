@@ -34,7 +34,7 @@ def _channels(op: OpBuilder) -> int:
 
 
 def depth_to_space_columns_first(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """CRD: the blocks of a channel lie together, and are brought to where the older version looks for them."""
+    """CRD: the blocks of a channel lie together, and are moved to where the older version looks for them."""
     blocks = op.attr("blocksize") ** 2
     order = np.arange(_channels(op)).reshape(-1, blocks).T.ravel()
     return op.again(op.Gather(op.x(), op.const(order), axis=1), drop=("mode",))
@@ -60,7 +60,7 @@ def affine_grid(op: OpBuilder, _node: ir.Node) -> Replacement:
     theta, size = op.x(0), op.x(1)
     shape, dtype = op.shape(size), op.need_dtype(theta)
     if shape is None or shape[0] is None:
-        op.refuse("the number of axes is not known", hint="possible if the file states the length of size")
+        op.refuse("the number of axes is unknown", hint="possible if the file states the length of size")
     axes, short = shape[0] - 2, dtype in SHORT
     theta = op.Cast(theta, to=int(ir.DataType.FLOAT)) if short else theta
     one, extent = op.const(1, like=theta), sizes(op, size, 2)

@@ -38,7 +38,7 @@ class Interpolation:
 
     @classmethod
     def of(cls, op: OpBuilder) -> Interpolation:
-        """Read a node; Resize 10 had one kind of coordinates."""
+        """Read a node; Resize 10 had only one kind of coordinates."""
         old = op.since == 10
         coordinates = "asymmetric" if old else op.attr("coordinate_transformation_mode", "half_pixel")
         return cls(
@@ -77,7 +77,7 @@ def has_sizes(op: OpBuilder) -> bool:
 
 
 def known_sizes(op: OpBuilder) -> list[int] | None:
-    """The sizes asked for: constant, or what the file says of the result."""
+    """The sizes asked for: constant, or those that the file gives for the result."""
     known, declared = op.known(op.input(3)), op.shape(op.node.outputs[0])
     if known is not None:
         return [int(size) for size in known]
@@ -141,7 +141,7 @@ def axis_matrix(plan: Interpolation, old: int, new: int, scale: float) -> Matrix
 
 
 def _positions(coordinates: str, old: int, new: int, scale: float) -> Matrix:
-    """Where each output position lies in the input, in float32 as runtimes compute it: a tie is one only there."""
+    """Where each output position lies in the input, in float32 as runtimes compute it: that decides ties."""
     out, ratio, half = np.arange(new, dtype=np.float32), np.float32(scale), np.float32(0.5)
     if coordinates == "asymmetric":
         return out / ratio

@@ -1,4 +1,4 @@
-"""Which neighbours a sample between elements has, and what they weigh by their distance."""
+"""Which neighbours a sample between elements has, and how they are weighted by distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Loop that an adapter writes, in the form that every version has had: it has a condition and carries something."""
+"""A Loop that an adapter writes, in the form that all versions accept: it has a condition and carries something."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def loop(
     shapes: Sequence[ir.Shape | None] = (),
     asks: bool = False,
 ) -> list[ir.Value]:
-    """A Loop of so many turns.
+    """A Loop with a given number of turns.
 
     Args:
         op: The place.
@@ -56,7 +56,7 @@ def loop(
 
 
 def _is_around(value: ir.Value, inside: OpBuilder) -> bool:
-    """Whether a value is not made by the body: the output of a graph has to be."""
+    """Whether a value comes from outside the body: a graph has to produce its outputs itself."""
     return value.producer() not in inside.emitted
 
 

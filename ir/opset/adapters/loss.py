@@ -1,4 +1,4 @@
-"""Loss functions: spelled out by their schemas' bodies below their birth."""
+"""Loss functions: spelled out by their schemas' bodies below the opset that introduced them."""
 
 from __future__ import annotations
 

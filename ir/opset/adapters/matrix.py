@@ -28,7 +28,7 @@ def gemm_broadcasts(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Gemm", 7, 6)
 def gemm_asks_to_broadcast(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Ask for broadcasting; it covers the equal shapes too."""
+    """Ask for broadcasting, which covers equal shapes too."""
     return op.set(broadcast=1)
 
 

@@ -26,7 +26,7 @@ extended("TreeEnsembleRegressor", 1, 3, domain=ML)
 
 @adapter("LabelEncoder", 1, 2, domain=ML)
 def classes_as_keys_and_values(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """A list of classes is a mapping in the direction that the input's type says."""
+    """Turn a list of classes into a mapping, in the direction given by the input's type."""
     classes = op.attr("classes_strings", [])
     numbers = list(range(len(classes)))
     op.drop("classes_strings")
@@ -48,13 +48,13 @@ def keys_and_values_as_classes(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("LabelEncoder", 2, 4, domain=ML)
 def keys_that_never_matched(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """A key that is NaN equalled nothing; it goes, with its value."""
+    """Drop a key that is NaN, with its value: it equalled nothing."""
     keys = op.attr("keys_floats", [])
     kept = [index for index, key in enumerate(keys) if not math.isnan(key)]
     if len(kept) == len(keys):
         return None
     if not kept:
-        op.refuse("no key but NaN, which equals nothing before version 4", hint="give it a key that is a number")
+        op.refuse("its only key is NaN, which equals nothing before version 4", hint="give it a key that is a number")
     name = next(item for item in ("values_strings", "values_int64s", "values_floats") if op.attr(item))
     values = op.attr(name)
     return op.set(**{"keys_floats": [keys[index] for index in kept], name: [values[index] for index in kept]})

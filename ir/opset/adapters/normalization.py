@@ -30,7 +30,7 @@ expanded("MeanVarianceNormalization", 9)
 @adapter("BatchNormalization", 1, 6)
 @adapter("InstanceNormalization", 1, 6)
 def hint_and_rank_dropped(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """The in-place hint went, and not only images are taken."""
+    """Drop the in-place hint; version 6 takes more than images."""
     return op.drop("consumed_inputs")
 
 
@@ -60,12 +60,12 @@ def _as_images(op: OpBuilder, node: ir.Node, *, consumed: list[int] | None = Non
 
 @adapter("BatchNormalization", 6, 7)
 def batch_mode_by_outputs(op: OpBuilder, node: ir.Node) -> Replacement:
-    """From here on the number of outputs says whether it trains."""
+    """Drop ``is_test``: from version 7 the number of outputs says whether it trains."""
     if op.attr("is_test", 0):
         if any(op.used(index) for index in range(1, len(node.outputs))):
-            op.refuse("outputs of training are used though is_test is set")
+            op.refuse("training outputs are used although is_test is set")
         node.resize_outputs(1)
-    elif not any(output.name for output in node.outputs[1:]):  # one output is test mode, whatever is_test says
+    elif not any(output.name for output in node.outputs[1:]):  # one output means test mode, whatever is_test says
         node.resize_outputs(1)
     return op.drop("is_test")
 
@@ -78,7 +78,7 @@ def batch_mode_written(op: OpBuilder, node: ir.Node) -> Replacement:
 
 @adapter("BatchNormalization", 7, 9)
 def batch_per_activation(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Spell ``spatial=0`` out: statistics per activation, which only need broadcasting over the batch."""
+    """Spell out ``spatial=0``: statistics per activation, which only need broadcasting over the batch."""
     if op.attr("spatial", 1):
         return op.drop("spatial")
     if any(op.used(index) for index in range(1, len(node.outputs))):
@@ -124,7 +124,7 @@ def _batch_in_float(op: OpBuilder, node: ir.Node, dtypes: Sequence[ir.DataType |
 
 @adapter("BatchNormalization", 14, 9)
 def batch_without_training_mode(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Spell training out: statistics of the batch, and the running ones updated."""
+    """Spell out training: statistics of the batch, and updated running ones."""
     in_float = _batch_in_float(op, node, [op.dtype(value) for value in node.inputs])
     if in_float is not None:
         return in_float
@@ -161,7 +161,7 @@ def _axes_from(op: OpBuilder, x: ir.Value) -> list[int]:
 def _stash(op: OpBuilder, x: ir.Value) -> tuple[ir.Value, ir.DataType, ir.DataType]:
     """``x`` in the type that statistics are computed in, that type, and the type of ``x``.
 
-    Runtimes take the stash type for the least precision: ``x`` is not narrowed to it.
+    Runtimes treat the stash type as the least precision: ``x`` is not narrowed to it.
     """
     own, stash = op.need_dtype(x), ir.DataType(op.attr("stash_type", 1))
     stash = own if own.bitwidth > stash.bitwidth else stash
@@ -239,7 +239,7 @@ def _normal_groups(op: OpBuilder, x: ir.Value) -> ir.Value:
     """(N, groups, rest), normalised over the rest."""
     own, stash = op.need_dtype(x), ir.DataType(op.attr("stash_type", 1))
     wide = op.Reshape(x, op.ints(0, op.attr("num_groups"), -1))
-    wide = wide if own == stash else op.Cast(wide, to=int(stash))  # narrowed or not, as the body of version 21 does
+    wide = wide if own == stash else op.Cast(wide, to=int(stash))  # narrowed or not, as in the body of version 21
     axis = op.ints(-1) if op.version >= 18 else None
     mean = _mean(op, wide, axis)
     centred = op.Sub(wide, mean)

@@ -31,7 +31,7 @@ extended("MaxPool", 1, 8)
 
 
 def older_windows(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Write the windows that ``ceil_mode`` adds as padding at the end, which no window's value counts, or all out."""
+    """Write the windows that ``ceil_mode`` adds as padding at the end, which no value counts, or spell all out."""
     if any(dilation != 1 for dilation in op.attr("dilations", [])):
         return windows_side_by_side(op, node)
     op.drop("dilations")
@@ -74,7 +74,7 @@ def windows_as_declared(op: OpBuilder, node: ir.Node) -> Replacement:
 @adapter("AveragePool", 22, 19)
 @adapter("MaxPool", 22, 12)
 def no_window_in_the_padding(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Version 22 leaves a last window out that starts in the padding at the end; write such sizes out."""
+    """Version 22 leaves out a last window that starts in the padding at the end; write such sizes out."""
     kernel = op.attr("kernel_shape")
     axes = len(kernel)
     strides, ends = op.attr("strides", [1] * axes), op.attr("pads", [0] * 2 * axes)[axes:]
@@ -89,10 +89,10 @@ def no_window_in_the_padding(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def padded_average(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Count the padding in by padding first."""
+    """Pad first, so that the padding counts."""
     pads = op.attr("pads", [])
     if op.attr("auto_pad", "NOTSET") != "NOTSET":
-        op.refuse("auto_pad together with count_include_pad is not expressible before version 7")
+        op.refuse("auto_pad combined with count_include_pad is not expressible before version 7")
     half = len(pads) // 2
     if any(pads):
         op.inputs(op.Pad(op.x(), pads=[0, 0, *pads[:half], 0, 0, *pads[half:]]))
@@ -108,7 +108,7 @@ added("LpPool", 11, 18, ceil_mode=0, dilations=[1], otherwise=older_windows)
 
 @adapter("MaxPool", 8, 1)
 def max_without_indices(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Only the values existed."""
+    """Keep, unless the indices are asked for."""
     if op.used(1):
         op.refuse("its output Indices is not expressible before version 8")
     node.resize_outputs(1)

@@ -61,7 +61,7 @@ def pooled_axes(op: OpBuilder) -> list[Axis]:
 
 
 def _padded_alike(axis: Axis, pad: str) -> Axis:
-    """As much padding as makes one window per stride, the odd element at the end or at the beginning."""
+    """The padding that makes one window per stride, with the odd element at the end or at the beginning."""
     steps = -(-axis.size // axis.stride)
     padding = max((steps - 1) * axis.stride + axis.extent - axis.size, 0)
     less, more = padding // 2, padding - padding // 2
@@ -70,13 +70,13 @@ def _padded_alike(axis: Axis, pad: str) -> Axis:
 
 
 def rounds_up(op: OpBuilder) -> bool:
-    """Whether ``ceil_mode`` can add windows; there is one per stride with padding that makes it so."""
+    """Whether ``ceil_mode`` can add windows; SAME padding makes exactly one per stride."""
     pad = op.attr("auto_pad", "NOTSET")
     if pad == "VALID" and op.attr("ceil_mode", 0):
         if any(axis.windows(ceil=True) != axis.windows(ceil=False) for axis in pooled_axes(op)):
             op.refuse(
-                "how many windows auto_pad='VALID' makes under ceil_mode is not settled: onnx's formula takes no "
-                "notice of it, its shape inference does",
+                "how many windows auto_pad='VALID' makes under ceil_mode is not settled: onnx's formula "
+                "ignores it, its shape inference does not",
                 hint="give it pads instead of auto_pad",
             )
         return False
@@ -113,7 +113,7 @@ def _within(op: OpBuilder, axis: Axis, positions: Positions) -> Positions:
     """Each position in the padding replaced by the first of its window that is not."""
     inside = (positions >= 0) & (positions < axis.size)
     if not inside.any(1).all():
-        op.refuse("the maximum of a window of padding is not expressible there")
+        op.refuse("the maximum of a window that is all padding is not expressible there")
     first = np.take_along_axis(positions, inside.argmax(1)[:, None], 1)
     return np.where(inside, positions, first)
 
@@ -135,7 +135,7 @@ def _divided_anew(op: OpBuilder, pooled: ir.Value, taken: list[tuple[Axis, Posit
         low, high = (-axis.before, axis.size + axis.after) if padding_counts else (0, axis.size)
         counted = ((positions >= low) & (positions < high)).sum(1)
         if not counted.all():
-            op.refuse("the mean of a window of padding is not expressible there")
+            op.refuse("the mean of a window that is all padding is not expressible there")
         share = share[..., None] * (axis.window / counted)
     op.need_small(share.size)
     return pooled if (share == 1).all() else op.Mul(pooled, op.const(share, like=pooled))

@@ -51,7 +51,7 @@ def counted(op: OpBuilder, count: ir.Value) -> ir.Value:
     else:
         turns = op.Reshape(count, op.ints())
         result = loop(op, turns, [turns], lambda _body, turn, carried: [carried, turn])[1]
-    result.type, result.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([None])  # which stays said, come what may
+    result.type, result.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([None])  # stated, so that it stays known
     return result
 
 

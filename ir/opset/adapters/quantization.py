@@ -59,7 +59,7 @@ def _repeated(op: OpBuilder, x: ir.Value, parameter: ir.Value, axis: int, block:
 def quantise(op: OpBuilder, _node: ir.Node) -> Replacement:
     """saturate(round(x / scale) + zero point), divided in the scale's type or that of ``precision``.
 
-    The rest is done in float: of 16 bits, not all hold the borders of the integers of 16 bits.
+    The rest is done in float: not all 16-bit floats hold the bounds of the 16-bit integers.
     """
     x, scale, zero = op.x(0), op.x(1), op.input(2)
     dtype, wide = _output_type(op, zero), ir.DataType.FLOAT
@@ -75,7 +75,7 @@ def quantise(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 def _division_type(op: OpBuilder, scale: ir.Value) -> ir.DataType:
-    """The scale's; integers are divided as floats, since the quotient is rounded to the nearest and not cut off."""
+    """The scale's; integers are divided as floats, since the quotient is rounded to nearest, not truncated."""
     dtype = op.need_dtype(scale)
     return dtype if dtype in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16) else ir.DataType.FLOAT
 
@@ -103,7 +103,7 @@ def _round(op: OpBuilder, x: ir.Value, dtype: ir.DataType) -> ir.Value:
 
 
 def dequantise(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """(x - zero point) * scale, in float: not all integers of 16 bits are numbers of a float of 16 bits."""
+    """(x - zero point) * scale, in float: a 16-bit float does not hold every 16-bit integer."""
     x, scale, zero = op.x(0), op.x(1), op.input(2)
     wide = ir.DataType.FLOAT
     target = ir.DataType(op.attr("output_dtype", 0) or op.need_dtype(scale))
@@ -141,7 +141,7 @@ def integers_as_floats(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("QuantizeLinear", 23, 21)
 def quantise_of_one_type(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Drop a ``precision`` that is the scale's type, which has to be the input's; spell the others out."""
+    """Drop a ``precision`` equal to the scale's type, which has to be the input's; spell the others out."""
     scale = op.dtype(op.x(1))
     if op.attr("precision", 0) in (0, scale) and scale in (None, op.dtype(op.x())):
         return op.drop("precision")
@@ -149,14 +149,14 @@ def quantise_of_one_type(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def without_float8(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """``saturate`` speaks of float8 alone."""
+    """Drop ``saturate`` where no float8 is involved."""
     if not op.has_default("saturate", 1) and _narrow(op.need_dtype(op.node.outputs[0])):
         op.refuse("float8 without saturation is not expressible there")
     return op.drop("saturate")
 
 
 def output_type_as_zero_point(op: OpBuilder, node: ir.Node) -> Replacement:
-    """A zero point says the output's type too; blocks are spelled out."""
+    """Let a zero point state the output's type; spell blocks out."""
     if op.attr("block_size", 0) or _output_type(op, op.input(2)) in SIXTEEN_BITS:
         return quantise(op, node)
     kind = op.attr("output_dtype", 0)
@@ -210,7 +210,7 @@ def _product(op: OpBuilder, *operands: tuple[ir.Value, ir.Value | None]) -> ir.V
 
 
 def _per_row(op: OpBuilder, parameter: ir.Value) -> ir.Value:
-    """One number for all rows as it is, a vector with one per row as a column."""
+    """One number for all rows as it is; a vector with one number per row as a column."""
     one = op.need_rank(parameter) != 1 or op.shape(parameter) == [1]
     return parameter if one else op.Unsqueeze(parameter, axes=[1])
 
@@ -238,7 +238,7 @@ def _convolved(op: OpBuilder, *operands: tuple[ir.Value, ir.Value | None]) -> ir
 
 
 def _per_channel(op: OpBuilder, parameter: ir.Value, *, axis: int) -> ir.Value:
-    """A number as it is, a vector along one axis of what is convolved."""
+    """A number as it is; a vector along one axis of what is convolved."""
     if op.need_rank(parameter) != 1 or op.shape(parameter) == [1]:
         return parameter
     others: ir.Value = op.Unsqueeze(parameter, axes=list(range(1, op.need_rank(op.node.outputs[0]) - axis)))

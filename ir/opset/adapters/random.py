@@ -21,13 +21,13 @@ for _name in ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUnifor
 unchanged("Multinomial", 7, 22)
 unchanged("Bernoulli", 15, 22)
 unchanged("Dropout", 12, 13, 22)
-impossible("Multinomial", 7, 0, "nothing sampled from a distribution before opset 7")
+impossible("Multinomial", 7, 0, "no operator sampled from a distribution before opset 7")
 hint_dropped("Dropout")
 
 
 @decomposition("Bernoulli", 15)
 def bernoulli(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """1 where a uniform number is below p; the schema's own body says "above", which is 1 with probability 1 - p."""
+    """1 where a uniform number is below p; the schema's own body has "above", which gives 1 with probability 1 - p."""
     p = op.x()
     drawn = op.Less(op.RandomUniformLike(p, seed=op.attr("seed")), p)
     return op.Cast(drawn, to=op.attr("dtype", int(op.need_dtype(p))))
@@ -35,7 +35,7 @@ def bernoulli(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Dropout", 6, 7)
 def dropout_infers(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Version 7 only ever infers."""
+    """Drop ``is_test``: version 7 only does inference."""
     if not op.attr("is_test", 0) and op.attr("ratio", 0.5) and op.used(1):
         op.refuse("a mask drawn in training has no newer form before version 12")
     return op.drop("is_test")
@@ -43,7 +43,7 @@ def dropout_infers(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Dropout", 7, 6)
 def dropout_is_test(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Say that it infers."""
+    """Set ``is_test``."""
     return op.set(is_test=1)
 
 
@@ -72,7 +72,7 @@ def dropout_ratio_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 def _dropped(op: OpBuilder, ratio: float) -> Replacement:
-    """Keep what a uniform number is not below the ratio for, and scale it up."""
+    """Keep the elements whose uniform number is not below the ratio, and scale them up."""
     x = op.x()
     drawn = op.RandomUniformLike(x, dtype=int(ir.DataType.FLOAT), seed=op.attr("seed"))
     kept = op.Not(op.Less(drawn, op.const(np.float32(ratio))))
@@ -83,12 +83,12 @@ def _dropped(op: OpBuilder, ratio: float) -> Replacement:
 
 @adapter("Dropout", 12, 10)
 def dropout_ratio_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Inference is all that existed: training draws what it drops."""
+    """Spell training out by random numbers: only inference existed."""
     training = np.zeros(()) if op.input(2) is None else op.need_known(2, "training_mode")
     ratio = 0.5 if op.input(1) is None else float(op.need_known(1, "ratio").item())
     if training.item() and ratio:
         return _dropped(op, ratio)
-    if op.used(1):  # nothing is dropped; runtimes disagree on what the older mask says then
+    if op.used(1):  # nothing is dropped; runtimes disagree on the older mask in that case
         y = op.Dropout(op.x(), ratio=ratio)
         return y, op.Expand(op.const(np.array(True)), op.Shape(op.x()))
     op.drop("seed")

@@ -19,7 +19,7 @@ from entrepot.ir.opset.rules import Replacement, adapter, added, unchanged
 @adapter("LSTM", 1, 7)
 @adapter("GRU", 3, 7)
 def sequence_by_name(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """What is named is computed."""
+    """Drop ``output_sequence``: outputs that are named are computed."""
     return op.drop("output_sequence")
 
 
@@ -33,13 +33,13 @@ def sequence_by_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("GRU", 1, 3)
 def direction_written(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """The default was spelled wrong."""
+    """Correct the default direction, which was misspelled."""
     return op.set(direction=op.attr("direction", "forward").replace("foward", "forward"))
 
 
 @adapter("GRU", 3, 1)
 def without_linear_before_reset(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Only one order of product and reset existed, and both outputs were always there."""
+    """Write both outputs out; only one order of product and reset existed."""
     if op.attr("linear_before_reset", 0):
         op.refuse("linear_before_reset is not expressible before version 3")
     op.drop("linear_before_reset")

@@ -58,7 +58,7 @@ def axes_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Move known ``axes`` to an attribute; "no axes, and then do nothing" becomes the elementwise part alone."""
+    """Move known ``axes`` to an attribute; "no axes means do nothing" becomes the elementwise part alone."""
     axes = op.known(op.input(1)) if op.input(1) is not None else np.zeros(0, np.int64)
     if axes is None:
         return _axis_by_axis(op, node)
@@ -70,13 +70,13 @@ def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def _axis_by_axis(op: OpBuilder, node: ir.Node) -> ir.Value:
-    """Reduce along every axis that is named at run time, one after the other."""
+    """Reduce along each axis that is named at run time, one after the other."""
     dtype, kind = op.need_dtype(op.x()), node.op_type
     inexact = not dtype.is_floating_point() and kind in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
     x = op.Cast(op.x(), to=int(ir.DataType.DOUBLE)) if inexact else op.x()
     before, step, after = _IN_STEPS.get(kind, ("Identity", kind, "Identity"))
     started = op.Mul(x, x) if before == "Mul" else op.emit(before, [x], {})
-    whole_mean = kind == "ReduceMean" and not dtype.is_floating_point()  # a mean of rounded means is another number
+    whole_mean = kind == "ReduceMean" and not dtype.is_floating_point()  # a mean of rounded means differs
     reduced = _reduced(op, started, "ReduceSum" if whole_mean else step)
     if whole_mean:
         return op.Div(reduced, op.Cast(op.Div(op.Size(x), op.Size(reduced)), to=int(dtype)))
@@ -90,7 +90,7 @@ _IN_STEPS = {
     "ReduceLogSum": ("Identity", "ReduceSum", "Log"),
     "ReduceSumSquare": ("Mul", "ReduceSum", "Identity"),
 }
-"""What comes before reducing axis by axis, how each axis is reduced, and what comes after."""
+"""The step before reducing axis by axis, how each axis is reduced, and the step after."""
 
 
 def _reduced(op: OpBuilder, x: ir.Value, kind: str) -> ir.Value:
@@ -137,7 +137,7 @@ def logarithm_of_integers(op: OpBuilder, _node: ir.Node) -> Replacement:
 @adapter("ReduceMax", 20, 18)
 @adapter("ReduceMin", 20, 18)
 def extremes_of_booleans(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Reduce booleans as uint8, whose extremes of nothing are those of booleans."""
+    """Reduce booleans as uint8, whose extremes over no elements are the same."""
     if op.dtype(op.x()) != ir.DataType.BOOL:
         return None
     return op.Cast(op.again(op.Cast(op.x(), to=int(ir.DataType.UINT8)), op.input(1)), to=int(ir.DataType.BOOL))
@@ -146,7 +146,7 @@ def extremes_of_booleans(op: OpBuilder, _node: ir.Node) -> Replacement:
 @adapter("ReduceMax", 12, 11)
 @adapter("ReduceMin", 12, 11)
 def extremes_of_bytes(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Reduce bytes in float, and bring the infinite extremes of nothing back into their range."""
+    """Reduce bytes in float, and bring infinite extremes over no elements back into their range."""
     dtype = op.dtype(op.x())
     if dtype not in (ir.DataType.INT8, ir.DataType.UINT8):
         return None
@@ -156,7 +156,7 @@ def extremes_of_bytes(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 def reversed_selection(op: OpBuilder, node: ir.Node) -> Replacement:
-    """The last of equal elements is the first one of the reversed axis."""
+    """The last of equal elements is the first along the reversed axis."""
     x, axis, keepdims = op.x(), op.attr("axis", 0), op.attr("keepdims", 1)
     backwards = op.Slice(x, op.ints(-1), op.ints(np.iinfo(np.int64).min + 1), op.ints(axis), op.ints(-1))
     index = op.emit(node.op_type, [backwards], {"axis": axis, "keepdims": keepdims})
@@ -184,14 +184,14 @@ def topk_size_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("TopK", 10, 1)
 def topk_size_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Move a known ``k`` to an attribute, and count the axis from the front; a computed one cuts off a whole order."""
+    """Move a known ``k`` to an attribute, counting the axis from the front; sort everything for a computed one."""
     axis = op.attr("axis", -1)
     axis = axis if axis >= 0 else axis + op.need_rank(op.x())
     known = op.known(op.x(1))
     if known is None:
         return _cut_off(op, node, axis)
     if not known.item():
-        op.refuse("K is 0, and before version 10 it is at least 1")
+        op.refuse("K is 0, but before version 10 it has to be at least 1")
     return tuple(op.emit("TopK", [op.x()], {"k": int(known.item()), "axis": axis}, len(node.outputs)))
 
 
@@ -206,7 +206,7 @@ def _cut_off(op: OpBuilder, node: ir.Node, axis: int) -> Replacement:
 
 
 def smallest(op: OpBuilder, node: ir.Node) -> Replacement:
-    """The smallest are the largest of the negated; unsorted is a permission, not a demand."""
+    """The smallest are the largest of the negated; "unsorted" permits any order and demands none."""
     if op.attr("largest", 1):
         return op.drop("sorted", "largest")
     dtype, x = op.need_dtype(op.x()), op.x()

@@ -1,4 +1,4 @@
-"""Remainders of floats, for which no operator existed before opset 10."""
+"""Remainders of floats, for which there was no operator before opset 10."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def _signed(op: OpBuilder, rest: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value
 
 
 DOUBLINGS = 2100
-"""More than any quotient of doubles has bits."""
+"""More bits than any quotient of doubles has."""
 
 
 def _remainder_of_doubles(op: OpBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
-    """Long division by single bits: double the divisor as often as it fits, then halve and subtract it."""
+    """Long division bit by bit: double the divisor as often as it fits, then halve and subtract it."""
     if op.around.targets.get("", op.version) < 8:
         op.refuse("the remainder of doubles is not exactly expressible before opset 8")
     double, one, largest = int(ir.DataType.DOUBLE), op.const(1.0), op.const(np.finfo(np.float64).max)
@@ -72,7 +72,7 @@ def _remainder_of_doubles(op: OpBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
 
 
 def _while(op: OpBuilder, write: Callable[..., list[ir.Value]], *carried: ir.Value) -> list[ir.Value]:
-    """A Loop over what it carries, as long as the first result of its body holds anywhere."""
+    """A Loop that goes on as long as the first result of its body is true anywhere."""
 
     def asking(body: OpBuilder, _turn: ir.Value, *values: ir.Value) -> list[ir.Value]:
         again, *results = write(body, *values)

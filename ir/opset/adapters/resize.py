@@ -33,7 +33,7 @@ impossible("Upsample", 10, 9, "Upsample 10 is deprecated and not in use")
 
 @adapter("Upsample", 1, 7)
 def scales_for_all_axes(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Height and width among all axes; bilinear is linear."""
+    """Write height and width scales for all axes; bilinear is linear."""
     scales = [1.0, 1.0, op.attr("height_scale"), op.attr("width_scale")]
     mode = op.attr("mode", "nearest")
     op.drop("height_scale", "width_scale")
@@ -42,7 +42,7 @@ def scales_for_all_axes(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Upsample", 7, 1)
 def scales_of_images(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Only height and width were scaled."""
+    """Keep the scales of height and width, the only ones there were."""
     scales, mode = op.attr("scales"), op.attr("mode", "nearest")
     if len(scales) != 4 or scales[:2] != [1.0, 1.0]:
         op.refuse("only height and width of a 4-D input could be scaled before version 7")
@@ -82,7 +82,7 @@ def resize_renamed(op: OpBuilder, node: ir.Node) -> Replacement:
 
 @adapter("Resize", 10, 11)
 def old_modes_written(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Write the only old coordinates out: the defaults are others now; nearest rounds up on axes that shrink."""
+    """Write out the only coordinates there were, since the defaults changed; nearest rounds up on axes that shrink."""
     x, roi, scales = op.x(0), op.const(np.zeros(0, np.float32)), op.known(op.x(1))
     shrinks = scales is not None and op.attr("mode", "nearest") == "nearest" and bool((scales < 1).any())
     if shrinks and scales is not None and (scales > 1).any():
@@ -114,7 +114,7 @@ def _asymmetric(op: OpBuilder) -> bool:
     """Whether the node asks for what Resize 10 always did."""
     mode = op.attr("mode", "nearest")
     scales = op.known(_present(op, 2))
-    grows = scales is not None and bool((scales >= 1).all())  # where it shrinks, version 10 rounded up
+    grows = scales is not None and bool((scales >= 1).all())  # where an axis shrinks, version 10 rounded up
     floor = mode == "nearest" and grows and op.attr("nearest_mode", "round_prefer_floor") == "floor"
     kind = op.attr("coordinate_transformation_mode", "half_pixel")
     return kind == "asymmetric" and (floor or mode == "linear")
@@ -136,21 +136,21 @@ def _repeats(op: OpBuilder) -> bool:
 
 @adapter("Resize", 11, 13)
 def empty_is_absent(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """An empty roi or scales is left out."""
+    """Leave out an empty roi or scales."""
     kept = [_present(op, index) for index in (1, 2)]
     return op.inputs(op.x(0), *kept, op.input(3))
 
 
 @adapter("Resize", 13, 11)
 def absent_is_empty(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """An absent roi or scales is an empty tensor."""
+    """Write an absent roi or scales as an empty tensor."""
     given = [op.input(index) or op.const(np.zeros(0, np.float32)) for index in (1, 2)]
     return op.inputs(op.x(0), *given, op.input(3))
 
 
 @adapter("Resize", 19, 18)
 def without_symmetric_half_pixel(op: OpBuilder, node: ir.Node) -> Replacement:
-    """The newest coordinates by constants."""
+    """Compute the newest coordinates by constants."""
     if op.attr("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
         return None
     return spelled_out(op, node)
@@ -201,7 +201,7 @@ def spelled_out(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def by_constants(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Every axis that changes as a Gather, or a sum of several by constant weights."""
+    """Each axis that changes as a Gather, or as a sum of several with constant weights."""
     plan, matrices = Interpolation.of(op), []
     for axis, matrix in weights(op, plan):
         if not matrix.size:
@@ -224,7 +224,7 @@ def _gathered(op: OpBuilder, x: ir.Value, axis: int, matrix: Matrix) -> ir.Value
 
 def _multiplied(op: OpBuilder, x: ir.Value, axis: int, matrix: Matrix) -> ir.Value:
     count = int((matrix != 0).sum(1).max())
-    heaviest = np.argsort(matrix == 0, axis=1, kind="stable")[:, :count]  # those that weigh nothing come last
+    heaviest = np.argsort(matrix == 0, axis=1, kind="stable")[:, :count]  # those of weight 0 come last
     share = np.take_along_axis(matrix, heaviest, 1)
-    index = np.where(share != 0, heaviest, heaviest[:, :1])  # and are not looked at: 0 times NaN is not 0
+    index = np.where(share != 0, heaviest, heaviest[:, :1])  # and are not read: 0 times NaN is not 0
     return mixed(op, x, axis, op.const(index), op.const(share, like=x))

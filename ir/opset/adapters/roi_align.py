@@ -5,7 +5,7 @@
 | 10 | introduced |
 | 16 | ``coordinate_transformation_mode``, default ``half_pixel`` |
 
-Version 10 knows no half pixel, and moving the regions by one does not stand in for it: it also widens regions below
+Version 10 has no half pixel, and moving the regions by one is no substitute: it also widens regions below
 one pixel. So those are sampled by gathering.
 """
 
@@ -26,13 +26,13 @@ unchanged("RoiAlign", 16, 22)
 
 @adapter("RoiAlign", 10, 16)
 def only_old_mode_written(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Write the only old mode out: the default is another one now."""
+    """Write out the only mode there was, since the default changed."""
     return op.set(coordinate_transformation_mode="output_half_pixel")
 
 
 @adapter("RoiAlign", 16, 10)
 def without_half_pixel(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Only the mode without the half pixel existed; the other by gathering."""
+    """Keep the mode without the half pixel, the only one there was; compute the other by gathering."""
     if _by_half_pixels(op):
         return regions_sampled(op, node)
     return op.drop("coordinate_transformation_mode")
@@ -66,7 +66,7 @@ def regions_sampled(op: OpBuilder, _node: ir.Node) -> Replacement:
     weight, outside = (unsqueezed(op, value, [7]) for value in (weight, outside))
     weighed = op.Mul(op.Gather(pixels, index, axis=0), weight)
     weighed = op.Where(outside, op.const(0, like=x), weighed)
-    if op.attr("mode", "avg") == "max":  # of what is weighed, as runtimes and onnx's reference have it
+    if op.attr("mode", "avg") == "max":  # of the weighted values, as in runtimes and onnx's reference
         pooled = op.ReduceMax(weighed, axes=[2, 3, 5, 6], keepdims=0)
     else:
         pooled = summed(op, weighed, [2, 3, 5, 6])
@@ -98,7 +98,7 @@ def _shares(op: OpBuilder, first: int) -> tuple[Array, Array]:
     bins, samples = op.attr("output_height" if first else "output_width", 1), op.attr("sampling_ratio", 0)
     counts = np.array([samples]) if samples else _adapted(op, first, bins)
     most = max(int(counts.max(initial=1)), 1)
-    number = np.minimum(np.arange(most), np.maximum(counts, 1)[:, None] - 1)  # those too many repeat the last
+    number = np.minimum(np.arange(most), np.maximum(counts, 1)[:, None] - 1)  # surplus ones repeat the last
     within = (number + 0.5) / np.maximum(counts, 1)[:, None]
     share = (np.arange(bins)[:, None] + within[:, None, :]) / bins
     op.need_small(share.size)
@@ -118,7 +118,7 @@ def _adapted(op: OpBuilder, first: int, bins: int) -> Array:
 
 
 def _neighbours(op: OpBuilder, axis: int, at: ir.Value, part: ir.Value) -> _Samples:
-    """The elements before and after each sample, weighed by their distance; up to one outside, those of the border."""
+    """The elements around each sample, weighted by distance; up to one element outside, those of the border."""
     zero, one, int64 = op.const(0, like=at), op.const(1, like=at), int(ir.DataType.INT64)
     count = op.Gather(op.Shape(op.x(0)), op.ints(2 + axis), axis=0)
     size = op.Cast(count, to=int(op.need_dtype(at)))

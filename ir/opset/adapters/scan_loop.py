@@ -1,4 +1,4 @@
-"""Scan as a Loop that gathers its items, where Scan does not exist or scans first axes alone."""
+"""Scan as a Loop that gathers its items, where Scan does not exist or scans only first axes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _placed(op: OpBuilder, x: ir.Value, rank: int | None, axis: int, back: int, 
     if axis == 0:
         return x
     if rank is None:
-        op.refuse("the rank of what it makes is not known", hint="possible if its body states it")
+        op.refuse("the rank of its result is unknown", hint="possible if its body states it")
     axis %= rank + 1
     result: ir.Value = op.Transpose(x, perm=[*range(1, axis + 1), 0, *range(axis + 1, rank + 1)])
     return result

@@ -28,14 +28,14 @@ extended("ScatterND", 16, 18)
 impossible("Scatter", 11, 9, "Scatter 11 is deprecated and not in use")
 
 NEUTRAL = {"add": 0, "mul": 1}
-"""What a reduction adds nothing by; the largest and the smallest of a value and itself need none."""
+"""The neutral element of a reduction; max and min need none, as a value may meet itself."""
 
 WIDER = {
     ir.DataType.BOOL: ir.DataType.INT32,
     ir.DataType.FLOAT16: ir.DataType.FLOAT,
     ir.DataType.BFLOAT16: ir.DataType.FLOAT,
 }
-"""Where several updates are combined: nothing reduces booleans, and short floats would be rounded in another order."""
+"""Where several updates are combined: booleans are not reduced, and short floats would be rounded in another order."""
 
 
 def elements_combined(op: OpBuilder, _node: ir.Node) -> Replacement:
@@ -70,18 +70,18 @@ added("ScatterND", 13, 16, reduction="none", otherwise=slices_combined)
 
 @adapter("ScatterElements", 18, 16)
 def elements_summed_only(op: OpBuilder, node: ir.Node) -> Replacement:
-    """The largest and the smallest of several updates are newer."""
+    """Compute the largest and the smallest of several updates, which version 16 cannot."""
     return elements_combined(op, node) if op.attr("reduction", "none") in ("max", "min") else None
 
 
 @adapter("ScatterND", 18, 16)
 def slices_summed_only(op: OpBuilder, node: ir.Node) -> Replacement:
-    """The largest and the smallest of several updates are newer."""
+    """Compute the largest and the smallest of several updates, which version 16 cannot."""
     return slices_combined(op, node) if op.attr("reduction", "none") in ("max", "min") else None
 
 
 def _are_few_pairs(dims: list[int | None] | None, count: int | None) -> bool:
-    """Every update meets every other one in memory: whether that is bounded."""
+    """Whether it is affordable that every update meets every other one in memory."""
     if dims is None or count is None:
         return False
     return count * int(np.prod([1 if dim is None else dim for dim in dims])) <= LARGEST_CONSTANT
@@ -131,7 +131,7 @@ def _combined(op: OpBuilder, there: ir.Value, place: ir.Value, updates: ir.Value
 
 
 def _rows(op: OpBuilder) -> tuple[ir.Value, ir.Value]:
-    """The data with one row per slice, and a column with the row of each update."""
+    """The data with one row per slice, and a column with each update's row."""
     data, rank = op.Shape(op.x(0)), op.need_rank(op.x(0))
     position, lead = places(op, data, op.x(1))
     shape = op.Concat(product(op, data, 0, lead), product(op, data, lead, rank), axis=0)
@@ -163,7 +163,7 @@ def scatter_rows(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("Scatter", 9)
 def scatter_by_gathering(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Gather every element from the data, or from the last update of its place; of open sizes, update by update."""
+    """Gather every element from the data, or from the last update of its place; one by one where sizes are open."""
     if any(shape is None or None in shape for shape in (op.shape(op.x(0)), op.shape(op.x(1)))):
         return _written_one_by_one(op)
     data, picked = _fixed(op, 0), _fixed(op, 1)
@@ -238,7 +238,7 @@ def placed(
     else:
         place = op.Add(op.Mul(from_the_front(op, indices, op.ints(size)), op.ints(stride)), op.const(along))
         hit = op.Cast(op.Equal(op.Reshape(place, op.ints(-1, 1)), op.const(own)), to=int(ir.DataType.INT64))
-        beyond = op.Add(op.const(elements + number[:, None]), op.const(-own))  # how far an update lies behind it
+        beyond = op.Add(op.const(elements + number[:, None]), op.const(-own))  # how far back an update lies
         source = op.Add(op.const(own), op.ReduceMax(op.Mul(hit, beyond), axes=[0], keepdims=0))
     result: ir.Value = op.Gather(op.Concat(flat, updates, axis=0), source, axis=0)
     return result

@@ -1,4 +1,4 @@
-"""Sequences and optionals: below their birth only where they can be resolved when converting.
+"""Sequences and optionals: before the opset that introduced them, only where they can be resolved when converting.
 
 Optional{GetElement,HasElement} 18 also take what is not optional.
 """
@@ -28,25 +28,25 @@ def sequence_map(op: OpBuilder, node: ir.Node) -> Replacement:
     for result in body.outputs:
         result.type = result.type or op.around.types.type(result)
         if result.type is None:
-            op.refuse("the element type of what it makes is not known", hint="possible if its body states it")
+            op.refuse("the element type of its result is unknown", hint="possible if its body states it")
     return expand(op, node)
 
 
 @decomposition("SequenceAt", 11)
 def sequence_at(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """The tensor itself; by a computed position one of all."""
+    """Take the tensor itself; for a computed position, choose among all."""
     return picked(op, items_of(op, op.x()), op.x(1))
 
 
 @decomposition("SequenceLength", 11)
 def sequence_length(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """A constant."""
+    """Write a constant."""
     return op.const(np.int64(len(items_of(op, op.x()))))
 
 
 @decomposition("ConcatFromSequence", 11)
 def concat_from_sequence(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Concat of the tensors, with a new axis where asked."""
+    """Concatenate the tensors, along a new axis where asked."""
     items, axis = [item() for item in items_of(op, op.x())], op.attr("axis")
     if op.attr("new_axis", 0):
         axis = axis if axis >= 0 else axis + op.need_rank(items[0]) + 1
@@ -62,7 +62,7 @@ def concat_from_sequence(op: OpBuilder, _node: ir.Node) -> Replacement:
 @decomposition("SequenceInsert", 11)
 @decomposition("SplitToSequence", 11)
 def sequence_dissolved(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Gone once nobody reads it."""
+    """Drop it once nothing reads it."""
     if op.used(0):
         op.after_readers("no sequences existed before opset 11", hint="possible where its readers take single tensors")
     return ()
@@ -70,7 +70,7 @@ def sequence_dissolved(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Identity", 14, 13)
 def identical_sequence(op: OpBuilder, node: ir.Node) -> Replacement:
-    """A sequence with a tensor put in and taken out again; below opset 11 gone once nobody reads it."""
+    """Insert and remove a tensor; below opset 11, drop it once nothing reads it."""
     if not isinstance(op.around.types.type(op.x()), ir.SequenceType):
         return None
     if op.around.targets.get("", op.version) < 11:
@@ -82,7 +82,7 @@ def identical_sequence(op: OpBuilder, node: ir.Node) -> Replacement:
 
 @adapter("OptionalGetElement", 18, 15)
 def get_element_of_what_is_there(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """What is not optional is its own element."""
+    """Take what is not optional as its own element."""
     if isinstance(op.around.types.type(op.x()), ir.OptionalType):
         return None
     return op.Identity(op.x())
@@ -90,19 +90,19 @@ def get_element_of_what_is_there(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("OptionalHasElement", 18, 15)
 def has_element_where_known(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """What is not optional is there; what is absent is not."""
+    """Write true for what is not optional, false for what is absent."""
     if op.input(0) is None:
         return op.const(np.array(False))
     kind = op.around.types.type(op.x())
     if kind is None:
-        op.refuse("whether its input is optional is not known")
+        op.refuse("whether its input is optional is unknown")
     return None if isinstance(kind, ir.OptionalType) else op.const(np.array(True))
 
 
 def _wrapped(op: OpBuilder, value: ir.Value) -> ir.Node:
     node = value.producer()
     if node is None or node.op_type != "Optional":
-        raise op.refusal("no optionals existed before opset 15", hint="possible where the optional is made in the open")
+        raise op.refusal("no optionals existed before opset 15", hint="possible where it is built in the same graph")
     return node
 
 
@@ -117,14 +117,14 @@ def optional_element(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("OptionalHasElement", 15)
 def optional_is_there(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """A constant."""
+    """Write a constant."""
     inner = _wrapped(op, op.x()).inputs
     return op.const(np.array(bool(inner) and inner[0] is not None))
 
 
 @decomposition("Optional", 15)
 def optional_dissolved(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Gone once nobody reads it."""
+    """Drop it once nothing reads it."""
     if op.used(0):
         op.after_readers("no optionals existed before opset 15")
     return ()

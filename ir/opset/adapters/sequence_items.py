@@ -14,11 +14,11 @@ from entrepot.ir.opset.adapters.positions import from_the_front
 from entrepot.ir.opset.builder import OpBuilder
 
 Item: TypeAlias = Callable[[], ir.Value]
-"""A tensor of a sequence, written by the call: only those are that somebody takes."""
+"""A tensor of a sequence, written when called, so that only those in use are written."""
 
 
 def items_of(op: OpBuilder, sequence: ir.Value) -> list[Item]:
-    """The tensors of a sequence that is built in the open.
+    """The tensors of a sequence that is built in the same graph.
 
     Raises:
         ConversionError: Its length is not known, or it comes from elsewhere.
@@ -30,12 +30,12 @@ def items_of(op: OpBuilder, sequence: ir.Value) -> list[Item]:
     if node is not None and node.op_type == "SequenceEmpty":
         return []
     if node is None or source is None or node.op_type not in _MADE_FROM:
-        op.refuse("no sequences existed before opset 11", hint="possible where the sequence is built in the open")
+        op.refuse("no sequences existed before opset 11", hint="possible where the sequence is built in the same graph")
     return _MADE_FROM[node.op_type](op, node, source)
 
 
 def picked(op: OpBuilder, items: list[Item], position: ir.Value) -> ir.Value:
-    """The tensor at a position; at a computed one the first of all, or another in its stead."""
+    """The tensor at a position; for a computed one, a choice among all."""
     known = op.known(position)
     if known is not None:
         return items[int(known.item())]()
@@ -98,7 +98,7 @@ def _is_before(op: OpBuilder, position: Item, index: int) -> Item:
 
 
 def _chosen(op: OpBuilder, otherwise: Item, choices: list[tuple[Item, Item]]) -> ir.Value:
-    """A tensor, or another in its stead where a number made at run time is 1; they may differ in shape."""
+    """One tensor, or another where a run-time number is 1; they may differ in shape."""
     x = otherwise()
     for turn, item in choices:
         value = item()
@@ -138,13 +138,13 @@ def _sizes(op: OpBuilder, x: ir.Value, axis: int, split: ir.Value | None) -> lis
     shape = op.shape(x)
     size = None if shape is None else shape[axis]
     if known is None or size is None:
-        op.refuse("how many parts it splits into is not known", hint="possible with a fixed size and constant parts")
+        op.refuse("how many parts it splits into is unknown", hint="possible with a fixed size and constant parts")
     chunk = int(known.item())
     return [min(chunk, size - start) for start in range(0, size, chunk)]
 
 
 def _end(op: OpBuilder, sizes: list[int | None], split: ir.Value | None, count: int) -> ir.Value:
-    """Where the first parts together end."""
+    """Where the first ``count`` parts end."""
     known = [size for size in sizes[:count] if size is not None]
     if len(known) == count:
         return op.ints(sum(known))

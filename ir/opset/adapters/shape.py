@@ -81,7 +81,7 @@ def _no_zero_or_copied(op: OpBuilder, x: ir.Value, shape: ir.Value) -> bool:
 
 
 def _reshape_then_empty(op: OpBuilder, x: ir.Value, shape: ir.Value) -> ir.Value:
-    """Take sizes of 0 for 1, with as many elements put in as that needs, and stretch those to none."""
+    """Reshape with 1 in place of each 0, adding the elements that needs, then shrink those axes to nothing."""
     if op.need_dtype(x) == ir.DataType.STRING:
         op.refuse("an empty result is not expressible for strings", hint="possible if the shape is a constant")
     zeros = op.Equal(shape, op.ints(0))
@@ -92,7 +92,7 @@ def _reshape_then_empty(op: OpBuilder, x: ir.Value, shape: ir.Value) -> ir.Value
         value=ir.tensor(np.zeros(1, op.need_dtype(x).numpy())),
     )
     whole = op.Reshape(op.Concat(op.Reshape(x, op.ints(-1)), fill, axis=0), sizes)
-    result: ir.Value = op.Expand(whole, op.Cast(op.Not(zeros), to=int(ir.DataType.INT64)))  # 1 stretches to 0 as well
+    result: ir.Value = op.Expand(whole, op.Cast(op.Not(zeros), to=int(ir.DataType.INT64)))  # 1 broadcasts to 0 as well
     return result
 
 
@@ -122,7 +122,7 @@ def axes_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
 @adapter("Squeeze", 13, 11)
 @adapter("Unsqueeze", 13, 11)
 def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Move known axes to an attribute; of computed ones take each in turn."""
+    """Move known axes to an attribute; take computed ones each in turn."""
     if op.input(1) is None:
         return None
     known = op.known(op.x(1))
@@ -137,7 +137,7 @@ def axes_to_attribute(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def _has_no_ones(shape: list[int | None] | None) -> bool:
-    """Whether no axes and all axes of size 1 are the same: evaluators differ about what an empty list means."""
+    """Whether no axes and all axes of size 1 are the same: evaluators disagree about an empty list."""
     return shape is not None and not {1, None}.intersection(shape)
 
 
@@ -146,7 +146,7 @@ def _axis_by_axis(op: OpBuilder, kind: str) -> ir.Value:
     shape = op.shape(axes)
     count = None if shape is None else [*shape, 1][0]
     if not count:
-        op.refuse("how many axes are named is not known", hint="possible with a fixed number of axes")
+        op.refuse("how many axes are named is unknown", hint="possible with a fixed number of axes")
     adding = kind == "Unsqueeze"
     turns = named(op, axes, op.need_rank(x) + (count if adding else 0))
 
@@ -159,7 +159,7 @@ def _axis_by_axis(op: OpBuilder, kind: str) -> ir.Value:
 
 @adapter("Shape", 13, 15)
 def shape_whole(_op: OpBuilder, _node: ir.Node) -> Replacement:
-    """All axes by default."""
+    """Keep: all axes are the default."""
     return None
 
 
@@ -175,7 +175,7 @@ def shape_then_slice(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("Expand", 8)
 def expand_by_tiling(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Tile, as often as both shapes say, known or computed; multiply with ones where not even the rank is known."""
+    """Tile as often as both shapes say, known or computed; multiply by ones where not even the rank is known."""
     x, shape, own = op.x(), op.known(op.x(1)), op.shape(op.x())
     if shape is not None and own is not None and None not in own:
         sizes = [dim or 0 for dim in own]
@@ -194,7 +194,7 @@ def _tiled_to(op: OpBuilder, x: ir.Value, shape: ir.Value) -> ir.Value:
     """Repeat the axes of one as often as a shape says, be it shorter or longer than that of ``x``."""
     length, rank = op.shape(shape), op.need_rank(x)
     if length is None or length[0] is None:
-        op.refuse("the rank it expands to is not known", hint="possible if the shape has a fixed length")
+        op.refuse("the rank it expands to is unknown", hint="possible if the shape has a fixed length")
     more = length[0] - rank
     if more > 0:
         x = op.Unsqueeze(x, axes=list(range(more)))
@@ -214,13 +214,13 @@ def concat_axis_written(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Concat", 4, 1)
 def concat_axis_optional(_op: OpBuilder, _node: ir.Node) -> Replacement:
-    """The axis is written already."""
+    """Keep: the axis is always written."""
     return None
 
 
 @adapter("Tile", 1, 6)
 def tile_along_one_axis(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """One count for a known axis becomes a count for every axis."""
+    """Turn one count for a known axis into a count for every axis."""
     x = op.x()
     axis, rank = int(op.need_known(2, "axis").item()), op.need_rank(x)
     count = op.Reshape(op.Cast(op.x(1), to=int(ir.DataType.INT64)), op.ints(1))
@@ -235,7 +235,7 @@ def tile_axis_by_axis(op: OpBuilder, _node: ir.Node) -> Replacement:
     repeats = op.need_known(1, "repeats").tolist()
     wide = own if own in FLOATS else _float_around(op, own)
     if any(int(wide.numpy().type(count)) != count for count in repeats):
-        op.refuse(f"before version 6, {wide.name.lower()} says how often, and cannot say {max(repeats)}")
+        op.refuse(f"before version 6 counts are {wide.name.lower()}, which cannot hold {max(repeats)}")
     x = x if wide == own else op.Cast(x, to=int(wide))
     for axis, count in enumerate(repeats):
         if count != 1:

@@ -1,4 +1,4 @@
-"""BitShift: version 28 takes signed types, and says what a shift by more than the width gives."""
+"""BitShift: version 28 takes signed types, and defines a shift by more than the width."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shift_without_sign(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @decomposition("BitShift", 11)
 def shift_by_a_factor(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Multiply or divide by a power of two; by the width of the type or more nothing is left."""
+    """Multiply or divide by a power of two; a shift by the width of the type or more leaves 0."""
     x, dtype = op.x(0), op.need_dtype(op.x(0))
     shift = op.known(op.x(1))
     near = None if shift is None or (shift.astype(np.uint64) >= dtype.bitwidth).any() else shift.astype(np.uint64)

@@ -21,19 +21,19 @@ Matrix: TypeAlias = np.ndarray[Any, Any]
 
 for _name in ("BlackmanWindow", "HammingWindow", "HannWindow"):
     expanded(_name, 17)
-impossible("MelWeightMatrix", 17, 0, "no filter banks existed before opset 17")
+impossible("MelWeightMatrix", 17, 0, "no operator made filter banks before opset 17")
 
 
 @adapter("DFT", 17, 20)
 def dft_axis_to_input(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Write the axis out: the default changed."""
+    """Write out the axis, since the default changed."""
     op.inputs(op.x(), op.input(1), op.const(np.int64(op.attr("axis", 1))))
     return op.drop("axis")
 
 
 @adapter("DFT", 20, 17)
 def dft_axis_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Move a known axis to an attribute, counted from the front; of a computed one try each."""
+    """Move a known axis to an attribute, counted from the front; for a computed one, try each."""
     known = np.array(-2) if op.input(2) is None else op.known(op.x(2))
     if known is None:
         return _along_computed_axis(op)
@@ -60,7 +60,7 @@ def dft_by_matrix(op: OpBuilder, _node: ir.Node) -> Replacement:
     axis, halved = op.attr("axis", 1) % rank, bool(op.attr("inverse", 0) and op.attr("onesided", 0))
     parts = shape[-1]
     if parts is None:
-        op.refuse("whether the signal is complex is not known", hint="possible with a fixed last axis")
+        op.refuse("whether the signal is complex is unknown", hint="possible with a fixed last axis")
     cosine, sine = _known_waves(op, shape[axis]) or _computed_waves(op, x, axis)
     # the axis comes last among the real parts, so that each product is one MatMul
     order = [item for item in range(rank - 1) if item != axis] + [axis]
@@ -118,7 +118,7 @@ def _waves(
 
 
 def _weight(op: OpBuilder, samples: ir.Value, length: ir.Value, *, halved: bool) -> ir.Value:
-    """0 for samples beyond the length, and of half a spectrum 2 for what has a mirror image."""
+    """0 for samples beyond the length; in half a spectrum, 2 for frequencies that have a mirror image."""
     if not halved:
         inside: ir.Value = op.Cast(op.Less(samples, length), to=int(ir.DataType.INT64))
         return inside
@@ -164,10 +164,10 @@ def _products(
 
 @decomposition("STFT", 17)
 def short_time_transform(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """A convolution with the rows of the transform; of a complex signal, or by computed numbers, frame by frame."""
+    """A convolution with the rows of the transform; frame by frame for a complex signal or computed sizes."""
     shape, step = op.shape(op.x()), op.known(op.x(1))
     if shape is None or (len(shape) == 3 and shape[2] is None):
-        op.refuse("whether the signal is complex is not known", hint="possible with a fixed last axis")
+        op.refuse("whether the signal is complex is unknown", hint="possible with a fixed last axis")
     if op.input(2) is None and op.input(3) is None:
         op.refuse("it has neither a window nor a frame length")
     length, complex_signal = _frame_length(op), len(shape) == 3 and shape[2] == 2
@@ -199,7 +199,7 @@ def _frame_length(op: OpBuilder) -> int | None:
 
 
 def _frame_by_frame(op: OpBuilder, *, complex_signal: bool) -> ir.Value:
-    """Gather the frames beside one another and multiply them with the matrix of the transform."""
+    """Gather the frames side by side and multiply them by the matrix of the transform."""
     x, window, dtype = op.x(), op.input(2), op.need_dtype(op.x())
     step = op.Reshape(op.Cast(op.x(1), to=int(ir.DataType.INT64)), op.ints(1))
     asked = op.input(3) if op.input(3) is not None else op.Shape(window)

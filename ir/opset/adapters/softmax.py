@@ -23,7 +23,7 @@ for _name in ("Softmax", "LogSoftmax", "Hardmax"):
 @adapter("LogSoftmax", 11, 13)
 @adapter("Hardmax", 11, 13)
 def softmax_up(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Spell the 2-D coercion out, unless ``axis`` is the last one and it changes nothing."""
+    """Spell out the 2-D coercion, unless ``axis`` is the last one, where it changes nothing."""
     x, given = op.x(), node.attributes.get("axis")
     if given is None or not given.is_ref():
         rank, axis = op.rank(x), op.attr("axis", 1)

@@ -39,7 +39,7 @@ INT64_MAX = np.iinfo(np.int64).max
 
 @adapter("Split", 1, 2)
 def split_sizes_to_attribute(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """A known second input becomes the attribute; the axis had no default."""
+    """Turn a known second input into the attribute; the axis had no default."""
     if op.input(1) is not None:
         op.set(split=op.need_known(1, "split").astype(np.int64).tolist())
         op.inputs(op.x())
@@ -84,14 +84,14 @@ def _as_slices(op: OpBuilder, node: ir.Node) -> Replacement:
 
 @adapter("Split", 13, 18)
 def split_counted(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Without sizes, the number of parts has to be said."""
+    """Write the number of parts, which is required without sizes."""
     if op.input(1) is None:
         op.set(num_outputs=len(node.outputs))
 
 
 @adapter("Split", 18, 13)
 def split_sized(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Without sizes, version 13 splits evenly only: write uneven ones out."""
+    """Write out uneven sizes: without sizes, version 13 only splits evenly."""
     count = op.attr("num_outputs")
     op.drop("num_outputs")
     if count is None or op.input(1) is not None:
@@ -159,7 +159,7 @@ def slice_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
         return op.set(starts=starts.tolist(), ends=ends.tolist(), axes=axes.tolist())
     if ((steps < 0) & (ends >= np.iinfo(np.int32).max)).any():
         op.refuse(
-            "what slicing backwards to the largest number means is not agreed on", hint="end at the smallest number"
+            "runtimes disagree about slicing backwards to the largest number", hint="let it end at the smallest number"
         )
     shape = op.shape(x)
     for start, end, axis, step in zip(starts.tolist(), ends.tolist(), axes.tolist(), steps.tolist(), strict=True):
@@ -179,7 +179,7 @@ def pad_renamed(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Pad", 2, 1)
 def pad_renamed_back(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """``pads`` was ``paddings``, and only added: what negative ones remove is cut off afterwards."""
+    """``pads`` was ``paddings``, and could only add; what negative pads remove is cut off afterwards."""
     pads = op.attr("pads")
     if min(pads, default=0) < 0:
         if op.attr("mode", "constant") != "constant":
@@ -208,7 +208,7 @@ def pad_to_inputs(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Pad", 11, 2)
 def pad_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Move known widths and value to attributes; by computed ones, and with what a float cannot say, gather."""
+    """Move known widths and value to attributes; gather for computed ones and for values that no float holds."""
     pads, value = op.known(op.x(1)), op.input(2) if op.attr("mode", "constant") == "constant" else None
     number = 0.0 if value is None else _as_float(op.known(value))
     if pads is None or number is None or op.dtype(op.x()) in _HELD_BY_NO_FLOAT:
@@ -226,11 +226,11 @@ _HELD_BY_NO_FLOAT = (
     ir.DataType.COMPLEX64,
     ir.DataType.COMPLEX128,
 )
-"""Element types that Pad did not take, and that no type it took can stand for."""
+"""Element types that Pad did not take, and that no type it took can stand in for."""
 
 
 def _as_float(value: np.ndarray[Any, Any] | None) -> float | None:
-    """A value in single precision, or ``None`` where that is another one: a double, a large integer, a string."""
+    """A value in single precision, or ``None`` where that would change it: a double, a large integer, a string."""
     if value is None or value.dtype.kind in "OUSc":
         return None
     with np.errstate(over="ignore"):

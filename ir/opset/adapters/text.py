@@ -1,4 +1,4 @@
-"""Strings: they have no older form."""
+"""Operators on strings, which have no older form."""
 
 from __future__ import annotations
 

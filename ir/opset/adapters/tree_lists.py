@@ -20,7 +20,7 @@ MODES = {"BRANCH_LEQ": 0, "BRANCH_LT": 1, "BRANCH_GTE": 2, "BRANCH_GT": 3, "BRAN
 AGGREGATES = {"AVERAGE": 0, "SUM": 1, "MIN": 2, "MAX": 3}
 TRANSFORMS = {"NONE": 0, "SOFTMAX": 1, "LOGISTIC": 2, "SOFTMAX_ZERO": 3, "PROBIT": 4}
 SHARING = 16
-"""How many times its size a tree may grow where branches share nodes, as in chains of comparisons with one value."""
+"""By what factor a tree may grow where branches share nodes, as in chains of comparisons with one value."""
 
 Place: TypeAlias = tuple[int, int]
 Votes: TypeAlias = Mapping[int, float]
@@ -47,7 +47,7 @@ class Trees:
         return list({place[0]: place for place in reversed(self.nodes)}.values())[::-1]
 
     def children(self) -> set[Place]:
-        """The nodes that others lead to."""
+        """The nodes that other nodes lead to."""
         inner = {place: row for place, row in self.nodes.items() if row.mode != "LEAF"}
         return {(place[0], child) for place, row in inner.items() for child in (row.true, row.false)}
 
@@ -79,7 +79,7 @@ def trees_of(op: OpBuilder, prefix: str) -> Trees:
     places = [op.attr(f"{prefix}_{name}") for name in ("treeids", "nodeids", "ids")]
     for tree, node, target, weight in zip(*places, numbers(op, f"{prefix}_weights"), strict=True):
         if (tree, node) not in nodes or nodes[tree, node].mode != "LEAF":
-            op.refuse(f"node {node} of tree {tree} has a weight and is no leaf")
+            op.refuse(f"node {node} of tree {tree} has a weight but is not a leaf")
         given = votes[tree, node]
         given[target] = given.get(target, 0.0) + weight
     return Trees(nodes, votes)
@@ -103,7 +103,7 @@ class Lists:
     roots: list[int] = field(default_factory=list)
 
     def leaf(self, target: int, weight: float) -> int:
-        """Add a leaf; gives its number."""
+        """Add a leaf and return its number."""
         self.targets.append(target)
         self.weights.append(weight)
         return len(self.targets) - 1
@@ -127,12 +127,12 @@ def _repeated(op: OpBuilder, leaves: list[Votes], aggregate: str) -> Iterator[in
     targets = sorted({target for votes in leaves for target in votes})
     apart = max(map(len, leaves)) > 1
     if aggregate in ("MIN", "MAX") and any(len(votes) != (len(targets) if apart else 1) for votes in leaves):
-        op.refuse(f"leaves of some targets only have no newer form under {aggregate}", hint="convert to ai.onnx.ml 4")
+        op.refuse(f"leaves of only some targets have no newer form under {aggregate}", hint="convert to ai.onnx.ml 4")
     yield from targets if apart else [None]
 
 
 def _plant(op: OpBuilder, lists: Lists, trees: Trees, root: Place, target: int | None) -> None:
-    """Add one tree; walked with a stack, since trees may be deep."""
+    """Add one tree, walked with a stack, since trees may be deep."""
     lists.roots.append(len(lists.inner))
     most = len(lists.inner) + SHARING * len(trees.nodes)
     pending: list[tuple[Place, dict[str, float], str]] = [(root, {}, "")]
@@ -143,11 +143,11 @@ def _plant(op: OpBuilder, lists: Lists, trees: Trees, root: Place, target: int |
             parent[f"{side}nodeids"], parent[f"{side}leafs"] = _leaf(lists, trees, place, target), 1
             continue
         if len(lists.inner) > most:
-            op.refuse("its nodes make no tree: branches meet again", hint="convert to ai.onnx.ml 4")
+            op.refuse("its nodes form no tree: branches meet again", hint="convert to ai.onnx.ml 4")
         parent[f"{side}nodeids"], parent[f"{side}leafs"] = len(lists.inner), 0
         here = {"featureids": row.feature, "splits": row.split, "modes": MODES.get(row.mode, 0), "missing": row.missing}
         lists.inner.append(here)
-        if row.mode == "LEAF":  # a tree of one leaf: both ways lead there
+        if row.mode == "LEAF":  # a tree of one leaf: both branches lead there
             leaf = _leaf(lists, trees, place, target)
             here |= {"truenodeids": leaf, "falsenodeids": leaf, "trueleafs": 1, "falseleafs": 1}
         else:
@@ -162,7 +162,7 @@ def _leaf(lists: Lists, trees: Trees, place: Place, target: int | None) -> int:
 
 
 def ensemble(op: OpBuilder, lists: Lists, targets: int, aggregate: str = "SUM", transform: str = "NONE") -> ir.Value:
-    """The lists as a TreeEnsemble on the node's input, which is cast where it has no form for it."""
+    """The lists as a TreeEnsemble on the node's input, which is cast where TreeEnsemble does not take its type."""
     x, dtype = op.x(), op.need_dtype(op.x())
     if dtype == ir.DataType.INT32:
         x, dtype = op.standard.Cast(x, to=int(ir.DataType.DOUBLE)), ir.DataType.DOUBLE

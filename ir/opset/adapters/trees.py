@@ -21,7 +21,7 @@ from entrepot.ir.opset.rules import Replacement, adapter, impossible
 
 ML = "ai.onnx.ml"
 SPELT = ("LOGISTIC", "SOFTMAX")
-"""Transforms written as operators of their own: onnxruntime 1.31 mixes the two up in TreeEnsemble, where it has any."""
+"""Transforms written as operators of their own: onnxruntime 1.31 confuses the two, if it has them at all."""
 STAY = "convert to ai.onnx.ml 4, which differs in nothing else"
 
 for _name in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
@@ -30,7 +30,7 @@ for _name in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
 
 @adapter("TreeEnsembleRegressor", 3, 5, domain=ML)
 def regressor_up(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Sort inner nodes from leaves; the base values are added behind, and some transforms taken there."""
+    """Separate inner nodes from leaves; base values and some transforms become operators after it."""
     aggregate, transform = op.attr("aggregate_function", "SUM"), op.attr("post_transform", "NONE")
     if aggregate not in AGGREGATES or transform not in TRANSFORMS:
         op.refuse(f"aggregate_function='{aggregate}' or post_transform='{transform}' is not known")
@@ -54,7 +54,7 @@ def _with(op: OpBuilder, y: ir.Value, base: np.ndarray[Any, Any]) -> ir.Value:
 
 
 def _computed(op: OpBuilder) -> ir.DataType:
-    """The type of what an ensemble gives: its input's, or double where that is an integer."""
+    """The type of an ensemble's result: its input's, or double where that is an integer."""
     dtype = op.need_dtype(op.x())
     return dtype if dtype.is_floating_point() else ir.DataType.DOUBLE
 
@@ -81,16 +81,16 @@ def classifier_up(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def _need_scores(op: OpBuilder, trees: Trees, base: np.ndarray[Any, Any] | None, classes: int) -> None:
-    """Refuse where a class may have no score, or what two classes have decides in another way."""
+    """Refuse where a class may have no score, or where two classes are decided in another way."""
     if base is not None and len(base) != classes:
         op.refuse(f"{len(base)} base_values for {classes} classes are not defined")
     leaves = [trees.leaves(root) for root in trees.roots()]
     scored = {index for each in leaves for index in range(classes) if all(index in votes for votes in each)}
     if classes < 2 or (classes == 2 and (op.used(0) or base is not None or len(scored) < classes)):
-        op.refuse("what runtimes make of one or two classes was never written down", hint=STAY)
+        op.refuse("what runtimes do with one or two classes was never specified", hint=STAY)
     positive = all(weight > 0 for votes in trees.votes.values() for weight in votes.values())
     if base is None and len(scored) < classes and not (positive and any(all(each) for each in leaves)):
-        op.refuse("which class wins where one has no score was never written down", hint=STAY)
+        op.refuse("which class wins where one has no score was never specified", hint=STAY)
 
 
 def _transformed(op: OpBuilder, scores: ir.Value, transform: str) -> ir.Value:

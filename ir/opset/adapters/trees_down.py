@@ -52,12 +52,12 @@ def ensemble_as_regressor(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 
 def _need_single(op: OpBuilder, dtype: ir.DataType, *, alone: bool) -> None:
-    """A TreeEnsembleRegressor gives floats: of doubles, only those that are floats, and are not added up."""
+    """A TreeEnsembleRegressor returns floats: doubles may pass only if they are exact floats and are not added up."""
     if dtype != ir.DataType.DOUBLE:
         return
     weights = op.attr("leaf_weights").numpy()
     if not alone or op.attr("post_transform", 0) or (weights.astype(np.float32) != weights).any():
-        op.refuse("its doubles would come out as floats there", hint="Cast to float around it")
+        op.refuse("its doubles would become floats there", hint="Cast to float around it")
 
 
 def _written(op: OpBuilder, roots: list[int]) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _plant(
     rows: list[list[Any]],
     leaves: list[tuple[int, int, int]],
 ) -> None:
-    """Write one tree; a node that compares with many leads to one place from all of its comparisons."""
+    """Write one tree; all comparisons of a node that tests a set lead to the same place."""
     tree, root = place
     start = len(rows)
     pending: list[tuple[Branch, list[list[Any]], int]] = [((False, root), [], 0)]
@@ -130,7 +130,7 @@ def _plant(
             rows.append([tree, first, 0, "LEAF", 0.0, 0, 0, 0])
             continue
         if first > SHARING * sum(len(node.numbers) + 1 for node in inner):
-            op.refuse("its nodes make no trees: branches meet again")
+            op.refuse("its nodes form no trees: branches meet again")
         node = inner[number]
         chain = [
             [tree, first + n, node.feature, node.mode, value, node.missing, 0, first + n + 1]

@@ -1,6 +1,6 @@
 """Elementwise functions of one tensor.
 
-Version 6 dropped ``consumed_inputs``; later versions only add element types. What is introduced late is spelled out
+Version 6 dropped ``consumed_inputs``; later versions only add element types. What was introduced late is spelled out
 in the element type at hand, exactly unless said otherwise.
 """
 
@@ -26,7 +26,7 @@ unchanged("IsNaN", 9, 13, 20)
 unchanged("IsInf", 10, 20)
 unchanged("Round", 11, 22)
 unchanged("Det", 11, 22)
-impossible("Det", 11, 0, "no determinant existed before opset 11")
+impossible("Det", 11, 0, "no operator computed determinants before opset 11")
 adapter("Erf", 13, 9)(keep)
 
 

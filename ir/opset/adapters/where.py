@@ -1,7 +1,7 @@
-"""Where, and what stood in for it before opset 9.
+"""Where, and what stands in for it before opset 9.
 
-Nothing selected before: booleans by logic, integers by modular arithmetic, both exact. Floats by gathering from the
-two operands laid side by side, which keeps infinities and NaN; where shapes are not fixed they are computed.
+No operator selected before: booleans go by logic, integers by modular arithmetic, both exact; floats by gathering from
+the two operands laid side by side, which keeps infinities and NaN. Shapes that are not fixed are computed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _gathered(op: OpBuilder, condition: ir.Value, x: ir.Value, y: ir.Value) -> i
         fixed = np.broadcast_shapes(*(tuple(dim or 0 for dim in item or []) for item in shapes))
         op.need_small(int(np.prod(fixed)))
         shape, count = op.ints(*fixed), op.const(np.int64(np.prod(fixed)))
-        numbers = op.const(np.arange(int(np.prod(fixed))).reshape(fixed))  # the product of nothing is a float
+        numbers = op.const(np.arange(int(np.prod(fixed))).reshape(fixed))  # the product of no factors is a float
     whole = [x, y] if shapes == [[], [], []] else [op.Expand(value, shape) for value in (x, y)]
     flat = [op.Reshape(value, op.ints(-1)) for value in whole]
     result: ir.Value = op.Gather(op.Concat(*flat, axis=0), op.Add(numbers, op.Mul(refused, count)), axis=0)
@@ -51,7 +51,7 @@ def _computed_numbers(
     op: OpBuilder, refused: ir.Value, x: ir.Value, y: ir.Value
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
     """The shape that all three broadcast to, its elements numbered, and how many they are."""
-    zero = op.const(np.int64(0))  # of no rank of its own: scalars stay scalars
+    zero = op.const(np.int64(0))  # without adding a rank: scalars stay scalars
     nothing = [op.Mul(_as_number(op, value), zero) for value in (refused, x, y)]
     whole = op.Add(op.Add(nothing[0], nothing[1]), nothing[2])
     shape, count = op.Shape(whole), op.Size(whole)
@@ -59,6 +59,6 @@ def _computed_numbers(
 
 
 def _as_number(op: OpBuilder, value: ir.Value) -> ir.Value:
-    """Some integers of the same shape; what they are is of no matter, but no float is out of their range."""
+    """Some integers of the same shape; their values do not matter, but no float is out of their range."""
     number: ir.Value = op.Cast(op.Cast(value, to=int(ir.DataType.BOOL)), to=INT64)
     return number

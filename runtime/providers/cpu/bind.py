@@ -35,7 +35,7 @@ def bind_plain(step: Step) -> Call:
     """The kernel without preparation: what folding and the reference provider run.
 
     Raises:
-        UnsupportedOpError: There is none.
+        UnsupportedOpError: No kernel computes it.
     """
     entry = native.find(*step.key)
     if entry is not None:

@@ -16,10 +16,10 @@ BLOCK = 1 << 15
 
 _SPAN = 2 * BLOCK
 _COST = 50
-"""Multiplications in the time that a formula takes for an element."""
+"""Cost of a formula per element, in multiplications."""
 
 SMALL = 2048
-"""Up to so many elements a plain ufunc call is fastest, whatever it does per element."""
+"""Up to this many elements a plain ufunc call is fastest, whatever it does per element."""
 
 _RANGE: dict[np.dtype[Any], tuple[Array, Array]] = {
     np.dtype(kind): (np.array(-np.inf, kind), np.array(np.inf, kind)) for kind in (np.float16, np.float32, np.float64)

@@ -14,7 +14,7 @@ from entrepot.runtime.providers.cpu.bind import is_known
 
 
 def reason_against(node: ir.Node, model: ir.Model, calls: tuple[ir.Function, ...] = ()) -> str:
-    """Empty when a kernel, a function or a schema's function body runs the node; else why nothing does."""
+    """Empty when a kernel, a function or a schema's function body runs the node, else why none does."""
     function = model.functions.get(node.op_identifier())
     if function is not None:
         if function in calls:
@@ -45,4 +45,4 @@ def _no_kernel(node: ir.Node, opset: int) -> str:
     bodies: Any = schema  # onnx's stub lacks what follows
     if bodies.has_function or bodies.has_context_dependent_function:
         return ""
-    return f"no kernel for version {schema.since_version}, and its schema gives no function body"
+    return f"no kernel for version {schema.since_version}, and its schema has no function body"

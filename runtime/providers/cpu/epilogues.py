@@ -59,7 +59,7 @@ def _relu(step: Step) -> Activation | None:
 
     def relu(x: Array) -> None:
         if x.size > SMALL:
-            x.clip(zero, highest, out=x)  # vectorised, as the maximum with a scalar is not
+            x.clip(zero, highest, out=x)  # vectorised, unlike the maximum with a scalar
         else:
             np.maximum(x, zero, out=x)
 

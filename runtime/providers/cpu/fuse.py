@@ -1,6 +1,6 @@
 """Steps that run together: a product or convolution with what follows it, and results written over dead operands.
 
-A rule looks at a producer whose one result is read once, by the next step of a pattern. What it makes is a step of its
+A rule looks at a producer whose one result is read once, by the next step of a pattern. The result is a step of its
 own, bound at once; where it cannot bind, nothing changes.
 """
 
@@ -36,7 +36,7 @@ def fused(block: Block) -> Block:
 
 
 class _Graph:
-    """Who reads and who makes each value of one block."""
+    """Which steps read and which step produces each value of one block."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -58,11 +58,11 @@ class _Graph:
             return None
         reader = self._reader.get(step.outputs[0])
         if reader is None or reader.blocks or reader in self.gone or reader in self._instead:
-            return None  # a step that is part of a pattern already is not part of another
+            return None  # a step that already belongs to a pattern belongs to no other
         return reader
 
     def maker(self, value: Value | None) -> Step | None:
-        """The step of this block that makes a value."""
+        """The step of this block that produces a value."""
         return None if value is None else self._made.get(value)
 
     def replace(self, steps: list[Step], step: Step) -> None:
@@ -74,7 +74,7 @@ class _Graph:
                 self._made[value] = step
 
     def steps(self) -> list[Step]:
-        """The steps as they are now."""
+        """The current steps."""
         return [self._instead.get(step, step) for step in self._block.steps]
 
 
@@ -108,12 +108,12 @@ def _fuse_conv(graph: _Graph, conv: Step) -> None:
 
 
 def _checked(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Declared shapes made this pattern; a residual that would broadcast after all is refused, not mangled."""
+    """The pattern relies on declared shapes; a residual that would broadcast after all is refused, not mangled."""
 
     def conv_add(X: np.ndarray, W: np.ndarray, B: np.ndarray | None, residual: np.ndarray) -> np.ndarray:
         y = function(X, W, B, residual)
         if y.shape != residual.shape:
-            raise ValueError(f"declared shapes are wrong: {y.shape} and {residual.shape} were to be equal")
+            raise ValueError(f"declared shapes are wrong: {y.shape} and {residual.shape} should be equal")
         return y
 
     return conv_add
@@ -178,7 +178,7 @@ def _other(added: Step, step: Step) -> Value | None:
 
 
 def _same_shape(known: Type | None, value: Value | None) -> bool:
-    """Whether two values surely have one shape: every axis is declared, and declared alike."""
+    """Whether two values certainly have one shape: every axis is declared, and declared alike."""
     other = None if value is None else value.type
     if known is None or other is None or known.shape is None or known.dtype != other.dtype:
         return False
@@ -186,7 +186,7 @@ def _same_shape(known: Type | None, value: Value | None) -> bool:
 
 
 def _step(steps: list[Step], inputs: list[Value | None], function: Callable[..., object]) -> Step:
-    """One step for several: it reads ``inputs`` and makes what the last of them made."""
+    """One step for several: it reads ``inputs`` and produces what the last of them did."""
     name = "_".join(step.op_type.lower() for step in steps)
     function.__name__ = name
     last = steps[-1]

@@ -31,7 +31,7 @@ def find(erf: Step, maker: Callable[[Value | None], Step | None], after: NextSte
         others = [value for value in product.inputs if value is not steps[-1].outputs[0]]
         halved = maker(others[0]) if len(others) == 1 else None
         if halved is not None and after(halved) is product and _is(halved, "Mul", 0.5) and x in halved.inputs:
-            others = [x, _constant(halved)]  # x * 0.5, made apart
+            others = [x, _constant(halved)]  # x * 0.5, computed separately
             steps.insert(0, halved)
         factors += others
         steps.append(product)

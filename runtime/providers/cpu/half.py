@@ -1,4 +1,4 @@
-"""float16 to float32 and back, bit for bit as NumPy does it, by arithmetic on whole blocks instead of one by one.
+"""float16 to float32 and back, bit for bit as NumPy does it, by arithmetic on whole blocks rather than elements.
 
 Both ways scale by powers of two in float32, where the hardware rounds (half to even) and shifts subnormal numbers.
 Blocks with infinities or NaN are NumPy's.
@@ -34,7 +34,7 @@ _TINY = np.array(2.0**-149, _F32)
 
 
 def converted(x: Array, dtype: np.dtype[Any]) -> Array:
-    """``x`` as another type; ``x`` itself when that is its own."""
+    """``x`` as another type; ``x`` itself when it has that type already."""
     if x.size > SMALL:
         if x.dtype == _F16 and dtype == _F32:
             return widened(x)

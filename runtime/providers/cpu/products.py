@@ -18,10 +18,10 @@ Array: TypeAlias = np.ndarray[Any, Any]
 Part: TypeAlias = tuple[slice, slice]
 
 ALONE = 1 << 18
-"""Up to so many multiplications OpenBLAS uses one thread by itself."""
+"""Up to this many multiplications, OpenBLAS uses one thread of its own accord."""
 
 ALONE_BY_VECTOR = 9216
-"""Up to so many elements of the matrix, it multiplies a vector on one thread."""
+"""Up to this many elements of the matrix, it multiplies a vector on one thread."""
 
 _PARTS = 8
 _BLAS = (np.dtype(np.float32), np.dtype(np.float64))

@@ -1,4 +1,4 @@
-"""Results written over operands that die: ``add(a, b, a)`` instead of new memory for every step."""
+"""Results written over operands that are no longer needed: ``add(a, b, a)`` instead of new memory for every step."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _takes_out(step: Step) -> bool:
 
 
 def _alike(value: Value | None, result: Value | None) -> bool:
-    """Whether an operand surely has the result's type and shape, and is no 0-d value, which NumPy makes a scalar."""
+    """Whether an operand certainly has the result's type and shape, and is not 0-d, which NumPy turns into a scalar."""
     known, wanted = (None if each is None else each.type for each in (value, result))
     if known is None or wanted is None or known.shape is None or known.numpy is None or known.numpy.kind != "f":
         return False

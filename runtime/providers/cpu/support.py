@@ -34,7 +34,7 @@ def _trips(limit: int) -> Callable[[Any], Iterator[int]]:
         yield from range(min(wanted, limit))
         if wanted > limit:
             raise ResourceLimitError(
-                f"a loop passed {limit} iterations", hint="raise Limits(loop_iterations=...) if the model needs them"
+                f"a loop exceeded {limit} iterations", hint="raise Limits(loop_iterations=...) if the model needs them"
             )
 
     return trips
@@ -58,7 +58,7 @@ def stack(items: list[Any], axis: int, kind: Type | None) -> np.ndarray[Any, Any
     if items:
         return np.stack(items, axis)
     if kind is None or kind.numpy is None:
-        raise ValueError("a loop made no iteration, and the type of its scan output is not declared")
+        raise ValueError("a loop ran no iteration, and the type of its scan output is not declared")
     shape = [dim if isinstance(dim, int) else 0 for dim in kind.shape or ()]
     shape.insert(axis % (len(shape) + 1), 0)
     return np.empty(shape, kind.numpy)

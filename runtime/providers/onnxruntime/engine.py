@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from entrepot.ir.model import Model
 
 INLINE_BYTES = 1 << 30
-"""Models above this go to onnxruntime as files: a protobuf ends at 2 GB."""
+"""Larger models go to onnxruntime as files: a protobuf ends at 2 GB."""
 
 FATAL_ONLY = 4
-"""Log severity: what goes wrong is raised, and need not be printed too."""
+"""Log severity: errors are raised, and need not be printed too."""
 
 
 class RefusedError(Exception):
-    """onnxruntime does not load a model."""
+    """onnxruntime cannot load a model."""
 
 
 class Engine:
@@ -47,7 +47,7 @@ class Engine:
         self._plain = all(_is_plain(arg.type) for arg in [*self._session.get_inputs(), *self._session.get_outputs()])
 
     def fits(self, part: ir.GraphView) -> bool:
-        """Whether a part takes and makes exactly what this engine does, in the same order."""
+        """Whether a part has exactly this engine's inputs and outputs, in the same order."""
         inputs = [value.name for value in part.inputs]
         return inputs == self._inputs and [value.name for value in part.outputs] == self._outputs
 

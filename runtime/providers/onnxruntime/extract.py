@@ -43,7 +43,7 @@ def _by_name(graph: ir.Graph) -> dict[str, ir.Value]:
 
 
 def _input(value: ir.Value, known: Type | None) -> ir.Value:
-    """A value cut from what made it, so that it can be an input."""
+    """A value detached from its producer, so that it can be an input."""
     if value.producer() is None and not value.is_initializer():
         return value
     kind, shape = (value.type, value.shape) if known is None else to_ir(known)

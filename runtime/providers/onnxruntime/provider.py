@@ -40,7 +40,7 @@ class OnnxRuntimeProvider:
         self._types: dict[ir.Value, Type] | None = None
 
     def supports(self, node: ir.Node) -> str:
-        """Empty, or why onnxruntime does not run it; asked of the whole model first, then of the node alone."""
+        """Empty, or why onnxruntime does not run it; the whole model is tried first, then the node alone."""
         if not isinstance(self._whole_model(), str):
             return ""
         if node not in self._single:

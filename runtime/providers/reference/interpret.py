@@ -12,7 +12,7 @@ from entrepot.runtime.plan import Block, Step, Value, as_tuple, last_uses
 
 
 class Interpreter:
-    """Runs a block and shows every value it makes.
+    """Runs a block and shows every value it produces.
 
     Args:
         block: Steps bound to kernels.
@@ -74,7 +74,7 @@ class Interpreter:
         array = types.array_of(result)
         known = None if value.type is None or value.type.kind != "tensor" else value.type.numpy
         if known is not None and array.dtype != known:
-            raise ExecutionError(f"made {array.dtype} where {known} is due", node=step.where, value=value.name)
+            raise ExecutionError(f"produced {array.dtype} where {known} is expected", node=step.where, value=value.name)
         return array
 
     def _if(self, step: Step, inputs: list[Any]) -> list[Any]:

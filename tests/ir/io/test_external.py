@@ -161,7 +161,7 @@ def test_a_model_without_a_file_has_no_external_data(folder: Path, monkeypatch: 
     monkeypatch.chdir(folder)
     source = external_model(external_tensor("w", [4], location="w.bin"))
     for form in (source, source.SerializeToString()):
-        with pytest.raises(ep.ModelFormatError, match="by its path"):
+        with pytest.raises(ep.ModelFormatError, match="from its path"):
             ep.load(form)
 
 

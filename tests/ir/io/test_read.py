@@ -116,11 +116,11 @@ BROKEN: dict[str, tuple[Callable[[onnx.ModelProto], object], list[str]]] = {
     "cycle": (make_cycle, ["graph 'net'", "cycle", "depends on its own result"]),
     "cycle through a subgraph": (cycle_through_subgraph, ["cycle"]),
     "node that reads itself": (lambda m: m.graph.node[0].input.__setitem__(0, "a"), ["cycle", "Add", "'a'"]),
-    "input that nothing makes": (
+    "input that nothing produces": (
         lambda m: m.graph.node[0].input.__setitem__(1, "ghost"),
-        ["graph 'net'", "node 'first' (Add)", "'ghost'", "nothing makes"],
+        ["graph 'net'", "node 'first' (Add)", "'ghost'", "nothing produces"],
     ),
-    "input in a branch that nothing makes": (
+    "input in a branch that nothing produces": (
         lambda m: inner(m).input.__setitem__(0, "ghost"),
         ["graph 'net > no'", "node 'inner' (LeakyRelu)", "'ghost'"],
     ),
@@ -128,10 +128,10 @@ BROKEN: dict[str, tuple[Callable[[onnx.ModelProto], object], list[str]]] = {
         lambda m: m.functions[0].node[0].input.__setitem__(0, "x"),
         ["graph 'Double'", "node 'twice' (Add)", "'x'"],
     ),
-    "output that nothing makes": (lambda m: setattr(m.graph.output[0], "name", "ghost"), ["'ghost'", "nothing makes"]),
+    "output from nowhere": (lambda m: setattr(m.graph.output[0], "name", "ghost"), ["'ghost'", "nothing produces"]),
     "branch that returns an outer value": (
         lambda m: setattr(attribute(m, "then_branch").g.output[0], "name", "b"),
-        ["returns a value of the graph around it", "Identity"],
+        ["returns a value of an enclosing graph", "Identity"],
     ),
     "two nodes that make one value": (
         lambda m: m.graph.node[1].output.__setitem__(0, "a"),
@@ -177,7 +177,7 @@ BROKEN: dict[str, tuple[Callable[[onnx.ModelProto], object], list[str]]] = {
     ),
     "node without an operator": (lambda m: m.graph.node[0].ClearField("op_type"), ["without an operator"]),
     "too few inputs": (lambda m: m.graph.node[0].input.pop(), ["node 'first' (Add)", "1 inputs", "takes 2"]),
-    "too many outputs": (lambda m: m.graph.node[0].output.append("extra"), ["2 outputs", "makes 1"]),
+    "too many outputs": (lambda m: m.graph.node[0].output.append("extra"), ["2 outputs", "has 1"]),
     "absent input that is required": (lambda m: m.graph.node[0].input.__setitem__(1, ""), ["input 1 is required"]),
     "unknown attribute": (
         lambda m: m.graph.node[0].attribute.append(helper.make_attribute("beta", 1)),
@@ -189,18 +189,18 @@ BROKEN: dict[str, tuple[Callable[[onnx.ModelProto], object], list[str]]] = {
     ),
     "attribute that holds something else than it says": (
         lambda m: setattr(inner(m).attribute[0], "i", 3),
-        ["'alpha' says FLOAT, but holds INT"],
+        ["'alpha' is declared FLOAT, but holds INT"],
     ),
-    "attribute given twice": (lambda m: inner(m).attribute.append(inner(m).attribute[0]), ["'alpha' is given twice"]),
+    "attribute twice": (lambda m: inner(m).attribute.append(inner(m).attribute[0]), ["'alpha' occurs twice"]),
     "attribute without a name": (lambda m: inner(m).attribute[0].ClearField("name"), ["attribute without a name"]),
     "graph attribute without a graph": (
         lambda m: attribute(m, "else_branch").ClearField("g"),
-        ["'else_branch' says GRAPH, but holds nothing"],
+        ["'else_branch' is declared GRAPH, but holds nothing"],
     ),
     "required attribute missing": (lambda m: m.graph.node[2].attribute.pop(), ["'else_branch' is required"]),
     "reference to an attribute outside of a function": (
         lambda m: setattr(inner(m).attribute[0], "ref_attr_name", "gamma"),
-        ["'alpha' refers to one of a function"],
+        ["'alpha' refers to a function's attribute"],
     ),
     "unknown element type": (
         lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 99),
@@ -307,7 +307,7 @@ def odd_but_valid() -> dict[str, Callable[[onnx.ModelProto], object]]:
         "domain by its long name": lambda m: setattr(m.opset_import[0], "domain", "ai.onnx"),
         "node domain by its long name": lambda m: setattr(m.graph.node[0], "domain", "ai.onnx"),
         "opset imports that nobody uses": lambda m: m.opset_import.add(domain="unused", version=3),
-        "opset import given twice alike": lambda m: m.opset_import.add(domain="", version=20),
+        "the same opset import twice": lambda m: m.opset_import.add(domain="", version=20),
         "no format version": lambda m: m.ClearField("ir_version"),
         "an opset newer than any table": lambda m: setattr(m.opset_import[0], "version", 9999),
         "binary data in a string attribute": binary,

@@ -33,7 +33,7 @@ def test_a_branch_that_is_known_to_be_taken_stands_for_itself(taken: int) -> Non
 
 
 def test_branches_of_different_shapes_are_refused() -> None:
-    with pytest.raises(ConversionError, match="different shapes"):
+    with pytest.raises(ConversionError, match="different output shapes"):
         convert_opset(parse(BODY, 11, "float[4] x, bool c) => (float[M] y"), 10)
 
 

@@ -97,7 +97,7 @@ def test_a_region_of_some_axes_is_resized(mode: str, target: int, known: bool) -
 
 def test_a_scaled_region_is_refused() -> None:
     signature = "float[1,1,4,4] x, float[8] r, float[4] s) => (float[1,1,P,Q] y"
-    with pytest.raises(ConversionError, match="runtimes do not agree"):
+    with pytest.raises(ConversionError, match="runtimes disagree"):
         convert_opset(parse(f"y = Resize<{REGION}>(x, r, s)", 13, signature), 10)
 
 

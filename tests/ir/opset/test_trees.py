@@ -167,5 +167,5 @@ def test_branches_that_meet_for_ever_are_refused() -> None:
 
 
 def test_weights_of_nodes_that_ask_are_refused() -> None:
-    with pytest.raises(ConversionError, match="is no leaf"):
+    with pytest.raises(ConversionError, match="is not a leaf"):
         convert_opset(load(regressor(target_nodeids=[1, 3, 4, 1, 2]).model()), {ML: 5})

@@ -117,7 +117,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.loaded += [value for name, value in attrs if name in {"src", "href"}]
-        if tag not in {"meta", "!doctype"}:
+        if tag not in {"meta", "!doctype", "br"}:
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
@@ -140,12 +140,60 @@ def test_the_page_is_well_formed_and_loads_nothing(name, request, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_the_page_shows_every_metric_and_a_histogram(good, tmp_path):
-    good.to_html(tmp_path / "report.html")
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    for heading in ("max abs", "max rel", "mean abs", "rms", "cosine", "mismatched", "worst element"):
-        assert heading in text
-    assert text.count("<svg") == 2
+def test_the_page_shows_every_metric_and_a_histogram(good):
+    page = good._repr_html_()
+    for heading in ("of tolerance", "max abs", "max rel", "mean abs", "rms", "cosine", "differ", "worst element"):
+        assert f"<th>{heading}</th>" in page
+    assert page.count("<svg") == 2
+
+
+def test_runs_that_agree_fold_into_one_line(good):
+    page = good._repr_html_()
+    (fold,) = re.findall(r"<details(.*?)><summary>(.*?)</summary>", page)
+    assert fold[0] == ' class="run"'
+    assert re.sub("<.*?>", "", fold[1]).startswith("2 runs agree, largest error ")
+    assert fold[1].endswith(" of the tolerance (sample on cpu)")
+    assert page.count("<tr>") == 3  # the headings and a row for each run, with its one output in it
+
+
+def test_runs_of_which_nothing_was_measured_are_not_the_worst(good, monkeypatch):
+    unmeasured = dataclasses.replace(good.runs[0], label="NaN")
+    excess = Run.excess.fget
+    monkeypatch.setattr(Run, "excess", property(lambda run: np.nan if run.label == "NaN" else excess(run)))
+    assert "(sample on cpu)" in dataclasses.replace(good, runs=(unmeasured, *good.runs))._repr_html_()
+
+
+def test_several_outputs_that_agree_fold_out_beneath_their_run():
+    outputs = {f"y{at}": X for at in range(3)}
+    page = Report("a", "b", ("cpu",), (run_of("sample", outputs, outputs),))._repr_html_()
+    assert re.findall("<details.*?>", page) == ['<details class="run">', "<details>"]
+    assert "<summary>3 outputs</summary>" in page
+
+
+def test_what_failed_is_open_with_the_outputs_that_differ(good):
+    outputs = {f"y{at}": X for at in range(40)}
+    failed = run_of("batch=2", outputs, outputs | {"y7": X + 1})
+    report = dataclasses.replace(good, runs=(*good.runs * 6, failed))
+    opened, rest = report._repr_html_().split("<summary>39 outputs within tolerance</summary>")
+    assert opened.count(" open>") == 1
+    assert "batch=2 on cpu" in opened
+    assert re.findall(r"<td>(y\d+)</td>", opened) == ["y7"]
+    assert "12 runs" in rest
+    assert " open>" not in rest
+
+
+def test_an_error_is_open_with_its_message_as_it_is(bad):
+    assert "<pre>node &#x27;conv1&#x27; (Conv, opset 22): broke</pre>" in bad._repr_html_()
+
+
+def test_what_was_not_compared_is_told_with_its_reason(bad):
+    assert "<summary>1 not compared</summary>" in bad._repr_html_()
+    assert '<td>refused</td><td class="text">needs a row</td>' in bad._repr_html_()
+
+
+def test_in_a_notebook_the_page_around_it_keeps_its_colours(good):
+    style = re.search("<style>(.*?)</style>", good._repr_html_(), re.DOTALL).group(1)
+    assert not [rule for rule in re.findall(r"[^{}]+(?=\{)", style) if not re.search(r"\.parity|@media", rule)]
 
 
 def test_a_report_that_cannot_be_written_leaves_the_old_one(good, tmp_path, monkeypatch):

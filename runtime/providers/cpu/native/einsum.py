@@ -58,7 +58,7 @@ def spelled_out(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
 
 
 def _sizes_agree(terms: Sequence[str], inputs: Sequence[Array]) -> bool:
-    """Whether no axis of size 1 stands for a larger one: that is left to NumPy."""
+    """Whether no axis of size 1 is broadcast to a larger one: that is left to NumPy."""
     sizes: dict[str, int] = {}
     pairs = [pair for term, x in zip(terms, inputs, strict=True) for pair in zip(term, x.shape, strict=True)]
     return all(sizes.setdefault(letter, size) == size for letter, size in pairs)
@@ -79,7 +79,7 @@ def _two(a: Array, b: Array, left: str, right: str, result: str) -> Array:
 
 
 def _without_lonely(x: Array, term: str, elsewhere: str) -> tuple[Array, str]:
-    """Sum the axes that nothing else names."""
+    """Sum the axes that only this operand names."""
     axes = tuple(axis for axis, letter in enumerate(term) if letter not in elsewhere)
     kept = "".join(letter for letter in term if letter in elsewhere)
     return (x.sum(axis=axes, dtype=x.dtype), kept) if axes else (x, term)

@@ -62,7 +62,7 @@ def qlinear_matmul(
     y_scale: Array,
     y_zero_point: Array,
 ) -> Array:
-    """The product of two quantised matrices, quantised anew."""
+    """The product of two quantised matrices, quantised again."""
     total = spread(less_zero(a, a_zero_point, (-1, 1)), less_zero(b, b_zero_point, (-1,)))
     scale_a, scale_b, scale_y = (scale.astype(np.float32) for scale in (a_scale, b_scale, y_scale))
     rows = scale_a[:, None] if scale_a.ndim == 1 else scale_a

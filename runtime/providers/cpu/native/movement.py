@@ -95,7 +95,7 @@ def split(
     size = input.shape[axis]
     sizes = movement.equal_parts(size, num_outputs or n_outputs) if split is None else split.tolist()
     if sum(sizes) != size or min(sizes, default=0) < 0:
-        return movement.split(NUMPY, input, split, axis=axis, n_outputs=n_outputs)  # raises, and says why
+        return movement.split(NUMPY, input, split, axis=axis, n_outputs=n_outputs)  # raises the error that says why
     before, parts, end = (slice(None),) * (axis % input.ndim), [], 0
     for part in sizes:
         parts.append(input[(*before, slice(end, end + part))])

@@ -20,7 +20,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
-    """What never wins a maximum."""
+    """A value that never wins a maximum."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min
     return dtype.type(-math.inf)
@@ -156,7 +156,7 @@ def average_pool(
 
 @lru_cache(maxsize=32)
 def window_counts(win: Window, count_include_pad: int) -> Array:
-    """How many points of each window count; what was only reached by rounding up never does."""
+    """How many points of each window count; those that only rounding up reached never do."""
     counts: Any = np.ones((), np.int64)
     for axis in range(len(win.kernel)):
         start = np.arange(win.target[axis]) * win.strides[axis] - win.begin[axis]

@@ -29,7 +29,7 @@ def roi_align(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ) -> Array:
-    """Bilinear samples on a regular grid in each bin of each region, averaged or their largest part."""
+    """Bilinear samples on a regular grid in each bin of each region, averaged, or their maximum."""
     if mode not in ("avg", "max"):
         raise InputError(f"RoiAlign has no mode {mode!r}")
     if coordinate_transformation_mode not in ("half_pixel", "output_half_pixel"):
@@ -63,7 +63,7 @@ def _pooled_samples(image: Array, rows: Array, columns: Array, mode: str) -> Arr
         for column, column_weight in column_taps:
             weight = row_weight[:, :, None, None] * column_weight
             parts.append(image[:, row[:, :, None, None], column] * weight.astype(image.dtype))
-    if mode == "max":  # of the weighted corners, as the operator has always been computed
+    if mode == "max":  # over the weighted corners, as the operator has always been computed
         return np.maximum.reduce(parts).max(axis=(2, 4))
     return np.add.reduce(parts).mean(axis=(2, 4))
 

@@ -15,7 +15,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 @native("Unique", 28)
 def unique(X: Array, *, axis: int | None = None, sorted: int = 1) -> tuple[Array, Array, Array, Array]:
-    """The different elements or slices; where each comes first, which one each was, how many there are of each."""
+    """The distinct elements or slices; where each comes first, which one each input is, and how often each occurs."""
     values, first, inverse, counts = np.unique(X, True, True, True, axis=axis)
     inverse = inverse.reshape(-1)
     if not sorted:
@@ -28,7 +28,7 @@ def unique(X: Array, *, axis: int | None = None, sorted: int = 1) -> tuple[Array
 
 
 _FEW = 8
-"""Up to so many entries, finding one after the other beats a partition."""
+"""Up to this many entries, finding one after the other beats a partition."""
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 

@@ -59,7 +59,7 @@ def _bound(attributes: dict[str, Any], W: Array, bias: Array | None, epilogue: E
 def _planner(
     attributes: dict[str, Any], W: Array, bias: Array | None, epilogue: Epilogue | None
 ) -> Callable[[tuple[int, ...]], Plan]:
-    """Chooses how to run at a shape; what depends on the weights alone is made once, when first needed."""
+    """Chooses how to run at a shape; what depends only on the weights is made once, when first needed."""
     group = attributes.get("group", 1)
     geometry = [attributes.get(name) for name in ("dilations", "pads", "strides")]
     packed = cache(partial(filters, W, bias, group, pointwise=math.prod(W.shape[2:]) == 1))

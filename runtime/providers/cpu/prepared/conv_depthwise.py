@@ -25,11 +25,11 @@ _TILE_BYTES = 1_500_000
 _LARGEST = 4_000_000
 _SMALLEST = 40_000
 _COPY = 10
-"""What it costs to copy an element, in multiplications."""
+"""The cost of copying an element, in multiplications."""
 
 
 def suits(win: Window, packed: Filters, channels: int) -> bool:
-    """Whether every channel is by itself, and neither so small that calls cost most nor too large for the cache."""
+    """Whether every channel is by itself, and neither so small that calls dominate nor too large for the cache."""
     if len(win.kernel) != 2 or channels < 2 or packed.matrices.shape[0] != channels or 0 in win.target:
         return False
     size = win.points * win.target[0] * -(-win.padded[1] // win.strides[1]) * packed.matrices.itemsize
@@ -50,7 +50,7 @@ class DepthwisePlan:
         self._step = max(1, _TILE_BYTES // (win.points * self._points * packed.matrices.itemsize))
 
     def _place(self, row: int, column: int) -> tuple[int, int, int]:
-        """The plane that a point of the window reads, and where its reading starts."""
+        """The plane that a point of the window reads, and where it starts to read."""
         (tall, wide), (down, right) = self._win.dilations, self._win.strides
         row, column = row * tall, column * wide
         return row % down, column % right, row // down * self._pitch + column // right

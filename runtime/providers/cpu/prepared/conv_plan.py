@@ -27,7 +27,7 @@ Epilogue: TypeAlias = Callable[[Array, Array | None], object]
 _COLUMN_BYTES = 1_500_000
 _WHOLE_BYTES = 4_000_000
 _COPY = 10
-"""What it costs to copy an element of a column, in multiplications."""
+"""The cost of copying an element of a column, in multiplications."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class ConvPlan:
     def _multiply(
         self, matrix: Array, unrolled: Array, tile: Array, bias: Array | None, residual: Array | None
     ) -> None:
-        """One group's product, its outputs spread: what follows it meets them in the cache."""
+        """One group's product, split by outputs: what follows finds them in the cache."""
 
         def make(part: Part) -> None:
             own = tile[part]

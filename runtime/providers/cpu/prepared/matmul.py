@@ -37,19 +37,19 @@ def _by_matrix(weight: Array) -> Callable[..., Array]:
 
 
 def _by_shared_matrix(A: Array, B: Array) -> Array:
-    """A stack by one matrix as one product."""
+    """A stack times one matrix, as one product."""
     shape = A.shape
     return spread(A.reshape(-1, shape[-1]), B).reshape(*shape[:-1], B.shape[1]) if A.size else np.matmul(A, B)
 
 
 def alone_up_to(weight: Array) -> int:
-    """Elements of the other operand with which BLAS uses one thread for the product."""
+    """Up to this many elements of the other operand, BLAS uses one thread for the product."""
     return 0 if weight.size >= ALONE_BY_VECTOR else min(ALONE // max(weight.shape[1], 1), ALONE_BY_VECTOR - 1)
 
 
 @prepared("Gemm", 13)
 def gemm(node: NodeView) -> Callable[..., Array] | None:
-    """With constant B and C: transposition, alpha and beta are done once."""
+    """With constant B and C: transposition, alpha and beta are applied once."""
     return gemm_with(node, None)
 
 

@@ -90,7 +90,7 @@ def split(node: NodeView) -> Kernel | None:
 
     def kernel(data: Array, split_: Array) -> tuple[Array, ...]:
         if data.shape[axis] != total:
-            return movement.split(NUMPY, data, split_, axis=axis)  # raises, and says why
+            return movement.split(NUMPY, data, split_, axis=axis)  # raises the error that says why
         return tuple([data[part] for part in parts])
 
     return kernel
