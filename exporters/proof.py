@@ -10,7 +10,9 @@ import numpy as np
 
 from entrepot.exporters.options import Judging
 from entrepot.ir.model import Model
+from entrepot.ir.pointwise import may_not_end
 from entrepot.parity import verify as parity
+from entrepot.parity.edges import edge_cases
 from entrepot.parity.feeds import Feeds, resize, symbolic_axes, vary
 from entrepot.parity.plan import Case, plan_cases
 from entrepot.parity.report.report import Report, Run
@@ -25,7 +27,9 @@ def prove(
     *,
     edges: Mapping[str, int] | None = None,
 ) -> Report:
-    """Run ``source`` and ``model`` on the sample, other values, and every axis at other sizes.
+    """Run ``source`` and ``model`` on the sample, other values, every axis at other sizes, and edge values.
+
+    Edge values are asked of sources that can also compute in float64, and so tell which results are well-defined.
 
     Empty inputs are tried on our own runtime only: onnxruntime 1.31 fails in several operators on them, and aborts the
     process in LSTM. A graph that refuses an empty input is recorded, and is no failure; a wrong result of it is one.
@@ -39,7 +43,9 @@ def prove(
     """
     names = tuple(parity.default_providers() if judging.providers is None else judging.providers)
     tolerance, progress = judging.tolerance, judging.progress
-    cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_edge_cases(model, sample, edges or {}))]
+    cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_small_cases(model, sample, edges or {}))]
+    if isinstance(source, parity.ExactSource) and not may_not_end(model.ir):
+        cases += edge_cases(sample)
     full = [case for case in cases if not _is_empty(case)]
     empty = [case for case in cases if _is_empty(case)]
     report = parity.verify(source, model, full, providers=judging.providers, tolerance=tolerance, progress=progress)
@@ -49,7 +55,7 @@ def prove(
     return dataclasses.replace(report, runs=report.runs + tuple(map(_excused, extra.runs)))
 
 
-def _edge_cases(model: Model, sample: Feeds, edges: Mapping[str, int]) -> Iterator[Case]:
+def _small_cases(model: Model, sample: Feeds, edges: Mapping[str, int]) -> Iterator[Case]:
     rng = np.random.default_rng(0)
     for symbol, size in edges.items():
         feeds = dict(sample)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,11 +22,13 @@ class Case:
         label: What a report calls it.
         feeds: The inputs.
         symbol: The symbol whose size it changes; empty when it changes none, or all at once.
+        edge: ``"finite"`` for edge values, ``"special"`` for some that are NaN or infinite; see ``parity.edges``.
     """
 
     label: str
     feeds: Feeds
     symbol: str = ""
+    edge: Literal["", "finite", "special"] = ""
 
 
 def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = None) -> tuple[Case, ...]:

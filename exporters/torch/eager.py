@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -40,12 +42,16 @@ class Eager:
         module: Called as it is; the caller has put it into evaluation mode.
         tree: How the flat tensors make up the arguments.
         state: Restored after each call.
+        kind: What tensors that it makes itself have for a type; by default torch's.
     """
 
-    def __init__(self, module: torch.nn.Module, tree: Tree, state: ModuleState) -> None:
+    def __init__(
+        self, module: torch.nn.Module, tree: Tree, state: ModuleState, kind: torch.dtype | None = None
+    ) -> None:
         self.module = module
         self.tree = tree
         self._state = state
+        self._kind = kind
 
     def __call__(self, tensors: Sequence[torch.Tensor], *, seed: int = 0, restore: bool = True) -> Flat:
         """Call the module on copies of ``tensors``.
@@ -56,7 +62,7 @@ class Eager:
         args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])
         torch.manual_seed(seed)
         try:
-            with quiet():
+            with quiet(), _default_type(self._kind):
                 return flatten(self.module(*args, **kwargs))
         except InputError:
             raise
@@ -65,6 +71,21 @@ class Eager:
         finally:
             if restore:
                 self._state.restore()
+
+    def in_double(self, most: int) -> Eager:
+        """A copy that computes in float64.
+
+        Raises:
+            EagerRefusal: Its weights would take more than ``most`` bytes, or it cannot be copied.
+        """
+        if 8 * sum(tensor.numel() for tensor in (*self.module.parameters(), *self.module.buffers())) > most:
+            raise EagerRefusal(MemoryError("its weights are too large to be copied"))
+        try:
+            with quiet():
+                module = copy.deepcopy(self.module).double()
+        except MODEL_ERRORS as error:
+            raise EagerRefusal(error) from error
+        return Eager(module, self.tree, ModuleState(module), kind=torch.float64)
 
     def takes_shape(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether the module goes through for tensors of these shapes, tried without values and so at no cost."""
@@ -116,6 +137,17 @@ class Eager:
             f"results are random: two calls with the same inputs differ{place}",
             hint="draw the random numbers outside and pass them in as an input, or switch the randomness off",
         )
+
+
+@contextlib.contextmanager
+def _default_type(kind: torch.dtype | None) -> Iterator[None]:
+    """Python floats, ``torch.zeros`` and the like have this type inside."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(kind or before)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 class _RandomSpotter(TorchDispatchMode):

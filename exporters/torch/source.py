@@ -27,6 +27,7 @@ class ModuleSource:
         self._inputs = list(input_names)
         self._outputs = list(output_names)
         self.name = name
+        self._double: Eager | None = None
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Call the module.
@@ -39,6 +40,23 @@ class ModuleSource:
         except EagerRefusal as refusal:
             raise SourceRefusal(str(refusal)) from refusal
         return dict(zip(self._outputs, map(to_numpy, flat.tensors), strict=True))
+
+    def exact(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
+        """Call a float64 copy of the module; ``None`` where it is too large, or insists on another type."""
+        try:
+            self._double = self._double or self._eager.in_double(_MOST_COPIED)
+            flat = self._double([_widened(from_numpy(feeds[name])) for name in self._inputs])
+        except EagerRefusal:
+            return None
+        return dict(zip(self._outputs, map(to_numpy, flat.tensors), strict=True))
+
+
+_MOST_COPIED = 1 << 29
+"""Bytes of weights in float64."""
+
+
+def _widened(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
 
 
 _VIEWED = {

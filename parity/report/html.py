@@ -68,7 +68,7 @@ def fragment(report: Report) -> str:
         _facts(report.facts) if report.facts is not None else "",
         *map(_failure, report.failures),
         _agreeing([run for run in report.runs if run.verdict == "agrees"]),
-        _not_compared([*report.refusals, *report.declined]),
+        _not_compared([*report.refusals, *report.declined, *report.noted]),
     ]
     body = "\n".join(filter(None, parts))
     return f'<div class="parity"><style>{_STYLE}</style>\n{body}</div>'

@@ -39,6 +39,7 @@ def _run(run: Run) -> dict[str, Any]:
     return {
         "inputs": run.label,
         "symbol": run.symbol,
+        "edge": run.edge,
         "provider": run.provider,
         "verdict": run.verdict,
         "message": run.message,

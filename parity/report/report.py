@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from entrepot.parity.report.facts import ModelFacts
 
-Verdict: TypeAlias = Literal["agrees", "differs", "error", "refused", "declined"]
+Verdict: TypeAlias = Literal["agrees", "differs", "error", "refused", "declined", "noted"]
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,13 @@ class Run:
         verdict: ``agrees``; ``differs``; ``error``: it could not be run, which is a failure; ``refused``: the source
             cannot take these inputs, so nothing is asked of the model (or, with a provider's name, the graph refuses
             empty inputs, which an exporter may excuse); ``declined``: a second opinion that nobody asked
-            for by name lacks an operator.
+            for by name lacks an operator; ``noted``: it differs for NaN or infinities among other elements, about which
+            the kernels of runtimes do not agree.
         message: What is wrong, or why it was refused; empty when it agrees.
         symbol: The one symbol of the input shapes whose size was changed; else empty.
         seconds: Wall time of the model's run.
         comparison: All metrics; ``None`` when nothing was compared.
+        edge: ``"finite"`` for edge values, ``"special"`` for NaN and infinities; else empty.
     """
 
     label: str
@@ -40,6 +42,7 @@ class Run:
     symbol: str = ""
     seconds: float = 0.0
     comparison: Comparison | None = None
+    edge: str = ""
 
     @property
     def worst(self) -> OutputComparison | None:
@@ -85,12 +88,17 @@ class Report:
     @property
     def ran(self) -> tuple[Run, ...]:
         """Runs of the model, failed ones included."""
-        return tuple(run for run in self.runs if run.verdict not in {"refused", "declined"})
+        return tuple(run for run in self.runs if run.verdict not in {"refused", "declined", "noted"})
 
     @property
     def declined(self) -> tuple[Run, ...]:
         """Providers that do not run this model, one entry each."""
         return tuple(run for run in self.runs if run.verdict == "declined")
+
+    @property
+    def noted(self) -> tuple[Run, ...]:
+        """Runs that differ for NaN or infinities only, where kernels of runtimes do not agree."""
+        return tuple(run for run in self.runs if run.verdict == "noted")
 
     @property
     def refusals(self) -> tuple[Run, ...]:

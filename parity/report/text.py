@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 
 HEADINGS = ("inputs", "provider", "verdict", "max abs", "max rel", "cosine", "of tolerance")
 _TOLD = 10
-_STYLES = {"agrees": "green", "differs": "bold red", "error": "bold red", "refused": "dim", "declined": "dim"}
+_STYLES = {
+    "agrees": "green",
+    "differs": "bold red",
+    "error": "bold red",
+    "refused": "dim",
+    "declined": "dim",
+    "noted": "yellow",
+}
 
 
 def summary(report: Report) -> str:
@@ -44,6 +51,9 @@ def _remarks(report: Report) -> list[str]:
         f"no other size proved for {', '.join(report.unproven)}": report.unproven,
     }
     declined = [f"{run.provider} does not run it" for run in report.declined]
+    declined += [
+        f"{name} differs for NaN or infinities" for name in dict.fromkeys(run.provider for run in report.noted)
+    ]
     return declined + [text for text, applies in remarks.items() if applies]
 
 

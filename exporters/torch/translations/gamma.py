@@ -103,8 +103,9 @@ def _polygamma(x: torch.Tensor, order: int) -> torch.Tensor:
     left = x < 0.5
     value = _zeta(order + 1, torch.where(left, 1 - x, x))
     turned = _cotangent_sum(order + 1, x) + (-1) ** order * value
-    value = torch.where(left, torch.where(x == x.floor(), torch.inf, turned), value)
-    value = torch.where(x.isinf() & (order > 1), torch.nan, value)  # as torch says
+    value = torch.where(left, torch.where((x == x.floor()) & ~x.isinf(), torch.inf, turned), value)
+    if order > 1:  # as torch says
+        value = torch.where(x.isinf(), torch.where(x < 0, torch.inf, torch.nan), value)
     return (-1) ** (order + 1) * math.factorial(order) * value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -25,5 +26,20 @@ def masked_select(input: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return values[chosen]
 
 
+def _extreme_of_all(reduce: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """Name the axes where torch means all of them; torch.onnx (2.13) asks for them inside of loops and branches."""
+
+    def decomposition(input: torch.Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
+        if dim or not input.dim():
+            return NotImplemented
+        return reduce(input, list(range(input.dim())), keepdim)
+
+    return decomposition
+
+
+DECOMPOSITIONS = {
+    torch.ops.aten.amax.default: _extreme_of_all(torch.amax),
+    torch.ops.aten.amin.default: _extreme_of_all(torch.amin),
+}
 TRANSLATIONS = {torch.ops.prims.prod.default: translate_prod}
 REPLACEMENTS = {torch.masked_select: masked_select, torch.Tensor.masked_select: masked_select}

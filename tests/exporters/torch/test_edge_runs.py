@@ -1,0 +1,95 @@
+"""What verification says of translations that are right for values around zero only."""
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.torch import translate
+from entrepot.exporters.torch.translations import decompositions
+from tests.op_cases.torch_functions import Module
+
+aten = torch.ops.aten
+X = torch.randn(6, 5, generator=torch.Generator().manual_seed(0))
+
+WRONG = {
+    "log of a sigmoid": (aten.log_sigmoid.default, lambda x: x.sigmoid().log(), F.logsigmoid),
+    "expm1 by exp": (aten.expm1.default, lambda x: x.exp() - 1, torch.expm1),
+    "log1p by log": (aten.log1p.default, lambda x: (x + 1).log(), torch.log1p),
+    "erfc by erf": (aten.erfc.default, lambda x: 1 - x.erf(), torch.erfc),
+    "sign that keeps NaN": (aten.sign.default, lambda x: x / x.abs().clamp(min=1e-38), torch.sign),
+    "sign of zero lost": (aten.signbit.default, lambda x: x < 0, torch.signbit),
+    "halves rounded away from zero": (aten.round.default, lambda x: (x.abs() + 0.5).floor() * x.sign(), torch.round),
+}
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    def replace(operator, function):
+        table = {**decompositions(), operator: function}
+        monkeypatch.setattr(translate, "decompositions", lambda: table)
+        translate._decompositions.cache_clear()
+
+    yield replace
+    monkeypatch.undo()
+    translate._decompositions.cache_clear()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_translation_that_is_wrong_at_the_edges_is_refused_with_the_input(name, broken):
+    operator, wrong, function = WRONG[name]
+    assert ep.export(Module(function), X).report.ok
+    broken(operator, wrong)
+    with pytest.raises(ep.VerificationError, match=r"in 'args\.0'|of 'args\.0'") as caught:
+        ep.export(Module(function), X)
+    assert all(run.edge for run in caught.value.report.failures)
+
+
+def test_a_pair_of_zeros_is_met(broken):
+    broken(aten.atan2.default, lambda y, x: 2 * (y / ((x * x + y * y).sqrt() + x)).atan())
+    with pytest.raises(ep.VerificationError, match=r"edge values of 'args\.0' and 'args\.1'"):
+        ep.export(Module(torch.atan2), (X, X.flip(0)))
+
+
+class Network(nn.Module):
+    """Convolution, normalisation, pooling, attention and a choice of the largest."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+        self.attention, self.head = nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 5)
+
+    def forward(self, x):
+        y = F.max_pool2d(F.gelu(self.norm(self.conv(x))), 2).flatten(2).transpose(1, 2)
+        y = self.attention(y, y, y)[0].mean(1)
+        logits = self.head(F.layer_norm(y, (8,)))
+        return logits, logits.softmax(-1), logits.argmax(-1), logits.topk(2).indices
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_networks_are_not_blamed_for_what_rounding_does_to_edge_values(seed):
+    torch.manual_seed(seed)
+    report = ep.export(Network(), torch.randn(2, 3, 8, 8), dynamic=False).report
+    assert report.ok
+    assert {run.edge for run in report.runs} == {"", "finite", "special"}
+
+
+def test_where_only_kernels_disagree_about_nan_the_report_notes_it():
+    report = ep.export(Module(lambda x: F.max_pool1d(x, 2)), X).report
+    assert report.ok
+    assert {run.provider for run in report.noted} == {"onnxruntime"}
+    assert "onnxruntime differs for NaN or infinities" in report.summary()
+
+
+class Halving(nn.Module):
+    """A loop that goes on as long as its values say: for a NaN or an infinity perhaps for ever."""
+
+    def forward(self, x):
+        return torch.while_loop(lambda y: ~(y.abs().amax() < 1), lambda y: (y / 2,), (x,))[0]
+
+
+def test_a_loop_that_may_not_end_is_given_no_edge_values():
+    report = ep.export(Halving(), X * 9, dynamic=False).report
+    assert report.ok
+    assert not any(run.edge for run in report.runs)

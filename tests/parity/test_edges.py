@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from entrepot.parity.edges import edge_cases, moved, without_doubt
+
+
+def feeds_of(cases, name, edge):
+    return np.concatenate([case.feeds[name].reshape(-1) for case in cases if case.edge == edge])
+
+
+@pytest.mark.parametrize("size", [7, 30, 1000])
+def test_every_edge_value_is_fed_whatever_the_size(size):
+    fed = feeds_of(edge_cases({"x": np.linspace(-1, 1, size, dtype=np.float32)}), "x", "finite")
+    for value in (0.0, 1e-30, 0.5, -2.5, 100.0, -1e4):
+        assert np.float32(value) in fed
+    assert np.signbit(fed[fed == 0]).any()
+    assert not np.signbit(fed[fed == 0]).all()
+
+
+def test_large_inputs_keep_half_of_their_own_values():
+    own = np.linspace(-1, 1, 1000, dtype=np.float32)
+    (case,) = [case for case in edge_cases({"x": own}) if case.edge == "finite"]
+    assert np.isclose((case.feeds["x"] == own).mean(), 0.5, atol=0.01)
+
+
+def test_values_that_are_not_finite_come_in_a_run_of_their_own():
+    cases = list(edge_cases({"x": np.ones((2, 3), np.float32)}))
+    special = feeds_of(cases, "x", "special")
+    assert np.isnan(special).any()
+    assert np.isinf(special).sum() == 2
+    assert np.isfinite(feeds_of(cases, "x", "finite")).all()
+
+
+def test_two_inputs_are_tried_together_and_alone_and_many_together_only():
+    one = np.ones(100, np.float32)
+    labels = [case.label for case in edge_cases({"x": one, "y": one}) if case.edge == "finite"]
+    assert labels == ["edge values of 'x' and 'y'", "edge values of 'x'", "edge values of 'y'"]
+    many = {f"x{at}": one for at in range(9)}
+    assert [case.label for case in edge_cases(many) if case.edge == "finite"] == ["edge values of 9 inputs"]
+
+
+def test_integers_and_sequences_are_left_alone():
+    sample = {"ids": np.arange(3), "items": [np.ones(3, np.float32)], "empty": np.ones((0, 2), np.float32)}
+    assert not list(edge_cases(sample))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "bfloat16", "float8_e4m3fn"])
+def test_every_float_type_gets_what_it_can_hold(dtype):
+    import ml_dtypes
+
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    for case in edge_cases({"x": np.ones(200).astype(kind)}):
+        assert case.feeds["x"].dtype == kind
+        assert case.edge == "special" or np.isfinite(case.feeds["x"].astype(np.float64)).all()
+
+
+def settled(expected, actual, *others):
+    tables = [{"y": np.float32(other)} for other in others]
+    return without_doubt({"y": np.float32(expected)}, {"y": np.float32(actual)}, tables)["y"].tolist()
+
+
+def test_an_element_that_the_source_is_sure_of_stays_as_it_is():
+    assert settled([1, 2], [1.5, np.nan], [1, 2]) == pytest.approx([1.5, np.nan], nan_ok=True)
+
+
+def test_what_the_source_itself_answers_in_two_ways_is_taken_from_it():
+    assert settled([np.inf, 1, np.nan, 5], [7, 7, 7, 7], [1e30, np.nan, 3, 1e-9]) == pytest.approx(
+        [np.inf, 1, np.nan, 5], nan_ok=True
+    )
+
+
+def test_digits_that_change_with_the_precision_are_taken_from_it_and_no_others():
+    assert settled([1.0], [1.01], [1.001]) == [1.0]
+    assert settled([1.0], [1.1], [1.001]) == pytest.approx([1.1])
+
+
+def test_ties_are_broken_where_that_is_asked_for():
+    seen = []
+    for ties in (False, True):
+        seen.clear()
+        moved(lambda feeds: seen.append(feeds["x"]) or {}, {"x": np.zeros(50, np.float32)}, ties=ties)
+        assert bool(np.any(seen)) is ties
