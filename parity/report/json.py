@@ -30,6 +30,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "model": report.model,
         "providers": list(report.providers),
         "unproven": list(report.unproven),
+        "hollow": list(report.hollow),
         "runs": [_run(run) for run in report.runs],
     }
 
@@ -42,7 +43,7 @@ def _run(run: Run) -> dict[str, Any]:
         "verdict": run.verdict,
         "message": run.message,
         "seconds": run.seconds,
-        "outputs": [_output(output) for output in run.comparison.outputs] if run.comparison else [],
+        "outputs": [_output(output) for output in run.comparison.outputs] if run.comparison is not None else [],
     }
 
 

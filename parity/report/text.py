@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from entrepot.ir.printable import printable
@@ -31,6 +33,8 @@ def _verdict(report: Report) -> list[str]:
     declined = {run.provider for run in report.declined}
     providers = ", ".join(name for name in report.providers if name not in declined)
     agree = f"verified against {report.source}: {ran} runs on {providers} agree"
+    if math.isnan(worst.excess):
+        return [f"agrees with {report.source} in {ran} runs on {providers}, but no finite element was compared"]
     return [agree, f"largest error {figure(worst.excess)} of the allowed"]
 
 
@@ -41,6 +45,7 @@ def _remarks(report: Report) -> list[str]:
         f"{by_source} refused by the source": by_source,
         f"{by_graph} empty inputs refused by the exported graph": by_graph,
         f"{len(report.sensitive)} agree within what rounding alone does to the source": report.sensitive,
+        f"no finite element compared in {', '.join(report.hollow)}": report.hollow,
         f"no other size proved for {', '.join(report.unproven)}": report.unproven,
     }
     declined = [f"{run.provider} does not run it" for run in report.declined]
@@ -50,10 +55,14 @@ def _remarks(report: Report) -> list[str]:
 def table(report: Report) -> str:
     """The summary, and under it one line per run; messages of failures follow."""
     rows = [HEADINGS, *(cells(run) for run in report.runs)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     messages = _messages(report)
-    return "\n".join([summary(report), "", *lines, *([""] if messages else []), *messages])
+    return "\n".join([summary(report), "", *aligned(rows), *([""] if messages else []), *messages])
+
+
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows of cells as lines with straight columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def renderable(report: Report) -> rich.console.Group:
@@ -82,7 +91,7 @@ def cells(run: Run) -> tuple[str, ...]:
         run.verdict,
         figure(metrics.max_abs),
         figure(metrics.max_rel),
-        f"{metrics.cosine:.7f}",
+        similarity(metrics.cosine),
         figure(metrics.excess),
     )
 
@@ -100,5 +109,10 @@ def _message(run: Run) -> str:
 
 
 def figure(value: float) -> str:
-    """A few digits: ``0``, ``1.3e-06``, ``0.042``."""
-    return f"{value:.2g}"
+    """A few digits: ``0``, ``1.3e-06``, ``0.042``; ``n/a`` for what was not measured."""
+    return "n/a" if math.isnan(value) else f"{value:.2g}"
+
+
+def similarity(cosine: float) -> str:
+    """A cosine, with the digits in which networks differ."""
+    return "n/a" if math.isnan(cosine) else f"{cosine:.7f}"
