@@ -15,7 +15,7 @@ from entrepot.ir.io.read import load
 from entrepot.ir.limits import Limits
 from entrepot.runtime import providers as registry
 from entrepot.runtime.feeds import Feeding, by_name
-from entrepot.runtime.partition import Placement, Plan, partition
+from entrepot.runtime.partition import Placement, Plan, delegated, partition
 from entrepot.runtime.profile import Profile, profile
 from entrepot.runtime.program import Program
 from entrepot.runtime.providers import Providers, Setting, as_providers
@@ -190,9 +190,16 @@ class Session:
             provider.observe = observe  # type: ignore[attr-defined] # only those that have it get here
 
     def source(self) -> str:
-        """The generated Python source that computes all outputs; one function per part."""
+        """The generated Python source that computes all outputs, one function per part.
+
+        A part that has none, as another library runs it, is a comment that says who runs what, and why.
+        """
         parts = self._default.parts
-        return "\n\n".join(compiled.emitted.source for _, compiled in parts if compiled.emitted)
+        texts = [
+            compiled.emitted.source if compiled.emitted else delegated(part, f"part {at} of {len(parts)}")
+            for at, (part, compiled) in enumerate(parts, start=1)
+        ]
+        return "\n\n".join(texts)
 
     def profile(self, feeds: Feeding) -> Profile:
         """Where the time of one run goes, by operator; for sessions that run on ``cpu`` alone.
@@ -212,8 +219,8 @@ class Session:
         """Where every node of the main graph runs, what it became there, and who declined it."""
         placements: list[Placement] = []
         for part, compiled in self._default.parts:
-            otherwise = "folded" if compiled.how else "whole part"
-            placements += [replace(row, how=compiled.how.get(row.node, otherwise)) for row in part.placements]
+            rows = zip(part.graph, part.placements, strict=True)
+            placements += [replace(row, how=compiled.how.get(node, "whole part")) for node, row in rows]
         return Plan(tuple(placements))
 
     def _program(self, names: tuple[str, ...], overridden: frozenset[str]) -> Program:

@@ -99,7 +99,7 @@ def as_opset(given: IntegerLike, what: str = "opset") -> int:
 
 def _targets(target: Target) -> dict[str, int]:
     given = target if isinstance(target, Mapping) else {"": target}
-    if not given or not all(isinstance(domain, str) for domain in given):
+    if not all(isinstance(domain, str) for domain in given):
         raise expected("opset", "a version, or versions by domain", target, hint="{'': 18, 'ai.onnx.ml': 3}")
     wanted = {canonical(domain): as_opset(version) for domain, version in given.items()}
     for domain, version in wanted.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -39,13 +39,13 @@ class Compiled:
     Attributes:
         run: Takes the part's inputs by position, returns its outputs as a tuple.
         emitted: The generated source behind ``run``, where there is one.
-        how: What nodes became, by ``describe_node``.
+        how: What became of each node; empty where that is not known, as a library runs the part as a whole.
         locate: The node that an error raised in ``run`` comes from; empty when unknown.
     """
 
     run: Callable[..., tuple[Any, ...]]
     emitted: Emitted | None = None
-    how: dict[str, str] = field(default_factory=dict)
+    how: Mapping[ir.Node, str] = field(default_factory=dict)
     locate: Callable[[BaseException], str] = lambda error: ""
 
 
