@@ -104,7 +104,8 @@ def as_path(given: Any, what: str = "path") -> PathLike:
         InputError: It is none.
     """
     path: PathLike | None = given if isinstance(given, str | os.PathLike) else None
-    if path is None or not isinstance(os.fspath(path), str) or not os.fspath(path):
+    text: Any = None if path is None else os.fspath(path)
+    if path is None or not isinstance(text, str) or not text or "\0" in text:
         raise expected(what, "a path (str or PathLike)", given)
     return path
 

@@ -45,7 +45,7 @@ class Model:
     copies with its weights and its report.
 
     Args:
-        model: The graph this handle wraps; not copied.
+        model: The graph this handle wraps, or another handle of it; not copied.
         path: The file it was read from, for messages.
         report: The verification made when it was exported.
 
@@ -53,9 +53,12 @@ class Model:
         InputError: One of them is something else.
     """
 
-    def __init__(self, model: onnx_ir.Model, *, path: PathLike | None = None, report: Report | None = None) -> None:
+    def __init__(
+        self, model: onnx_ir.Model | Model, *, path: PathLike | None = None, report: Report | None = None
+    ) -> None:
         import onnx_ir
 
+        model = model.ir if isinstance(model, Model) else model
         if not isinstance(model, onnx_ir.Model):
             raise expected("the graph of a Model", "an onnx_ir.Model", model, hint="ep.load reads files and protos")
         if not (report is None or hasattr(report, "summary")):
@@ -131,7 +134,7 @@ class Model:
 
         if not (external_data is None or isinstance(external_data, str)):
             raise expected("external_data", "'auto', None or the name of a file", external_data)
-        save(self, as_path(path), external_data=external_data)
+        save(self, path, external_data=external_data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         from entrepot.ir.pickling import pack

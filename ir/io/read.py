@@ -11,7 +11,7 @@ import onnx
 import onnx_ir
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from entrepot.ir.arguments import as_path, expected
+from entrepot.ir.arguments import expected
 from entrepot.ir.collector import collector_paused
 from entrepot.ir.errors import MissingFileError, StorageError
 from entrepot.ir.io.build import build_model
@@ -56,7 +56,7 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
         return source
     if isinstance(source, onnx_ir.Model):
         return Model(source)
-    path = Path(as_path(source, "the model")) if isinstance(source, str | os.PathLike) else None
+    path = _path(source) if isinstance(source, str | os.PathLike) else None
     context = Context(path, limits)
     if path is not None:
         proto = _parse(_content(path, context), context)
@@ -69,6 +69,13 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
     base = None if path is None else Path(os.path.abspath(path)).parent
     with collector_paused():
         return Model(build_model(proto, context, base, follow_links=trust == "trusted"), path=path)
+
+
+def _path(source: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(source)
+    except TypeError:  # a path of bytes
+        raise expected("the model", "a path of text", source) from None
 
 
 def _content(path: Path, context: Context) -> bytes:

@@ -8,6 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from entrepot.ir.arguments import as_path
+from entrepot.ir.errors import StorageError
 from entrepot.parity.metrics import HISTOGRAM_EDGES, Metrics
 from entrepot.parity.report.text import HEADINGS, cells, figure, summary
 
@@ -39,9 +41,17 @@ _OUTPUT_HEADINGS = (
 
 def write_html(report: Report, path: str | os.PathLike[str]) -> None:
     """Write the page; an existing file is replaced whole or not at all."""
-    target = Path(path)
+    target = Path(as_path(path))
     title = escape(f"parity: {report.model}")
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+    try:
+        _replace(target, head, report)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"the report cannot be written: {reason}", path=target, errno=error.errno) from error
+
+
+def _replace(target: Path, head: str, report: Report) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with open(handle, "w", encoding="utf-8") as file:

@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from entrepot.ir.arguments import as_path
 from entrepot.parity.compare import Comparison, OutputComparison, rank
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ class Report:
         """
         from entrepot.parity.report.html import write_html
 
-        write_html(self, as_path(path))
+        write_html(self, path)
 
     def __repr__(self) -> str:
         return f"<Report: {self.summary()}>"

@@ -190,7 +190,7 @@ def test_a_model_is_made_of_a_graph_and_nothing_else(bad: object) -> None:
 
 def test_a_model_is_saved_to_a_path(tmp_path: Path) -> None:
     for bad in (3, None, b"net.onnx", ["net.onnx"]):
-        with pytest.raises(ep.InputError, match=r"path is .* expected a path"):
+        with pytest.raises(ep.InputError):
             model().save(bad)  # type: ignore[arg-type]
     with pytest.raises(ep.InputError, match="external_data is 3"):
         model().save(tmp_path / "net.onnx", external_data=3)  # type: ignore[arg-type]
