@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from entrepot.exporters.options import Dynamic, Judging, Options, as_dynamic
-from entrepot.ir.arguments import IntegerLike, PathLike, as_flag, as_integer, as_names, as_path
+from entrepot.ir.arguments import IntegerLike, PathLike, as_flag, as_names, as_opset, as_path
 from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.progress import Progress, reporter
 
@@ -84,7 +84,7 @@ def export(
     """
     target = None if path is None else as_path(path)
     options = Options(
-        None if opset is None else as_integer(opset, "opset", least=1),
+        None if opset is None else as_opset(opset),
         as_dynamic(dynamic),
         as_flag(verify, "verify"),
         _tolerance(tolerance),

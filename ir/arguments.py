@@ -31,7 +31,7 @@ def described(value: Any) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     kind = type(value).__name__
-    return f"{'an' if kind[:1].lower() in 'aeio' else 'a'} {kind}"
+    return f"{'an' if kind[:1] in 'AEIOaeio' or kind == 'ndarray' else 'a'} {kind}"
 
 
 def expected(what: str, wanted: str, given: Any, hint: str | None = None) -> InputError:
@@ -61,6 +61,15 @@ def _integer(given: Any) -> int | None:
         return int(given) if isinstance(given, str) else operator.index(given)
     except (TypeError, ValueError, RuntimeError):  # frameworks raise their own for an array that is no single integer
         return None
+
+
+def as_opset(given: Any, what: str = "opset") -> int:
+    """A version of an operator set: ``18``, ``"18"`` and ``18.0`` are the same.
+
+    Raises:
+        InputError: It is no whole number.
+    """
+    return as_integer(given, what, hint="18, or a version per domain: {'': 18, 'ai.onnx.ml': 3}")
 
 
 def as_number(given: Any, what: str, *, hint: str | None = None) -> float:

@@ -120,7 +120,7 @@ class Session:
             InputError: Feeds are missing, unknown, or of the wrong type, rank or size.
             ExecutionError: A node failed; the message names it.
         """
-        if not isinstance(feeds, Mapping):
+        if type(feeds) is not dict and not isinstance(feeds, Mapping):
             if isinstance(outputs, Mapping):
                 feeds, outputs = outputs, feeds
             else:
@@ -148,7 +148,7 @@ class Session:
         """
         specs = self._default.specs
         if len(arrays) > len(specs):
-            raise InputError(f"{len(arrays)} arrays for {len(specs)} inputs", hint=f"they are {self._names()}")
+            raise InputError(f"{len(arrays)} arrays are more than there are inputs", hint=f"they are {self._names()}")
         feeds = {spec.name: array for spec, array in zip(specs, arrays, strict=False)}
         if twice := feeds.keys() & named.keys():
             raise InputError(f"given by position and by name: {sorted(twice)}", hint=f"inputs are {self._names()}")

@@ -65,7 +65,8 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
     elif isinstance(source, onnx.ModelProto):
         proto = source
     else:
-        raise expected("the model", "a path, bytes, a ModelProto, an onnx_ir.Model or a Model", source)
+        hint = "ep.export makes a model of what a framework holds"
+        raise expected("the model", "a path, bytes, a ModelProto, an onnx_ir.Model or a Model", source, hint)
     base = None if path is None else Path(os.path.abspath(path)).parent
     with collector_paused():
         return Model(build_model(proto, context, base, follow_links=trust == "trusted"), path=path)

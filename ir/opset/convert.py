@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from entrepot.ir.arguments import IntegerLike, as_integer, expected
+from entrepot.ir.arguments import IntegerLike, as_opset, expected
 from entrepot.ir.collector import collector_paused
 from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.ir.model import Model
@@ -86,15 +86,6 @@ def raise_to_hub(model: Model) -> Model:
     if ML in used and any(node.op_type in TREES and node.domain == ML for s in everywhere for node in s.all_nodes()):
         targets[ML] = 4
     return convert_opset(model, targets)
-
-
-def as_opset(given: IntegerLike, what: str = "opset") -> int:
-    """A version of an operator set: ``18``, ``"18"`` and ``18.0`` are the same.
-
-    Raises:
-        InputError: It is no whole number.
-    """
-    return as_integer(given, what, hint="18, or a version per domain: {'': 18, 'ai.onnx.ml': 3}")
 
 
 def _targets(target: Target) -> dict[str, int]:

@@ -23,7 +23,8 @@ def verdict(comparison: Comparison) -> str:
     if not count:
         return comparison.problems[0]
     if wrong:
-        return printable(f"{len(wrong)} of {outputs} {'differs' if len(wrong) == 1 else 'differ'}")
+        some = outputs if len(wrong) == count else f"{len(wrong)} of {outputs}"
+        return printable(f"{some} {'differs' if len(wrong) == 1 else 'differ'}")
     remark = f"; no finite element in {', '.join(comparison.hollow)}" if comparison.hollow else ""
     return printable(f"{outputs} agree{'s' * (count == 1)}{remark}")
 

@@ -85,7 +85,7 @@ def as_providers(given: Providers) -> tuple[str, ...]:
     Raises:
         InputError: They are no names, or there is none of a name.
     """
-    hint = f"there are {', '.join(_HOMES)}: providers=['cpu']"
+    hint = f"there are {', '.join(_HOMES)}"
     names = tuple(dict.fromkeys(as_names(given, "providers")))
     if not names:
         raise expected("providers", "one name at least", given, hint=hint)

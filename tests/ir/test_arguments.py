@@ -62,7 +62,7 @@ def test_paths_and_names():
 
 
 def test_what_is_large_is_described_by_its_type():
-    assert described(np.zeros(10**6)) == "a ndarray"
+    assert described(np.zeros(10**6)) == "an ndarray"
     assert described("x" * 1000) == f"'{'x' * 40}'..."
     assert described(10**5000) == "an int"
     assert described(ep.Model) == "the class Model"

@@ -265,6 +265,7 @@ def test_a_verdict_prints_as_a_table():
     assert lines[3].split()[:4] == ["a", "float32[7,", "10]", "agrees"]
     assert lines[-1].startswith("output 'b': 70 of 70 elements differ")
     assert repr(compare(X, X)) == "<Comparison: 1 output agrees>"
+    assert repr(compare(X, X + 1)) == "<Comparison: 1 output differs>"
 
 
 def test_a_verdict_prints_with_colours_and_without_markup_of_its_own():

@@ -322,7 +322,7 @@ def test_a_session_is_called_like_the_function_it_is() -> None:
 
 def test_a_call_that_does_not_fit_is_refused() -> None:
     session = ep.Session(model(PAIR))
-    with pytest.raises(ep.InputError, match="3 arrays for 2 inputs"):
+    with pytest.raises(ep.InputError, match="3 arrays are more than there are inputs"):
         session(X, X, X)
     with pytest.raises(ep.InputError, match=r"given by position and by name: \['a'\]"):
         session(X, a=X)
