@@ -252,3 +252,9 @@ def test_everything_a_user_is_given_prints_and_pickles(kind: str) -> None:
     other = pickle.loads(pickle.dumps(value))
     assert type(other) is type(value)
     assert repr(other) == repr(value)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, value in OBJECTS.items() if hasattr(value, "ok")])
+def test_what_answers_a_question_is_as_true_as_its_answer(kind: str) -> None:
+    assert "__bool__" in dir(OBJECTS[kind])
+    assert bool(OBJECTS[kind]) is OBJECTS[kind].ok
