@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from entrepot.ir.arguments import as_path
 from entrepot.ir.errors import StorageError
 from entrepot.parity.metrics import HISTOGRAM_EDGES, Metrics
-from entrepot.parity.report.text import HEADINGS, cells, figure, summary
+from entrepot.parity.report.text import HEADINGS, cells, figure, mark, similarity, summary
 
 if TYPE_CHECKING:
     from entrepot.parity.compare import OutputComparison
@@ -65,12 +65,14 @@ def _replace(target: Path, head: str, report: Report) -> None:
 
 def fragment(report: Report) -> str:
     """The report as an element for a page or a notebook."""
-    mark = '<span class="agrees">verified</span>' if report.ok else '<span class="differs">not verified</span>'
+    word = mark(report)
+    colour = {"verified": "agrees", "not verified": "differs"}.get(word, "declined")
+    marked = f'<span class="{colour}">{word}</span>'
     heads = "".join(_cell("th", text, number=at > 2) for at, text in enumerate(HEADINGS))
     rows = "\n".join(_row(run) for run in report.runs)
     return (
         f'<div class="parity"><style>{_STYLE}</style>\n'
-        f"<h1>{escape(report.model)} {mark}</h1>\n"
+        f"<h1>{escape(report.model)} {marked}</h1>\n"
         f"<p>{escape(summary(report))}</p>\n"
         f"<table><thead><tr>{heads}</tr></thead>\n<tbody>{rows}</tbody></table></div>"
     )
@@ -112,7 +114,7 @@ def _output(output: OutputComparison) -> str:
         figure(metrics.max_rel),
         figure(metrics.mean_abs),
         figure(metrics.rms),
-        f"{metrics.cosine:.9f}",
+        similarity(metrics.cosine, digits=9),
         f"{metrics.mismatched} of {metrics.size}",
         "" if worst is None else f"{list(worst.index)}: {worst.actual!r}, expected {worst.expected!r}",
     ]

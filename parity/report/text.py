@@ -23,6 +23,17 @@ def summary(report: Report) -> str:
     return printable("; ".join([*_verdict(report), *_remarks(report)]))
 
 
+def mark(report: Report) -> str:
+    """The verdict in a word or two; agreement in which nothing was finite does not get the word of a proof."""
+    if not report.ok:
+        return "not verified"
+    return "agrees, not proved" if _proves_nothing(report) else "verified"
+
+
+def _proves_nothing(report: Report) -> bool:
+    return report.worst is not None and math.isnan(report.worst.excess)
+
+
 def _verdict(report: Report) -> list[str]:
     ran, worst = len(report.ran), report.worst
     if worst is None or not (report.ok or report.failures):
@@ -33,7 +44,7 @@ def _verdict(report: Report) -> list[str]:
     declined = {run.provider for run in report.declined}
     providers = ", ".join(name for name in report.providers if name not in declined)
     agree = f"verified against {report.source}: {ran} runs on {providers} agree"
-    if math.isnan(worst.excess):
+    if _proves_nothing(report):
         return [f"agrees with {report.source} in {ran} runs on {providers}, but no finite element was compared"]
     return [agree, f"largest error {figure(worst.excess)} of the allowed"]
 
@@ -76,7 +87,8 @@ def renderable(report: Report) -> rich.console.Group:
         # as Text, because a name may hold what rich takes for markup
         shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
     messages = [Text(message) for message in _messages(report)]
-    return Group(Text(summary(report), "green" if report.ok else "bold red"), shown, *messages)
+    style = {"verified": "green", "not verified": "bold red"}.get(mark(report), "yellow")
+    return Group(Text(summary(report), style), shown, *messages)
 
 
 def cells(run: Run) -> tuple[str, ...]:
@@ -113,6 +125,6 @@ def figure(value: float) -> str:
     return "n/a" if math.isnan(value) else f"{value:.2g}"
 
 
-def similarity(cosine: float) -> str:
+def similarity(cosine: float, digits: int = 7) -> str:
     """A cosine, with the digits in which networks differ."""
-    return "n/a" if math.isnan(cosine) else f"{cosine:.7f}"
+    return "n/a" if math.isnan(cosine) else f"{cosine:.{digits}f}"

@@ -183,6 +183,9 @@ def test_a_report_in_which_nothing_was_finite_does_not_look_like_a_proof(hollow)
     assert "largest error" not in str(hollow)
     assert "n/a" in str(hollow)
     assert "no finite element" in hollow._repr_html_()
+    assert "agrees, not proved</span>" in hollow._repr_html_()
+    assert ">verified<" not in hollow._repr_html_()
+    assert "nan" not in re.sub(r"expected nan|: nan", "", hollow._repr_html_())
     document = json.loads(hollow.to_json())
     assert document["hollow"] == ["y"]
     assert document["runs"][0]["outputs"][0]["metrics"]["max_abs"] == "nan"
