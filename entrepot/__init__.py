@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from entrepot.ir.errors import (
         ConversionError,
         EntrepotError,
+        ExecutionError,
         InputError,
         MissingDependencyError,
         MissingFileError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from entrepot.ir.model import Model
     from entrepot.ir.opset.convert import can_convert
     from entrepot.parity.compare import compare
+    from entrepot.parity.tolerance import Tolerance
     from entrepot.runtime.session import Session
 
 __version__ = "0.1.0"
@@ -45,11 +47,13 @@ _HOMES = {
     "can_convert": "entrepot.ir.opset.convert",
     "Session": "entrepot.runtime.session",
     "compare": "entrepot.parity.compare",
+    "Tolerance": "entrepot.parity.tolerance",
     "EntrepotError": "entrepot.ir.errors",
     "ModelFormatError": "entrepot.ir.errors",
     "UnsupportedOpError": "entrepot.ir.errors",
     "ConversionError": "entrepot.ir.errors",
     "VerificationError": "entrepot.ir.errors",
+    "ExecutionError": "entrepot.ir.errors",
     "ResourceLimitError": "entrepot.ir.errors",
     "InputError": "entrepot.ir.errors",
     "StorageError": "entrepot.ir.errors",
@@ -60,9 +64,9 @@ _HOMES = {
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
     "convert_opset", "can_convert",
-    "Session", "compare", "verify",
+    "Session", "compare", "Tolerance", "verify",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
-    "ResourceLimitError", "InputError", "StorageError", "MissingFileError",
+    "ExecutionError", "ResourceLimitError", "InputError", "StorageError", "MissingFileError",
     "MissingDependencyError",
 ]  # fmt: skip
 

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from entrepot.ir.arguments import as_flag
 from entrepot.ir.errors import VerificationError
 from entrepot.ir.opset import convert
 from entrepot.ir.progress import Progress, reporter
 
 if TYPE_CHECKING:
+    from entrepot.ir.io.read import Source
     from entrepot.ir.model import Model
-    from entrepot.parity.compare import Tolerance
-    from entrepot.parity.feeds import Feeds
+    from entrepot.ir.opset.convert import Target
+    from entrepot.parity.tolerance import ToleranceLike
 
 
 def convert_opset(
-    model: Model,
-    target: int | Mapping[str, int],
+    model: Source,
+    target: Target,
     *,
     verify: bool = False,
-    feeds: Feeds | None = None,
-    tolerance: Tolerance | None = None,
+    feeds: Any = None,
+    tolerance: ToleranceLike | None = None,
     progress: Progress = None,
 ) -> Model:
     """The same model at other operator-set versions; the argument is not changed and weights are shared.
 
     Args:
-        model: Any model.
+        model: A ``Model``, or anything ``load`` reads.
         target: The ai.onnx version, or one per domain: ``{"": 17, "ai.onnx.ml": 3}``. Other domains stay as they are.
         verify: Run both models side by side, where something here can run them.
-        feeds: Inputs to verify with, by name; made up where none are given.
-        tolerance: What agreement means.
+        feeds: Inputs to verify with, in any form that ``Session.run`` takes; made up where none are given.
+        tolerance: What agreement means; see ``compare``.
         progress: Told each run of the verification; see ``export``.
 
     Returns:
@@ -41,14 +42,19 @@ def convert_opset(
     Raises:
         ConversionError: A node cannot be expressed there; ``blockers`` lists every such node and why.
         VerificationError: The result does not compute the same; the error carries the report.
-        InputError: ``feeds`` do not fit the model.
+        InputError: ``feeds`` do not fit the model, or an argument is none of the things above.
     """
-    converted = convert.convert_opset(model, target)
-    if not verify or converted is model:
+    from entrepot.ir.io.read import load
+
+    tell, verify = reporter(progress), as_flag(verify, "verify")
+    source = load(model)
+    converted = convert.convert_opset(source, target)
+    if not verify or converted is source:
         return converted
     from entrepot.exporters.conversion_proof import report_on
+    from entrepot.parity.tolerance import Tolerance
 
-    report = report_on(model, converted, feeds, tolerance=tolerance, progress=reporter(progress))
+    report = report_on(source, converted, feeds, tolerance=Tolerance.of(tolerance), progress=tell)
     if report.failures:
         raise VerificationError(f"the converted model does not compute the same: {report.summary()}", report=report)
     converted.report = report

@@ -9,7 +9,7 @@ import numpy as np
 
 from entrepot.exporters.options import Judging
 from entrepot.exporters.proof import prove
-from entrepot.ir.errors import EntrepotError, UnsupportedOpError
+from entrepot.ir.errors import EntrepotError, InputError, UnsupportedOpError
 from entrepot.ir.model import Model
 from entrepot.parity.compare import compare
 from entrepot.parity.feeds import Feeds, generate
@@ -17,13 +17,14 @@ from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.tolerance import Tolerance
 from entrepot.parity.verify import ModelSource, Outputs, SourceRefusal, default_providers, model_name
+from entrepot.runtime.feeds import feeds_of
 from entrepot.runtime.session import Session
 
 
 def report_on(
     model: Model,
     converted: Model,
-    feeds: Feeds | None,
+    feeds: Any,
     *,
     tolerance: Tolerance | None = None,
     progress: Callable[[str], None] | None = None,
@@ -31,16 +32,29 @@ def report_on(
     """The proof; where no feeds are given and none can be made up that the model runs on, a report that says so.
 
     Raises:
-        EntrepotError: The model does not run on the feeds given.
+        InputError: The feeds given do not fit the model, or it does not run on them.
+        EntrepotError: Nothing here runs the model at all.
     """
+    if feeds is not None:
+        return _on_given(model, converted, feeds_of(model, feeds), tolerance, progress)
     try:
-        made = generate(model) if feeds is None else feeds
-        return prove_conversion(model, converted, made, tolerance=tolerance, progress=progress)
+        return prove_conversion(model, converted, generate(model), tolerance=tolerance, progress=progress)
     except EntrepotError as error:
-        if feeds is not None:
-            raise
         run = Run("every input", "source", "declined", f"the model could not be run: {error}")
         return Report(model_name(model), model_name(converted), default_providers(), (run,), ModelFacts.of(converted))
+
+
+def _on_given(
+    model: Model,
+    converted: Model,
+    feeds: Feeds,
+    tolerance: Tolerance | None,
+    progress: Callable[[str], None] | None,
+) -> Report:
+    try:
+        return prove_conversion(model, converted, feeds, tolerance=tolerance, progress=progress)
+    except SourceRefusal as refusal:
+        raise InputError(f"the model does not run on these feeds: {refusal}") from refusal
 
 
 def prove_conversion(

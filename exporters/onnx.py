@@ -14,6 +14,7 @@ from entrepot.ir.opset.convert import convert_opset
 from entrepot.parity.feeds import generate
 from entrepot.parity.report.report import Report
 from entrepot.parity.verify import ModelSource
+from entrepot.runtime.feeds import feeds_of
 
 
 def export(source: Any, sample: Any, options: Options) -> Model:
@@ -44,4 +45,4 @@ def _feeds(model: Model, sample: Sample) -> dict[str, Any]:
     feeds = dict(zip(names, sample.args, strict=False)) | dict(sample.kwargs)
     if set(feeds) != set(names) or len(sample.args) > len(names):
         raise InputError(f"the sample gives {sorted(feeds)}, the model takes {names}")
-    return feeds
+    return feeds_of(model, feeds)

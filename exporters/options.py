@@ -6,11 +6,62 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from entrepot.ir.arguments import expected
+
 if TYPE_CHECKING:
     from entrepot.parity.compare import Tolerance
 
-Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Mapping[int, Any]]"
+Axes: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | None"
+"""Of one input: ``{0: "batch"}``; names by position, ``["batch", None]``; or axes that get a name here, ``[0]``."""
+
+Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Axes]"
 """``"auto"`` or ``True``: what the model lets vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
+
+
+def as_dynamic(given: Any) -> Dynamic:
+    """What a caller means by ``dynamic``; axes come as ``{"x": {0: "batch"}}``, without those that stay fixed.
+
+    Raises:
+        InputError: It is of another form.
+    """
+    if given is True or (isinstance(given, str) and given == "auto"):
+        return "auto"
+    if given is False:
+        return False
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise expected("dynamic", '"auto", False, or names of axes by input', given, hint=_DYNAMIC)
+    return {name: _axes(name, axes) for name, axes in given.items()}
+
+
+_DYNAMIC = 'give "auto", False, or names of axes by input: {"x": {0: "batch"}}'
+
+
+def _axes(name: str, axes: Any) -> dict[int, Any]:
+    if isinstance(axes, list | tuple):
+        numbers = bool(axes) and all(isinstance(axis, int) and not isinstance(axis, bool) for axis in axes)
+        axes = {axis: _own_name(name, axis) for axis in axes} if numbers else dict(enumerate(axes))
+    if not (axes is None or isinstance(axes, Mapping)):
+        raise expected(f"dynamic of '{name}'", "names by axis", axes, hint=_DYNAMIC)
+    return {_axis(name, axis): _symbol(name, word) for axis, word in (axes or {}).items() if word is not None}
+
+
+def _axis(name: str, axis: Any) -> int:
+    whole = isinstance(axis, int) and not isinstance(axis, bool)
+    if whole or (isinstance(axis, str) and axis.lstrip("-").isdecimal()):
+        return int(axis)
+    raise expected(f"an axis in dynamic of '{name}'", "its number", axis, hint=_DYNAMIC)
+
+
+def _symbol(name: str, word: Any) -> Any:
+    """A word, or a symbolic dimension of the framework, which has a name of its own."""
+    if isinstance(word, str) or not isinstance(word, bool | int | float | bytes | list | tuple | dict | set):
+        return word
+    raise expected(f"the name of an axis in dynamic of '{name}'", "a word", word, hint=_DYNAMIC)
+
+
+def _own_name(name: str, axis: int) -> str:
+    words = "".join(letter if letter.isalnum() else "_" for letter in name)
+    return f"{words}_dim{axis}".replace("-", "_")
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from entrepot.exporters.options import Dynamic, Judging, Options
+from entrepot.exporters.options import Dynamic, Judging, Options, as_dynamic
+from entrepot.ir.arguments import IntegerLike, PathLike, as_flag, as_names, as_opset, as_path
 from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.progress import Progress, reporter
 
 if TYPE_CHECKING:
+    from entrepot.ir.io.read import Source
     from entrepot.ir.model import Model
-    from entrepot.parity.compare import Tolerance
     from entrepot.parity.report.report import Report
+    from entrepot.parity.tolerance import Tolerance, ToleranceLike
+    from entrepot.runtime.providers import Providers
 
 _EXPORTERS = {
     "torch": "entrepot.exporters.torch.export",
@@ -38,14 +41,14 @@ _SUFFIXES = {
 def export(
     obj: Any,
     sample: Any = None,
-    path: str | os.PathLike[str] | None = None,
+    path: PathLike | None = None,
     *,
-    opset: int | None = None,
+    opset: IntegerLike | None = None,
     dynamic: Dynamic = "auto",
     verify: bool = True,
-    tolerance: Tolerance | None = None,
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
+    tolerance: ToleranceLike | None = None,
+    input_names: str | Sequence[str] | None = None,
+    output_names: str | Sequence[str] | None = None,
     progress: Progress = None,
 ) -> Model:
     """Turn a model of any framework into a verified ``Model``.
@@ -58,10 +61,11 @@ def export(
         path: Where to save the result as well.
         opset: Opset of the result; by default what every current runtime loads, and for ``.onnx`` what the file has.
         dynamic: ``"auto"``: every axis that the model lets vary; ``False``: none; ``{"x": {0: "batch"}}``: these, or an
-            error.
+            error. ``{"x": ["batch", None]}`` says the same by position, ``{"x": [0]}`` leaves the name open; an axis of
+            ``None`` stays fixed.
         verify: Run the result beside the source at the sample, with other values and at other sizes, on our runtime and
             on onnxruntime where it is installed.
-        tolerance: What agreement means.
+        tolerance: What agreement means: a number, ``(atol, rtol)`` or a ``Tolerance``; see ``compare``.
         input_names: Names of the graph inputs instead of those from the signature.
         output_names: Names of the graph outputs instead of those from the structure of the result.
         progress: ``True``, ``False``, or a function that is given each line; by default a terminal sees what takes
@@ -71,72 +75,77 @@ def export(
         The model; its ``report`` holds the verification. Weights are shared with ``obj``, not copied.
 
     Raises:
-        InputError: The object is not a model we know, or the sample does not fit it.
+        InputError: The object is not a model we know, the sample does not fit it, or an argument is none of the things
+            above.
         ConversionError: The model cannot be expressed, or an axis that ``dynamic`` names cannot vary.
         UnsupportedOpError: An operator has no counterpart.
         VerificationError: The result does not compute the same; the error carries the report.
         MissingDependencyError: The framework is not installed.
     """
-    options = Options(opset, _checked(dynamic), verify, tolerance, input_names, output_names, reporter(progress))
+    target = None if path is None else as_path(path)
+    options = Options(
+        None if opset is None else as_opset(opset),
+        as_dynamic(dynamic),
+        as_flag(verify, "verify"),
+        _tolerance(tolerance),
+        None if input_names is None else as_names(input_names, "input_names"),
+        None if output_names is None else as_names(output_names, "output_names"),
+        reporter(progress),
+    )
     model: Model = _exporter(obj).export(obj, sample, options)
-    if path is not None:
-        options.tell(f"saving {os.fspath(path)}")
-        model.save(path)
+    if target is not None:
+        options.tell(f"saving {os.fspath(target)}")
+        model.save(target)
     return model
 
 
 def verify(
     source: Any,
-    model: Model,
+    model: Source,
     sample: Any = None,
     *,
-    providers: Sequence[str] | None = None,
-    tolerance: Tolerance | None = None,
+    providers: Providers | None = None,
+    tolerance: ToleranceLike | None = None,
     progress: Progress = None,
 ) -> Report:
     """Run ``model`` beside the object it came from, as ``export`` does; raises nothing about their agreement.
 
     Args:
         source: What ``export`` takes.
-        model: What came out.
+        model: What came out: a ``Model``, or anything ``load`` reads.
         sample: What the source is called with.
         providers: Who runs the model; by default ``cpu``, and ``onnxruntime`` where it is installed.
-        tolerance: What agreement means.
+        tolerance: What agreement means: a number, ``(atol, rtol)`` or a ``Tolerance``; see ``compare``.
         progress: See ``export``.
 
     Returns:
-        The report; ``.ok`` tells.
+        The report; it is true when they agree.
+
+    Raises:
+        InputError: The sample does not fit, or an argument is none of the things above.
     """
-    judging = Judging(providers, tolerance, reporter(progress))
-    report: Report = _exporter(source).verify(source, model, sample, judging)
+    from entrepot.ir.io.read import load
+    from entrepot.runtime.providers import as_providers
+
+    names = None if providers is None else as_providers(providers)
+    judging = Judging(names, _tolerance(tolerance), reporter(progress))
+    report: Report = _exporter(source).verify(source, load(model), sample, judging)
     return report
 
 
-def _checked(dynamic: Dynamic) -> Dynamic:
-    if dynamic is True:
-        return "auto"
-    if (
-        dynamic is False
-        or dynamic == "auto"
-        or (isinstance(dynamic, dict) and all(_is_axes(v) for v in dynamic.values()))
-    ):
-        return dynamic
-    raise InputError(
-        f"dynamic is {dynamic!r}", hint='give "auto", False, or names of axes by input: {"x": {0: "batch"}}'
-    )
+def _tolerance(given: ToleranceLike | None) -> Tolerance | None:
+    from entrepot.parity.tolerance import Tolerance
 
-
-def _is_axes(axes: Any) -> bool:
-    return isinstance(axes, dict) and all(isinstance(axis, int) for axis in axes)
+    return Tolerance.of(given)
 
 
 def _exporter(obj: Any) -> ModuleType:
     if isinstance(obj, str | os.PathLike):
-        suffix = Path(obj).suffix.lower()
+        suffix = Path(as_path(obj, "the model")).suffix.lower()
         if suffix in _SUFFIXES:
             return _load(_SUFFIXES[suffix])
-        raise InputError(f"cannot tell what '{os.fspath(obj)}' is", hint=f"files we know end in {', '.join(_SUFFIXES)}")
-    if isinstance(obj, bytes):
+        raise InputError(f"cannot tell what '{obj}' is", hint=f"files we know end in {', '.join(_SUFFIXES)}")
+    if isinstance(obj, bytes | bytearray | memoryview):
         return _load(_EXPORTERS["onnx"])
     for cls in type(obj).__mro__:
         for package, home in _EXPORTERS.items():

@@ -6,18 +6,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from entrepot.ir.arguments import expected
 
-@dataclass(frozen=True)
+_SHOWN = 60
+
+
+@dataclass(frozen=True, repr=False)
 class Sample:
     """Positional and keyword arguments of one call of a model.
 
     Attributes:
         args: Positional arguments.
         kwargs: Keyword arguments.
+
+    Raises:
+        InputError: ``args`` is no tuple or list, or ``kwargs`` no mapping of names.
     """
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no list of arguments: a tensor would be taken apart into its rows."""
+        args: Any = self.args
+        kwargs: Any = self.kwargs
+        if not isinstance(args, tuple | list):
+            raise expected("args", "a tuple of arguments", args, hint="a single one: Sample((x,))")
+        if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
+            raise expected("kwargs", "a dict of arguments by name", kwargs)
+        object.__setattr__(self, "args", tuple(args))
+
+    def __repr__(self) -> str:
+        given = [*map(_outline, self.args), *(f"{name}={_outline(value)}" for name, value in self.kwargs.items())]
+        return f"Sample({', '.join(given)})"
 
     @classmethod
     def of(cls, sample: Any) -> Sample:
@@ -29,3 +50,17 @@ class Sample:
         if type(sample) is dict and all(isinstance(key, str) for key in sample):
             return cls(kwargs=sample)
         return cls(args=(sample,))
+
+
+def _outline(value: Any) -> str:
+    """A value in few words: arrays by type and shape, containers by their members."""
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is not None and dtype is not None:
+        return f"{str(dtype).rpartition('.')[2]}{list(shape)}"
+    if type(value) is dict:
+        return f"{{{', '.join(f'{key!r}: {_outline(member)}' for key, member in value.items())}}}"
+    if type(value) in (list, tuple):
+        inside = ", ".join(map(_outline, value))
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    text = repr(value)
+    return text if len(text) <= _SHOWN else type(value).__name__

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from entrepot.ir.arguments import as_integer, as_kind
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,23 @@ class Limits:
     dense_bytes: int = 1 << 34
     dims: int = 64
     loop_iterations: int = 100_000_000
+
+    def __post_init__(self) -> None:
+        """Refuse a bound that is no whole number."""
+        for field in fields(self):
+            bound = as_integer(
+                getattr(self, field.name), f"limit {field.name}", least=0, hint="Limits.unlimited() lifts all bounds"
+            )
+            object.__setattr__(self, field.name, bound)
+
+    @classmethod
+    def of(cls, given: Limits | None) -> Limits:
+        """The limits given; the default ones for ``None``.
+
+        Raises:
+            InputError: They are something else.
+        """
+        return cls() if given is None else as_kind(given, cls, "limits", hint="limits=ep.Limits(nodes=1000)")
 
     @classmethod
     def unlimited(cls) -> Limits:

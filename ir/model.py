@@ -6,14 +6,14 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from entrepot.ir.arguments import PathLike, as_path, expected
 from entrepot.ir.printable import counted, size_text
 
 if TYPE_CHECKING:
-    import os
-
     import onnx
     import onnx_ir
 
+    from entrepot.ir.pickling import Packed
     from entrepot.parity.report import Report
 
 
@@ -42,20 +42,31 @@ class ValueSpec:
 class Model:
     """A model in the neutral form, at whatever opset it came in.
 
-    Treat it as immutable: conversions and passes return a new ``Model`` that shares the weights.
+    Treat it as immutable: conversions and passes return a new ``Model`` that shares the weights. A model pickles and
+    copies with its weights and its report.
 
     Args:
-        model: The graph this handle wraps; not copied.
+        model: The graph this handle wraps, or another handle of it; not copied.
         path: The file it was read from, for messages.
         report: The verification made when it was exported.
+
+    Raises:
+        InputError: One of them is something else.
     """
 
     def __init__(
-        self, model: onnx_ir.Model, *, path: str | os.PathLike[str] | None = None, report: Report | None = None
+        self, model: onnx_ir.Model | Model, *, path: PathLike | None = None, report: Report | None = None
     ) -> None:
+        import onnx_ir
+
+        model = model.ir if isinstance(model, Model) else model
+        if not isinstance(model, onnx_ir.Model):
+            raise expected("the graph of a Model", "an onnx_ir.Model", model, hint="ep.load reads files and protos")
+        if not (report is None or hasattr(report, "summary")):
+            raise expected("report", "a Report or None", report)
         self._ir = model
         self._hub: Model | None = None
-        self.path = path
+        self.path = None if path is None else as_path(path)
         self.report = report
 
     @property
@@ -107,7 +118,7 @@ class Model:
 
         return to_proto(self)
 
-    def save(self, path: str | os.PathLike[str], *, external_data: str | None = "auto") -> None:
+    def save(self, path: PathLike, *, external_data: str | None = "auto") -> None:
         """Write the model, atomically for model and data together.
 
         Args:
@@ -118,10 +129,18 @@ class Model:
 
         Raises:
             StorageError: The files cannot be written; what was there before is untouched.
+            InputError: ``path`` is no path, or ``external_data`` no name of a file.
         """
         from entrepot.ir.io.write import save
 
+        if not (external_data is None or isinstance(external_data, str)):
+            raise expected("external_data", "'auto', None or the name of a file", external_data)
         save(self, path, external_data=external_data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from entrepot.ir.pickling import pack
+
+        return _unpickled, (type(self), pack(self._ir), self.path, self.report)
 
     def __repr__(self) -> str:
         lines = [f"entrepot.Model {self._ir.graph.name or 'model'!r}, {self._summary()}"]
@@ -145,6 +164,12 @@ class Model:
         weights = [value.const_value for value in self._ir.graph.initializers.values() if value.const_value is not None]
         size = size_text(sum(weight.nbytes for weight in weights))
         return f"opset {opsets}, {counted(len(self._ir.graph), 'node')}, {counted(len(weights), 'weight')} ({size})"
+
+
+def _unpickled(kind: type[Model], packed: Packed, path: PathLike | None, report: Report | None) -> Model:
+    from entrepot.ir.pickling import unpack
+
+    return kind(unpack(packed), path=path, report=report)
 
 
 def _spec(value: onnx_ir.Value) -> ValueSpec:

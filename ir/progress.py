@@ -7,14 +7,22 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
+from entrepot.ir.arguments import expected
+
 Progress: TypeAlias = "bool | Callable[[str], None] | None"
 """``None``: on a terminal, after a second. ``True``: always. ``False``: never. A callable is given each line."""
 
 
 def reporter(progress: Progress) -> Callable[[str], None]:
-    """The function that long work calls with one short line per stage."""
+    """The function that long work calls with one short line per stage.
+
+    Raises:
+        InputError: ``progress`` is none of the things it may be.
+    """
     if callable(progress):
         return progress
+    if not (progress is None or isinstance(progress, bool)):
+        raise expected("progress", "True, False, None or a function that is given each line", progress)
     if progress is False or (progress is None and not sys.stderr.isatty()):
         return _silent
     return _DelayedLines(delay=0.0 if progress else 1.0)

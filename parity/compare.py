@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from entrepot.ir.errors import InputError
+from entrepot.parity.leaves import leaves, named
 from entrepot.parity.metrics import Metrics, measure
 from entrepot.parity.scale import typical_magnitude
-from entrepot.parity.tolerance import Tolerance, classify, default_tolerance, dtype_name
+from entrepot.parity.tolerance import Tolerance, ToleranceLike, classify, default_tolerance, dtype_name
+
+if TYPE_CHECKING:
+    import rich.console
 
 __all__ = ["Comparison", "OutputComparison", "Tolerance", "compare", "leaves", "scales_of"]
 
@@ -20,7 +26,7 @@ _NOISE = 32
 
 @dataclass(frozen=True)
 class OutputComparison:
-    """The verdict about one tensor.
+    """The verdict about one tensor; true when it agrees.
 
     Attributes:
         name: Its name; the elements of a sequence are ``name[0]``, ``name[1]``, …
@@ -52,33 +58,71 @@ class OutputComparison:
             return self.metrics.excess
         return 0.0 if self.ok else float("inf")
 
+    @property
+    def hollow(self) -> bool:
+        """Whether it agrees, and none of its elements is finite, so that this proves little."""
+        return self.ok and self.metrics is not None and self.metrics.hollow
 
-@dataclass(frozen=True)
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """The verdict about all outputs, in the order of the expected ones."""
+    """The verdict about all outputs, in the order of the expected ones; true when all agree, and prints as a table."""
 
     outputs: tuple[OutputComparison, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether every output agrees."""
-        return all(output.ok for output in self.outputs)
+        """Whether there are outputs, and every one agrees."""
+        return bool(self.outputs) and all(output.ok for output in self.outputs)
 
     @property
     def worst(self) -> OutputComparison | None:
         """The output that is furthest off for what is allowed; ``None`` when there are no outputs."""
-        return max(self.outputs, key=lambda output: (not output.ok, output.excess), default=None)
+        return max(self.outputs, key=lambda output: (not output.ok, rank(output.excess)), default=None)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """One sentence for each output that does not agree."""
+        """One sentence for each output that does not agree, or that there are none."""
+        if not self.outputs:
+            return ("nothing was compared: there are no outputs",)
         return tuple(f"output '{output.name}': {output.problem}" for output in self.outputs if not output.ok)
+
+    @property
+    def hollow(self) -> tuple[str, ...]:
+        """Outputs that agree without a finite element; that NaN agrees with NaN proves little."""
+        return tuple(output.name for output in self.outputs if output.hollow)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        from entrepot.parity.report.outputs import verdict
+
+        return f"<Comparison: {verdict(self)}>"
+
+    def __str__(self) -> str:
+        from entrepot.parity.report.outputs import table
+
+        return table(self)
+
+    def __rich__(self) -> rich.console.Group:
+        from entrepot.parity.report.outputs import renderable
+
+        return renderable(self)
+
+
+def rank(excess: float) -> float:
+    """An excess to sort by: what was never measured (NaN) comes before everything that was."""
+    return -1.0 if math.isnan(excess) else excess
 
 
 def compare(
-    expected: Mapping[str, Any],
-    actual: Mapping[str, Any],
-    tolerance: Tolerance | None = None,
+    expected: Any,
+    actual: Any,
+    tolerance: ToleranceLike | None = None,
     *,
     scales: Mapping[str, float] | None = None,
     noise: Mapping[str, float] | None = None,
@@ -86,12 +130,14 @@ def compare(
     """Compare outputs by name: ``|actual - expected| <= atol + rtol * |expected|`` for every element.
 
     Shape and dtype must match; NaN agrees with NaN and an infinity with the same infinity; a missing or an extra
-    output is a failure. An output may be an array, ``None``, or a sequence or mapping of these.
+    output is a failure. An output may be an array of any library, ``None``, or a sequence or mapping of these.
 
     Args:
-        expected: The outputs to trust, any shapes.
-        actual: The outputs to judge.
-        tolerance: The rule for every floating-point output; ``None`` takes ``default_tolerance`` of each dtype.
+        expected: The outputs to trust by name, any shapes. Without names: one array, or a sequence; beside named ones
+            an array stands for the only output, and a tuple or list of as many arrays for all of them in order.
+        actual: The outputs to judge, in the same forms.
+        tolerance: The rule for every floating-point output: a ``Tolerance``, a number for both its parts,
+            ``(atol, rtol)`` or a dict of them; ``None`` takes ``default_tolerance`` of each dtype.
         scales: Typical magnitude by output name, when more is known than ``expected`` shows (as ``scales_of`` does
             over several runs).
         noise: How far each expected output moves by rounding alone, as ``sensitivity`` measures it; 32 times that is
@@ -101,14 +147,24 @@ def compare(
         The verdict with all metrics, computed in float64 whatever the rule says.
 
     Raises:
-        InputError: An output has a dtype that no model produces.
+        InputError: An output has a dtype that no model produces, or cannot be read as an array.
     """
-    left, right = dict(leaves(expected)), dict(leaves(actual))
+    tolerance = Tolerance.of(tolerance)
+    _check_factors("scales", scales)
+    _check_factors("noise", noise)
+    left, right = (dict(leaves(outputs)) for outputs in named(expected, actual))
     names = [*left, *(name for name in right if name not in left)]
     known = {name: ((scales or {}).get(name, 0.0), (noise or {}).get(name, 0.0)) for name in names}
     judged = [_judge(name, left, right, tolerance, known[name]) for name in names]
-    # lengths and keys are worth a line only where they differ
-    return Comparison(tuple(item for item in judged if not (item.ok and isinstance(left[item.name], int | list))))
+    # lengths and keys are worth a line only where they differ, or there is nothing else
+    shown = tuple(item for item in judged if not (item.ok and isinstance(left[item.name], int | list)))
+    return Comparison(shown or tuple(judged))
+
+
+def _check_factors(what: str, given: Mapping[str, float] | None) -> None:
+    numbers = isinstance(given, Mapping) and all(isinstance(each, int | float | np.number) for each in given.values())
+    if not (given is None or numbers):
+        raise InputError(f"{what} is a {type(given).__name__}, expected numbers by output name")
 
 
 def scales_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -122,21 +178,6 @@ def scales_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
             if isinstance(leaf, np.ndarray) and default_tolerance(leaf.dtype).scaled:
                 scales[name] = max(scales.get(name, 0.0), typical_magnitude(leaf))
     return scales
-
-
-def leaves(outputs: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """What is compared one by one: every array or ``None`` with its path, and the length or keys of each container."""
-    if isinstance(outputs, Mapping):
-        if name:
-            yield f"keys({name})", sorted(map(str, outputs))
-        for key, value in outputs.items():
-            yield from leaves(value, f"{name}[{key!r}]" if name else str(key))
-    elif isinstance(outputs, list | tuple):
-        yield f"len({name})", len(outputs)
-        for index, value in enumerate(outputs):
-            yield from leaves(value, f"{name}[{index}]")
-    else:
-        yield name, None if outputs is None else np.asarray(outputs)
 
 
 def _judge(

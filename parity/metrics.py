@@ -29,15 +29,19 @@ class Worst:
 class Metrics:
     """How far ``actual`` is from ``expected``. A string that differs counts as an error of 1.
 
+    NaN agrees with NaN, but that is no error of 0: where no element is finite in both, figures about errors are NaN.
+
     Attributes:
         size: Number of elements.
+        finite: Elements that are finite in both: those that figures about errors are made of.
         mismatched: Elements that break the rule.
         max_abs: Largest absolute error; infinite when a NaN or infinity meets anything else.
         max_rel: Largest error relative to an expected element that is finite and not zero.
         mean_abs: Mean absolute error of the elements whose error is finite.
         rms: Root mean square error of the same.
         cosine: Cosine similarity of the two as vectors over elements finite in both; 1 for two zero vectors.
-        excess: Largest error in units of what the rule allows for its element; above 1 is a failure.
+        excess: Largest error in units of what the rule allows for its element; above 1 is a failure, and infinite
+            where nothing is allowed.
         worst: The element with that error; ``None`` for an empty tensor.
         nans: NaNs in expected and in actual.
         infs: Infinities in expected and in actual.
@@ -45,6 +49,7 @@ class Metrics:
     """
 
     size: int
+    finite: int
     mismatched: int
     max_abs: float
     max_rel: float
@@ -56,6 +61,11 @@ class Metrics:
     nans: tuple[int, int]
     infs: tuple[int, int]
     histogram: tuple[int, ...]
+
+    @property
+    def hollow(self) -> bool:
+        """Whether there are elements, none of them finite in both: that they agree then proves little."""
+        return self.size > 0 and self.finite == 0
 
     @property
     def fraction_mismatched(self) -> float:
@@ -128,6 +138,7 @@ class _Totals:
 
     size: int = 0
     mismatched: int = 0
+    measured: int = 0
     finite: int = 0
     max_abs: float = 0.0
     max_rel: float = 0.0
@@ -148,7 +159,7 @@ class _Totals:
 
     def _add_errors(self, error: np.ndarray, magnitude: np.ndarray) -> None:
         finite = error[np.isfinite(error)]
-        self.finite += finite.size
+        self.measured += finite.size
         self.sum_abs += float(finite.sum())
         self.sum_squares += float(np.square(finite).sum())
         self.max_abs = max(self.max_abs, float(error.max()))
@@ -169,25 +180,35 @@ class _Totals:
         self.nans += [np.count_nonzero(np.isnan(values)) for values in (expected, actual)]
         self.infs += [np.count_nonzero(np.isinf(values)) for values in (expected, actual)]
         both = np.isfinite(expected) & np.isfinite(actual)
+        self.finite += int(np.count_nonzero(both))
         e, a = expected[both], actual[both]
         self.products += [np.vdot(e, e).real, np.vdot(a, a).real, np.vdot(e, a).real]
 
     def finish(self, expected: np.ndarray, actual: np.ndarray) -> Metrics:
-        count = self.finite or 1
+        count = self.measured or 1
         return Metrics(
             size=self.size,
+            finite=self.finite,
             mismatched=self.mismatched,
-            max_abs=self.max_abs,
-            max_rel=self.max_rel,
-            mean_abs=self.sum_abs / count,
-            rms=math.sqrt(self.sum_squares / count),
-            cosine=_cosine(*self.products.tolist()),
-            excess=self.worst[0],
+            max_abs=self._told(self.max_abs),
+            max_rel=self._told(self.max_rel),
+            mean_abs=self._told(self.sum_abs / count),
+            rms=self._told(math.sqrt(self.sum_squares / count)),
+            cosine=math.nan if self._hollow else _cosine(*self.products.tolist()),
+            excess=self._told(self.worst[0]),
             worst=self._worst(expected, actual) if self.size else None,
             nans=(int(self.nans[0]), int(self.nans[1])),
             infs=(int(self.infs[0]), int(self.infs[1])),
             histogram=tuple(self.histogram.tolist()),
         )
+
+    @property
+    def _hollow(self) -> bool:
+        return self.size > 0 and self.finite == 0
+
+    def _told(self, error: float) -> float:
+        """An error of 0 among NaNs and infinities is an agreement in kind, no measurement."""
+        return math.nan if self._hollow and error == 0 else error
 
     def _worst(self, expected: np.ndarray, actual: np.ndarray) -> Worst:
         index = tuple(int(i) for i in np.unravel_index(self.worst[2], expected.shape))

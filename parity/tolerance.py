@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
+from entrepot.ir.arguments import NumberLike, as_flag, as_integer, as_number, expected
 from entrepot.ir.errors import InputError
+
+ToleranceLike: TypeAlias = "Tolerance | NumberLike | tuple[NumberLike, NumberLike] | Mapping[str, Any]"
+"""What ``Tolerance.of`` takes."""
 
 DTypeClass = Literal["float", "complex", "integer", "bool", "string"]
 
@@ -19,7 +23,8 @@ class Tolerance:
     """The rule ``|actual - expected| <= atol + rtol * |expected|``, element by element.
 
     Booleans and strings always agree exactly. Integers agree exactly too, unless ``steps`` says otherwise: a relative
-    tolerance must not let index 5000 pass for 5001.
+    tolerance must not let index 5000 pass for 5001. Wherever a tolerance is asked for, ``1e-3`` stands for
+    ``Tolerance(atol=1e-3, rtol=1e-3)``, a pair for ``Tolerance(atol, rtol)``, and a dict for its keyword arguments.
 
     Attributes:
         atol: Absolute part.
@@ -28,21 +33,42 @@ class Tolerance:
         scaled: ``atol`` is in units of the expected tensor's ``typical_magnitude``.
     """
 
-    atol: float
-    rtol: float
+    atol: float = 0.0
+    rtol: float = 0.0
     steps: int = 0
     scaled: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a tolerance that would let everything pass, or nothing."""
-        for name in ("atol", "rtol", "steps"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise InputError(f"tolerance {name} must be finite and not negative, got {value}")
+        for name in ("atol", "rtol"):
+            object.__setattr__(self, name, as_number(getattr(self, name), f"tolerance {name}"))
+        object.__setattr__(self, "steps", as_integer(self.steps, "tolerance steps", least=0))
+        object.__setattr__(self, "scaled", as_flag(self.scaled, "tolerance scaled"))
 
-    def at_scale(self, scale: float) -> Tolerance:
+    @classmethod
+    def of(cls, given: Any) -> Tolerance | None:
+        """The tolerance that is meant; ``None``, the default one of each dtype, stays ``None``.
+
+        Args:
+            given: A tolerance; a number for both parts; ``(atol, rtol)``; or a dict of keyword arguments.
+
+        Raises:
+            InputError: It is none of these.
+        """
+        if given is None or isinstance(given, Tolerance):
+            return given
+        if isinstance(given, Mapping) and given and set(given) <= {field.name for field in fields(cls)}:
+            return cls(**given)
+        if isinstance(given, list | tuple) and len(given) == 2:
+            return cls(*given)
+        if isinstance(given, list | tuple | Mapping):
+            raise expected("tolerance", "(atol, rtol) or a dict of atol, rtol and steps", given)
+        both = as_number(given, "tolerance", hint="1e-3, (atol, rtol), or ep.Tolerance(atol=1e-5, rtol=1e-3)")
+        return cls(both, both)
+
+    def at_scale(self, scale: NumberLike) -> Tolerance:
         """The same rule with an absolute ``atol``, for a tensor whose typical magnitude is ``scale``."""
-        return replace(self, atol=self.atol * scale, scaled=False) if self.scaled else self
+        return replace(self, atol=self.atol * as_number(scale, "scale"), scaled=False) if self.scaled else self
 
 
 def default_tolerance(dtype: np.dtype) -> Tolerance:

@@ -23,6 +23,8 @@ from entrepot.parity.plan import Case
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run, Verdict
 from entrepot.parity.sensitivity import sensitivity
+from entrepot.parity.tolerance import ToleranceLike
+from entrepot.runtime.providers import Providers, as_providers
 from entrepot.runtime.session import Session
 
 _NO_SCALE = 1e-30
@@ -88,8 +90,8 @@ def verify(
     model: Model,
     feeds: Sequence[Feeds | Case],
     *,
-    providers: Sequence[str] | None = None,
-    tolerance: Tolerance | None = None,
+    providers: Providers | None = None,
+    tolerance: ToleranceLike | None = None,
     progress: Progress = None,
 ) -> Report:
     """Run the source and the model on every feed and compare all outputs.
@@ -112,9 +114,9 @@ def verify(
         InputError: There is no such provider.
         MissingDependencyError: A provider asked for by name is not installed.
     """
-    tell = reporter(progress)
+    tell, tolerance = reporter(progress), Tolerance.of(tolerance)
     cases = [feed if isinstance(feed, Case) else Case(f"feeds {at}", feed) for at, feed in enumerate(feeds)]
-    names = tuple(default_providers() if providers is None else providers)
+    names = default_providers() if providers is None else as_providers(providers)
     answers = [_ask(source, case, tell) for case in cases]
     # a small result near zero says little about its own scale: all runs of the source together do
     tame = (answer for case, answer in zip(cases, answers, strict=True) if not case.edge)

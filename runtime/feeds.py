@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from entrepot.ir.arguments import described
 from entrepot.ir.errors import InputError
-from entrepot.runtime.types import Dims, Type
+from entrepot.runtime.arrays import as_array, is_array
+from entrepot.runtime.types import Dims, Type, of_value
+
+if TYPE_CHECKING:
+    from entrepot.ir.model import Model
+
+Feeding: TypeAlias = Any
+"""Arrays by input name; all of them in order, as a list or tuple; or the one array of a model that takes one."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,46 @@ def input_spec(name: str, known: Type | None) -> InputSpec:
     """What the declared type of an input asks of a feed."""
     tensor = known is not None and known.kind == "tensor"
     return InputSpec(name, known, known.numpy if known and tensor else None, known.shape if known and tensor else None)
+
+
+def feeds_of(model: Model, given: Feeding) -> dict[str, Any]:
+    """What a run of a model is given, by name, as NumPy arrays, and checked.
+
+    Raises:
+        InputError: It does not fit the model's inputs.
+    """
+    graph = model.ir.graph
+    specs = [input_spec(value.name or "", of_value(value)) for value in graph.inputs]
+    needed = [spec.name for spec in specs if spec.name not in graph.initializers]
+    named = by_name([spec for spec in specs if spec.name in needed], given)
+    taken = [spec for spec in specs if spec.name in needed or spec.name in named]
+    check_names(taken, named)
+    return dict(zip([spec.name for spec in taken], arrays(taken, named), strict=True))
+
+
+def by_name(specs: Sequence[InputSpec], given: Feeding) -> Mapping[str, Any]:
+    """Feeds by name, whatever form they came in; they are not looked into.
+
+    Raises:
+        InputError: The form does not say which input is meant.
+    """
+    if isinstance(given, Mapping):
+        return given
+    names = [spec.name for spec in specs]
+    if isinstance(given, list | tuple) and len(given) == len(names) and _are_feeds(specs, given):
+        return dict(zip(names, given, strict=True))
+    if len(names) == 1 and given is not None:
+        return {names[0]: given}
+    raise InputError(
+        f"feeds are {described(given)}, expected {'a dict of arrays by name' if names else 'an empty dict'}",
+        hint=f"the model's inputs are {names}",
+    )
+
+
+def _are_feeds(specs: Sequence[InputSpec], given: Sequence[Any]) -> bool:
+    """Whether a list is one feed per input, rather than the nested numbers or the sequence of a single one."""
+    sequence = specs[0].type is not None and specs[0].type.kind in ("sequence", "optional") if specs else False
+    return len(specs) != 1 or (is_array(given[0]) and not sequence)
 
 
 def check_names(specs: Sequence[InputSpec], feeds: Mapping[str, Any]) -> None:
@@ -88,7 +136,7 @@ def _array(spec: InputSpec, dtype: np.dtype[Any] | None, feed: Any) -> np.ndarra
         raise InputError("None is not an array", value=spec.name)
     if isinstance(feed, bool | int | float | str | bytes | list | tuple):
         return _from_python(spec, dtype, feed)
-    array = _from_framework(spec, feed)
+    array = as_array(feed, spec.name)
     if dtype is None or array.dtype == dtype:
         return array
     if dtype.kind == "O" and array.dtype.kind in "US":
@@ -98,16 +146,6 @@ def _array(spec: InputSpec, dtype: np.dtype[Any] | None, feed: Any) -> np.ndarra
         value=spec.name,
         hint=f"convert it with .astype({dtype.name!r}) if that is what you mean",
     )
-
-
-def _from_framework(spec: InputSpec, feed: Any) -> np.ndarray[Any, Any]:
-    if getattr(feed, "requires_grad", False):
-        feed = feed.detach()
-    try:
-        array = np.asarray(feed) if hasattr(feed, "__array__") else np.from_dlpack(feed)
-    except (AttributeError, BufferError, TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"a {type(feed).__name__} cannot be read as an array: {error}", value=spec.name) from error
-    return array
 
 
 def _from_python(spec: InputSpec, dtype: np.dtype[Any] | None, feed: Any) -> np.ndarray[Any, Any]:

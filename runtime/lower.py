@@ -36,6 +36,7 @@ class Frame:
         prefix: Put before names of values, to tell those of an inlined function apart.
         calls: Functions being inlined around this place.
         origin: The node of the main graph that this is a part of, described; empty in the main graph itself.
+        node: That node; ``None`` in the main graph itself.
     """
 
     opsets: Mapping[str, int]
@@ -44,6 +45,7 @@ class Frame:
     prefix: str = ""
     calls: tuple[str, ...] = ()
     origin: str = ""
+    node: ir.Node | None = None
 
 
 class Lowering:
@@ -54,6 +56,9 @@ class Lowering:
         known: Whether a kernel runs an operator; what it declines is replaced by its schema's body.
         evaluate: Runs one step on constants, to fold it; ``None`` folds nothing and keeps every node.
         limits: Bounds on inlining.
+
+    Attributes:
+        settled: Nodes of the main graph, or parts of them, that became no step, with what became of them.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class Lowering:
         self._limits = limits or Limits()
         self._unsupported: dict[str, EntrepotError] = {}
         self._count = 0
+        self.settled: dict[ir.Node, str] = {}
 
     def lower(self, graph: ir.Graph | ir.GraphView, opsets: Mapping[str, int]) -> Block:
         """The main graph as a block.
@@ -123,10 +129,12 @@ class Lowering:
             output = node.outputs[0]
             value = constant_of(self._attributes(node, frame))
             frame.scope[output] = constant(frame.prefix + (output.name or ""), value)
+            self._settle(node, frame, "constant")
         elif self._evaluate is not None and node.op_type == "Identity" and node.domain == "":
             frame.scope[node.outputs[0]] = None if node.inputs[0] is None else self._use(node.inputs[0], frame)
-        elif self._decided(node, frame) is not None:
-            self._branch(node, frame, block)
+            self._settle(node, frame, "passed through")
+        elif (branch := self._decided(node, frame)) is not None:
+            self._branch(node, branch, frame, block)
         else:
             self._operator(node, frame, block)
 
@@ -140,6 +148,11 @@ class Lowering:
             return
         if self._evaluate is None or not fold(step, self._evaluate):
             block.steps.append(step)
+        else:
+            self._settle(node, frame, "folded")
+
+    def _settle(self, node: ir.Node, frame: Frame, how: str) -> None:
+        self.settled.setdefault(frame.node or node, how)
 
     def _step(self, node: ir.Node, frame: Frame) -> Step | None:
         opset = frame.opsets.get(node.domain) or 1
@@ -161,6 +174,7 @@ class Lowering:
             origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
             name=frame.prefix + (node.name or ""),
             opset=opset,
+            computes={frame.node or node: ""},
         )
         while step.inputs and step.inputs[-1] is None:
             step.inputs.pop()
@@ -182,7 +196,7 @@ class Lowering:
             else:
                 step.blocks[name] = self._graph(
                     graph,
-                    replace(frame, origin=frame.origin or step.origin),
+                    replace(frame, origin=frame.origin or step.origin, node=frame.node or node),
                     subgraph_input_types(step, len(graph.inputs)),
                 )
 
@@ -207,6 +221,7 @@ class Lowering:
             prefix=f"{frame.prefix}{node.name or function.name}/",
             calls=(*frame.calls, name),
             origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
+            node=frame.node or node,
         )
         inputs = [None if value is None else self._use(value, frame) for value in node.inputs]
         self._inline(node, function, inputs, inner, frame, block)
@@ -226,6 +241,7 @@ class Lowering:
             prefix=f"{frame.prefix}{node.name or step.op_type}/",
             calls=(*frame.calls, name),
             origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
+            node=frame.node or node,
         )
         self._inline(node, body, step.inputs, inner, frame, block)
 
@@ -249,19 +265,20 @@ class Lowering:
             if made is not None and made.type is None:
                 made.type = types.of_value(output)
 
-    def _decided(self, node: ir.Node, frame: Frame) -> ir.Graph | None:
-        """The branch that an If with a constant condition takes."""
+    def _decided(self, node: ir.Node, frame: Frame) -> str | None:
+        """The name of the branch that an If with a constant condition takes."""
         if self._evaluate is None or node.op_type != "If" or node.domain != "" or node.inputs[0] is None:
             return None
         condition = self._use(node.inputs[0], frame)
         if condition is None or condition.constant is None:
             return None
-        return node.attributes["then_branch" if condition.constant.item() else "else_branch"].as_graph()
+        return "then_branch" if condition.constant.item() else "else_branch"
 
-    def _branch(self, node: ir.Node, frame: Frame, block: Block) -> None:
-        graph = self._decided(node, frame)
-        assert graph is not None
-        inside = self._graph(graph, frame)
+    def _branch(self, node: ir.Node, branch: str, frame: Frame, block: Block) -> None:
+        self._settle(node, frame, f"{branch} taken")
+        origin = frame.origin or describe_node(node, frame.opsets.get(node.domain))
+        inner = replace(frame, origin=origin, node=frame.node or node)
+        inside = self._graph(node.attributes[branch].as_graph(), inner)
         block.steps.extend(inside.steps)
         for output, value in zip(node.outputs, inside.outputs, strict=False):
             frame.scope[output] = value

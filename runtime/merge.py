@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.runtime.fold import RANDOM
-from entrepot.runtime.plan import Block, Step, Value
+from entrepot.runtime.plan import Block, Step, Value, with_work_of
 
 
 def merged(block: Block) -> Block:
@@ -25,6 +25,7 @@ def merged(block: Block) -> Block:
         if twin is step or len(twin.outputs) < len(step.outputs):
             kept.append(step)
             continue
+        twin.computes = with_work_of(twin, [step], "merged")
         replaced.update(
             (mine, its)
             for mine, its in zip(step.outputs, twin.outputs, strict=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from entrepot.ir.errors import UnsupportedOpError, describe_node
+from entrepot.ir.printable import printable
 from entrepot.runtime.order import in_order, reads
 from entrepot.runtime.providers import Provider
 
@@ -20,7 +21,7 @@ class Placement:
         node: The node, as messages describe it.
         op_type: Its operator.
         provider: Who runs it.
-        how: What it became there: ``native``, ``prepared``, ``shared``, ``body``, ``folded``, ...
+        how: What it became there: ``native``, ``fused with 'relu'``, ``fused into 'conv'``, ``folded``, ...
         declined: Providers asked earlier, each with its reason.
     """
 
@@ -64,6 +65,22 @@ class Part:
     def outputs(self) -> tuple[ir.Value, ...]:
         """Values that later parts or the caller read."""
         return tuple(self.graph.outputs)
+
+
+_TOLD = 20
+
+
+def delegated(part: Part, title: str) -> str:
+    """A comment in place of the source of a part that has none."""
+    rows = part.placements
+    lines = [f"{title}: {len(rows)} node{'s' * (len(rows) != 1)} run by '{part.provider.name}', without Python source"]
+    for row in rows[:_TOLD]:
+        declined = "; ".join(f"{name} declined: {reason}" for name, reason in row.declined.items())
+        lines.append(f"  {row.node}{f': {declined}' if declined else ''}")
+    if len(rows) > _TOLD:
+        lines.append(f"  ... and {len(rows) - _TOLD} more, all in session.plan()")
+    # names come from a file: a line break in one must not end the comment
+    return "".join(f"# {printable(line).replace(chr(10), ' ')}\n" for line in lines)
 
 
 def partition(

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import onnx
+import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
 from entrepot.runtime.types import Type
@@ -41,6 +42,8 @@ class Step:
         graphs: Subgraphs of other operators, as their function bodies take them.
         where: The node for messages, as ``describe_node`` gives it.
         origin: The node of the main graph that it comes from, described the same way.
+        computes: Nodes of the main graph whose work it does: the one that it is, or is a part of, with nothing; others
+            with how they came to it: ``fused``, ``absorbed``, ``merged``.
         name: Name of the node.
         opset: Version of the domain that the node was written for.
         call: What runs it, once bound by a provider.
@@ -56,6 +59,7 @@ class Step:
     origin: str = ""
     name: str = ""
     opset: int = 1
+    computes: dict[ir.Node, str] = field(default_factory=dict)
     call: Call | None = None
 
     @property
@@ -129,6 +133,15 @@ class Call:
     def __call__(self, *inputs: Any) -> Any:
         """Run it."""
         return self.function(*self.leading, *inputs, **self.attributes)
+
+
+def with_work_of(step: Step, others: Iterable[Step], how: str) -> dict[ir.Node, str]:
+    """What a step computes that does the work of others too."""
+    joined: dict[ir.Node, str] = {}
+    for other in others:
+        for node, known in other.computes.items():
+            joined.setdefault(node, known or how)
+    return {**joined, **step.computes}
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:

@@ -30,6 +30,10 @@ class Program:
         wanted: The main graph's values that come out, in order.
         parts: What runs.
         context: Where it runs.
+
+    Attributes:
+        specs: What is fed, in order.
+        parts: What runs.
     """
 
     def __init__(
@@ -43,9 +47,9 @@ class Program:
         self.parts = tuple(parts)
         self._context = context
         self._names = tuple(names)
-        self._specs = tuple(input_spec(value.name or "", types.of_value(value)) for value in inputs)
+        self.specs = tuple(input_spec(value.name or "", types.of_value(value)) for value in inputs)
         self._function = _runner(parts, inputs, wanted)
-        self._fed = tuple(spec.name for spec in self._specs)
+        self._fed = tuple(spec.name for spec in self.specs)
         self._accepted: set[tuple[Any, ...]] = set()
 
     def values(self, feeds: Mapping[str, Any]) -> Sequence[Any]:
@@ -64,8 +68,8 @@ class Program:
         return self._checked(feeds)
 
     def _checked(self, feeds: Mapping[str, Any]) -> list[Any]:
-        check_names(self._specs, feeds)
-        values = arrays(self._specs, feeds)
+        check_names(self.specs, feeds)
+        values = arrays(self.specs, feeds)
         if all(isinstance(value, np.ndarray) for value in values):
             if len(self._accepted) >= _SHAPES_KEPT:
                 self._accepted.clear()

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
+from entrepot.ir.arguments import IntegerLike, as_integer, as_names, expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.limits import Limits
 from entrepot.runtime import providers as registry
-from entrepot.runtime.partition import Placement, Plan, partition
+from entrepot.runtime.feeds import Feeding, by_name
+from entrepot.runtime.partition import Placement, Plan, delegated, partition
 from entrepot.runtime.profile import Profile, profile
 from entrepot.runtime.program import Program
-from entrepot.runtime.providers import Setting
+from entrepot.runtime.providers import Providers, Setting, as_providers
 from entrepot.runtime.threads import available, context
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
-    from entrepot.ir.model import Model
+    from entrepot.ir.model import Model, ValueSpec
 
 
 class Session:
-    """Runs a model.
+    """Runs a model; pickles and copies with it.
 
     Args:
-        model: A ``Model``, or anything ``load`` reads.
+        model: A ``Model``, or anything ``load`` reads. A session that was given a path pickles by that path, so the
+            file has to be there where it is unpickled; any other takes the model along.
         providers: Who may run nodes, in order of preference: ``cpu``, ``reference``, ``onnxruntime``. One that is asked
             for and cannot be used is an error.
         limits: Bounds on what the model may cost.
@@ -35,6 +39,7 @@ class Session:
             depend on it.
 
     Raises:
+        InputError: An argument is none of the things above.
         UnsupportedOpError: Nodes that no provider runs; all of them are named.
         ConversionError: The model cannot be brought to the hub's opset.
         MissingDependencyError: A provider's library is not installed.
@@ -44,20 +49,20 @@ class Session:
         self,
         model: Source,
         *,
-        providers: Sequence[str] = ("cpu",),
+        providers: Providers = ("cpu",),
         limits: Limits | None = None,
-        threads: int | None = None,
+        threads: IntegerLike | None = None,
     ) -> None:
-        if isinstance(providers, str) or not providers:
-            raise InputError(f"providers is a list of names, not {providers!r}", hint="providers=['cpu']")
-        if threads is not None and threads < 1:
-            raise InputError(f"threads is 1 or more, not {threads}", hint="leave it out for all processors")
-        self._context = context(threads or available())
+        names = as_providers(providers)
+        count = None if threads is None else as_integer(threads, "threads", least=1, hint=_ALL_THREADS)
+        self._context = context(count or available())
         self._model = load(model, limits=limits)
+        self._origin = os.path.abspath(model) if isinstance(model, str | os.PathLike) else self._model
+        self._options: dict[str, Any] = {"providers": names, "limits": limits, "threads": count}
         self._hub = self._model.at_hub()
         self._graph = self._hub.ir.graph
-        setting = Setting(self._hub, self._model, limits or Limits(), threads)
-        self._providers = [registry.make(name, setting) for name in providers]
+        setting = Setting(self._hub, self._model, Limits.of(limits), count)
+        self._providers = [registry.make(name, setting) for name in names]
         self._programs: dict[tuple[tuple[str, ...], frozenset[str]], Program] = {}
         self._outputs = tuple(value.name or "" for value in self._graph.outputs)
         self._defaults = frozenset(
@@ -72,23 +77,40 @@ class Session:
         return self._model
 
     @property
+    def inputs(self) -> tuple[ValueSpec, ...]:
+        """What must be fed, in order."""
+        return self._model.inputs
+
+    @property
+    def outputs(self) -> tuple[ValueSpec, ...]:
+        """What comes out, in order."""
+        return self._model.outputs
+
+    @property
     def providers(self) -> tuple[str, ...]:
         """The providers asked for, in order."""
         return tuple(provider.name for provider in self._providers)
 
+    @property
+    def threads(self) -> int:
+        """Threads that one run may use."""
+        return self._options["threads"] or available()
+
     def run(
         self,
-        feeds: Mapping[str, Any],
-        outputs: Sequence[str] | None = None,
+        feeds: Feeding,
+        outputs: Any = None,
         *,
         observe: Callable[[str, Any], None] | None = None,
     ) -> dict[str, Any]:
         """Run the model once.
 
         Args:
-            feeds: Input name to array: anything with ``__array__`` or ``__dlpack__``, or Python numbers and lists.
-                Arrays must have the declared element type. Initializers that are also inputs may be fed.
-            outputs: Names to compute; only what they need is run. Any value of the main graph may be asked for.
+            feeds: Input name to array: an array or tensor of any library on the host, or Python numbers and lists.
+                Arrays must have the declared element type. Initializers that are also inputs may be fed. Without names:
+                the one array of a model with one input, or a list or tuple of all in order.
+            outputs: Names to compute, or one; only what they need is run. Any value of the main graph may be asked for.
+                ``run(names, feeds)`` and ``run(None, feeds)``, the order that onnxruntime has, are understood too.
             observe: Called with name and value of everything computed; with ``providers=["reference"]`` only.
 
         Returns:
@@ -98,17 +120,60 @@ class Session:
             InputError: Feeds are missing, unknown, or of the wrong type, rank or size.
             ExecutionError: A node failed; the message names it.
         """
+        if type(feeds) is not dict and not isinstance(feeds, Mapping):
+            if isinstance(outputs, Mapping):
+                feeds, outputs = outputs, feeds
+            else:
+                feeds = by_name(self._default.specs, feeds)
         program = self._default
         if outputs is not None or self._defaults:
-            overridden = frozenset(name for name in feeds if name in self._defaults)
-            program = self._program(self._outputs if outputs is None else tuple(outputs), overridden)
+            names = self._outputs if outputs is None else as_names(outputs, "outputs")
+            program = self._program(names, frozenset(name for name in feeds if name in self._defaults))
         if observe is None:
             return program.run(feeds)
         return self._observed(program, feeds, observe)
 
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """Run the model as the function that it is: ``y = session(x)``.
+
+        Args:
+            arrays: The first inputs, in order.
+            named: Other inputs by name.
+
+        Returns:
+            The output of a model that has one, else a tuple of all in order.
+
+        Raises:
+            InputError: As for ``run``.
+        """
+        specs = self._default.specs
+        if len(arrays) > len(specs):
+            raise InputError(f"{len(arrays)} arrays are more than there are inputs", hint=f"they are {self._names()}")
+        feeds = {spec.name: array for spec, array in zip(specs, arrays, strict=False)}
+        if twice := feeds.keys() & named.keys():
+            raise InputError(f"given by position and by name: {sorted(twice)}", hint=f"inputs are {self._names()}")
+        results = tuple(self.run({**feeds, **named}).values())
+        return results[0] if len(self._outputs) == 1 else results
+
+    def _names(self) -> list[str]:
+        return [spec.name for spec in self._default.specs]
+
+    def __repr__(self) -> str:
+        name = self._model.ir.graph.name or "model"
+        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        lines = [f"entrepot.Session {name!r} on {', '.join(self.providers)}, {threads}"]
+        lines += [f"  in   {spec}" for spec in self.inputs]
+        lines += [f"  out  {spec}" for spec in self.outputs]
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (type(self), self._origin, self._options)
+
     def _observed(
         self, program: Program, feeds: Mapping[str, Any], observe: Callable[[str, Any], None]
     ) -> dict[str, Any]:
+        if not callable(observe):
+            raise expected("observe", "a function that is given name and value", observe)
         blind = [provider.name for provider in self._providers if not hasattr(provider, "observe")]
         if blind:
             raise InputError(
@@ -125,12 +190,22 @@ class Session:
             provider.observe = observe  # type: ignore[attr-defined] # only those that have it get here
 
     def source(self) -> str:
-        """The generated Python source that computes all outputs; one function per part."""
-        parts = self._default.parts
-        return "\n\n".join(compiled.emitted.source for _, compiled in parts if compiled.emitted)
+        """The generated Python source that computes all outputs, one function per part.
 
-    def profile(self, feeds: Mapping[str, Any]) -> Profile:
+        A part that has none, as another library runs it, is a comment that says who runs what, and why.
+        """
+        parts = self._default.parts
+        texts = [
+            compiled.emitted.source if compiled.emitted else delegated(part, f"part {at} of {len(parts)}")
+            for at, (part, compiled) in enumerate(parts, start=1)
+        ]
+        return "\n\n".join(texts)
+
+    def profile(self, feeds: Feeding) -> Profile:
         """Where the time of one run goes, by operator; for sessions that run on ``cpu`` alone.
+
+        Args:
+            feeds: See ``run``.
 
         Raises:
             InputError: The session has other providers, or the feeds do not fit.
@@ -138,14 +213,14 @@ class Session:
         emitted = self._default.parts[0][1].emitted
         if len(self._default.parts) != 1 or emitted is None:
             raise InputError("only a session that runs on cpu alone can be profiled", hint="use providers=['cpu']")
-        return self._context.copy().run(profile, emitted, self._default.values(feeds))
+        return self._context.copy().run(profile, emitted, self._default.values(by_name(self._default.specs, feeds)))
 
     def plan(self) -> Plan:
         """Where every node of the main graph runs, what it became there, and who declined it."""
         placements: list[Placement] = []
         for part, compiled in self._default.parts:
-            otherwise = "folded" if compiled.how else "whole part"
-            placements += [replace(row, how=compiled.how.get(row.node, otherwise)) for row in part.placements]
+            rows = zip(part.graph, part.placements, strict=True)
+            placements += [replace(row, how=compiled.how.get(node, "whole part")) for node, row in rows]
         return Plan(tuple(placements))
 
     def _program(self, names: tuple[str, ...], overridden: frozenset[str]) -> Program:
@@ -167,6 +242,13 @@ class Session:
         if name not in self._values:
             raise InputError(f"the model has no output '{name}'", hint=f"its outputs are {list(self._outputs)}")
         return self._values[name]
+
+
+_ALL_THREADS = "leave it out for all processors"
+
+
+def _reopened(kind: type[Session], origin: Any, options: dict[str, Any]) -> Session:
+    return kind(origin, **options)
 
 
 def _main_values(graph: ir.Graph) -> list[ir.Value]:

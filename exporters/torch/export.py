@@ -31,8 +31,7 @@ def export(obj: Any, sample: Any, options: Options) -> Model:
     """See ``entrepot.export``."""
     if isinstance(obj, torch.export.ExportedProgram):
         return export_program(obj, sample, options)
-    if not isinstance(obj, torch.nn.Module):
-        raise InputError(f"cannot export a {type(obj).__qualname__}", hint="wrap it in a torch.nn.Module")
+    _check_kind(obj)
     if sample is None:
         raise InputError("a torch module needs a sample to be exported", hint="ep.export(module, x): as it is called")
     if isinstance(obj, torch.jit.ScriptModule):
@@ -42,6 +41,7 @@ def export(obj: Any, sample: Any, options: Options) -> Model:
 
 def verify(obj: Any, model: Model, sample: Any, judging: Judging) -> Report:
     """See ``entrepot.verify``."""
+    _check_kind(obj)
     module = obj.module() if isinstance(obj, torch.export.ExportedProgram) else obj
     check_module(module)
     if isinstance(obj, torch.export.ExportedProgram):
@@ -54,6 +54,11 @@ def verify(obj: Any, model: Model, sample: Any, judging: Judging) -> Report:
     with untouched(module) as state:
         eager = Eager(module, call.tree, state)
         return compare(eager, call, model, judging)
+
+
+def _check_kind(obj: Any) -> None:
+    if not isinstance(obj, torch.nn.Module | torch.export.ExportedProgram):
+        raise InputError(f"cannot export a {type(obj).__qualname__}", hint="wrap it in a torch.nn.Module")
 
 
 class _Export:

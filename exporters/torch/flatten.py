@@ -160,7 +160,7 @@ def _named_args(bound: inspect.BoundArguments) -> Iterator[tuple[str, Any]]:
 
 def _take_apart(value: Any, name: str, flat: Flat) -> Tree:
     if isinstance(value, np.ndarray):
-        value = torch.from_numpy(value)
+        value = _tensor(value, name)
     if isinstance(value, torch.Tensor):
         flat.tensors.append(value.detach().contiguous() if value.layout is torch.strided else value.detach())
         flat.names.append(name)
@@ -171,6 +171,15 @@ def _take_apart(value: Any, name: str, flat: Flat) -> Tree:
     children = tuple((key, _take_apart(child, f"{name}.{key}" if name else str(key), flat)) for key, child in items)
     plain = type(value) in (tuple, list, dict)
     return Container(kind, type(value)() if plain else value, children)  # an empty one keeps no tensors alive
+
+
+def _tensor(array: np.ndarray, name: str) -> torch.Tensor:
+    from entrepot.exporters.torch.source import from_numpy
+
+    try:
+        return from_numpy(array)
+    except TypeError as error:
+        raise InputError(f"an array of {array.dtype} cannot become a tensor", value=name or None) from error
 
 
 def _items(value: Any, name: str) -> tuple[str, list[tuple[Any, Any]]]:

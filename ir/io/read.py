@@ -5,14 +5,15 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import onnx
 import onnx_ir
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from entrepot.ir.arguments import expected
 from entrepot.ir.collector import collector_paused
-from entrepot.ir.errors import InputError, MissingFileError, StorageError
+from entrepot.ir.errors import MissingFileError, StorageError
 from entrepot.ir.io.build import build_model
 from entrepot.ir.io.context import Context
 from entrepot.ir.io.external import read_file
@@ -47,14 +48,16 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
         StorageError: The file cannot be read (an ``OSError``).
         InputError: ``source`` or ``trust`` is none of the things above.
     """
-    if trust not in ("untrusted", "trusted"):
-        raise InputError(f"trust is {trust!r}, but must be 'untrusted' or 'trusted'")
+    asked: Any = trust
+    if not (isinstance(asked, str) and asked in ("untrusted", "trusted")):
+        raise expected("trust", "'untrusted' or 'trusted'", trust)
+    limits = Limits.of(limits) if limits is not None or trust == "untrusted" else Limits.unlimited()
     if isinstance(source, Model):
         return source
     if isinstance(source, onnx_ir.Model):
         return Model(source)
-    path = Path(source) if isinstance(source, str | os.PathLike) else None
-    context = Context(path, limits or (Limits.unlimited() if trust == "trusted" else Limits()))
+    path = _path(source) if isinstance(source, str | os.PathLike) else None
+    context = Context(path, limits)
     if path is not None:
         proto = _parse(_content(path, context), context)
     elif isinstance(source, bytes | bytearray | memoryview):
@@ -62,10 +65,18 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
     elif isinstance(source, onnx.ModelProto):
         proto = source
     else:
-        raise InputError(f"cannot load a model from {type(source).__name__}", hint="give a path, bytes or ModelProto")
+        hint = "ep.export makes a model of what a framework holds"
+        raise expected("the model", "a path, bytes, a ModelProto, an onnx_ir.Model or a Model", source, hint)
     base = None if path is None else Path(os.path.abspath(path)).parent
     with collector_paused():
         return Model(build_model(proto, context, base, follow_links=trust == "trusted"), path=path)
+
+
+def _path(source: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(source)
+    except TypeError:  # a path of bytes
+        raise expected("the model", "a path of text", source) from None
 
 
 def _content(path: Path, context: Context) -> bytes:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import onnx
 import onnx_ir
 
+from entrepot.ir.arguments import as_path
 from entrepot.ir.errors import InputError, MissingFileError, StorageError
 from entrepot.ir.io.atomic import Staging, folder_lock, mentions, sync_folder
 from entrepot.ir.io.serialize import inline, serialize
@@ -60,7 +61,7 @@ def save(model: Model, path: str | os.PathLike[str], *, external_data: str | Non
         ModelFormatError: The model is not complete, or too large for one file.
         InputError: ``external_data`` is not the name of a file.
     """
-    path = Path(os.path.abspath(path))
+    path = Path(os.path.abspath(as_path(path)))
     data_name = _data_name(path, external_data)
     staging = Staging(path)
     try:

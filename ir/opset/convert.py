@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
+from entrepot.ir.arguments import IntegerLike, as_opset, expected
 from entrepot.ir.collector import collector_paused
 from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.ir.model import Model
@@ -11,11 +13,17 @@ from entrepot.ir.opset.conversion import Conversion
 from entrepot.ir.opset.schemas import CEILINGS, canonical
 from entrepot.ir.opset.scopes import is_there, scopes
 
+if TYPE_CHECKING:
+    from entrepot.ir.io.read import Source
+
+Target: TypeAlias = "IntegerLike | Mapping[str, IntegerLike]"
+"""The ai.onnx version, or one per domain."""
+
 ML = "ai.onnx.ml"
 TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 
 
-def convert_opset(model: Model, target: int | Mapping[str, int]) -> Model:
+def convert_opset(model: Model, target: Target) -> Model:
     """The same model at other operator-set versions; the argument is not changed and weights are shared.
 
     Args:
@@ -44,10 +52,20 @@ def convert_opset(model: Model, target: int | Mapping[str, int]) -> Model:
     return Model(conversion.result, path=model.path)
 
 
-def can_convert(model: Model, target: int | Mapping[str, int]) -> tuple[EntrepotError, ...]:
-    """Everything that is in the way of ``convert_opset(model, target)``; empty when nothing is."""
+def can_convert(model: Source, target: Target) -> tuple[EntrepotError, ...]:
+    """Everything that is in the way of ``convert_opset(model, target)``; empty when nothing is.
+
+    Args:
+        model: Anything ``load`` reads.
+        target: See ``convert_opset``.
+
+    Raises:
+        InputError: One of the two is none of these things.
+    """
+    from entrepot.ir.io.read import load
+
     try:
-        convert_opset(model, target)
+        convert_opset(load(model), target)
     except ConversionError as error:
         return error.blockers or (error,)
     return ()
@@ -70,8 +88,11 @@ def raise_to_hub(model: Model) -> Model:
     return convert_opset(model, targets)
 
 
-def _targets(target: int | Mapping[str, int]) -> dict[str, int]:
-    wanted = {"": target} if isinstance(target, int) else {canonical(k): v for k, v in target.items()}
+def _targets(target: Target) -> dict[str, int]:
+    given = target if isinstance(target, Mapping) else {"": target}
+    if not all(isinstance(domain, str) for domain in given):
+        raise expected("opset", "a version, or versions by domain", target, hint="{'': 18, 'ai.onnx.ml': 3}")
+    wanted = {canonical(domain): as_opset(version) for domain, version in given.items()}
     for domain, version in wanted.items():
         if domain not in CEILINGS:
             raise ConversionError(f"no rules for domain '{domain}'; known: ai.onnx, ai.onnx.ml")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from entrepot.ir.arguments import expected
 from entrepot.ir.model import Model, ValueSpec
 from entrepot.ir.printable import counted, size_text
 
@@ -39,7 +40,13 @@ class ModelFacts:
 
     @classmethod
     def of(cls, model: Model) -> ModelFacts:
-        """The facts about a model, from its graph and its metadata."""
+        """The facts about a model, from its graph and its metadata.
+
+        Raises:
+            InputError: It is no ``Model``.
+        """
+        if not isinstance(model, Model):
+            raise expected("model", "a Model", model)
         graph = model.ir.graph
         weights = [value.const_value for value in graph.initializers.values() if value.const_value is not None]
         return cls(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from entrepot.ir.arguments import as_path
+from entrepot.ir.errors import StorageError
 from entrepot.ir.printable import counted
+from entrepot.parity.compare import rank
 from entrepot.parity.report.html_tables import outputs_table, refusals_table, runs_table
-from entrepot.parity.report.text import figure, summary
+from entrepot.parity.report.text import figure, mark, summary
 
 if TYPE_CHECKING:
     from entrepot.parity.report.facts import ModelFacts
@@ -45,9 +47,17 @@ max-width:1320px;margin:0 auto;padding:1.5rem 1rem}
 
 def write_html(report: Report, path: str | os.PathLike[str]) -> None:
     """Write the page; an existing file is replaced whole or not at all."""
-    target = Path(path)
+    target = Path(as_path(path))
     title = escape(f"parity: {report.model}")
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+    try:
+        _replace(target, head, report)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"the report cannot be written: {reason}", path=target, errno=error.errno) from error
+
+
+def _replace(target: Path, head: str, report: Report) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with open(handle, "w", encoding="utf-8") as file:
@@ -61,9 +71,10 @@ def write_html(report: Report, path: str | os.PathLike[str]) -> None:
 
 def fragment(report: Report) -> str:
     """The report as an element for a page or a notebook."""
-    mark = '<span class="agrees">verified</span>' if report.ok else '<span class="differs">not verified</span>'
+    word = mark(report)
+    colour = {"verified": "agrees", "not verified": "differs"}.get(word, "declined")
     parts = [
-        f"<h1>{escape(report.model)} {mark}</h1>",
+        f'<h1>{escape(report.model)} <span class="{colour}">{word}</span></h1>',
         f"<p>{escape(summary(report))}</p>",
         _facts(report.facts) if report.facts is not None else "",
         *map(_failure, report.failures),
@@ -100,7 +111,7 @@ def _failure(run: Run) -> str:
 def _agreeing(runs: list[Run]) -> str:
     if not runs:
         return ""
-    worst = max(runs, key=lambda run: -1.0 if math.isnan(run.excess) else run.excess)
+    worst = max(runs, key=lambda run: rank(run.excess))
     verdict = f'<span class="agrees">{"agrees" if len(runs) == 1 else "agree"}</span>'
     error = f"largest error {figure(worst.excess)} of the tolerance ({worst.label} on {worst.provider})"
     return _folded(f"{counted(len(runs), 'run')} {verdict}, {escape(error)}", runs_table(runs), _RUNS)

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from entrepot.parity.metrics import HISTOGRAM_EDGES, Metrics, Worst
-from entrepot.parity.report.text import figure
+from entrepot.parity.report.text import figure, similarity
 
 if TYPE_CHECKING:
     from entrepot.parity.compare import OutputComparison
@@ -67,7 +67,7 @@ def _figures(output: OutputComparison) -> list[str]:
     noise = f" (rounding of the inputs alone: {figure(output.noise)})" if output.noise else ""
     texts = [
         *map(figure, numbers),
-        f"{metrics.cosine:.7f}",
+        similarity(metrics.cosine),
         f"{figure(rule.atol)} + {figure(rule.rtol)}·|x|{noise}",
         f"{metrics.mismatched} of {metrics.size}",
     ]

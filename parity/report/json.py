@@ -31,6 +31,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "facts": None if report.facts is None else _plain(dataclasses.asdict(report.facts)),
         "providers": list(report.providers),
         "unproven": list(report.unproven),
+        "hollow": list(report.hollow),
         "runs": [_run(run) for run in report.runs],
     }
 
@@ -44,7 +45,7 @@ def _run(run: Run) -> dict[str, Any]:
         "verdict": run.verdict,
         "message": run.message,
         "seconds": run.seconds,
-        "outputs": [_output(output) for output in run.comparison.outputs] if run.comparison else [],
+        "outputs": [_output(output) for output in run.comparison.outputs] if run.comparison is not None else [],
     }
 
 

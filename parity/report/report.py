@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from entrepot.parity.compare import Comparison, OutputComparison
+from entrepot.parity.compare import Comparison, OutputComparison, rank
 
 if TYPE_CHECKING:
     import rich.console
@@ -18,7 +18,7 @@ Verdict: TypeAlias = Literal["agrees", "differs", "error", "refused", "declined"
 
 @dataclass(frozen=True)
 class Run:
-    """One set of inputs on one provider.
+    """One set of inputs on one provider; true when the model ran and agrees.
 
     Attributes:
         label: Which inputs.
@@ -45,21 +45,29 @@ class Run:
     edge: str = ""
 
     @property
+    def ok(self) -> bool:
+        """Whether the model ran and agrees; what was refused or declined shows nothing."""
+        return self.verdict == "agrees"
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    @property
     def worst(self) -> OutputComparison | None:
         """The output that is furthest off."""
         return self.comparison.worst if self.comparison is not None else None
 
     @property
     def excess(self) -> float:
-        """Largest error in units of the allowed one; infinite when it could not be run."""
+        """Largest error in units of the allowed one; infinite when it could not be run, NaN when none was measured."""
         if self.comparison is None:
             return float("inf") if self.verdict == "error" else 0.0
         return self.worst.excess if self.worst is not None else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
-    """Whether a model does what its source does, and how closely.
+    """Whether a model does what its source does, and how closely; true when it does, and prints as a table.
 
     Attributes:
         source: What was trusted.
@@ -78,7 +86,10 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether something was compared and nothing failed."""
-        return not self.failures and any(run.verdict == "agrees" for run in self.runs)
+        return not self.failures and any(run.ok for run in self.runs)
+
+    def __bool__(self) -> bool:
+        return self.ok
 
     @property
     def failures(self) -> tuple[Run, ...]:
@@ -108,7 +119,7 @@ class Report:
     @property
     def worst(self) -> Run | None:
         """The run that failed most, or came closest to it; ``None`` when nothing was run."""
-        return max(self.ran, key=lambda run: (run.verdict != "agrees", run.excess), default=None)
+        return max(self.ran, key=lambda run: (not run.ok, rank(run.excess)), default=None)
 
     @property
     def unproven(self) -> tuple[str, ...]:
@@ -118,10 +129,19 @@ class Report:
         return tuple(symbol for symbol in tried if symbol not in accepted)
 
     @property
+    def hollow(self) -> tuple[str, ...]:
+        """Outputs that agree, and of which no run compared a finite element: NaN met NaN, which proves little."""
+        compared = [run.comparison for run in self.runs if run.comparison is not None]
+        outputs = [output for comparison in compared for output in comparison.outputs]
+        finite = {output.name for output in outputs if output.metrics is not None and output.metrics.finite}
+        return tuple(dict.fromkeys(out.name for out in outputs if out.hollow and out.name not in finite))
+
+    @property
     def sensitive(self) -> tuple[Run, ...]:
         """Runs that agree only because the source itself is that sensitive to rounding; see ``parity.sensitivity``."""
-        agreed = [run for run in self.runs if run.verdict == "agrees"]
-        return tuple(run for run in agreed if run.comparison and any(out.noise for out in run.comparison.outputs))
+        return tuple(
+            run for run in self.runs if run.ok and run.comparison and any(out.noise for out in run.comparison.outputs)
+        )
 
     def summary(self) -> str:
         """The verdict in one line."""
@@ -136,10 +156,17 @@ class Report:
         return to_json(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained page: no script, font or image is loaded from anywhere."""
+        """Write one self-contained page: no script, font or image is loaded from anywhere.
+
+        Raises:
+            InputError: ``path`` is no path.
+        """
         from entrepot.parity.report.html import write_html
 
         write_html(self, path)
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.summary()}>"
 
     def __str__(self) -> str:
         from entrepot.parity.report.text import table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from entrepot.ir.printable import printable
@@ -28,6 +30,17 @@ def summary(report: Report) -> str:
     return printable("; ".join([*_verdict(report), *_remarks(report)]))
 
 
+def mark(report: Report) -> str:
+    """The verdict in a word or two; agreement in which nothing was finite does not get the word of a proof."""
+    if not report.ok:
+        return "not verified"
+    return "agrees, not proved" if _proves_nothing(report) else "verified"
+
+
+def _proves_nothing(report: Report) -> bool:
+    return report.worst is not None and math.isnan(report.worst.excess)
+
+
 def _verdict(report: Report) -> list[str]:
     ran, worst = len(report.ran), report.worst
     if worst is None or not (report.ok or report.failures):
@@ -38,6 +51,8 @@ def _verdict(report: Report) -> list[str]:
     declined = {run.provider for run in report.declined}
     providers = ", ".join(name for name in report.providers if name not in declined)
     agree = f"verified against {report.source}: {ran} runs on {providers} agree"
+    if _proves_nothing(report):
+        return [f"agrees with {report.source} in {ran} runs on {providers}, but no finite element was compared"]
     return [agree, f"largest error {figure(worst.excess)} of the tolerance"]
 
 
@@ -48,6 +63,7 @@ def _remarks(report: Report) -> list[str]:
         f"{by_source} refused by the source": by_source,
         f"{by_graph} empty inputs refused by the exported graph": by_graph,
         f"{len(report.sensitive)} agree within what rounding alone does to the source": report.sensitive,
+        f"no finite element compared in {', '.join(report.hollow)}": report.hollow,
         f"no other size proved for {', '.join(report.unproven)}": report.unproven,
     }
     declined = [f"{run.provider} does not run it" for run in report.declined]
@@ -60,11 +76,15 @@ def _remarks(report: Report) -> list[str]:
 def table(report: Report) -> str:
     """The summary, and under it one line per run; messages of failures follow."""
     rows = [HEADINGS, *(cells(run) for run in report.runs)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     messages = _messages(report)
     facts = [f"{label:12}  {line}" for label, line in _facts(report)]
-    return "\n".join([summary(report), *facts, "", *lines, *([""] if messages else []), *messages])
+    return "\n".join([summary(report), *facts, "", *aligned(rows), *([""] if messages else []), *messages])
+
+
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows of cells as lines with straight columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def renderable(report: Report) -> rich.console.Group:
@@ -81,7 +101,8 @@ def renderable(report: Report) -> rich.console.Group:
     facts = Table.grid(padding=(0, 2))
     for label, line in _facts(report):
         facts.add_row(Text(label), Text(line))
-    return Group(Text(summary(report), "green" if report.ok else "bold red"), facts, shown, *messages)
+    style = {"verified": "green", "not verified": "bold red"}.get(mark(report), "yellow")
+    return Group(Text(summary(report), style), facts, shown, *messages)
 
 
 def cells(run: Run) -> tuple[str, ...]:
@@ -96,7 +117,7 @@ def cells(run: Run) -> tuple[str, ...]:
         run.verdict,
         figure(metrics.max_abs),
         figure(metrics.max_rel),
-        f"{metrics.cosine:.7f}",
+        similarity(metrics.cosine),
         figure(metrics.excess),
     )
 
@@ -125,5 +146,10 @@ def _message(run: Run) -> str:
 
 
 def figure(value: float) -> str:
-    """A few digits: ``0``, ``1.3e-06``, ``0.042``."""
-    return f"{value:.2g}"
+    """A few digits: ``0``, ``1.3e-06``, ``0.042``; ``n/a`` for what was not measured."""
+    return "n/a" if math.isnan(value) else f"{value:.2g}"
+
+
+def similarity(cosine: float, digits: int = 7) -> str:
+    """A cosine, with the digits in which networks differ."""
+    return "n/a" if math.isnan(cosine) else f"{cosine:.{digits}f}"

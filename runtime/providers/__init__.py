@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from entrepot.ir.arguments import as_names, expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.limits import Limits
 
@@ -38,13 +39,13 @@ class Compiled:
     Attributes:
         run: Takes the part's inputs by position, returns its outputs as a tuple.
         emitted: The generated source behind ``run``, where there is one.
-        how: What nodes became, by ``describe_node``.
+        how: What became of each node; empty where that is not known, as a library runs the part as a whole.
         locate: The node that an error raised in ``run`` comes from; empty when unknown.
     """
 
     run: Callable[..., tuple[Any, ...]]
     emitted: Emitted | None = None
-    how: dict[str, str] = field(default_factory=dict)
+    how: Mapping[ir.Node, str] = field(default_factory=dict)
     locate: Callable[[BaseException], str] = lambda error: ""
 
 
@@ -74,16 +75,32 @@ _HOMES = {
 NAMES = tuple(_HOMES)
 """The providers there are."""
 
+Providers: TypeAlias = "str | Sequence[str]"
+"""Names in order of preference; a single one may stand for itself."""
 
-def make(name: str, setting: Setting) -> Provider:
-    """A provider by name.
+
+def as_providers(given: Providers) -> tuple[str, ...]:
+    """The names of providers, each once.
 
     Raises:
-        InputError: There is none of this name.
+        InputError: They are no names, or there is none of a name.
+    """
+    hint = f"there are {', '.join(_HOMES)}"
+    names = tuple(dict.fromkeys(as_names(given, "providers")))
+    if not names:
+        raise expected("providers", "one name at least", given, hint=hint)
+    for name in names:
+        if name not in _HOMES:
+            raise InputError(f"unknown provider '{name}'", hint=hint)
+    return names
+
+
+def make(name: str, setting: Setting) -> Provider:
+    """A provider by one of ``NAMES``.
+
+    Raises:
         MissingDependencyError: It needs a library that is not installed.
     """
-    if name not in _HOMES:
-        raise InputError(f"unknown provider '{name}'", hint=f"there are {', '.join(_HOMES)}")
     module, attribute = _HOMES[name]
     provider: Provider = getattr(importlib.import_module(module), attribute)(setting)
     return provider

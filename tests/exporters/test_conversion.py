@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import entrepot as ep
 from entrepot.ir.opset import rules
@@ -57,8 +58,15 @@ def test_a_wrong_adapter_is_caught_in_either_direction(have: int, want: int, bro
 def test_given_feeds_are_taken() -> None:
     model = parse("y = Gather(t, x)", 13, "int64[2] x) => (float[2] y", stored="float[3] t = {1, 2, 3}")
     assert ep.convert_opset(model, 11, verify=True, feeds={"x": np.array([2, 0])}).report.ok  # type: ignore[union-attr]
-    with pytest.raises(ep.EntrepotError, match="x"):
-        ep.convert_opset(model, 11, verify=True, feeds={})
+    for feeds in (np.array([2, 0]), [np.array([2, 0])], {"x": torch.tensor([2, 0])}, torch.tensor([2, 0])):
+        assert ep.convert_opset(model, 11, verify=True, feeds=feeds).report
+
+
+@pytest.mark.parametrize("feeds", [{}, {"z": 1}, 3, object(), {"x": np.ones(2)}, {"x": np.array([7, 0])}, {"x": [[1]]}])
+def test_feeds_that_do_not_fit_are_an_error_of_the_caller(feeds: Any) -> None:
+    model = parse("y = Gather(t, x)", 13, "int64[2] x) => (float[2] y", stored="float[3] t = {1, 2, 3}")
+    with pytest.raises(ep.InputError):
+        ep.convert_opset(model, 11, verify=True, feeds=feeds)
 
 
 @pytest.mark.parametrize(

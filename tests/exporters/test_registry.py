@@ -4,8 +4,10 @@ import sys
 import numpy as np
 import onnx_ir
 import pytest
+import torch
 
 import entrepot as ep
+from entrepot.exporters.options import as_dynamic
 
 TEXT = """
 <ir_version: 10, opset_import: ["" : 20]>
@@ -28,10 +30,42 @@ def test_a_file_of_unknown_kind_is_refused(tmp_path):
         ep.export("net.h5")
 
 
-@pytest.mark.parametrize("dynamic", ["always", 3, {"x": 0}, {"x": {"0": "batch"}}])
+@pytest.mark.parametrize(
+    "dynamic",
+    [
+        "always",
+        3,
+        None,
+        {"x": 0},
+        {"x": {"a": "batch"}},
+        {"x": {0.5: "b"}},
+        {"x": {0: 3}},
+        {"x": {True: "b"}},
+        {0: "b"},
+        [0],
+    ],
+)
 def test_dynamic_of_another_form_is_refused(dynamic):
     with pytest.raises(ep.InputError, match=r"hint: give .auto., False, or names of axes"):
         ep.export(3, dynamic=dynamic)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (True, "auto"),
+        ("auto", "auto"),
+        (False, False),
+        ({"x": {0: "batch", 1: None}}, {"x": {0: "batch"}}),
+        ({"x": {"0": "batch", "-1": "width"}}, {"x": {0: "batch", -1: "width"}}),
+        ({"x": ["batch", None, "width"]}, {"x": {0: "batch", 2: "width"}}),
+        ({"x": ("batch",), "y": None}, {"x": {0: "batch"}, "y": {}}),
+        ({"x.y": [0, -1]}, {"x.y": {0: "x_y_dim0", -1: "x_y_dim_1"}}),
+        ({}, {}),
+    ],
+)
+def test_dynamic_is_read_as_it_is_meant(given, meant):
+    assert as_dynamic(given) == meant
 
 
 def test_looking_an_object_up_loads_no_framework():
@@ -83,3 +117,38 @@ def test_progress_is_told_and_the_result_saved(relu, tmp_path):
     ep.export(relu, path=tmp_path / "out.onnx", progress=lines.append)
     assert lines == [f"saving {tmp_path / 'out.onnx'}"]
     assert ep.load(tmp_path / "out.onnx").opset == 20
+
+
+def test_a_path_stands_for_the_model_to_verify(relu, tmp_path):
+    relu.save(tmp_path / "relu.onnx")
+    x = np.ones((2, 3), np.float32)
+    for sample in (None, x, (x,), {"x": x}, {"x": torch.ones(2, 3)}):
+        assert ep.verify(relu, str(tmp_path / "relu.onnx"), sample, providers="cpu", tolerance=1e-3)
+
+
+def test_every_option_of_export_is_read_as_it_is_meant(tmp_path):
+    net = torch.nn.Linear(3, 2)
+    names = {"input_names": "x", "output_names": ["y"], "dynamic": {"x": ["batch"]}}
+    model = ep.export(net, torch.ones(4, 3), str(tmp_path / "net.onnx"), opset="18", tolerance=(1e-5, "1e-4"), **names)
+    assert (model.opset, [spec.shape for spec in model.inputs]) == (18, [("batch", 3)])
+    assert model.report
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"opset": True}, {"opset": "new"}, {"opset": 18.5}, {"verify": "no"}, {"verify": 1}, {"tolerance": "tight"},
+        {"tolerance": True}, {"input_names": 3}, {"output_names": [3]}, {"path": 3}, {"path": b"x"}, {"progress": 3},
+    ],
+)  # fmt: skip
+def test_an_option_that_makes_no_sense_is_refused_before_any_work(bad):
+    with pytest.raises(ep.InputError, match=f"{next(iter(bad))} is "):
+        ep.export(torch.nn.Linear(3, 2), torch.ones(4, 3), **bad)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"providers": "c"}, {"providers": 3}, {"providers": []}, {"tolerance": {}}, {"progress": 3}]
+)
+def test_what_verify_cannot_take_is_refused(bad, relu):
+    with pytest.raises(ep.InputError, match=next(iter(bad)).removesuffix("s")):
+        ep.verify(relu, relu, **bad)

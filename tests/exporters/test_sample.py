@@ -1,8 +1,10 @@
 from collections import namedtuple
 
+import numpy as np
 import pytest
 
 from entrepot.exporters.sample import Sample
+from entrepot.ir.errors import InputError
 
 Point = namedtuple("Point", "x y")  # noqa: PYI024 - its kind is what is tested
 
@@ -23,3 +25,16 @@ def test_a_tuple_is_positional_a_dict_keyword_and_the_rest_one_argument(given, a
     sample = Sample.of(given)
     assert sample.args == args
     assert dict(sample.kwargs) == kwargs
+
+
+@pytest.mark.parametrize(
+    "bad", [{"args": 3}, {"args": "x"}, {"args": None}, {"kwargs": 3}, {"kwargs": {1: 2}}, {"kwargs": [("x", 1)]}]
+)
+def test_what_is_no_list_of_arguments_is_refused(bad):
+    with pytest.raises(InputError, match=r"args is .*, expected a"):
+        Sample(**bad)
+
+
+def test_a_sample_prints_shapes_and_not_values():
+    sample = Sample([np.zeros((2, 3), np.float32), 1], {"mask": [np.ones(4, bool)], "text": "x" * 100})
+    assert repr(sample) == "Sample(float32[2, 3], 1, mask=[bool[4]], text=str)"

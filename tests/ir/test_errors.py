@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import errno
+import pickle
 
 import onnx_ir
 import pytest
 
+import entrepot
 from entrepot.ir import errors
 from entrepot.ir.errors import (
     ConversionError,
@@ -87,3 +89,19 @@ def test_nodes_are_described_by_name_operator_and_opset() -> None:
     assert (
         describe_node(onnx_ir.Node("", "Add", [value, value], version=14)) == "unnamed node making '?' (Add, opset 14)"
     )
+
+
+KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, EntrepotError)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_comes_whole_out_of_another_process(kind: type[EntrepotError]) -> None:
+    error = kind("it broke", hint="mend it")
+    error.node, error.value = "node 'n' (Add)", "x"
+    other = pickle.loads(pickle.dumps(error))
+    assert type(other) is kind
+    assert (str(other), vars(other)) == (str(error), vars(error))
+
+
+def test_every_error_of_the_public_functions_is_public() -> None:
+    assert {kind.__name__ for kind in KINDS} <= set(entrepot.__all__)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import math
 import tracemalloc
 
@@ -166,9 +167,113 @@ def test_values_of_an_unknown_kind_are_refused():
         only(np.array(["2020"], "datetime64[Y]"), np.array(["2020"], "datetime64[Y]"))
 
 
-def test_a_verdict_has_no_truth_value_of_its_own():
-    assert "__bool__" not in dir(compare({}, {}))
-    assert "__bool__" not in dir(only(X, X))
+def test_the_truth_of_a_verdict_is_whether_it_agrees():
+    assert compare({"y": X}, {"y": X})
+    assert not compare({"y": X}, {"y": X + 1})
+    assert only(X, X)
+    assert not only(X, X + 1)
+
+
+@pytest.mark.parametrize("nothing", [{}, [], ()])
+def test_nothing_is_no_agreement(nothing):
+    verdict = compare(nothing, nothing)
+    assert not verdict
+    assert verdict.problems == ("nothing was compared: there are no outputs",)
+    assert "nothing was compared" in str(verdict)
+    assert verdict.worst is None
+
+
+def test_an_empty_sequence_agrees_with_an_empty_sequence():
+    assert compare({"s": []}, {"s": []})
+    assert not compare({"s": []}, {"s": [X]})
+
+
+# --- forms
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        (X, X),
+        (X.tolist(), X.tolist()),
+        (2.5, 2.5),
+        ("a", "a"),
+        ([X, X], (X, X)),
+        ({"y": X}, X),
+        ({"y": X}, [X]),
+        (X, {"y": X}),
+        ({"y": X, "z": X + 1}, (X, X + 1)),
+        ([X, X + 1], {"y": X, "z": X + 1}),
+        ({"s": [X, X]}, [X, X]),
+    ],
+)
+def test_outputs_without_names_are_matched_where_that_is_clear(expected, actual):
+    assert compare(expected, actual)
+
+
+@pytest.mark.parametrize("other", [(X + 1, X), [X, X + 1, X], X])
+def test_outputs_without_names_are_not_matched_at_will(other):
+    if isinstance(other, tuple):
+        assert not compare({"y": X, "z": X + 1}, other)
+    else:
+        with pytest.raises(InputError, match=r"2 outputs by name.*\['y', 'z'\]"):
+            compare({"y": X, "z": X + 1}, other)
+
+
+@pytest.mark.parametrize(
+    "bad", [None, object(), {"y": object()}, {"y": np.array([object()])}, {1, 2}, {"y": iter([1])}]
+)
+def test_what_is_no_output_is_refused(bad):
+    with pytest.raises(InputError):
+        compare(bad, bad)
+
+
+def test_tensors_of_torch_are_read_whatever_hangs_on_them():
+    import torch
+
+    values = torch.from_numpy(X)
+    conjugate = torch.complex(values, values).conj()
+    for tensor in (
+        values.clone().requires_grad_(),
+        values.to(torch.bfloat16),
+        values.T,
+        values[0, 0],
+        conjugate,
+        -conjugate.imag,
+    ):
+        assert compare(tensor, tensor.detach().clone())
+    assert compare(values.to(torch.bfloat16), X.astype(ml_dtypes.bfloat16))
+    assert not compare(values.to(torch.float8_e5m2), (values + 1).to(torch.float8_e5m2))
+
+
+def test_a_tensor_that_is_not_here_is_refused_with_what_helps():
+    import torch
+
+    with pytest.raises(InputError, match=r"value 'y': a Tensor cannot be read as an array.*tensor\.cpu\(\)"):
+        compare({"y": torch.zeros(2, device="meta")}, {"y": X})
+    with pytest.raises(InputError, match=r"to_dense"):
+        compare({"y": torch.eye(2).to_sparse()}, {"y": X})
+
+
+# --- forms of it
+
+
+def test_a_verdict_prints_as_a_table():
+    lines = str(compare({"a": X, "b": X}, {"a": X, "b": X + 1})).splitlines()
+    assert lines[0] == "1 of 2 outputs differs"
+    assert lines[2].split() == ["output", "type", "verdict", "max", "abs", "max", "rel", "cosine", "of", "tolerance"]
+    assert lines[3].split()[:4] == ["a", "float32[7,", "10]", "agrees"]
+    assert lines[-1].startswith("output 'b': 70 of 70 elements differ")
+    assert repr(compare(X, X)) == "<Comparison: 1 output agrees>"
+    assert repr(compare(X, X + 1)) == "<Comparison: 1 output differs>"
+
+
+def test_a_verdict_prints_with_colours_and_without_markup_of_its_own():
+    import rich.console
+
+    console = rich.console.Console(file=io.StringIO(), width=120)
+    console.print(compare({"[bold]y": X}, {"[bold]y": X + 1}))
+    assert "[bold]y" in console.file.getvalue()
 
 
 # --- metrics
@@ -193,6 +298,31 @@ def test_non_finite_values_are_counted_on_each_side():
     assert metrics.nans == (1, 3)
     assert metrics.infs == (1, 0)
     assert metrics.mismatched == 2
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, ml_dtypes.bfloat16, np.complex64])
+def test_what_was_never_finite_is_not_called_an_error_of_zero(value, dtype):
+    nothing = np.full((2, 3), value).astype(dtype)
+    output = only(nothing, nothing)
+    figures = output.metrics
+    assert output.ok
+    assert output.hollow
+    assert (figures.size, figures.finite, figures.mismatched) == (6, 0, 0)
+    told = (figures.max_abs, figures.max_rel, figures.mean_abs, figures.rms, figures.cosine, figures.excess)
+    assert all(math.isnan(each) for each in told)
+    verdict = compare({"y": nothing, "z": X}, {"y": nothing, "z": X})
+    assert verdict.hollow == ("y",)
+    assert verdict.worst.name == "z"
+    assert "no finite element in y" in str(verdict)
+    assert "n/a" in str(verdict)
+
+
+def test_a_finite_element_among_nans_is_measured():
+    metrics = only(np.array([np.nan, 1.0]), np.array([np.nan, 1.5]), Tolerance(1.0, 0.0)).metrics
+    assert (metrics.finite, metrics.max_abs, metrics.excess) == (1, 0.5, 0.5)
+    assert not only(np.array([np.nan]), np.array([1.0])).hollow
+    assert only(np.array([np.nan]), np.array([1.0])).metrics.max_abs == math.inf
 
 
 def test_half_precision_is_measured_in_float64():

@@ -57,3 +57,45 @@ def test_the_scale_is_applied_once():
     rule = default_tolerance(np.dtype(np.float32)).at_scale(1000.0)
     assert rule.atol == pytest.approx(0.02)
     assert rule.at_scale(1000.0) == rule
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (None, None),
+        (1e-3, Tolerance(1e-3, 1e-3)),
+        (0, Tolerance()),
+        ("1e-3", Tolerance(1e-3, 1e-3)),
+        (np.float32(0.5), Tolerance(0.5, 0.5)),
+        ((1e-5, 1e-3), Tolerance(atol=1e-5, rtol=1e-3)),
+        ([0, 1], Tolerance(0.0, 1.0)),
+        ({"rtol": 1e-3}, Tolerance(0.0, 1e-3)),
+        ({"atol": 1, "rtol": 2, "steps": 3}, Tolerance(1.0, 2.0, steps=3)),
+        (Tolerance(1.0, 2.0), Tolerance(1.0, 2.0)),
+    ],
+)
+def test_a_tolerance_is_read_as_it_is_meant(given, meant):
+    assert Tolerance.of(given) == meant
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        True,
+        "loose",
+        -1,
+        math.nan,
+        {},
+        {"abs": 1},
+        (1,),
+        (1, 2, 3),
+        object(),
+        b"1",
+        np.ones(1),
+        [None, 1],
+        {"steps": 1.5},
+    ],
+)
+def test_what_is_no_tolerance_is_refused(bad):
+    with pytest.raises(InputError, match="tolerance"):
+        Tolerance.of(bad)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import onnx
+import onnx_ir
 import pytest
 
 import entrepot as ep
@@ -111,3 +112,48 @@ def test_a_0d_result_is_an_array_of_the_declared_type(provider: str) -> None:
         "y": (np.ndarray, np.dtype(np.float32), ()),
     }
     assert out["t"].item() == "abab"
+
+
+NARROW = ["bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("kind", ["plain", "transposed", "strided", "of rank 0", "empty", "with a gradient"])
+def test_torch_tensors_of_types_that_numpy_lacks_are_fed(name: str, kind: str) -> None:
+    import torch
+
+    tensor = torch.tensor([[0.5, 1.0, 2.0, 4.0], [8.0, 16.0, 0.25, 1.0]]).to(getattr(torch, name))
+    forms = {
+        "plain": lambda: tensor,
+        "transposed": lambda: tensor.T,
+        "strided": lambda: tensor[:, ::2],
+        "of rank 0": lambda: tensor[1, 0],
+        "empty": lambda: tensor[:0],
+        "with a gradient": lambda: tensor.requires_grad_() if name == "bfloat16" else tensor,
+    }
+    given = forms[kind]()
+    text = """<ir_version: 13, opset_import: ["": 25]> g (float x) => (float y) { y = Cast<to = 1>(x) }"""
+    proto = onnx.parser.parse_model(text)
+    proto.graph.input[0].type.tensor_type.elem_type = onnx_ir.DataType.from_numpy(np.dtype(name)).value
+    for value in (proto.graph.input[0], proto.graph.output[0]):
+        value.type.tensor_type.ClearField("shape")
+    out = ep.Session(ep.load(proto)).run(given)["y"]
+    np.testing.assert_array_equal(out, given.detach().to(torch.float32).numpy())
+
+
+def test_a_tensor_that_is_not_on_the_host_is_refused_with_what_helps(session: ep.Session) -> None:
+    import torch
+
+    with pytest.raises(
+        ep.InputError, match=r"value 'x': a Tensor cannot be read as an array.*hint: give it as tensor\.cpu\(\)"
+    ):
+        session.run(feeds(x=torch.ones(3, 2, device="meta")))
+
+
+def test_what_torch_puts_off_is_done_before_feeding() -> None:
+    import torch
+
+    text = """<ir_version: 10, opset_import: ["": 28]> g (float[2] x) => (float[2] y) { y = Identity(x) }"""
+    late = torch.tensor([1 + 2j, 3 + 4j]).conj().imag
+    assert late.is_neg()
+    np.testing.assert_array_equal(ep.Session(ep.load(onnx.parser.parse_model(text))).run(late)["y"], [-2, -4])

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -219,9 +223,143 @@ def test_a_session_may_run_inside_the_observer_of_another() -> None:
     np.testing.assert_array_equal(seen[0], [[30.25, 0.0]])
 
 
-def test_providers_are_given_as_a_list() -> None:
-    with pytest.raises(ep.InputError, match="a list of names, not 'cpu'"):
-        ep.Session(model(MLP), providers="cpu")
+def test_one_provider_may_stand_for_itself_and_each_counts_once() -> None:
+    assert ep.Session(model(MLP), providers="reference").providers == ("reference",)
+    assert ep.Session(model(MLP), providers=["cpu", "reference", "cpu"]).providers == ("cpu", "reference")
+
+
+@pytest.mark.parametrize("bad", [None, [], 3, ["cpu", 3], {"cpu"}, "gpu", ["cpu", "gpu"], "cpu,reference"])
+def test_what_names_no_provider_is_refused_with_those_there_are(bad: Any) -> None:
+    with pytest.raises(ep.InputError, match="provider"):
+        ep.Session(model(MLP), providers=bad)
+
+
+@pytest.mark.parametrize("threads", [2, "2", 2.0, np.int32(2)])
+def test_threads_are_a_number_however_it_is_written(threads: Any) -> None:
+    assert ep.Session(model(MLP), threads=threads).threads == 2
+
+
+@pytest.mark.parametrize("threads", [0, -1, "two", 1.5, True, [2]])
+def test_what_is_no_number_of_threads_is_refused(threads: Any) -> None:
+    with pytest.raises(ep.InputError, match=r"threads is .*, expected a whole number of 1 or more"):
+        ep.Session(model(MLP), threads=threads)
+
+
+PAIR = """<ir_version: 10, opset_import: ["": 28]>
+pair (float[2] a, float[2] b, float[2] w = {1.0, 2.0}) => (float[2] y, float[2] z) { y = Sub(a, b)  z = Mul(a, w) }"""
+
+X = f32(1, 2).reshape(1, 2)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (X,),
+        ([X],),
+        ((X,),),
+        (X.tolist(),),
+        ({"x": X},),
+        (None, {"x": X}),
+        ({"x": X}, None),
+        (["y", "hidden"], {"x": X}),
+    ],
+)
+def test_the_one_input_of_a_model_needs_no_name(given: tuple[Any, ...]) -> None:
+    outputs = ep.Session(model(MLP)).run(*given)
+    assert list(outputs) == ["y", "hidden"]
+    np.testing.assert_array_equal(outputs["y"], [[30.25, 0.0]])
+
+
+def test_outputs_may_come_first_as_onnxruntime_has_it() -> None:
+    session = ep.Session(model(MLP))
+    for given in ((["hidden"], {"x": X}), ("hidden", {"x": X}), ({"x": X}, "hidden"), (X, ("hidden",))):
+        assert list(session.run(*given)) == ["hidden"]
+
+
+def test_several_inputs_may_come_in_order() -> None:
+    session = ep.Session(model(PAIR))
+    for given in ([f32(5, 5), f32(1, 2)], (f32(5, 5), [1.0, 2.0])):
+        np.testing.assert_array_equal(session.run(given)["y"], [4, 3])
+
+
+@pytest.mark.parametrize("bad", [None, X, [X], "a", 3, [X, X, X], object()])
+def test_feeds_of_another_form_are_refused_with_what_is_taken(bad: Any) -> None:
+    with pytest.raises(
+        ep.InputError, match=r"expected a dict of arrays by name \(hint: the model's inputs are \['a', 'b'\]"
+    ):
+        ep.Session(model(PAIR)).run(bad)
+
+
+@pytest.mark.parametrize("bad", [None, object(), {1: X}, "a", ["x"]])
+def test_one_input_takes_no_nonsense_either(bad: Any) -> None:
+    with pytest.raises(ep.InputError):
+        ep.Session(model(MLP)).run(bad)
+
+
+@pytest.mark.parametrize("bad", [3, [3], [None], {"y": 1}, [["y"]], "z"])
+def test_what_names_no_output_is_refused(bad: Any) -> None:
+    with pytest.raises(ep.InputError, match=r"outputs is|no output"):
+        ep.Session(model(MLP)).run({"x": X}, bad)
+
+
+def test_a_list_fed_to_a_sequence_is_the_sequence() -> None:
+    text = """<ir_version: 10, opset_import: ["": 20]>
+    g (seq(float[N]) s) => (float[M] y) { y = ConcatFromSequence<axis = 0>(s) }"""
+    session = ep.Session(model(text))
+    np.testing.assert_array_equal(session.run([f32(1, 2)])["y"], [1, 2])
+    np.testing.assert_array_equal(session.run([f32(1, 2), f32(3)])["y"], [1, 2, 3])
+
+
+def test_a_session_is_called_like_the_function_it_is() -> None:
+    session = ep.Session(model(PAIR))
+    for y, z in (session(f32(5, 5), f32(1, 2)), session(f32(5, 5), b=f32(1, 2)), session(b=f32(1, 2), a=f32(5, 5))):
+        np.testing.assert_array_equal(y, [4, 3])
+        np.testing.assert_array_equal(z, [5, 10])
+    np.testing.assert_array_equal(session(f32(5, 5), f32(1, 2), w=f32(2, 2))[1], [10, 10])
+    text = """<ir_version: 10, opset_import: ["": 28]> g (float[2] x) => (float[2] y) { y = Relu(x) }"""
+    np.testing.assert_array_equal(ep.Session(model(text))(f32(-1, 2)), [0, 2])
+
+
+def test_a_call_that_does_not_fit_is_refused() -> None:
+    session = ep.Session(model(PAIR))
+    with pytest.raises(ep.InputError, match="3 arrays are more than there are inputs"):
+        session(X, X, X)
+    with pytest.raises(ep.InputError, match=r"given by position and by name: \['a'\]"):
+        session(X, a=X)
+    with pytest.raises(ep.InputError, match=r"missing \['b'\]"):
+        session(f32(1, 2))
+
+
+def test_a_session_tells_its_interface() -> None:
+    session = ep.Session(model(MLP), threads=2)
+    assert [str(spec) for spec in session.inputs] == ["x: float32[N, 2]"]
+    assert session.outputs == session.model.outputs
+    assert repr(session).splitlines() == [
+        "entrepot.Session 'mlp' on cpu, 2 threads",
+        "  in   x: float32[N, 2]",
+        "  out  y: float32[N, 2]",
+        "  out  hidden: float32[N, 2]",
+    ]
+
+
+def test_a_session_travels_with_its_model(tmp_path: Path) -> None:
+    session = ep.Session(model(MLP), providers=["reference", "cpu"], threads=2, limits=ep.Limits(loop_iterations=3))
+    for other in (pickle.loads(pickle.dumps(session)), copy.deepcopy(session), copy.copy(session)):
+        assert (other.providers, other.threads) == (("reference", "cpu"), 2)
+        np.testing.assert_array_equal(other.run(X)["y"], [[30.25, 0.0]])
+
+
+def test_a_session_on_a_file_travels_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model(MLP).save(tmp_path / "net.onnx")
+    monkeypatch.chdir(tmp_path)
+    content = pickle.dumps(ep.Session("net.onnx", threads="1"))
+    assert b"net.onnx" in content
+    assert b"MatMul" not in content
+    monkeypatch.chdir("/")
+    np.testing.assert_array_equal(pickle.loads(content).run(X)["y"], [[30.25, 0.0]])
+    (tmp_path / "net.onnx").unlink()
+    with pytest.raises(ep.MissingFileError):
+        pickle.loads(content)
 
 
 @pytest.mark.parametrize("provider", ["cpu", "reference", "onnxruntime"])

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from entrepot.runtime.plan import Block, Step, Value
+from entrepot.runtime.plan import Block, Step, Value, with_work_of
 from entrepot.runtime.types import of_array
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -63,7 +63,9 @@ def _one(product: Step, norm: Step) -> Step | None:
         return None
     inputs = [product.inputs[0], _value(product.inputs[1], rows), _value(norm.inputs[2], shift)]
     where = f"{product.where} with {norm.where}"
-    return replace(product, inputs=inputs, outputs=norm.outputs, where=where, attributes=_attributes(product))
+    computes = with_work_of(product, [norm], "absorbed")
+    attributes = _attributes(product)
+    return replace(product, inputs=inputs, outputs=norm.outputs, where=where, attributes=attributes, computes=computes)
 
 
 def _constant(step: Step, position: int) -> Array | None:

@@ -14,7 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
-from entrepot.runtime.plan import Block, Call, Step, Value
+from entrepot.runtime.plan import Block, Call, Step, Value, with_work_of
 from entrepot.runtime.providers.cpu import epilogues, gelu_pattern
 from entrepot.runtime.providers.cpu.bind import view
 from entrepot.runtime.providers.cpu.linear import linear
@@ -30,6 +30,7 @@ def fused(block: Block) -> Block:
     graph = _Graph(block)
     for step in list(block.steps):
         if step not in graph.gone:
+            graph.anchor = step
             for rule in _RULES.get(step.op_type, ()):
                 rule(graph, step)
     return Block(block.inputs, block.outputs, [step for step in graph.steps() if step not in graph.gone], block.name)
@@ -40,6 +41,8 @@ class _Graph:
 
     def __init__(self, block: Block) -> None:
         self._block = block
+        self.anchor: Step | None = None
+        """The step that rules look at: what is fused counts as fused into it."""
         self.gone: set[Step] = set()
         self._instead: dict[Step, Step] = {}
         self._reads: Counter[Value] = Counter()
@@ -67,6 +70,7 @@ class _Graph:
 
     def replace(self, steps: list[Step], step: Step) -> None:
         """Put one step where the last of ``steps`` is."""
+        step.computes = with_work_of(self.anchor or steps[0], steps, "fused")
         self.gone.update(steps[:-1])
         self._instead[steps[-1]] = step
         for value in step.outputs:

@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from entrepot.runtime.became import became
 from entrepot.runtime.emit import emit
 from entrepot.runtime.lower import Lowering
 from entrepot.runtime.merge import merged
@@ -46,7 +47,7 @@ class CpuProvider:
         bind_all(block, bind.bind)
         reuse(block)
         emitted = emit(block, numpy_support(limits))
-        return Compiled(emitted.function, emitted, how(block), emitted.locate)
+        return Compiled(emitted.function, emitted, became(part, block, lowering.settled), emitted.locate)
 
 
 def bind_all(block: Block, binder: Callable[[Step], Any]) -> None:
@@ -56,11 +57,3 @@ def bind_all(block: Block, binder: Callable[[Step], Any]) -> None:
             bind_all(inner, binder)
         if not step.blocks and step.call is None:
             step.call = binder(step)
-
-
-def how(block: Block) -> dict[str, str]:
-    """What each node of the main graph became."""
-    kinds: dict[str, list[str]] = {}
-    for step in block.steps:
-        kinds.setdefault(step.origin, []).append("control flow" if step.call is None else step.call.kind)
-    return {origin: found[0] if len(found) == 1 else f"body of {len(found)} steps" for origin, found in kinds.items()}

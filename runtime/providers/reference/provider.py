@@ -7,12 +7,13 @@ from typing import Any
 
 import onnx_ir as ir
 
+from entrepot.runtime.became import became
 from entrepot.runtime.lower import Lowering
 from entrepot.runtime.plan import pruned
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.bind import bind_plain, is_known
 from entrepot.runtime.providers.cpu.coverage import reason_against
-from entrepot.runtime.providers.cpu.provider import bind_all, how
+from entrepot.runtime.providers.cpu.provider import bind_all
 from entrepot.runtime.providers.cpu.support import numpy_support
 from entrepot.runtime.providers.reference.interpret import Interpreter
 
@@ -38,7 +39,7 @@ class ReferenceProvider:
         block = pruned(lowering.lower(part, self._model.graph.opset_imports))
         bind_all(block, bind_plain)
         interpreter = Interpreter(block, numpy_support(limits), self._report)
-        return Compiled(interpreter.run, how=how(block), locate=interpreter.locate)
+        return Compiled(interpreter.run, how=became(part, block, lowering.settled), locate=interpreter.locate)
 
     def _report(self, name: str, value: Any) -> None:
         if self.observe is not None:

@@ -208,3 +208,47 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(good, tmp_path, monk
 
 def test_a_notebook_gets_the_same_table(good):
     assert good._repr_html_().startswith('<div class="parity">')
+
+
+@pytest.fixture
+def hollow():
+    nothing = np.full((2, 2), np.nan, np.float32)
+    runs = tuple(run_of(label, {"y": nothing}, {"y": nothing}) for label in ("sample", "batch=3"))
+    return Report("LeNet", "net.onnx", ("cpu",), runs)
+
+
+def test_the_truth_of_reports_and_runs_is_whether_they_agree(good, bad):
+    assert good
+    assert not bad
+    assert [bool(run) for run in good.runs] == [True, True]
+    assert [bool(run) for run in bad.runs] == [False] * 4
+    assert not Report("LeNet", "net.onnx", ("cpu",), ())
+
+
+def test_a_report_in_which_nothing_was_finite_does_not_look_like_a_proof(hollow):
+    assert hollow.hollow == ("y",)
+    assert hollow.summary().startswith("agrees with LeNet in 2 runs on cpu, but no finite element was compared")
+    assert "largest error" not in str(hollow)
+    assert "n/a" in str(hollow)
+    assert "no finite element" in hollow._repr_html_()
+    assert "agrees, not proved</span>" in hollow._repr_html_()
+    assert ">verified<" not in hollow._repr_html_()
+    assert "nan" not in re.sub(r"expected nan|: nan", "", hollow._repr_html_())
+    document = json.loads(hollow.to_json())
+    assert document["hollow"] == ["y"]
+    assert document["runs"][0]["outputs"][0]["metrics"]["max_abs"] == "nan"
+
+
+def test_a_report_names_the_outputs_of_which_nothing_was_finite(good, hollow):
+    mixed = dataclasses.replace(
+        good, runs=(*good.runs, run_of("sample", {"z": np.full(2, np.nan)}, {"z": np.full(2, np.nan)}))
+    )
+    assert mixed.hollow == ("z",)
+    assert mixed.summary().startswith("verified against LeNet")
+    assert "no finite element compared in z" in mixed.summary()
+    healed = dataclasses.replace(hollow, runs=(*hollow.runs, run_of("other values", {"y": X}, {"y": X})))
+    assert healed.hollow == ()
+
+
+def test_the_repr_of_a_report_is_its_summary(good):
+    assert repr(good) == f"<Report: {good.summary()}>"

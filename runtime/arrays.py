@@ -1,0 +1,69 @@
+"""Arrays of any library as NumPy's, without importing the library: by what the object itself offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from entrepot.ir.arguments import described
+from entrepot.ir.errors import InputError
+from entrepot.runtime.dlpack import from_dlpack
+
+_FAILURES = (AttributeError, BufferError, TypeError, ValueError, RuntimeError, OverflowError, NotImplementedError)
+"""What libraries raise where an array cannot be handed over: on another device, sparse, of an unknown type."""
+
+_PLAIN_FORMS = ("detach", "resolve_conj", "resolve_neg")
+"""Methods that take what NumPy does not know off a tensor: a gradient's record, a conjugation, a sign put off."""
+
+
+def is_array(value: Any) -> bool:
+    """Whether an object says that it is an array or a tensor, a NumPy scalar included."""
+    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
+def as_array(value: Any, name: str = "") -> np.ndarray[Any, Any]:
+    """The same values as a NumPy array; bfloat16 and float8 come as types of ml_dtypes.
+
+    Args:
+        value: An array or tensor of any library, a Python number or string, or a nested list of them.
+        name: What it is, for messages.
+
+    Raises:
+        InputError: It cannot be read as an array.
+    """
+    if type(value) is np.ndarray:
+        return value
+    if not (is_array(value) or isinstance(value, bool | int | float | complex | str | bytes | list | tuple)):
+        raise InputError(f"{described(value)} cannot be read as an array", value=name or None)
+    try:
+        return _read(_plain(value)) if is_array(value) else np.asarray(value)
+    except _FAILURES as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{described(value)} cannot be read as an array: {reason}", value=name or None, hint=_hint(value)
+        ) from error
+
+
+def _hint(value: Any) -> str | None:
+    """What makes a tensor one that NumPy can read."""
+    if "cpu" not in str(getattr(value, "device", "cpu")).lower():
+        return "give it as tensor.cpu()"
+    return "give it as tensor.to_dense()" if hasattr(value, "to_dense") and "strided" not in str(value.layout) else None
+
+
+def _plain(value: Any) -> Any:
+    for method in _PLAIN_FORMS:
+        if callable(getattr(value, method, None)):
+            value = getattr(value, method)()
+    return value
+
+
+def _read(value: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(value) if hasattr(value, "__array__") else np.from_dlpack(value)
+    except _FAILURES:
+        read = from_dlpack(value) if hasattr(value, "__dlpack__") else None
+        if read is None:
+            raise
+        return read
