@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 import numpy as np
@@ -14,8 +15,9 @@ import numpy as np
 from entrepot.cli.group import verb
 from entrepot.cli.inputs import input_options, read_inputs
 from entrepot.cli.models import MODEL, TARGET, read_model
-from entrepot.cli.output import Output, rows, whole_file
-from entrepot.ir.errors import InputError
+from entrepot.cli.output import Output, rows
+from entrepot.ir.errors import InputError, StorageError
+from entrepot.ir.io.destination import write_file
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,23 +69,34 @@ def command(
 
 def save_npz(path: Path, results: dict[str, Any]) -> None:
     """Write arrays under their names, whatever the names (``numpy.savez`` takes no array named ``file``)."""
-    with whole_file(path) as written, zipfile.ZipFile(written, "w") as archive:
-        for name, value in results.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, _storable(name, value), allow_pickle=False)
+    arrays = {name: _storable(name, value) for name, value in results.items()}
+
+    def write(file: BinaryIO) -> None:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+
+    write_file(path, write)
 
 
 def save_npy(folder: Path, results: dict[str, Any]) -> None:
     """Write each array to its own file; what a file name cannot hold (a model may name an output ``../x``) is ``_``."""
-    folder.mkdir(parents=True, exist_ok=True)
     arrays = [_storable(name, value) for name, value in results.items()]
     names = [re.sub(r"[^\w.-]|^\.", "_", name) for name in results]
+    _make_folder(folder)
     for at, (name, array) in enumerate(zip(names, arrays, strict=True)):
         unique = name if names.count(name) == 1 else f"{name}_{at}"
-        with whole_file(folder / f"{unique}.npy") as written:
-            written.write_bytes(b"")
-            with written.open("wb") as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
+        write = functools.partial(np.lib.format.write_array, array=array, allow_pickle=False)
+        write_file(folder / f"{unique}.npy", write)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"the folder cannot be made: {error.strerror or error}"
+        raise StorageError(reason, path=folder, errno=error.errno) from error
 
 
 def _storable(name: str, value: Any) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     import os
@@ -105,11 +105,12 @@ class Model:
 
         return to_proto(self)
 
-    def save(self, path: str | os.PathLike[str], *, external_data: str | None = "auto") -> None:
+    def save(self, path: str | os.PathLike[str] | BinaryIO, *, external_data: str | None = "auto") -> None:
         """Write the model, atomically for model and data together.
 
         Args:
-            path: Where the ``.onnx`` file goes; its folder must exist.
+            path: Where the ``.onnx`` file goes; its folder must exist. A link stays, and what it leads to is replaced;
+                a pipe, a character device or an open binary file is written through, weights included.
             external_data: ``"auto"`` refers to weights that lie in the folder already, and puts the others into the
                 model, or into ``<file name>.data`` when they pass 1.75 GiB. Another string names the data file; if
                 there is such a file, a number is added. ``None`` keeps everything inside.

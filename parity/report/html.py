@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from entrepot.ir.io.destination import write_file
 from entrepot.parity.metrics import HISTOGRAM_EDGES, Metrics
 from entrepot.parity.report.text import HEADINGS, cells, figure, summary
 
@@ -39,18 +38,10 @@ _OUTPUT_HEADINGS = (
 
 def write_html(report: Report, path: str | os.PathLike[str]) -> None:
     """Write the page; an existing file is replaced whole or not at all."""
-    target = Path(path)
     title = escape(f"parity: {report.model}")
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(f'{head}<meta name="viewport" content="width=device-width">\n{fragment(report)}\n</html>\n')
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink()
-        raise
+    page = f'{head}<meta name="viewport" content="width=device-width">\n{fragment(report)}\n</html>\n'
+    write_file(path, lambda file: file.write(page.encode()))
 
 
 def fragment(report: Report) -> str:
