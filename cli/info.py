@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from entrepot.cli.group import verb
-from entrepot.cli.models import MODEL, read_model
+from entrepot.cli.models import MODEL, Source, read_model
 from entrepot.cli.output import Output, rows, stack
 
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
 @verb("info")
 @click.argument("model", type=MODEL)
-def command(output: Output, model: Path) -> None:
+def command(output: Output, model: Source) -> None:
     """Show inputs, outputs, opsets, operators and weights of MODEL."""
     facts = describe(read_model(model, output))
-    facts["file_bytes"] = model.stat().st_size
+    facts["file_bytes"] = model.size
     output.result(facts, lambda: _text(facts))
 
 
@@ -38,7 +37,7 @@ def describe(model: Model) -> dict[str, Any]:
     for weight in weights:
         by_dtype[weight.dtype.name.lower()] += weight.nbytes
     return {
-        "path": None if model.path is None else str(model.path),
+        "path": str(model.path or "-"),
         "graph": graph.name,
         "producer": " ".join(filter(None, (model.ir.producer_name, model.ir.producer_version))),
         "ir_version": model.ir.ir_version,

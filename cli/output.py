@@ -25,11 +25,17 @@ class Output:
         as_json: Print one JSON object instead of text.
         quiet: Print no text but errors; the exit status tells.
         verbosity: 1 reports progress from the start, 2 shows tracebacks.
+        closed: Standard streams that were closed when the process began.
+        claims_input: A model is read from standard input.
+        claims_output: A result goes to standard output, and all text to standard error.
     """
 
     as_json: bool = False
     quiet: bool = False
     verbosity: int = 0
+    closed: frozenset[str] = frozenset()
+    claims_input: bool = False
+    claims_output: bool = False
 
     def result(self, facts: dict[str, Any], text: Callable[[], RenderableType]) -> None:
         """Print the one result of the command: ``facts`` with ``--json``, else what ``text`` makes."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from entrepot.cli.group import verb
 from entrepot.cli.inputs import input_options, read_inputs
-from entrepot.cli.models import MODEL, TARGET, read_model
+from entrepot.cli.models import MODEL, TARGET, Source, Target, read_model
 from entrepot.cli.output import Output, rows
 from entrepot.ir.errors import InputError, StorageError
 from entrepot.ir.io.destination import write_file
@@ -36,12 +36,12 @@ _SHOWN = 1000
 )
 def command(
     output: Output,
-    model: Path,
+    model: Source,
     inputs: tuple[str, ...],
     dims: tuple[str, ...],
     seed: int,
     providers: tuple[str, ...],
-    save: Path | None,
+    save: Target | None,
     output_dir: Path | None,
 ) -> None:
     """Run MODEL and show its outputs; inputs that are not given are random."""
@@ -67,7 +67,7 @@ def command(
     output.result(facts, lambda: _text(facts))
 
 
-def save_npz(path: Path, results: dict[str, Any]) -> None:
+def save_npz(target: Target, results: dict[str, Any]) -> None:
     """Write arrays under their names, whatever the names (``numpy.savez`` takes no array named ``file``)."""
     arrays = {name: _storable(name, value) for name, value in results.items()}
 
@@ -77,7 +77,7 @@ def save_npz(path: Path, results: dict[str, Any]) -> None:
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
 
-    write_file(path, write)
+    write_file(target, write)
 
 
 def save_npy(folder: Path, results: dict[str, Any]) -> None:

@@ -15,9 +15,13 @@ def reporter(progress: Progress) -> Callable[[str], None]:
     """The function that long work calls with one short line per stage."""
     if callable(progress):
         return progress
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    if progress is False or (progress is None and not _is_watched()):
         return _silent
     return _DelayedLines(delay=0.0 if progress else 1.0)
+
+
+def _is_watched() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()  # None: closed when the process began
 
 
 def _silent(_text: str) -> None:

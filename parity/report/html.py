@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from html import escape
 from typing import TYPE_CHECKING
 
-from entrepot.ir.io.destination import write_file
+from entrepot.ir.io.destination import Target, write_file
 from entrepot.parity.metrics import HISTOGRAM_EDGES, Metrics
 from entrepot.parity.report.text import HEADINGS, cells, figure, summary
 
@@ -36,7 +35,7 @@ _OUTPUT_HEADINGS = (
 )  # fmt: skip
 
 
-def write_html(report: Report, path: str | os.PathLike[str]) -> None:
+def write_html(report: Report, path: Target) -> None:
     """Write the page; an existing file is replaced whole or not at all."""
     title = escape(f"parity: {report.model}")
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import onnx_ir
 import pytest
 
@@ -64,6 +65,36 @@ def test_a_valid_model_that_nobody_runs_is_unsupported(entrepot, fancy):
 def test_a_model_whose_types_contradict_is_invalid(entrepot, write):
     path = write("y = Relu(x)", outputs="float[batch, 4] y")
     assert "4" in entrepot.json("check", path, status=3)["problem"]
+
+
+@pytest.mark.parametrize(
+    ("imports", "body", "named"),
+    [
+        ('"": 999', "y = Relu(x)", "opset 999 of ai.onnx is not known"),
+        ('"": 20, "ai.onnx.ml": 999', "y = Relu(x)", "opset 999 of ai.onnx.ml is not known"),
+        ('"": 999, "ai.onnx.ml": 3', "y = ai.onnx.ml.Normalizer(x)", "opset 999 of ai.onnx is not known"),
+        ('"": 20, "my": 1', "y = my.f(x)", "opset 99 of ai.onnx is not known"),
+    ],
+)
+def test_operators_of_the_future_are_not_valid(entrepot, write, imports, body, named):
+    text = (
+        f"""<ir_version: 10, opset_import: [{imports}]> net (float[batch, 3] x) => (float[batch, 3] y) {{ {body} }}"""
+    )
+    if "my" in imports:
+        text += '<domain: "my", opset_import: ["": 99]> f (x) => (y) { y = Relu(x) }'
+    path = write("y = Relu(x)")
+    onnx_ir.save(onnx_ir.from_onnx_text(text), path)
+    facts = entrepot.json("check", path, status=3)
+    assert not facts["valid"]
+    assert named in facts["problem"]
+    assert "or below, or update onnx" in facts["problem"]
+    assert "INVALID" in entrepot("check", path, status=3).stdout
+
+
+def test_the_newest_opset_is_valid(entrepot, write):
+    imports = f'"": {onnx.defs.onnx_opset_version()}, "ai.onnx.ml": {onnx.defs.onnx_ml_opset_version()}, "acme": 999'
+    path = write("y = Relu(x)", head=f"<ir_version: 10, opset_import: [{imports}]>")
+    assert entrepot.json("check", path)["valid"]
 
 
 # --- run
@@ -187,7 +218,36 @@ def test_a_model_that_cannot_be_run_is_converted_and_called_unverified(entrepot,
     facts = entrepot.json("convert", path, "--opset", 21, "-o", tmp_path / "new.onnx")
     assert not facts["verified"]
     assert "--input or --dim" in facts["not_verified_because"]
-    assert entrepot.json("convert", path, "--opset", 21, "-o", tmp_path / "new.onnx", "--dim", "batch=4")["verified"]
+    words = ("convert", path, "--opset", 21, "-o", tmp_path / "new.onnx", "--require-proof")
+    assert entrepot.json(*words, "--dim", "batch=4")["verified"]
+
+
+def nobody_runs(write):
+    """Models that nothing here runs, for different reasons."""
+    return {
+        "operator": write("y = acme.Fancy(x)", name="a", head='<ir_version: 10, opset_import: ["": 20, "acme": 1]>'),
+        "inputs": write("s = Constant <value = int64[2] {4, 3}> ()  y = Reshape (x, s)", name="b"),
+        "random": write("r = RandomNormalLike (x)  y = Add (r, x)", name="c"),
+    }
+
+
+@pytest.mark.parametrize("reason", ["operator", "inputs", "random"])
+def test_what_cannot_be_proven_is_written_and_said_or_not_written_at_all(entrepot, write, tmp_path, reason):
+    path, target = nobody_runs(write)[reason], tmp_path / "new.onnx"
+    words = ("convert", path, "--opset", 21, "-o", target)
+    facts = entrepot.json(*words, "--require-proof", status=1)
+    assert (facts["verified"], facts["path"]) == (False, None)
+    assert facts["not_verified_because"]
+    assert "nothing is written; not proven: " in entrepot(*words, "--require-proof", status=1).stdout
+    assert not target.exists()
+    assert not entrepot.json(*words)["verified"]
+    assert "\nnot proven: " in entrepot(*words).stdout
+    assert target.exists()
+
+
+def test_a_proof_cannot_be_required_and_left_out(entrepot, relu, tmp_path):
+    words = ("convert", relu, "--opset", 21, "-o", tmp_path / "new.onnx", "--require-proof", "--no-verify")
+    assert "exclude each other" in entrepot(*words, status=2).stderr
 
 
 # --- compare
