@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,24 +59,23 @@ class Output:
 
 
 def show(renderable: RenderableType) -> None:
-    """Print with rich, as wide as the terminal; never cut when the output is a file or a pipe."""
+    """Print with rich, as wide as the terminal; never folded when the output is a file or a pipe."""
     from rich.console import Console
 
-    terminal = sys.stdout.isatty()
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=None if terminal else 4096)
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=_width())
     console.print(renderable, soft_wrap=isinstance(renderable, str))
 
 
-def rows(*columns: str, cells: Iterator[tuple[Any, ...]] | list[tuple[Any, ...]], title: str = "") -> RenderableType:
-    """A table without lines, headed by column names; empty headings make a plain list."""
-    from rich.table import Table
-    from rich.text import Text
+def _width() -> int | None:
+    """Columns to print in; ``None`` for those of the terminal."""
+    return None if sys.stdout.isatty() else 4096
 
-    table = Table(*columns, box=None, pad_edge=False, show_header=any(columns), padding=(0, 2, 0, 0))
-    table.title, table.title_justify = (Text(printable(title), "bold"), "left") if title else (None, "left")
-    for row in cells:
-        table.add_row(*(Text(printable(str(cell))) for cell in row))
-    return table
+
+def rows(*columns: str, cells: Iterable[Sequence[Any]], title: str = "") -> RenderableType:
+    """A table without lines, headed by column names; empty headings make a plain list."""
+    from entrepot.ir.tables import Rows
+
+    return Rows(columns, cells, title=title)
 
 
 def stack(*parts: RenderableType) -> RenderableType:

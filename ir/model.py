@@ -147,16 +147,21 @@ class Model:
 
 
 def _spec(value: onnx_ir.Value) -> ValueSpec:
-    shape = None if value.shape is None else tuple(_dim(dim) for dim in value.shape)
-    dtype = None if value.dtype is None or not value.dtype.value else _dtype_name(value.dtype)
-    return ValueSpec(value.name or "", dtype, shape, _kind(value))
+    return describe_value(value.name or "", value.type, value.shape)
 
 
-def _kind(value: onnx_ir.Value) -> str:
-    if value.type is None:
+def describe_value(name: str, type_: onnx_ir.TypeProtocol | None, shape: onnx_ir.Shape | None) -> ValueSpec:
+    """A value in words: what is known of its type and shape."""
+    known = None if type_ is None else type_.dtype
+    dims = None if shape is None else tuple(_dim(dim) for dim in shape)
+    return ValueSpec(name, None if known is None or not known.value else _dtype_name(known), dims, _kind(type_))
+
+
+def _kind(type_: onnx_ir.TypeProtocol | None) -> str:
+    if type_ is None:
         return "tensor"
     # the reader's own class for maps and the like says what it is itself; importing it here would import onnx_ir
-    return _KINDS.get(type(value.type).__name__) or str(getattr(value.type, "kind", "unknown"))
+    return _KINDS.get(type(type_).__name__) or str(getattr(type_, "kind", "unknown"))
 
 
 _KINDS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from entrepot.ir.printable import printable
+from entrepot.ir.tables import Rows
 
 if TYPE_CHECKING:
     import rich.console
@@ -59,13 +60,10 @@ def table(report: Report) -> str:
 def renderable(report: Report) -> rich.console.Group:
     """The same with colours, for ``rich.print``."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*HEADINGS)
-    for run in report.runs:
-        # as Text, because a name may hold what rich takes for markup
-        shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
+    styles = {(at, 2): _STYLES[run.verdict] for at, run in enumerate(report.runs)}
+    shown = Rows(HEADINGS, map(cells, report.runs), styles=styles, boxed=True)
     messages = [Text(message) for message in _messages(report)]
     return Group(Text(summary(report), "green" if report.ok else "bold red"), shown, *messages)
 

@@ -342,3 +342,44 @@ def test_the_process_ends_with_the_status_and_prints_one_json_object(relu, fancy
         assert run.returncode == status
         assert isinstance(json.loads(run.stdout), dict)
         assert run.stderr == ""
+
+
+# --- info --nodes
+
+
+NESTED = """<ir_version: 10, opset_import: ["": 20, "my": 1]> net (float[batch, 3] x, bool b) => (float[batch, 3] y) {
+    h = my.f(x)
+    s = Shape(x)
+    r = Reshape(h, s)
+    y = If (b) <then_branch = t () => (p) { p = Neg(x) }, else_branch = e () => (q) { o = Clip(r) q = Abs(o) }>
+}
+<domain: "my", opset_import: ["": 20]> f (x) => (y) { a = Cast<to = 1>(x) y = Relu(a) }"""
+
+
+def test_info_lists_nodes_with_the_types_and_shapes_they_work_on(entrepot, tmp_path):
+    onnx_ir.save(onnx_ir.from_onnx_text(NESTED), tmp_path / "net.onnx")
+    nodes = entrepot.json("info", tmp_path / "net.onnx", "--nodes")["node_list"]
+    told = [
+        (node["graph"], node["op_type"], node["domain"], [spec["text"] for spec in node["inputs"] + node["outputs"]])
+        for node in nodes
+    ]
+    batch = "float32[batch, 3]"
+    assert told == [
+        ("net", "f", "my", [f"x: {batch}", f"h: {batch}"]),
+        ("net", "Shape", "ai.onnx", [f"x: {batch}", "s: int64[2]"]),
+        ("net", "Reshape", "ai.onnx", [f"h: {batch}", "s: int64[2]", "r: float32[?, ?]"]),
+        ("net", "If", "ai.onnx", ["b: bool[]", f"y: {batch}"]),
+        ("net > t", "Neg", "ai.onnx", [f"x: {batch}", f"p: {batch}"]),
+        ("net > e", "Clip", "ai.onnx", ["r: float32[?, ?]", "o: float32[?, ?]"]),
+        ("net > e", "Abs", "ai.onnx", ["o: float32[?, ?]", "q: float32[?, ?]"]),
+        ("my::f", "Cast", "ai.onnx", [f"x: {batch}", f"a: {batch}"]),
+        ("my::f", "Relu", "ai.onnx", [f"a: {batch}", f"y: {batch}"]),
+    ]
+    text = entrepot("info", tmp_path / "net.onnx", "--nodes").stdout
+    assert re.search(r"my::f +x: float32\[batch, 3\] +h: float32\[batch, 3\]", text)
+    assert "node_list" not in entrepot.json("info", tmp_path / "net.onnx")
+
+
+def test_info_lists_optional_values_that_are_left_out(entrepot, write):
+    (node,) = entrepot.json("info", write("y = Clip(x, , h)", inputs="float[3] x, float h"), "--nodes")["node_list"]
+    assert [spec and spec["name"] for spec in node["inputs"]] == ["x", None, "h"]
