@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         UnsupportedOpError,
         VerificationError,
     )
+    from entrepot.ir.extract import extract
     from entrepot.ir.io.read import load
     from entrepot.ir.limits import Limits
     from entrepot.ir.model import Model
@@ -39,6 +40,7 @@ _HOMES = {
     "verify": "entrepot.exporters.registry",
     "Sample": "entrepot.exporters.sample",
     "load": "entrepot.ir.io.read",
+    "extract": "entrepot.ir.extract",
     "Limits": "entrepot.ir.limits",
     "Model": "entrepot.ir.model",
     "convert_opset": "entrepot.exporters.conversion",
@@ -59,7 +61,7 @@ _HOMES = {
 
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
-    "convert_opset", "can_convert",
+    "convert_opset", "can_convert", "extract",
     "Session", "compare", "verify",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
     "ResourceLimitError", "InputError", "StorageError", "MissingFileError",

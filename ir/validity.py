@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import onnx
+import onnx_ir
 
+from entrepot.ir.io.serialize import inline, serialize, write_header
+from entrepot.ir.io.weights import SMALL
 from entrepot.ir.model import Model
 
 
@@ -33,6 +36,28 @@ def unknown_opset(opsets: Mapping[str, int]) -> str:
                 f"export the model at opset {known} or below, or update onnx"
             )
     return ""
+
+
+def problem_without_weights(model: Model) -> str:
+    """The same for a model in memory; weights become inputs, because only their types and shapes are checked."""
+    left_out: set[str] = set()
+
+    def fill(proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, main: bool) -> None:
+        if main and tensor.nbytes >= SMALL and not isinstance(tensor, onnx_ir.StringTensor):
+            left_out.add(proto.name)
+            write_header(proto, tensor)
+        else:
+            inline(proto, tensor)
+
+    proto = serialize(model.ir, fill)
+    kept = [tensor for tensor in proto.graph.initializer if tensor.name not in left_out]
+    fed = {value.name for value in proto.graph.input}
+    for tensor in proto.graph.initializer:
+        if tensor.name in left_out - fed:
+            proto.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    del proto.graph.initializer[:]
+    proto.graph.initializer.extend(kept)
+    return _checked(proto.SerializeToString())
 
 
 @functools.cache

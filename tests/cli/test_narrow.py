@@ -24,6 +24,7 @@ WORDS = {
     "convert": ("convert", "{relu}", "--opset", "17", "-o", "{target}"),
     "convert --explain": ("convert", "{many}", "--opset", "6", "--explain"),
     "export": ("export", "{relu}", "--opset", "17", "-o", "{target}"),
+    "extract": ("extract", "{long}", "--to", "y", "-o", "{target}"),
     "doctor": ("doctor",),
 }
 STATUS = {"check of what nobody runs": 4, "compare of different models": 1, "convert --explain": 4}

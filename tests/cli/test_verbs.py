@@ -383,3 +383,48 @@ def test_info_lists_nodes_with_the_types_and_shapes_they_work_on(entrepot, tmp_p
 def test_info_lists_optional_values_that_are_left_out(entrepot, write):
     (node,) = entrepot.json("info", write("y = Clip(x, , h)", inputs="float[3] x, float h"), "--nodes")["node_list"]
     assert [spec and spec["name"] for spec in node["inputs"]] == ["x", None, "h"]
+
+
+# --- extract
+
+
+def test_extract_writes_a_part(entrepot, write, tmp_path):
+    path = write("a = Relu(x)  b, c = Split<axis = 1, num_outputs = 2>(a)  y = Neg(b)", outputs="float[batch, 2] y")
+    facts = entrepot.json("extract", path, "--from", "a", "--to", "b,y", "-o", tmp_path / "part.onnx")
+    assert facts["inputs"] == ["a: float32[batch, 3]"]
+    assert [text.partition(":")[0] for text in facts["outputs"]] == ["b", "y"]
+    assert (facts["nodes"], facts["of_nodes"]) == (2, 3)
+    onnx.checker.check_model(tmp_path / "part.onnx", full_check=True)
+    text = entrepot("extract", path, "--from", "a", "--to", "b", "--to", "y", "-o", tmp_path / "same.onnx").stdout
+    assert "2 of 3" in text
+    assert (tmp_path / "same.onnx").read_bytes() == (tmp_path / "part.onnx").read_bytes()
+
+
+def test_extract_tells_of_inputs_that_are_not_needed(entrepot, write, tmp_path):
+    path = write("a = Relu(x)  y = Neg(a)")
+    words = ("extract", path, "--from", "x,a", "--to", "y", "-o", tmp_path / "part.onnx")
+    assert entrepot.json(*words)["unused_inputs"] == ["x"]
+    assert "input 'x' is not needed" in entrepot(*words).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--from", "b", "--to", "c"], "also needs 'x'"),
+        (["--from", "x", "--to", "cc"], "did you mean 'c'"),
+        (["--from", ",", "--to", "c"], "also needs 'x'"),
+        (["--from", "x", "--to", ","], "without outputs"),
+    ],
+)
+def test_extract_that_cannot_be_done_writes_nothing(entrepot, write, tmp_path, words, told):
+    path = write("a = Relu(x)  b = Neg(a)  c = Add(a, b)  y = Abs(c)")
+    assert told in entrepot("extract", path, *words, "-o", tmp_path / "part.onnx", status=2).stderr
+    assert not (tmp_path / "part.onnx").exists()
+
+
+def test_a_name_with_a_comma_is_a_name(entrepot, write, tmp_path):
+    path = write("y = Relu(x)")
+    model = onnx_ir.load(path)
+    model.graph.outputs[0].name = "y,1"
+    onnx_ir.save(model, path)
+    assert entrepot.json("extract", path, "--to", "y,1", "-o", tmp_path / "part.onnx")["outputs"][0].startswith("y,1:")
