@@ -23,6 +23,7 @@ VERBS = {
     "check": "Validate a model and tell who can run it.",
     "run": "Run a model on given or random inputs.",
     "convert": "Bring a model to another opset.",
+    "simplify": "Remove what a model does not need.",
     "extract": "Cut a part out of a model.",
     "compare": "Tell whether two models compute the same.",
     "doctor": "Show versions, providers, threads and memory.",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from entrepot.exporters.conversion import convert_opset
     from entrepot.exporters.registry import export, verify
     from entrepot.exporters.sample import Sample
+    from entrepot.exporters.simplification import simplify
     from entrepot.ir.errors import (
         ConversionError,
         EntrepotError,
@@ -41,6 +42,7 @@ _HOMES = {
     "Sample": "entrepot.exporters.sample",
     "load": "entrepot.ir.io.read",
     "extract": "entrepot.ir.extract",
+    "simplify": "entrepot.exporters.simplification",
     "Limits": "entrepot.ir.limits",
     "Model": "entrepot.ir.model",
     "convert_opset": "entrepot.exporters.conversion",
@@ -61,7 +63,7 @@ _HOMES = {
 
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
-    "convert_opset", "can_convert", "extract",
+    "convert_opset", "can_convert", "simplify", "extract",
     "Session", "compare", "verify",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
     "ResourceLimitError", "InputError", "StorageError", "MissingFileError",

@@ -30,7 +30,7 @@ import onnx_ir
 from entrepot.ir.errors import InputError
 from entrepot.ir.io.atomic import Staging, folder_lock, mentions, sync_folder
 from entrepot.ir.io.destination import Destination, Target, destination, open_file
-from entrepot.ir.io.serialize import inline, serialize
+from entrepot.ir.io.serialize import inline, serialize, write_header
 from entrepot.ir.io.weights import Layout, TensorFiller, lay_out, write_data, write_model
 
 if TYPE_CHECKING:
@@ -40,6 +40,17 @@ if TYPE_CHECKING:
 def to_proto(model: Model) -> onnx.ModelProto:
     """The model as a new ``onnx.ModelProto``, weights included."""
     return serialize(model.ir, inline)
+
+
+def nbytes(model: Model) -> int:
+    """Bytes of the model in one file, but for a few per weight, without making it."""
+    held: list[int] = []
+
+    def count(proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, _main: bool) -> None:
+        write_header(proto, tensor)
+        held.append(tensor.nbytes)
+
+    return serialize(model.ir, count).ByteSize() + sum(held)
 
 
 def save(model: Model, path: Target, *, external_data: str | None = "auto") -> None:

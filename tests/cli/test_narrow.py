@@ -24,6 +24,7 @@ WORDS = {
     "convert": ("convert", "{relu}", "--opset", "17", "-o", "{target}"),
     "convert --explain": ("convert", "{many}", "--opset", "6", "--explain"),
     "export": ("export", "{relu}", "--opset", "17", "-o", "{target}"),
+    "simplify": ("simplify", "{long}", "-o", "{target}"),
     "extract": ("extract", "{long}", "--to", "y", "-o", "{target}"),
     "doctor": ("doctor",),
 }

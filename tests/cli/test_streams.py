@@ -21,7 +21,7 @@ READ_ONE = {
 }  # fmt: skip
 """Verbs that read one model, with what they need besides."""
 
-WRITE_ONE = {"convert": ["--opset", "21"], "extract": ["--to", "y"]}
+WRITE_ONE = {"convert": ["--opset", "21"], "simplify": [], "extract": ["--to", "y"]}
 """Verbs that write a model, with what they need besides."""
 
 

@@ -10,6 +10,7 @@ import pytest
 
 WRITERS = {
     "convert -o": ("convert", "{model}", "--opset", "21", "-o", "{target}"),
+    "simplify -o": ("simplify", "{model}", "-o", "{target}"),
     "extract -o": ("extract", "{model}", "--to", "y", "-o", "{target}"),
     "export -o": ("export", "{model}", "-o", "{target}"),
     "export --html": ("export", "{model}", "--opset", "21", "-o", "{other}", "--html", "{target}"),

@@ -385,6 +385,52 @@ def test_info_lists_optional_values_that_are_left_out(entrepot, write):
     assert [spec and spec["name"] for spec in node["inputs"]] == ["x", None, "h"]
 
 
+# --- simplify
+
+
+WASTEFUL = """a = Identity(x)  b = Relu(a)  c = Relu(x)  s = Shape(x)
+    i = Constant <value_ints = [1]> ()  d = Gather(s, i)  r = Constant <value_ints = [-1]> ()
+    t = Concat <axis = 0> (r, d)  e = Add(b, c)  idle = Exp(e)  y = Reshape(e, t)"""
+
+
+def test_simplify_shows_what_went_and_proves_the_rest(entrepot, write, tmp_path):
+    path = write(WASTEFUL)
+    facts = entrepot.json("simplify", path, "-o", tmp_path / "small.onnx")
+    assert facts["verified"]
+    assert facts["before"]["operators"] == {
+        "Constant": 2, "Relu": 2, "Add": 1, "Concat": 1, "Exp": 1, "Gather": 1, "Identity": 1, "Reshape": 1, "Shape": 1,
+    }  # fmt: skip
+    assert facts["before"]["nodes"] == 11
+    small = onnx.load(tmp_path / "small.onnx")
+    onnx.checker.check_model(small, full_check=True)
+    assert facts["after"]["nodes"] == len(small.graph.node) < 8
+    assert facts["after"]["bytes"] == pytest.approx((tmp_path / "small.onnx").stat().st_size, rel=0.05)
+    assert facts["after"]["bytes"] < facts["before"]["bytes"]
+    text = entrepot("simplify", path, "-o", tmp_path / "small.onnx").stdout
+    assert re.search(r"nodes +11 +\d", text)
+    assert re.search(r"  Exp +1 +0", text)
+    assert "verified against" in text
+    assert entrepot.json("compare", path, tmp_path / "small.onnx")["ok"]
+
+
+def test_a_simplification_that_changes_the_result_is_not_written(entrepot, relu, write, tmp_path, monkeypatch):
+    wrong = load(write(OFF_BY_A_BIT, name="wrong"))
+    monkeypatch.setattr("entrepot.exporters.simplification.simplify", lambda model, **options: wrong)
+    words = ("simplify", relu, "-o", tmp_path / "small.onnx")
+    assert "NOT verified" in entrepot(*words, status=1).stdout
+    assert entrepot.json(*words, status=1)["path"] is None
+    assert not (tmp_path / "small.onnx").exists()
+
+
+@pytest.mark.parametrize("reason", ["operator", "inputs", "random"])
+def test_simplify_says_what_it_cannot_prove(entrepot, write, tmp_path, reason):
+    path, target = nobody_runs(write)[reason], tmp_path / "small.onnx"
+    assert entrepot.json("simplify", path, "-o", target, "--require-proof", status=1)["path"] is None
+    assert not target.exists()
+    assert "\nnot proven: " in entrepot("simplify", path, "-o", target).stdout
+    assert target.exists()
+
+
 # --- extract
 
 
