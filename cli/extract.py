@@ -29,8 +29,10 @@ def command(output: Output, model: Source, inputs: tuple[str, ...], outputs: tup
     inputs of the model that are needed stay inputs, without --to its outputs stay outputs.
     """
     from entrepot.ir.extract import extract, unused_inputs
+    from entrepot.ir.progress import reporter
 
     loaded = read_model(model, output)
+    reporter(output.progress)("cutting and checking")
     names = {spec.name for spec in (*loaded.inputs, *loaded.outputs)}
     part = extract(loaded, _names(inputs, names), _names(outputs, names))
     idle = unused_inputs(part)

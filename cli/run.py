@@ -16,8 +16,8 @@ from entrepot.cli.group import verb
 from entrepot.cli.inputs import input_options, read_inputs
 from entrepot.cli.models import MODEL, TARGET, Source, Target, read_model
 from entrepot.cli.output import Output, rows
-from entrepot.ir.errors import InputError, StorageError
-from entrepot.ir.io.destination import write_file
+from entrepot.ir.errors import InputError, MissingFileError, StorageError
+from entrepot.ir.io.destination import folder_problem, write_file
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -95,7 +95,10 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = f"the folder cannot be made: {error.strerror or error}"
+        problem = folder_problem(folder.absolute().parent)
+        if problem is not None and not isinstance(problem, MissingFileError):
+            raise problem from error
+        reason = f"no folder can be made there: {error.strerror or error}"
         raise StorageError(reason, path=folder, errno=error.errno) from error
 
 

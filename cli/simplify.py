@@ -28,8 +28,10 @@ def command(output: Output, model: Source, target: Target, asked: Asked) -> int:
     Constants are computed once; repeated, idle and unused nodes go. Inputs, outputs and weights keep their names.
     """
     from entrepot.exporters.simplification import simplify
+    from entrepot.ir.progress import reporter
 
     loaded = read_model(model, output)
+    reporter(output.progress)("simplifying")
     result = simplify(loaded, verify=False)
     proof = prove(loaded, result, asked, output)
     facts = {"before": _counts(loaded), "after": _counts(result)}

@@ -88,9 +88,13 @@ def _find(name: str, values: Mapping[str, onnx_ir.Value], graph: onnx_ir.Graph) 
                 holder = f"{node.op_type} node '{node.name or node.outputs[0].name}'"
                 hint = "cut the model at a value of its main graph"
                 raise InputError(f"it lies inside the body of {holder}, which stays whole", value=name, hint=hint)
-    close = difflib.get_close_matches(name, values, n=3) or [other for other in values if name.lower() in other.lower()]
+    close = difflib.get_close_matches(name, values, n=3) or _containing(name, values)
     hint = f"did you mean {_listed(close[:3])}?" if close else "entrepot info --nodes lists what every node makes"
     raise InputError("the model has no such value", value=name, hint=hint)
+
+
+def _containing(name: str, values: Mapping[str, onnx_ir.Value]) -> list[str]:
+    return [other for other in values if name.lower() in other.lower()] if len(name) > 2 else []
 
 
 def _refuse_missing(missing: Mapping[onnx_ir.Value, None], ends: Sequence[onnx_ir.Value]) -> None:
