@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 import onnx
 import onnx.parser
 import onnxruntime
 import pytest
+from onnx.backend.test.loader import load_model_tests
 
 import entrepot as ep
 from entrepot.exporters import simplification
@@ -85,3 +89,50 @@ def test_exported_models_compute_the_same(name: str, opset: int | None) -> None:
     feeds = generate(source)
     for expected, actual in zip(run(source.to_proto(), feeds), run(result.to_proto(), feeds), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max(initial=0))
+
+
+def runnable(step: int) -> list[tuple[str, onnx.ModelProto, dict[str, Any], list[Any]]]:
+    """Every so-many-th of onnx's own tests that onnxruntime runs the same way twice, with its inputs and results."""
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the tests compute at the edges of their types
+        tests = [test for test in load_model_tests(kind="node") if test.model is not None]
+    for test in tests[::step]:
+        names = [value.name for value in test.model.graph.input]
+        feeds = dict(zip(names, test.data_sets[0][0], strict=False))
+        try:
+            first, second = run(test.model, feeds), run(test.model, feeds)
+        except Exception:  # noqa: BLE001 - whatever onnxruntime says: it is asked for an opinion
+            continue
+        if all(same(old, new) for old, new in zip(first, second, strict=True)):
+            found.append((test.name, test.model, feeds, first))
+    return found
+
+
+def same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, list):
+        return len(expected) == len(actual) and all(map(same, expected, actual))
+    if expected is None:
+        return actual is None
+    if expected.dtype != actual.dtype or expected.shape != actual.shape:
+        return False
+    if expected.dtype.kind != "f":
+        return np.array_equal(expected, actual)
+    # constants may be rounded once more or less, and a softmax carries that on
+    rtol = 4 * np.finfo(expected.dtype).eps
+    return np.allclose(
+        actual, expected, rtol=rtol, atol=rtol * np.abs(expected[np.isfinite(expected)]).max(initial=0), equal_nan=True
+    )
+
+
+def test_onnx_s_own_tests_give_the_same_results() -> None:
+    cases = runnable(step=6)
+    assert len(cases) > 150
+    fewer, wrong = 0, []
+    for name, proto, feeds, expected in cases:
+        result = ep.simplify(proto, verify=False).to_proto()
+        fewer += len(result.graph.node) < len(proto.graph.node)
+        if not all(map(same, expected, run(result, feeds))):
+            wrong.append(name)
+    assert wrong == []
+    assert fewer > 20
