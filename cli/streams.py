@@ -18,17 +18,9 @@ def reopen_closed() -> frozenset[str]:
     closed = frozenset(name for name in NAMES if getattr(sys, name) is None)
     for number, name in enumerate(NAMES):
         if name in closed:
-            _occupy(number)
+            # the lowest free number is given out, and those below this one are taken
             setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115 - stays open
     return closed
-
-
-def _occupy(number: int) -> None:
-    try:
-        os.fstat(number)
-    except OSError:
-        # the lowest free number is taken, which is this one, because the ones below it are taken care of
-        os.open(os.devnull, os.O_RDWR)
 
 
 def flush() -> bool:
