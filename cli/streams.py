@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import BinaryIO
@@ -39,8 +40,11 @@ def give_up() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):
-            os.dup2(null, stream.fileno())
+        except OSError:
+            with contextlib.suppress(OSError, ValueError):  # it may be no file of the system
+                os.dup2(null, stream.fileno())
+        except ValueError:  # closed by the code of a user: nothing is held back
+            continue
     os.close(null)
 
 
