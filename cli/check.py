@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from entrepot.cli.exit_codes import Exit
 from entrepot.cli.group import verb
-from entrepot.cli.models import MODEL, read_model
+from entrepot.cli.models import MODEL, Source, read_model
 from entrepot.cli.output import Output, rows, stack
 
 if TYPE_CHECKING:
@@ -21,18 +20,19 @@ if TYPE_CHECKING:
 @verb("check")
 @click.argument("model", type=MODEL)
 @click.option("-p", "--provider", "providers", multiple=True, help="Who should run it; all installed if left out.")
-def command(output: Output, model: Path, providers: tuple[str, ...]) -> int:
+def command(output: Output, model: Source, providers: tuple[str, ...]) -> int:
     """Validate MODEL (structure, types, shapes) and tell who can run it.
 
     The exit status is 3 for an invalid model and 4 for a valid one that no provider runs.
     """
     from entrepot.ir.progress import reporter
+    from entrepot.ir.validity import problem_of
     from entrepot.parity.verify import default_providers
 
     tell = reporter(output.progress)
     loaded = read_model(model, output)
-    tell("checking with onnx")
-    problem = onnx_problem(model)
+    tell("checking it with onnx")
+    problem = problem_of(loaded, model.readable)
     support = {}
     for name in providers or default_providers():
         tell(f"asking {name}")
@@ -42,17 +42,6 @@ def command(output: Output, model: Path, providers: tuple[str, ...]) -> int:
     if problem:
         return Exit.INVALID_MODEL
     return Exit.UNSUPPORTED if all(support.values()) else Exit.OK
-
-
-def onnx_problem(path: Path) -> str:
-    """What onnx's own checker has against a file, with strict shape inference; empty if nothing."""
-    import onnx
-
-    try:
-        onnx.checker.check_model(str(path), full_check=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        return " ".join(str(error).split())
-    return ""
 
 
 def reason_against(model: Model, provider: str) -> str:

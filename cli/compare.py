@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from entrepot.cli.exit_codes import Exit
 from entrepot.cli.group import verb
 from entrepot.cli.inputs import input_options, read_inputs
-from entrepot.cli.models import MODEL, TARGET, read_model
+from entrepot.cli.models import MODEL, TARGET, Source, Target, read_model
 from entrepot.cli.output import Output
 
 
@@ -25,8 +23,8 @@ from entrepot.cli.output import Output
 @click.option("--html", type=TARGET, help="Also write the report as a web page.")
 def command(
     output: Output,
-    expected: Path,
-    actual: Path,
+    expected: Source,
+    actual: Source,
     inputs: tuple[str, ...],
     dims: tuple[str, ...],
     seed: int,
@@ -35,7 +33,7 @@ def command(
     providers: tuple[str, ...],
     source_provider: str,
     only_sample: bool,
-    html: Path | None,
+    html: Target | None,
 ) -> int:
     """Run ACTUAL beside EXPECTED and compare all outputs: |actual - expected| <= atol + rtol * |expected|.
 

@@ -51,6 +51,8 @@ def exit_code(error: BaseException) -> Exit:
     """The status for an error that ends the command."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return Exit.RESOURCE_LIMIT
+    if isinstance(error, OSError) and error.errno == errno.EPIPE:
+        return Exit.BROKEN_PIPE
     if isinstance(error, errors.ExecutionError) and isinstance(error.__cause__, MemoryError):
         return Exit.RESOURCE_LIMIT
     return next((code for kind, code in _CODES if isinstance(error, kind)), Exit.INTERNAL)
@@ -66,6 +68,8 @@ def one_line(error: BaseException) -> str:
         return f"out of memory{f': {error}' if str(error) else ''}"
     if exit_code(error) == Exit.INTERNAL:
         return f"internal error: {type(error).__name__}: {error} (hint: -vv shows the traceback; please report it)"
+    if isinstance(error, OSError) and not isinstance(error, errors.EntrepotError) and error.strerror:
+        return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror}"
     return str(error) or type(error).__name__
 
 

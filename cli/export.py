@@ -9,7 +9,7 @@ import click
 
 from entrepot.cli.exit_codes import Exit
 from entrepot.cli.group import verb
-from entrepot.cli.models import TARGET
+from entrepot.cli.models import TARGET, Target
 from entrepot.cli.objects import load_object
 from entrepot.cli.output import Output, rows, show, stack
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from entrepot.ir.errors import VerificationError
     from entrepot.ir.model import Model
+
+
+_SAMPLE_HINT = (
+    "add --sample package.module:attribute, the inputs that the model is called with or a function that makes them"
+)
 
 
 @verb("export")
@@ -36,20 +41,20 @@ def command(
     output: Output,
     source: str,
     sample: str | None,
-    target: Path,
+    target: Target,
     opset: int | None,
     dynamic: bool,
     verify: bool,
     atol: float | None,
     rtol: float | None,
-    html: Path | None,
+    html: Target | None,
 ) -> int:
     """Export SOURCE, verify it against the framework, and write it.
 
     SOURCE is package.module:attribute (a model, or a function or class that makes one), or a file of the framework.
     """
     from entrepot.exporters.registry import export
-    from entrepot.ir.errors import VerificationError
+    from entrepot.ir.errors import InputError, VerificationError
     from entrepot.parity.compare import Tolerance
 
     built = Path(source) if Path(source).is_file() else load_object(source)
@@ -57,7 +62,6 @@ def command(
         model = export(
             built,
             None if sample is None else load_object(sample),
-            target,
             opset=opset,
             dynamic="auto" if dynamic else False,
             verify=verify,
@@ -67,13 +71,18 @@ def command(
     except VerificationError as error:
         _show_failure(error, html, output)
         raise
+    except InputError as error:
+        if sample is None and "sample" in error.message:
+            raise InputError(error.message, hint=_SAMPLE_HINT) from error
+        raise
+    model.save(target)
     if html is not None and model.report is not None:
         model.report.to_html(html)
     output.result(_facts(model, target), lambda: _text(model, target))
     return Exit.OK
 
 
-def _show_failure(error: VerificationError, html: Path | None, output: Output) -> None:
+def _show_failure(error: VerificationError, html: Target | None, output: Output) -> None:
     """The whole report; with ``--json`` it is part of the error."""
     from entrepot.parity.report import Report
 
@@ -85,7 +94,7 @@ def _show_failure(error: VerificationError, html: Path | None, output: Output) -
         show(error.report)
 
 
-def _facts(model: Model, target: Path) -> dict[str, Any]:
+def _facts(model: Model, target: Target) -> dict[str, Any]:
     from entrepot.parity.report.json import as_dict
 
     return {
@@ -97,7 +106,7 @@ def _facts(model: Model, target: Path) -> dict[str, Any]:
     }
 
 
-def _text(model: Model, target: Path) -> RenderableType:
+def _text(model: Model, target: Target) -> RenderableType:
     cells = [("input", str(spec)) for spec in model.inputs] + [("output", str(spec)) for spec in model.outputs]
     verdict = [] if model.report is None else [model.report]
     return stack(rows("", "", cells=cells), *verdict, f"written to {target}, opset {model.opset}")

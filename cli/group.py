@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import entrepot
+from entrepot.cli import streams
 from entrepot.cli.exit_codes import Exit, as_dict, exit_code, one_line
 from entrepot.cli.output import Output
 from entrepot.ir.printable import printable
@@ -22,6 +23,8 @@ VERBS = {
     "check": "Validate a model and tell who can run it.",
     "run": "Run a model on given or random inputs.",
     "convert": "Bring a model to another opset.",
+    "simplify": "Remove what a model does not need.",
+    "extract": "Cut a part out of a model.",
     "compare": "Tell whether two models compute the same.",
     "doctor": "Show versions, providers, threads and memory.",
 }
@@ -88,26 +91,31 @@ class Group(click.Group):
         """Run a verb and exit; every error becomes a line on standard error, or a JSON object with ``--json``."""
         del standalone_mode  # click's own way to end the process would hide which error it was
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
-        extra["complete_var"] = complete_var
-        sys.exit(self._run(words, prog_name or "entrepot", extra))
+        output = Output(closed=streams.reopen_closed())
+        stdout = sys.stdout
+        try:
+            status = self._run(words, prog_name or "entrepot", extra | {"complete_var": complete_var, "obj": output})
+        finally:
+            sys.stdout = stdout  # a verb may have claimed it
+        if not streams.flush():
+            streams.give_up()
+        sys.exit(status)
 
     def _run(self, words: list[str], prog_name: str, extra: dict[str, Any]) -> int:
         try:
             return int(super().main(words, prog_name, standalone_mode=False, **extra) or Exit.OK)
-        except SystemExit:
-            # click itself turns a broken pipe into this
-            return _close_pipe()
-        except BrokenPipeError:
-            return _close_pipe()
+        except SystemExit as error:
+            # what click makes of every OSError that says EPIPE
+            return _end(error.__context__ or BrokenPipeError(), words)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: what escapes here is a status
+            return _end(error, words)
+
+
+def _end(error: BaseException, words: list[str]) -> int:
+    if not isinstance(error, BrokenPipeError):
+        with contextlib.suppress(OSError):  # there may be nobody to tell
             _tell(error, words)
-            return exit_code(error)
-
-
-def _close_pipe() -> int:
-    # the interpreter flushes standard output at exit, which would fail once more
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return Exit.BROKEN_PIPE
+    return exit_code(error)
 
 
 def _tell(error: BaseException, words: list[str]) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from entrepot.cli.group import verb
-from entrepot.cli.models import MODEL, read_model
+from entrepot.cli.models import MODEL, Source, read_model
 from entrepot.cli.output import Output, rows, stack
 from entrepot.ir.printable import size_text
 
@@ -18,15 +18,22 @@ if TYPE_CHECKING:
     import onnx_ir
     from rich.console import RenderableType
 
+    from entrepot.ir.inference import NodeInfo
     from entrepot.ir.model import Model, ValueSpec
 
 
 @verb("info")
 @click.argument("model", type=MODEL)
-def command(output: Output, model: Path) -> None:
+@click.option("--nodes", "with_nodes", is_flag=True, help="List every node with the types and shapes it works on.")
+def command(output: Output, model: Source, with_nodes: bool) -> None:
     """Show inputs, outputs, opsets, operators and weights of MODEL."""
-    facts = describe(read_model(model, output))
-    facts["file_bytes"] = model.stat().st_size
+    from entrepot.ir.inference import list_nodes
+
+    loaded = read_model(model, output)
+    facts = describe(loaded)
+    facts["file_bytes"] = model.size
+    if with_nodes:
+        facts["node_list"] = [_node(node) for node in list_nodes(loaded)]
     output.result(facts, lambda: _text(facts))
 
 
@@ -39,7 +46,7 @@ def describe(model: Model) -> dict[str, Any]:
     for weight in weights:
         by_dtype[weight.dtype.name.lower()] += weight.nbytes
     return {
-        "path": None if model.path is None else str(model.path),
+        "path": str(model.path or "-"),
         "graph": graph.name,
         "producer": " ".join(filter(None, (model.ir.producer_name, model.ir.producer_version))),
         "ir_version": model.ir.ir_version,
@@ -74,6 +81,12 @@ def _spec(spec: ValueSpec) -> dict[str, Any]:
     return {"name": spec.name, "kind": spec.kind, "dtype": spec.dtype, "shape": shape, "text": str(spec)}
 
 
+def _node(node: NodeInfo) -> dict[str, Any]:
+    inputs, outputs = ([spec and _spec(spec) for spec in specs] for specs in (node.inputs, node.outputs))
+    facts = {"graph": node.graph, "name": node.name, "op_type": node.op_type, "domain": node.domain or "ai.onnx"}
+    return facts | {"inputs": inputs, "outputs": outputs}
+
+
 def _external_files(weights: list[Any]) -> list[str]:
     return sorted({str(weight.location) for weight in weights if hasattr(weight, "location")})
 
@@ -95,4 +108,21 @@ def _text(facts: dict[str, Any]) -> RenderableType:
     ]
     operators = [("", name, count) for name, count in facts["operators"].items()]
     filled = [(key, value) for key, value in general if value not in {None, ""}]
-    return stack(rows("", "", cells=filled), rows("", "", "", cells=operators))
+    return stack(
+        rows("", "", cells=filled), rows("", "", "", cells=operators), *_node_table(facts.get("node_list", []))
+    )
+
+
+def _node_table(nodes: list[dict[str, Any]]) -> Iterator[RenderableType]:
+    """A table per graph, in which absent optional values are left out."""
+    for graph, members in itertools.groupby(nodes, key=lambda node: node["graph"]):
+        cells = [(node["name"], _op_text(node), _values(node["inputs"]), _values(node["outputs"])) for node in members]
+        yield rows("node", "op", "inputs", "outputs", cells=cells, title=f"\n{graph}")
+
+
+def _op_text(node: dict[str, Any]) -> str:
+    return node["op_type"] if node["domain"] == "ai.onnx" else f"{node['domain']}::{node['op_type']}"
+
+
+def _values(specs: list[dict[str, Any] | None]) -> str:
+    return ", ".join(spec["text"] for spec in specs if spec is not None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from entrepot.cli.array_files import read_array
 from entrepot.ir.errors import InputError
 
 if TYPE_CHECKING:
@@ -119,17 +119,8 @@ def _literal(text: str, spec: ValueSpec) -> Any:
 
 
 def _from_file(text: str, spec: ValueSpec) -> np.ndarray:
-    """An array from ``.npy`` or ``.npz``; pickled objects are not read, because reading them runs code."""
     path, _, key = text.partition(":") if not Path(text).exists() else (text, "", "")
-    try:
-        # opened here, because numpy leaves the file open when it turns out to be no archive
-        with Path(path).open("rb") as file:
-            content = np.load(file, allow_pickle=False)
-            return _as_declared(content if isinstance(content, np.ndarray) else content[key or spec.name], spec)
-    except KeyError:
-        raise InputError(f"no array '{key or spec.name}' in it", path=path, hint="write @file.npz:name") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"not an array file: {error}", path=path) from error
+    return _as_declared(read_array(path, key, spec.name), spec)
 
 
 def _as_declared(array: np.ndarray, spec: ValueSpec) -> np.ndarray:

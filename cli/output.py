@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entrepot.ir.printable import printable
@@ -29,11 +25,17 @@ class Output:
         as_json: Print one JSON object instead of text.
         quiet: Print no text but errors; the exit status tells.
         verbosity: 1 reports progress from the start, 2 shows tracebacks.
+        closed: Standard streams that were closed when the process began.
+        claims_input: A model is read from standard input.
+        claims_output: A result goes to standard output, and all text to standard error.
     """
 
     as_json: bool = False
     quiet: bool = False
     verbosity: int = 0
+    closed: frozenset[str] = frozenset()
+    claims_input: bool = False
+    claims_output: bool = False
 
     def result(self, facts: dict[str, Any], text: Callable[[], RenderableType]) -> None:
         """Print the one result of the command: ``facts`` with ``--json``, else what ``text`` makes."""
@@ -57,24 +59,23 @@ class Output:
 
 
 def show(renderable: RenderableType) -> None:
-    """Print with rich, as wide as the terminal; never cut when the output is a file or a pipe."""
+    """Print with rich, as wide as the terminal; never folded when the output is a file or a pipe."""
     from rich.console import Console
 
-    terminal = sys.stdout.isatty()
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=None if terminal else 4096)
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=_width())
     console.print(renderable, soft_wrap=isinstance(renderable, str))
 
 
-def rows(*columns: str, cells: Iterator[tuple[Any, ...]] | list[tuple[Any, ...]], title: str = "") -> RenderableType:
-    """A table without lines, headed by column names; empty headings make a plain list."""
-    from rich.table import Table
-    from rich.text import Text
+def _width() -> int | None:
+    """Columns to print in; ``None`` for those of the terminal."""
+    return None if sys.stdout.isatty() else 4096
 
-    table = Table(*columns, box=None, pad_edge=False, show_header=any(columns), padding=(0, 2, 0, 0))
-    table.title, table.title_justify = (Text(printable(title), "bold"), "left") if title else (None, "left")
-    for row in cells:
-        table.add_row(*(Text(printable(str(cell))) for cell in row))
-    return table
+
+def rows(*columns: str, cells: Iterable[Sequence[Any]], title: str = "") -> RenderableType:
+    """A table without lines, headed by column names; empty headings make a plain list."""
+    from entrepot.ir.tables import Rows
+
+    return Rows(columns, cells, title=title)
 
 
 def stack(*parts: RenderableType) -> RenderableType:
@@ -93,24 +94,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if isinstance(value, bool | int | float | str | None) else str(value)
-
-
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place when the block ends well, and is gone when it does not."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
-    os.close(handle)
-    written = Path(name)
-    try:
-        yield written
-        written.chmod(0o666 & ~_umask())
-        written.replace(target)
-    finally:
-        written.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

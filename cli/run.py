@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 import numpy as np
 
 from entrepot.cli.group import verb
 from entrepot.cli.inputs import input_options, read_inputs
-from entrepot.cli.models import MODEL, TARGET, read_model
-from entrepot.cli.output import Output, rows, whole_file
-from entrepot.ir.errors import InputError
+from entrepot.cli.models import MODEL, TARGET, Source, Target, read_model
+from entrepot.cli.output import Output, rows
+from entrepot.ir.errors import InputError, MissingFileError, StorageError
+from entrepot.ir.io.destination import folder_problem, write_file
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,12 +36,12 @@ _SHOWN = 1000
 )
 def command(
     output: Output,
-    model: Path,
+    model: Source,
     inputs: tuple[str, ...],
     dims: tuple[str, ...],
     seed: int,
     providers: tuple[str, ...],
-    save: Path | None,
+    save: Target | None,
     output_dir: Path | None,
 ) -> None:
     """Run MODEL and show its outputs; inputs that are not given are random."""
@@ -65,25 +67,39 @@ def command(
     output.result(facts, lambda: _text(facts))
 
 
-def save_npz(path: Path, results: dict[str, Any]) -> None:
+def save_npz(target: Target, results: dict[str, Any]) -> None:
     """Write arrays under their names, whatever the names (``numpy.savez`` takes no array named ``file``)."""
-    with whole_file(path) as written, zipfile.ZipFile(written, "w") as archive:
-        for name, value in results.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, _storable(name, value), allow_pickle=False)
+    arrays = {name: _storable(name, value) for name, value in results.items()}
+
+    def write(file: BinaryIO) -> None:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+
+    write_file(target, write)
 
 
 def save_npy(folder: Path, results: dict[str, Any]) -> None:
     """Write each array to its own file; what a file name cannot hold (a model may name an output ``../x``) is ``_``."""
-    folder.mkdir(parents=True, exist_ok=True)
     arrays = [_storable(name, value) for name, value in results.items()]
     names = [re.sub(r"[^\w.-]|^\.", "_", name) for name in results]
+    _make_folder(folder)
     for at, (name, array) in enumerate(zip(names, arrays, strict=True)):
         unique = name if names.count(name) == 1 else f"{name}_{at}"
-        with whole_file(folder / f"{unique}.npy") as written:
-            written.write_bytes(b"")
-            with written.open("wb") as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
+        write = functools.partial(np.lib.format.write_array, array=array, allow_pickle=False)
+        write_file(folder / f"{unique}.npy", write)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = folder_problem(folder.absolute().parent)
+        if problem is not None and not isinstance(problem, MissingFileError):
+            raise problem from error
+        reason = f"no folder can be made there: {error.strerror or error}"
+        raise StorageError(reason, path=folder, errno=error.errno) from error
 
 
 def _storable(name: str, value: Any) -> np.ndarray:

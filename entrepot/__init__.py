@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from entrepot.exporters.conversion import convert_opset
     from entrepot.exporters.registry import export, verify
     from entrepot.exporters.sample import Sample
+    from entrepot.exporters.simplification import simplify
     from entrepot.ir.errors import (
         ConversionError,
         EntrepotError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         UnsupportedOpError,
         VerificationError,
     )
+    from entrepot.ir.extract import extract
     from entrepot.ir.io.read import load
     from entrepot.ir.limits import Limits
     from entrepot.ir.model import Model
@@ -41,6 +43,8 @@ _HOMES = {
     "verify": "entrepot.exporters.registry",
     "Sample": "entrepot.exporters.sample",
     "load": "entrepot.ir.io.read",
+    "extract": "entrepot.ir.extract",
+    "simplify": "entrepot.exporters.simplification",
     "Limits": "entrepot.ir.limits",
     "Model": "entrepot.ir.model",
     "convert_opset": "entrepot.exporters.conversion",
@@ -63,7 +67,7 @@ _HOMES = {
 
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
-    "convert_opset", "can_convert",
+    "convert_opset", "can_convert", "simplify", "extract",
     "Session", "compare", "Tolerance", "verify",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
     "ExecutionError", "ResourceLimitError", "InputError", "StorageError", "MissingFileError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from entrepot.ir.arguments import PathLike, as_path, expected
 from entrepot.ir.printable import counted, size_text
@@ -118,11 +118,12 @@ class Model:
 
         return to_proto(self)
 
-    def save(self, path: PathLike, *, external_data: str | None = "auto") -> None:
+    def save(self, path: PathLike | BinaryIO, *, external_data: str | None = "auto") -> None:
         """Write the model, atomically for model and data together.
 
         Args:
-            path: Where the ``.onnx`` file goes; its folder must exist.
+            path: Where the ``.onnx`` file goes; its folder must exist. A link stays, and what it leads to is replaced;
+                a pipe, a character device or an open binary file is written through, weights included.
             external_data: ``"auto"`` refers to weights that lie in the folder already, and puts the others into the
                 model, or into ``<file name>.data`` when they pass 1.75 GiB. Another string names the data file; if
                 there is such a file, a number is added. ``None`` keeps everything inside.
@@ -173,16 +174,21 @@ def _unpickled(kind: type[Model], packed: Packed, path: PathLike | None, report:
 
 
 def _spec(value: onnx_ir.Value) -> ValueSpec:
-    shape = None if value.shape is None else tuple(_dim(dim) for dim in value.shape)
-    dtype = None if value.dtype is None or not value.dtype.value else _dtype_name(value.dtype)
-    return ValueSpec(value.name or "", dtype, shape, _kind(value))
+    return describe_value(value.name or "", value.type, value.shape)
 
 
-def _kind(value: onnx_ir.Value) -> str:
-    if value.type is None:
+def describe_value(name: str, type_: onnx_ir.TypeProtocol | None, shape: onnx_ir.Shape | None) -> ValueSpec:
+    """A value in words: what is known of its type and shape."""
+    known = None if type_ is None else type_.dtype
+    dims = None if shape is None else tuple(_dim(dim) for dim in shape)
+    return ValueSpec(name, None if known is None or not known.value else _dtype_name(known), dims, _kind(type_))
+
+
+def _kind(type_: onnx_ir.TypeProtocol | None) -> str:
+    if type_ is None:
         return "tensor"
     # the reader's own class for maps and the like says what it is itself; importing it here would import onnx_ir
-    return _KINDS.get(type(value.type).__name__) or str(getattr(value.type, "kind", "unknown"))
+    return _KINDS.get(type(type_).__name__) or str(getattr(type_, "kind", "unknown"))
 
 
 _KINDS = {

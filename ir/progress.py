@@ -23,9 +23,13 @@ def reporter(progress: Progress) -> Callable[[str], None]:
         return progress
     if not (progress is None or isinstance(progress, bool)):
         raise expected("progress", "True, False, None or a function that is given each line", progress)
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    if progress is False or (progress is None and not _is_watched()):
         return _silent
     return _DelayedLines(delay=0.0 if progress else 1.0)
+
+
+def _is_watched() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()  # None: closed when the process began
 
 
 def _silent(_text: str) -> None:

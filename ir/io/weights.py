@@ -13,7 +13,7 @@ from typing import BinaryIO
 import onnx
 import onnx_ir
 
-from entrepot.ir.errors import ModelFormatError
+from entrepot.ir.errors import InputError, ModelFormatError
 from entrepot.ir.io.external import DataFile, MappedTensor
 from entrepot.ir.io.serialize import inline, write_header
 from entrepot.ir.io.sparse import SparseTensor
@@ -56,16 +56,21 @@ class Layout:
     kept: set[str] = field(default_factory=set)
 
 
-def lay_out(model: onnx_ir.Model, folder: Path, external_data: str | None) -> Layout:
+def lay_out(model: onnx_ir.Model, folder: Path | None, external_data: str | None) -> Layout:
     """Decide for every tensor.
 
     Args:
         model: What is saved.
-        folder: Where it is saved.
+        folder: Where it is saved; ``None`` where no file can lie beside it, as for a pipe.
         external_data: As for ``save``.
+
+    Raises:
+        InputError: Weights have to lie beside the model, and cannot.
     """
     layout = Layout()
-    if external_data is None:
+    if folder is None:
+        _check_alone(model, external_data)
+    if folder is None or external_data is None:
         return layout
     waiting: list[onnx_ir.TensorProtocol] = []
     is_beside = functools.cache(functools.partial(_is_beside, folder))
@@ -80,6 +85,22 @@ def lay_out(model: onnx_ir.Model, folder: Path, external_data: str | None) -> La
     if external_data != "auto" or inside > INLINE_LIMIT:
         _append(layout, waiting)
     return layout
+
+
+def _check_alone(model: onnx_ir.Model, external_data: str | None) -> None:
+    """Refuse to write a model without a folder if it needs one."""
+    if external_data not in (None, "auto"):
+        raise InputError(
+            f"external_data is {external_data!r}, but no weights can lie beside a pipe or a link into another folder",
+            hint="leave external_data out, or save to the file itself",
+        )
+    size = sum(tensor.nbytes for tensor, _ in all_tensors(model))
+    if size > INLINE_LIMIT:
+        raise InputError(
+            f"weights of {size / 2**30:.1f} GiB need a file beside the model, and none can lie beside a pipe or a link "
+            "into another folder",
+            hint="save to the file itself",
+        )
 
 
 def all_tensors(model: onnx_ir.Model) -> Iterator[tuple[onnx_ir.TensorProtocol, bool]]:

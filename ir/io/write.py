@@ -17,7 +17,6 @@ file goes: the mapping keeps the bytes.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import secrets
@@ -28,10 +27,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import onnx
 import onnx_ir
 
-from entrepot.ir.arguments import as_path
-from entrepot.ir.errors import InputError, MissingFileError, StorageError
+from entrepot.ir.errors import InputError
 from entrepot.ir.io.atomic import Staging, folder_lock, mentions, sync_folder
-from entrepot.ir.io.serialize import inline, serialize
+from entrepot.ir.io.destination import Destination, Target, destination, open_file
+from entrepot.ir.io.serialize import inline, serialize, write_header
 from entrepot.ir.io.weights import Layout, TensorFiller, lay_out, write_data, write_model
 
 if TYPE_CHECKING:
@@ -43,12 +42,24 @@ def to_proto(model: Model) -> onnx.ModelProto:
     return serialize(model.ir, inline)
 
 
-def save(model: Model, path: str | os.PathLike[str], *, external_data: str | None = "auto") -> None:
+def nbytes(model: Model) -> int:
+    """Bytes of the model in one file, but for a few per weight, without making it."""
+    held: list[int] = []
+
+    def count(proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, _main: bool) -> None:
+        write_header(proto, tensor)
+        held.append(tensor.nbytes)
+
+    return serialize(model.ir, count).ByteSize() + sum(held)
+
+
+def save(model: Model, path: Target, *, external_data: str | None = "auto") -> None:
     """Write a model, atomically for model and data together; the model itself is not changed.
 
     Args:
         model: What to write. It stays usable, also when it was read from the very files that are replaced.
-        path: Where the ``.onnx`` file goes; its folder must exist.
+        path: Where the ``.onnx`` file goes; its folder must exist. A link stays, and what it leads to is replaced. A
+            pipe, a character device or an open binary file is written through, weights included.
         external_data: ``"auto"`` refers to weights that lie in the folder already, and puts the others into the model,
             or into ``<file name>.data`` when they pass 1.75 GiB. Another string names the data file, beside the model,
             for all weights of 1 KiB or more. ``None`` keeps everything inside. No existing file is replaced by a data
@@ -59,23 +70,42 @@ def save(model: Model, path: str | os.PathLike[str], *, external_data: str | Non
         StorageError: The files cannot be written (an ``OSError``); what was there before is untouched.
         MissingFileError: The folder does not exist.
         ModelFormatError: The model is not complete, or too large for one file.
-        InputError: ``external_data`` is not the name of a file.
+        InputError: ``path`` is no place for a file, ``external_data`` is not the name of one, or weights would have to
+            lie beside a pipe.
     """
-    path = Path(os.path.abspath(as_path(path)))
-    data_name = _data_name(path, external_data)
-    staging = Staging(path)
+    file = open_file(path)
+    if file is not None:
+        _write_alone(model.ir, external_data, file)
+        return
+    place = destination(path)  # type: ignore[arg-type] # it is no open file
+    with place.errors():
+        if place.is_stream:
+            with place.stream() as stream:
+                _write_alone(model.ir, external_data, stream)
+        else:
+            _replace(model.ir, place, external_data)
+
+
+def _write_alone(model: onnx_ir.Model, external_data: str | None, file: BinaryIO) -> None:
+    """Write a model beside which no file can lie."""
+    _write(model, lay_out(model, None, external_data), "", file)
+
+
+def _replace(model: onnx_ir.Model, place: Destination, external_data: str | None) -> None:
+    staging = Staging(place.path)
+    data_name = _data_name(place.path, external_data)
     try:
-        with folder_lock(path.parent) as locked:
-            layout = lay_out(model.ir, path.parent, external_data)
-            _Save(model.ir, staging, data_name, layout, locked=locked).run()
-    except FileNotFoundError as error:
-        raise MissingFileError(f"folder '{path.parent}' does not exist", path=path) from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageError(f"the model cannot be written: {reason}", path=path, errno=error.errno) from error
+        with folder_lock(place.path.parent) as locked:
+            layout = lay_out(model, place.beside, external_data)
+            _Save(model, staging, data_name, layout, locked=locked).run()
     finally:
         with contextlib.suppress(OSError):
             staging.clear()
+
+
+def _write(model: onnx_ir.Model, layout: Layout, data_name: str, file: BinaryIO) -> None:
+    filler = TensorFiller(layout, data_name)
+    write_model(serialize(model, filler), filler.streamed, file)
 
 
 _OBSOLETE = b"entrepot: ours to remove\0"
@@ -95,8 +125,6 @@ class _Save:
         self._locked = locked
 
     def run(self) -> None:
-        if self._path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "a folder has that name")
         stale = self._own_data_files() - self._layout.kept
         name = self._free_name() if self._layout.outgoing else ""
         if stale or name:
@@ -121,13 +149,8 @@ class _Save:
         return name
 
     def _publish_model(self, data_name: str) -> None:
-        filler = TensorFiller(self._layout, data_name)
-        proto = serialize(self._model, filler)
-
-        def write(file: BinaryIO) -> None:
-            write_model(proto, filler.streamed, file)
-
-        os.replace(self._staging.write(write), self._path)
+        written = self._staging.write(lambda file: _write(self._model, self._layout, data_name, file))
+        os.replace(written, self._path)
         sync_folder(self._folder)
 
     def _own_data_files(self) -> set[str]:

@@ -60,17 +60,31 @@ def repeated(node: ir.Node, spec_of: Callable[[ir.Value], Spec]) -> dict[str, Sp
         types = [None if kind is None else ir.SequenceType(kind) for kind in members]
         return {output.name or "": Spec(kind, None) for output, kind in zip(node.outputs, types, strict=False)}
     results = body.outputs[1:] if node.op_type == "Loop" else body.outputs
-    collected = [_collected(node, index, spec_of(result).shape) for index, result in enumerate(results)]
+    skipped = 2 if node.op_type == "Loop" else 0
+    carried = len(node.inputs) - (2 if node.op_type == "Loop" else node.attributes["num_scan_inputs"].as_int())
+    aligned = len(node.inputs) == len(body.inputs)  # Scan 8 has an input that its body does not see
+    shapes: list[ir.Shape | None] = []
+    for index, result in enumerate(results):
+        shape = spec_of(result).shape
+        given = node.inputs[skipped + index] if aligned and index < carried else None
+        shapes.append(
+            _collected(node, index - carried, shape) if given is None else _either(spec_of(given).shape, shape)
+        )
     return {
         output.name or "": Spec(spec_of(result).type, shape)
-        for output, result, shape in zip(node.outputs, results, collected, strict=False)
+        for output, result, shape in zip(node.outputs, results, shapes, strict=False)
     }
 
 
-def _collected(node: ir.Node, index: int, shape: ir.Shape | None) -> ir.Shape | None:
-    """The shape of a Loop's or Scan's output that collects results of this shape; carried values may change theirs."""
-    apart = node.attributes["num_scan_inputs"].as_int() if node.op_type == "Scan" else 2
-    place = index - (len(node.inputs) - apart)
+def _either(before: ir.Shape | None, after: ir.Shape | None) -> ir.Shape | None:
+    """The shape of what a Loop or Scan carries: as it was given if nothing is repeated, else as the body makes it."""
+    if before is None or after is None or len(before) != len(after):
+        return None
+    return ir.Shape([a if a == b else None for a, b in zip(before, after, strict=True)])
+
+
+def _collected(node: ir.Node, place: int, shape: ir.Shape | None) -> ir.Shape | None:
+    """The shape of a Loop's or Scan's output that collects results of this shape."""
     if place < 0 or shape is None:
         return None
     axes = node.attributes["scan_output_axes"].as_ints() if "scan_output_axes" in node.attributes else ()

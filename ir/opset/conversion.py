@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import onnx_ir as ir
 
+from entrepot.ir.copying import copy_graphs
 from entrepot.ir.errors import ConversionError, EntrepotError, describe_node
 from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT, ir_version
@@ -34,14 +35,7 @@ class Conversion:
     """One conversion: a clone that is changed, and the reasons found against it."""
 
     def __init__(self, model: Model, targets: dict[str, int]) -> None:
-        try:
-            self.result = model.ir.clone()
-        except RuntimeError as error:  # onnx_ir wraps the error once per level
-            cause: BaseException = error
-            while cause.__cause__ is not None:
-                cause = cause.__cause__
-            raise ConversionError(f"the graph cannot be copied: {cause}", hint="ep.load checks a graph") from error
-        self.result.meta.update(model.ir.meta)
+        self.result = copy_graphs(model.ir)
         self.blockers: list[EntrepotError] = []
         self._targets = targets
         self._names = Names(self.result)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from entrepot.ir.arguments import as_path
-from entrepot.ir.errors import StorageError
+from entrepot.ir.io.destination import Target, write_file
 from entrepot.ir.printable import counted
 from entrepot.parity.compare import rank
 from entrepot.parity.report.html_tables import outputs_table, refusals_table, runs_table
@@ -45,28 +41,12 @@ max-width:1320px;margin:0 auto;padding:1.5rem 1rem}
 """
 
 
-def write_html(report: Report, path: str | os.PathLike[str]) -> None:
+def write_html(report: Report, path: Target) -> None:
     """Write the page; an existing file is replaced whole or not at all."""
-    target = Path(as_path(path))
     title = escape(f"parity: {report.model}")
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-    try:
-        _replace(target, head, report)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageError(f"the report cannot be written: {reason}", path=target, errno=error.errno) from error
-
-
-def _replace(target: Path, head: str, report: Report) -> None:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(f'{head}<meta name="viewport" content="width=device-width">\n{fragment(report)}\n</html>\n')
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink()
-        raise
+    page = f'{head}<meta name="viewport" content="width=device-width">\n{fragment(report)}\n</html>\n'
+    write_file(path, lambda file: file.write(page.encode()))
 
 
 def fragment(report: Report) -> str:

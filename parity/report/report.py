@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Literal, TypeAlias
 
 from entrepot.parity.compare import Comparison, OutputComparison, rank
 
@@ -155,11 +155,12 @@ class Report:
 
         return to_json(self)
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
+    def to_html(self, path: str | os.PathLike[str] | BinaryIO) -> None:
         """Write one self-contained page: no script, font or image is loaded from anywhere.
 
         Raises:
-            InputError: ``path`` is no path.
+            InputError: ``path`` is neither a path nor an open binary file.
+            StorageError: The page cannot be written.
         """
         from entrepot.parity.report.html import write_html
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from entrepot.ir.printable import printable
+from entrepot.ir.tables import Rows
 
 if TYPE_CHECKING:
     import rich.console
@@ -90,17 +91,12 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
 def renderable(report: Report) -> rich.console.Group:
     """The same with colours, for ``rich.print``."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*HEADINGS)
-    for run in report.runs:
-        # as Text, because a name may hold what rich takes for markup
-        shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
+    styles = {(at, 2): _STYLES[run.verdict] for at, run in enumerate(report.runs)}
+    shown = Rows(HEADINGS, map(cells, report.runs), styles=styles)
     messages = [Text(message) for message in _messages(report)]
-    facts = Table.grid(padding=(0, 2))
-    for label, line in _facts(report):
-        facts.add_row(Text(label), Text(line))
+    facts = Rows(("", ""), _facts(report))
     style = {"verified": "green", "not verified": "bold red"}.get(mark(report), "yellow")
     return Group(Text(summary(report), style), facts, shown, *messages)
 

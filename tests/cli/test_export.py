@@ -74,7 +74,9 @@ def test_a_model_that_differs_is_not_written_and_ends_with_1(entrepot, nets, tmp
 
 
 def test_without_a_sample_the_error_says_so(entrepot, nets):
-    assert "sample" in entrepot("export", "clinets:Net", "-o", "net.onnx", status=2).stderr
+    error = entrepot("export", "clinets:Net", "-o", "net.onnx", status=2).stderr
+    assert "add --sample package.module:attribute" in error
+    assert "ep." not in error
 
 
 def test_what_is_missing_ends_with_its_own_status(entrepot, nets):

@@ -6,7 +6,7 @@ import onnx_ir
 import pytest
 
 from entrepot.cli.inputs import read_inputs
-from entrepot.ir.errors import InputError
+from entrepot.ir.errors import InputError, MissingFileError, StorageError
 from entrepot.ir.model import Model
 
 TEXT = """<ir_version: 10, opset_import: ["": 20]>
@@ -82,10 +82,14 @@ def test_a_file_of_a_dtype_numpy_cannot_name_gets_it_back(model, tmp_path):
     assert h.tolist() == [1.5, 2.5]
 
 
-def test_a_pickle_is_not_read(model, tmp_path):
-    np.save(tmp_path / "x.npy", np.array([{"a": 1}], object), allow_pickle=True)
-    with pytest.raises(InputError, match="not an array file"):
-        read(model, f"x=@{tmp_path / 'x.npy'}")
+@pytest.mark.parametrize("save", [np.save, np.savez])
+def test_python_objects_are_not_read_and_nobody_is_told_to_unpickle_them(model, tmp_path, save):
+    path = tmp_path / ("x.npy" if save is np.save else "x.npz")
+    objects = np.array([{"a": 1}], object)
+    save(path, objects, allow_pickle=True) if save is np.save else save(path, x=objects)
+    with pytest.raises(InputError, match=r"Python objects.*input 'x'") as caught:
+        read(model, f"x=@{path}")
+    assert "pickle" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -108,10 +112,32 @@ def test_what_does_not_fit_is_refused(model, inputs, dims, message):
         read_inputs(model, inputs, dims, 0)
 
 
-def test_a_file_that_is_no_array_is_refused(model, tmp_path):
-    (tmp_path / "x.npy").write_bytes(b"PK\x03\x04 nonsense")
-    with pytest.raises(InputError, match="not an array file"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not an array file"),
+        (b"\x08\x0a\x12 a model", "not an array file, but input 'x'.*npy and .npz"),
+        (b"\x80\x04\x95 a pickle", "not an array file"),
+        (b"PK\x03\x04 nonsense", "damaged"),
+        (b"\x93NUMPY\x01\x00 nonsense", "damaged"),
+    ],
+)
+def test_a_file_that_is_no_array_is_refused_in_our_words(model, tmp_path, content, message):
+    (tmp_path / "x.npy").write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
         read(model, f"x=@{tmp_path / 'x.npy'}")
-    np.savez(tmp_path / "all.npz", other=np.zeros(1))
-    with pytest.raises(InputError, match="no array 'x'"):
+    assert "pickle" not in str(caught.value)
+    assert str(tmp_path / "x.npy") in str(caught.value)
+
+
+def test_an_archive_without_the_array_names_those_it_has(model, tmp_path):
+    np.savez(tmp_path / "all.npz", other=np.zeros(1), more=np.zeros(1))
+    with pytest.raises(InputError, match=r"no array 'x'.*other, more"):
         read(model, f"x=@{tmp_path / 'all.npz'}")
+
+
+def test_a_file_that_is_missing_or_a_folder_is_named_with_its_input(model, tmp_path):
+    with pytest.raises(MissingFileError, match=r"missing.npy'.*input 'x'"):
+        read(model, f"x=@{tmp_path / 'missing.npy'}")
+    with pytest.raises(StorageError, match=r"input 'x'.*directory"):
+        read(model, f"x=@{tmp_path}")

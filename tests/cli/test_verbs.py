@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import onnx_ir
 import pytest
 
@@ -64,6 +65,36 @@ def test_a_valid_model_that_nobody_runs_is_unsupported(entrepot, fancy):
 def test_a_model_whose_types_contradict_is_invalid(entrepot, write):
     path = write("y = Relu(x)", outputs="float[batch, 4] y")
     assert "4" in entrepot.json("check", path, status=3)["problem"]
+
+
+@pytest.mark.parametrize(
+    ("imports", "body", "named"),
+    [
+        ('"": 999', "y = Relu(x)", "opset 999 of ai.onnx is not known"),
+        ('"": 20, "ai.onnx.ml": 999', "y = Relu(x)", "opset 999 of ai.onnx.ml is not known"),
+        ('"": 999, "ai.onnx.ml": 3', "y = ai.onnx.ml.Normalizer(x)", "opset 999 of ai.onnx is not known"),
+        ('"": 20, "my": 1', "y = my.f(x)", "opset 99 of ai.onnx is not known"),
+    ],
+)
+def test_operators_of_the_future_are_not_valid(entrepot, write, imports, body, named):
+    text = (
+        f"""<ir_version: 10, opset_import: [{imports}]> net (float[batch, 3] x) => (float[batch, 3] y) {{ {body} }}"""
+    )
+    if "my" in imports:
+        text += '<domain: "my", opset_import: ["": 99]> f (x) => (y) { y = Relu(x) }'
+    path = write("y = Relu(x)")
+    onnx_ir.save(onnx_ir.from_onnx_text(text), path)
+    facts = entrepot.json("check", path, status=3)
+    assert not facts["valid"]
+    assert named in facts["problem"]
+    assert "or below, or update onnx" in facts["problem"]
+    assert "INVALID" in entrepot("check", path, status=3).stdout
+
+
+def test_the_newest_opset_is_valid(entrepot, write):
+    imports = f'"": {onnx.defs.onnx_opset_version()}, "ai.onnx.ml": {onnx.defs.onnx_ml_opset_version()}, "acme": 999'
+    path = write("y = Relu(x)", head=f"<ir_version: 10, opset_import: [{imports}]>")
+    assert entrepot.json("check", path)["valid"]
 
 
 # --- run
@@ -187,7 +218,36 @@ def test_a_model_that_cannot_be_run_is_converted_and_called_unverified(entrepot,
     facts = entrepot.json("convert", path, "--opset", 21, "-o", tmp_path / "new.onnx")
     assert not facts["verified"]
     assert "--input or --dim" in facts["not_verified_because"]
-    assert entrepot.json("convert", path, "--opset", 21, "-o", tmp_path / "new.onnx", "--dim", "batch=4")["verified"]
+    words = ("convert", path, "--opset", 21, "-o", tmp_path / "new.onnx", "--require-proof")
+    assert entrepot.json(*words, "--dim", "batch=4")["verified"]
+
+
+def nobody_runs(write):
+    """Models that nothing here runs, for different reasons."""
+    return {
+        "operator": write("y = acme.Fancy(x)", name="a", head='<ir_version: 10, opset_import: ["": 20, "acme": 1]>'),
+        "inputs": write("s = Constant <value = int64[2] {4, 3}> ()  y = Reshape (x, s)", name="b"),
+        "random": write("r = RandomNormalLike (x)  y = Add (r, x)", name="c"),
+    }
+
+
+@pytest.mark.parametrize("reason", ["operator", "inputs", "random"])
+def test_what_cannot_be_proven_is_written_and_said_or_not_written_at_all(entrepot, write, tmp_path, reason):
+    path, target = nobody_runs(write)[reason], tmp_path / "new.onnx"
+    words = ("convert", path, "--opset", 21, "-o", target)
+    facts = entrepot.json(*words, "--require-proof", status=1)
+    assert (facts["verified"], facts["path"]) == (False, None)
+    assert facts["not_verified_because"]
+    assert "nothing is written; not proven: " in entrepot(*words, "--require-proof", status=1).stdout
+    assert not target.exists()
+    assert not entrepot.json(*words)["verified"]
+    assert "\nnot proven: " in entrepot(*words).stdout
+    assert target.exists()
+
+
+def test_a_proof_cannot_be_required_and_left_out(entrepot, relu, tmp_path):
+    words = ("convert", relu, "--opset", 21, "-o", tmp_path / "new.onnx", "--require-proof", "--no-verify")
+    assert "exclude each other" in entrepot(*words, status=2).stderr
 
 
 # --- compare
@@ -282,3 +342,135 @@ def test_the_process_ends_with_the_status_and_prints_one_json_object(relu, fancy
         assert run.returncode == status
         assert isinstance(json.loads(run.stdout), dict)
         assert run.stderr == ""
+
+
+# --- info --nodes
+
+
+NESTED = """<ir_version: 10, opset_import: ["": 20, "my": 1]> net (float[batch, 3] x, bool b) => (float[batch, 3] y) {
+    h = my.f(x)
+    s = Shape(x)
+    r = Reshape(h, s)
+    y = If (b) <then_branch = t () => (p) { p = Neg(x) }, else_branch = e () => (q) { o = Clip(r) q = Abs(o) }>
+}
+<domain: "my", opset_import: ["": 20]> f (x) => (y) { a = Cast<to = 1>(x) y = Relu(a) }"""
+
+
+def test_info_lists_nodes_with_the_types_and_shapes_they_work_on(entrepot, tmp_path):
+    onnx_ir.save(onnx_ir.from_onnx_text(NESTED), tmp_path / "net.onnx")
+    nodes = entrepot.json("info", tmp_path / "net.onnx", "--nodes")["node_list"]
+    told = [
+        (node["graph"], node["op_type"], node["domain"], [spec["text"] for spec in node["inputs"] + node["outputs"]])
+        for node in nodes
+    ]
+    batch = "float32[batch, 3]"
+    assert told == [
+        ("net", "f", "my", [f"x: {batch}", f"h: {batch}"]),
+        ("net", "Shape", "ai.onnx", [f"x: {batch}", "s: int64[2]"]),
+        ("net", "Reshape", "ai.onnx", [f"h: {batch}", "s: int64[2]", "r: float32[?, ?]"]),
+        ("net", "If", "ai.onnx", ["b: bool[]", f"y: {batch}"]),
+        ("net > t", "Neg", "ai.onnx", [f"x: {batch}", f"p: {batch}"]),
+        ("net > e", "Clip", "ai.onnx", ["r: float32[?, ?]", "o: float32[?, ?]"]),
+        ("net > e", "Abs", "ai.onnx", ["o: float32[?, ?]", "q: float32[?, ?]"]),
+        ("my::f", "Cast", "ai.onnx", [f"x: {batch}", f"a: {batch}"]),
+        ("my::f", "Relu", "ai.onnx", [f"a: {batch}", f"y: {batch}"]),
+    ]
+    text = entrepot("info", tmp_path / "net.onnx", "--nodes").stdout
+    assert re.search(r"my::f +x: float32\[batch, 3\] +h: float32\[batch, 3\]", text)
+    assert "node_list" not in entrepot.json("info", tmp_path / "net.onnx")
+
+
+def test_info_lists_optional_values_that_are_left_out(entrepot, write):
+    (node,) = entrepot.json("info", write("y = Clip(x, , h)", inputs="float[3] x, float h"), "--nodes")["node_list"]
+    assert [spec and spec["name"] for spec in node["inputs"]] == ["x", None, "h"]
+
+
+# --- simplify
+
+
+WASTEFUL = """a = Identity(x)  b = Relu(a)  c = Relu(x)  s = Shape(x)
+    i = Constant <value_ints = [1]> ()  d = Gather(s, i)  r = Constant <value_ints = [-1]> ()
+    t = Concat <axis = 0> (r, d)  e = Add(b, c)  idle = Exp(e)  y = Reshape(e, t)"""
+
+
+def test_simplify_shows_what_went_and_proves_the_rest(entrepot, write, tmp_path):
+    path = write(WASTEFUL)
+    facts = entrepot.json("simplify", path, "-o", tmp_path / "small.onnx")
+    assert facts["verified"]
+    assert facts["before"]["operators"] == {
+        "Constant": 2, "Relu": 2, "Add": 1, "Concat": 1, "Exp": 1, "Gather": 1, "Identity": 1, "Reshape": 1, "Shape": 1,
+    }  # fmt: skip
+    assert facts["before"]["nodes"] == 11
+    small = onnx.load(tmp_path / "small.onnx")
+    onnx.checker.check_model(small, full_check=True)
+    assert facts["after"]["nodes"] == len(small.graph.node) < 8
+    assert facts["after"]["bytes"] == pytest.approx((tmp_path / "small.onnx").stat().st_size, rel=0.05)
+    assert facts["after"]["bytes"] < facts["before"]["bytes"]
+    text = entrepot("simplify", path, "-o", tmp_path / "small.onnx").stdout
+    assert re.search(r"nodes +11 +\d", text)
+    assert re.search(r"  Exp +1 +0", text)
+    assert "verified against" in text
+    assert entrepot.json("compare", path, tmp_path / "small.onnx")["ok"]
+
+
+def test_a_simplification_that_changes_the_result_is_not_written(entrepot, relu, write, tmp_path, monkeypatch):
+    wrong = load(write(OFF_BY_A_BIT, name="wrong"))
+    monkeypatch.setattr("entrepot.exporters.simplification.simplify", lambda model, **options: wrong)
+    words = ("simplify", relu, "-o", tmp_path / "small.onnx")
+    assert "NOT verified" in entrepot(*words, status=1).stdout
+    assert entrepot.json(*words, status=1)["path"] is None
+    assert not (tmp_path / "small.onnx").exists()
+
+
+@pytest.mark.parametrize("reason", ["operator", "inputs", "random"])
+def test_simplify_says_what_it_cannot_prove(entrepot, write, tmp_path, reason):
+    path, target = nobody_runs(write)[reason], tmp_path / "small.onnx"
+    assert entrepot.json("simplify", path, "-o", target, "--require-proof", status=1)["path"] is None
+    assert not target.exists()
+    assert "\nnot proven: " in entrepot("simplify", path, "-o", target).stdout
+    assert target.exists()
+
+
+# --- extract
+
+
+def test_extract_writes_a_part(entrepot, write, tmp_path):
+    path = write("a = Relu(x)  b, c = Split<axis = 1, num_outputs = 2>(a)  y = Neg(b)", outputs="float[batch, 2] y")
+    facts = entrepot.json("extract", path, "--from", "a", "--to", "b,y", "-o", tmp_path / "part.onnx")
+    assert facts["inputs"] == ["a: float32[batch, 3]"]
+    assert [text.partition(":")[0] for text in facts["outputs"]] == ["b", "y"]
+    assert (facts["nodes"], facts["of_nodes"]) == (2, 3)
+    onnx.checker.check_model(tmp_path / "part.onnx", full_check=True)
+    text = entrepot("extract", path, "--from", "a", "--to", "b", "--to", "y", "-o", tmp_path / "same.onnx").stdout
+    assert "2 of 3" in text
+    assert (tmp_path / "same.onnx").read_bytes() == (tmp_path / "part.onnx").read_bytes()
+
+
+def test_extract_tells_of_inputs_that_are_not_needed(entrepot, write, tmp_path):
+    path = write("a = Relu(x)  y = Neg(a)")
+    words = ("extract", path, "--from", "x,a", "--to", "y", "-o", tmp_path / "part.onnx")
+    assert entrepot.json(*words)["unused_inputs"] == ["x"]
+    assert "input 'x' is not needed" in entrepot(*words).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--from", "b", "--to", "c"], "also needs 'x'"),
+        (["--from", "x", "--to", "cc"], "did you mean 'c'"),
+        (["--from", ",", "--to", "c"], "also needs 'x'"),
+        (["--from", "x", "--to", ","], "without outputs"),
+    ],
+)
+def test_extract_that_cannot_be_done_writes_nothing(entrepot, write, tmp_path, words, told):
+    path = write("a = Relu(x)  b = Neg(a)  c = Add(a, b)  y = Abs(c)")
+    assert told in entrepot("extract", path, *words, "-o", tmp_path / "part.onnx", status=2).stderr
+    assert not (tmp_path / "part.onnx").exists()
+
+
+def test_a_name_with_a_comma_is_a_name(entrepot, write, tmp_path):
+    path = write("y = Relu(x)")
+    model = onnx_ir.load(path)
+    model.graph.outputs[0].name = "y,1"
+    onnx_ir.save(model, path)
+    assert entrepot.json("extract", path, "--to", "y,1", "-o", tmp_path / "part.onnx")["outputs"][0].startswith("y,1:")

@@ -194,14 +194,6 @@ def test_a_link_under_the_name_of_the_data_is_not_written_through(tmp_path: Path
     assert value_in(tmp_path / "net.onnx") == 1
 
 
-def test_a_link_under_the_name_of_the_model_is_replaced_and_not_written_through(tmp_path: Path) -> None:
-    (tmp_path / "precious").write_bytes(b"precious")
-    (tmp_path / "net.onnx").symlink_to("precious")
-    version(1).save(tmp_path / "net.onnx")
-    assert (tmp_path / "precious").read_bytes() == b"precious"
-    assert not (tmp_path / "net.onnx").is_symlink()
-
-
 def test_tensors_shared_by_two_names_are_written_once(tmp_path: Path) -> None:
     model = version(1)
     values = list(model.ir.graph.initializers.values())

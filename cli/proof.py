@@ -1,0 +1,144 @@
+"""What verbs that rewrite a model share: the result is held against the original, and written only if it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from entrepot.cli.exit_codes import Exit, one_line
+from entrepot.cli.inputs import input_options, read_inputs
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from entrepot.cli.models import Target
+    from entrepot.cli.output import Output
+    from entrepot.ir.model import Model
+    from entrepot.parity.report import Report
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How the user wants a result to be proved.
+
+    Attributes:
+        verify: Whether to prove it at all.
+        required: Whether a result that nothing here can prove is not written.
+        inputs: What ``read_inputs`` takes besides the model.
+    """
+
+    verify: bool
+    required: bool
+    inputs: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What came of it.
+
+    Attributes:
+        report: The comparison, where one was made.
+        reason: Why nothing is proven; empty when it is, and when it is refuted.
+    """
+
+    report: Report | None
+    reason: str = ""
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the result computes something else."""
+        return self.report is not None and bool(self.report.failures)
+
+    @property
+    def verdict(self) -> str:
+        """In one line."""
+        return f"not proven: {self.reason}" if self.reason or self.report is None else self.report.summary()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {"verified": not (self.reason or self.refuted), "not_verified_because": self.reason or None}
+
+
+def proof_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--verify``, ``--require-proof`` and the inputs to prove it on, handed over as ``asked``."""
+
+    def call(
+        *args: Any,
+        verify: bool,
+        require_proof: bool,
+        inputs: tuple[str, ...],
+        dims: tuple[str, ...],
+        seed: int,
+        **kwargs: Any,
+    ) -> Any:
+        if require_proof and not verify:
+            raise click.UsageError("--require-proof and --no-verify exclude each other", click.get_current_context())
+        return function(*args, asked=Asked(verify, require_proof, (inputs, dims, seed)), **kwargs)
+
+    call.__doc__ = function.__doc__
+    call.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+    for option in (
+        click.option("--require-proof", is_flag=True, help="Write nothing, and end with 1, if it cannot be proven."),
+        click.option("--verify/--no-verify", default=True, show_default=True, help="Run both and compare, then write."),
+        input_options,
+    ):
+        call = option(call)
+    return call
+
+
+def prove(model: Model, result: Model, asked: Asked, output: Output) -> Proof:
+    """Run both models; one that cannot be run here can still be rewritten, but nothing is proven then.
+
+    Raises:
+        EntrepotError: The model does not run on the inputs that were given.
+    """
+    if not asked.verify:
+        return Proof(None, "--no-verify")
+    from entrepot.exporters.conversion_proof import prove_conversion
+    from entrepot.ir.errors import EntrepotError
+    from entrepot.ir.progress import reporter
+
+    feeds, made_up = read_inputs(model, *asked.inputs)
+    try:
+        report = prove_conversion(model, result, feeds, progress=reporter(output.progress))
+    except EntrepotError as error:
+        if not made_up:
+            raise
+        return Proof(None, f"{one_line(error)}; give its inputs with --input or --dim")
+    return Proof(report, "" if report.ok or report.failures else report.summary())
+
+
+def deliver(
+    result: Model,
+    target: Target,
+    proof: Proof,
+    asked: Asked,
+    output: Output,
+    facts: dict[str, Any],
+    text: Callable[[], RenderableType],
+) -> int:
+    """Write the result unless its proof forbids it, and tell what was done.
+
+    Args:
+        result: What may be written.
+        target: Where.
+        proof: What is known about it.
+        asked: Whether something has to be known.
+        output: Where it is told.
+        facts: What ``--json`` prints besides.
+        text: What is printed without; the verdict follows.
+    """
+    from entrepot.cli.output import stack
+
+    facts = facts | proof.facts | {"path": str(target)}
+    if proof.refuted or (asked.required and proof.reason):
+        held_back = facts | {"path": None, "report": None if proof.report is None else proof.report.summary()}
+        output.result(held_back, lambda: proof.report or f"nothing is written; {proof.verdict}")
+        return Exit.DIFFERS
+    result.save(target)
+    output.result(facts, lambda: stack(text(), proof.verdict))
+    return Exit.OK

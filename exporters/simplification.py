@@ -1,0 +1,92 @@
+"""``simplify``: the same model with fewer nodes, proved on the original."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from entrepot.ir.arguments import as_flag
+from entrepot.ir.errors import VerificationError
+from entrepot.ir.progress import Progress, reporter
+
+if TYPE_CHECKING:
+    from entrepot.ir.io.read import Source
+    from entrepot.ir.model import Model
+    from entrepot.parity.tolerance import ToleranceLike
+
+_ROUNDS = 10
+
+
+def simplify(
+    model: Source,
+    *,
+    verify: bool = True,
+    feeds: Any = None,
+    tolerance: ToleranceLike | None = None,
+    progress: Progress = None,
+) -> Model:
+    """The same model without what it does not need: the argument is not changed and weights are shared.
+
+    Constants are computed once, repeated and idle nodes go, and with them functions, opsets and weights that nothing
+    uses. Inputs, outputs and the weights that stay keep their names; metadata stays.
+
+    Args:
+        model: What ``load`` takes, at any opset.
+        verify: Run both models side by side, where something here can run them.
+        feeds: Inputs to verify with, in any form that ``Session.run`` takes; made up where none are given.
+        tolerance: What agreement means.
+        progress: Told each run of the verification; see ``export``.
+
+    Returns:
+        A new model. With ``verify`` its ``report`` holds the proof; where the model cannot be run here, the report is
+        not ``ok`` and says why.
+
+    Raises:
+        VerificationError: The result does not compute the same; the error carries the report.
+        InputError: ``feeds`` do not fit the model, or an argument is of the wrong kind.
+    """
+    from entrepot.ir.io.read import load
+
+    tell, verify = reporter(progress), as_flag(verify, "verify")
+    source = load(model)
+    result = _simplified(source)
+    if not verify:
+        return result
+    from entrepot.exporters.conversion_proof import report_on
+    from entrepot.parity.tolerance import Tolerance
+
+    report = report_on(source, result, feeds, tolerance=Tolerance.of(tolerance), progress=tell)
+    if report.failures:
+        text = f"the simplified model does not compute the same: {report.summary()}"
+        raise VerificationError(text, report=report)
+    result.report = report
+    return result
+
+
+def _simplified(source: Model) -> Model:
+    from entrepot.ir.copying import copy_graphs
+    from entrepot.ir.model import Model
+
+    graphs = copy_graphs(source.ir)
+    for _ in range(_ROUNDS):  # what one step does opens the way for others
+        modified = [step(graphs).modified for step in _steps()]
+        if not any(modified):
+            break
+    return Model(graphs, path=source.path)
+
+
+def _steps() -> tuple[Any, ...]:
+    from onnx_ir.passes import common
+
+    from entrepot.ir.passes.drop_idle import DropIdle
+    from entrepot.ir.passes.drop_unused import DropUnused
+    from entrepot.ir.passes.merge_repeated import MergeRepeated
+    from entrepot.runtime.fold_constants import FoldConstants
+
+    return (
+        DropIdle(),
+        MergeRepeated(),
+        FoldConstants(),
+        DropUnused(),
+        common.RemoveUnusedFunctionsPass(),  # type: ignore[no-untyped-call]
+        common.RemoveUnusedOpsetsPass(),
+    )

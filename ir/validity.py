@@ -1,0 +1,78 @@
+"""Whether a model is valid: onnx's own checker, and what it does not look at."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+import onnx
+import onnx_ir
+
+from entrepot.ir.io.serialize import inline, serialize, write_header
+from entrepot.ir.io.weights import SMALL
+from entrepot.ir.model import Model
+
+
+def problem_of(model: Model, content: Path | bytes) -> str:
+    """What is wrong with a model, with strict shape inference; empty if nothing.
+
+    Args:
+        model: The model as it was read.
+        content: The file it was read from, or its bytes.
+    """
+    scopes = [model.opsets, *(function.opset_imports for function in model.ir.functions.values())]
+    return next(filter(None, map(unknown_opset, scopes)), "") or _checked(content)
+
+
+def unknown_opset(opsets: Mapping[str, int]) -> str:
+    """Which import asks for operators of the future; onnx's checker takes a number that nobody knows for its newest."""
+    newest = newest_opsets()
+    for domain, version in opsets.items():
+        known = newest.get(domain)
+        if known is not None and version > known:
+            return (
+                f"opset {version} of {domain or 'ai.onnx'} is not known here, the newest is {known}; "
+                f"export the model at opset {known} or below, or update onnx"
+            )
+    return ""
+
+
+def problem_without_weights(model: Model) -> str:
+    """The same for a model in memory; weights become inputs, because only their types and shapes are checked."""
+    left_out: set[str] = set()
+
+    def fill(proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, main: bool) -> None:
+        if main and tensor.nbytes >= SMALL and not isinstance(tensor, onnx_ir.StringTensor):
+            left_out.add(proto.name)
+            write_header(proto, tensor)
+        else:
+            inline(proto, tensor)
+
+    proto = serialize(model.ir, fill)
+    kept = [tensor for tensor in proto.graph.initializer if tensor.name not in left_out]
+    fed = {value.name for value in proto.graph.input}
+    for tensor in proto.graph.initializer:
+        if tensor.name in left_out - fed:
+            proto.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    del proto.graph.initializer[:]
+    proto.graph.initializer.extend(kept)
+    return _checked(proto.SerializeToString())
+
+
+@functools.cache
+def newest_opsets() -> dict[str, int]:
+    """The newest version of every domain that the installed onnx defines."""
+    newest: dict[str, int] = {}
+    for schema in onnx.defs.get_all_schemas():
+        newest[schema.domain] = max(newest.get(schema.domain, 0), schema.since_version)
+    # a version may bring no new operator to a domain
+    return newest | {"": onnx.defs.onnx_opset_version(), "ai.onnx.ml": onnx.defs.onnx_ml_opset_version()}
+
+
+def _checked(content: Path | bytes) -> str:
+    try:
+        onnx.checker.check_model(str(content) if isinstance(content, Path) else content, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        return " ".join(str(error).split())
+    return ""

@@ -1,0 +1,138 @@
+"""``ep.simplify``: fewer nodes, the same model."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+import pytest
+from onnx.backend.test.loader import load_model_tests
+
+import entrepot as ep
+from entrepot.exporters import simplification
+from entrepot.models_zoo import registry
+from entrepot.parity.feeds import generate
+
+WASTEFUL = """<ir_version: 10, opset_import: ["": 20, "my": 1, "idle": 1]>
+    net (float[n, 3] x) => (float[n, 3] y, float[n, 3] z) <float[3] w = {1, 2, 3}, float[3] idle = {1, 2, 3}> {
+        a = Identity(x) b = Relu(a) c = Relu(x) d = Add(b, c) e = my.f(d) g = Exp(d) y = Mul(e, w) h = Neg(d)
+        z = Identity(h) }
+    <domain: "my", opset_import: ["": 20]> f (x) => (y) { h = Identity(x) y = Neg(h) }
+    <domain: "my", opset_import: ["": 20]> unused (x) => (y) { y = Neg(x) }"""
+
+
+def wasteful() -> ep.Model:
+    return ep.load(onnx.parser.parse_model(WASTEFUL))
+
+
+def run(proto: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(proto.SerializeToString(), options).run(None, feeds)
+
+
+def test_what_is_not_needed_goes_and_the_rest_is_proved() -> None:
+    source = wasteful()
+    source.metadata["licence"] = "mine"
+    before = source.to_proto()
+    result = ep.simplify(source)
+    assert result.report is not None
+    assert result.report.ok
+    assert [node.op_type for node in result.ir.graph] == ["Relu", "Add", "f", "Mul", "Neg"]
+    assert set(result.ir.graph.initializers) == {"w"}
+    assert result.ir.graph.initializers["w"].const_value is source.ir.graph.initializers["w"].const_value
+    assert {key[1] for key in result.ir.functions} == {"f"}
+    assert result.opsets == {"": 20, "my": 1}
+    assert result.metadata == {"licence": "mine"}
+    assert (result.inputs, result.outputs) == (source.inputs, source.outputs)
+    assert source.to_proto() == before
+
+
+def test_a_second_time_changes_nothing() -> None:
+    once = ep.simplify(wasteful(), verify=False)
+    assert ep.simplify(once, verify=False).to_proto() == once.to_proto()
+
+
+def test_a_wrong_step_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = ep.load(onnx.parser.parse_model(WASTEFUL.replace("h = Neg(d)", "h = Abs(d)")))
+    monkeypatch.setattr(simplification, "_simplified", lambda source: wrong)
+    with pytest.raises(ep.VerificationError, match="simplified") as caught:
+        ep.simplify(wasteful())
+    assert caught.value.report is not None
+
+
+def test_a_model_that_nobody_runs_is_simplified_and_not_called_proved() -> None:
+    text = """<ir_version: 10, opset_import: ["": 20, "acme": 1]> net (float[n] x) => (float[n] y) {
+        a = Identity(x) y = acme.F(a) }"""
+    result = ep.simplify(ep.load(onnx.parser.parse_model(text)))
+    assert len(result.ir.graph) == 1
+    assert result.report is not None
+    assert not result.report.ok
+
+
+@pytest.mark.parametrize("name", ["mlp", "gru_classifier", "two_tower", "early_exit", "fixed_point", "gpt"])
+@pytest.mark.parametrize("opset", [None, 13])
+def test_exported_models_compute_the_same(name: str, opset: int | None) -> None:
+    zoo = registry.build(name)
+    sample = ep.Sample(kwargs=zoo.sample) if isinstance(zoo.sample, dict) else ep.Sample(args=zoo.sample)
+    source = ep.export(zoo.module, sample, verify=False, opset=opset, dynamic=False)
+    result = ep.simplify(source, verify=False)
+    onnx.checker.check_model(result.to_proto(), full_check=True)
+    assert len(result.ir.graph) <= len(source.ir.graph)
+    parameters = {name for name, _ in zoo.module.named_parameters()} & set(source.ir.graph.initializers)
+    assert parameters
+    assert parameters <= set(result.ir.graph.initializers)
+    feeds = generate(source)
+    for expected, actual in zip(run(source.to_proto(), feeds), run(result.to_proto(), feeds), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max(initial=0))
+
+
+def runnable(step: int) -> list[tuple[str, onnx.ModelProto, dict[str, Any], list[Any]]]:
+    """Every so-many-th of onnx's own tests that onnxruntime runs the same way twice, with its inputs and results."""
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the tests compute at the edges of their types
+        tests = [test for test in load_model_tests(kind="node") if test.model is not None]
+    for test in tests[::step]:
+        names = [value.name for value in test.model.graph.input]
+        feeds = dict(zip(names, test.data_sets[0][0], strict=False))
+        try:
+            first, second = run(test.model, feeds), run(test.model, feeds)
+        except Exception:  # noqa: BLE001 - whatever onnxruntime says: it is asked for an opinion
+            continue
+        if all(same(old, new) for old, new in zip(first, second, strict=True)):
+            found.append((test.name, test.model, feeds, first))
+    return found
+
+
+def same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, list):
+        return len(expected) == len(actual) and all(map(same, expected, actual))
+    if expected is None:
+        return actual is None
+    if expected.dtype != actual.dtype or expected.shape != actual.shape:
+        return False
+    if expected.dtype.kind != "f":
+        return np.array_equal(expected, actual)
+    # constants may be rounded once more or less, and a softmax carries that on
+    rtol = 4 * np.finfo(expected.dtype).eps
+    return np.allclose(
+        actual, expected, rtol=rtol, atol=rtol * np.abs(expected[np.isfinite(expected)]).max(initial=0), equal_nan=True
+    )
+
+
+def test_onnx_s_own_tests_give_the_same_results() -> None:
+    cases = runnable(step=6)
+    assert len(cases) > 150
+    fewer, wrong = 0, []
+    for name, proto, feeds, expected in cases:
+        result = ep.simplify(proto, verify=False).to_proto()
+        fewer += len(result.graph.node) < len(proto.graph.node)
+        if not all(map(same, expected, run(result, feeds))):
+            wrong.append(name)
+    assert wrong == []
+    assert fewer > 20
