@@ -40,6 +40,7 @@ class Options:
         input_names: Names of the graph inputs, in flat order, instead of those from the signature.
         output_names: Names of the graph outputs, in flat order.
         tell: Called with a short line per stage.
+        share: Whether the weights stay those of the source, instead of copies.
     """
 
     opset: int | None
@@ -49,6 +50,7 @@ class Options:
     input_names: Sequence[str] | None
     output_names: Sequence[str] | None
     tell: Callable[[str], None]
+    share: bool = False
 
     @property
     def judging(self) -> Judging:

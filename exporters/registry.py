@@ -46,6 +46,7 @@ def export(
     tolerance: Tolerance | None = None,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
+    share: bool = False,
     progress: Progress = None,
 ) -> Model:
     """Turn a model of any framework into a verified ``Model``.
@@ -64,11 +65,13 @@ def export(
         tolerance: What agreement means.
         input_names: Names of the graph inputs instead of those from the signature.
         output_names: Names of the graph outputs instead of those from the structure of the result.
+        share: Let the weights be those of ``obj``, without a copy: training ``obj`` then changes the model too, and
+            makes its ``report`` void.
         progress: ``True``, ``False``, or a function that is given each line; by default a terminal sees what takes
             long.
 
     Returns:
-        The model; its ``report`` holds the verification. Weights are shared with ``obj``, not copied.
+        The model; its ``report`` holds the verification. It does not change when ``obj`` does, unless ``share`` is set.
 
     Raises:
         InputError: The object is not a model we know, or the sample does not fit it.
@@ -77,7 +80,7 @@ def export(
         VerificationError: The result does not compute the same; the error carries the report.
         MissingDependencyError: The framework is not installed.
     """
-    options = Options(opset, _checked(dynamic), verify, tolerance, input_names, output_names, reporter(progress))
+    options = Options(opset, _checked(dynamic), verify, tolerance, input_names, output_names, reporter(progress), share)
     model: Model = _exporter(obj).export(obj, sample, options)
     if path is not None:
         options.tell(f"saving {os.fspath(path)}")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+import json
+import warnings
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from entrepot.ir.printable import printable
 
 if TYPE_CHECKING:
     import os
@@ -53,6 +57,7 @@ class Model:
     ) -> None:
         self._ir = model
         self._hub: Model | None = None
+        self._hub_of: tuple[Any, ...] = ()
         self.path = path
         self.report = report
 
@@ -87,16 +92,43 @@ class Model:
         """The model's ``metadata_props``."""
         return self._ir.metadata_props
 
+    @property
+    def report(self) -> Report | None:
+        """The verification made when it was exported; void once weights that it shares with its source have changed."""
+        if self._report is None or self._verified == self._fingerprint():
+            return self._report
+        return replace(self._report, void="weights shared with the source changed after the verification")
+
+    @report.setter
+    def report(self, report: Report | None) -> None:
+        self._report, self._verified = report, () if report is None else self._fingerprint()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about how it was exported: axes that are fixed and why, what was left out."""
+        return _strings(self.metadata.get("entrepot.notes", ""))
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What must hold for the sizes of the inputs, as far as the exporter knows: ``width % 8 == 0``."""
+        return _strings(self.metadata.get("entrepot.conditions", ""))
+
+    def _fingerprint(self) -> tuple[Any, ...]:
+        """Of the weights that may change under it: those that an exporter was asked to share."""
+        tensors: Any = (value.const_value for value in self._ir.graph.initializers.values())
+        return tuple(tensor.fingerprint() for tensor in tensors if hasattr(tensor, "fingerprint"))
+
     def at_hub(self) -> Model:
         """The same model at ``entrepot.ir.OPSET``: what runs, is optimised and is imported; made once.
 
         Raises:
             ConversionError: A node cannot be brought to the hub's opset.
         """
-        if self._hub is None:
+        weights = self._fingerprint()
+        if self._hub is None or self._hub_of != weights:
             from entrepot.ir.opset.convert import raise_to_hub
 
-            self._hub = raise_to_hub(self)
+            self._hub, self._hub_of = raise_to_hub(self), weights
         return self._hub
 
     def to_proto(self) -> onnx.ModelProto:
@@ -119,6 +151,8 @@ class Model:
         """
         from entrepot.ir.io.write import save
 
+        if (report := self.report) is not None and report.void:
+            warnings.warn(f"what is saved was not verified: {report.void}", stacklevel=2)
         save(self, path, external_data=external_data)
 
     def __repr__(self) -> str:
@@ -127,6 +161,7 @@ class Model:
         lines += [f"  out  {spec}" for spec in self.outputs]
         if self.report is not None:
             lines.append(f"  {self.report.summary()}")
+        lines += [f"  note: {printable(note)}" for note in self.notes]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -143,6 +178,15 @@ class Model:
         weights = [value.const_value for value in self._ir.graph.initializers.values() if value.const_value is not None]
         size = sum(weight.nbytes for weight in weights) / 2**20
         return f"opset {opsets}, {len(self._ir.graph)} nodes, {len(weights)} weights ({size:.1f} MiB)"
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    """A list of strings from JSON; empty for anything else, as a file may hold whatever it likes."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(found) if isinstance(found, list) and all(isinstance(each, str) for each in found) else ()
 
 
 def _spec(value: onnx_ir.Value) -> ValueSpec:

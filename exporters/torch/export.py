@@ -22,6 +22,7 @@ from entrepot.exporters.torch.repair import repair
 from entrepot.exporters.torch.required import required_groups
 from entrepot.exporters.torch.scripted import export_script, script_call
 from entrepot.exporters.torch.translate import translate
+from entrepot.exporters.torch.weights import settle_weights
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.parity.report.report import Report, Run
@@ -109,6 +110,7 @@ class _Export:
         repair(graph, self.module, input_names=inputs, output_names=outputs)
         rename_symbols(graph, captured.groups)
         describe_model(graph, self.module, self.call, result, inputs, outputs)
+        settle_weights(graph, share=self.options.share)
         if self.fixed:
             graph.metadata_props["entrepot.fixed_axes"] = json.dumps(self.fixed)
         return at_opset(graph, self.options), captured

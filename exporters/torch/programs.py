@@ -17,6 +17,7 @@ from entrepot.exporters.torch.flatten import Flat, flatten_call
 from entrepot.exporters.torch.guard import untouched
 from entrepot.exporters.torch.repair import repair
 from entrepot.exporters.torch.translate import translate
+from entrepot.exporters.torch.weights import settle_weights
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 
@@ -47,6 +48,7 @@ def export_program(program: torch.export.ExportedProgram, sample: Any, options: 
         repair(graph, module, input_names=inputs, output_names=outputs)
         rename_symbols(graph, groups)
         describe_model(graph, module, call, result, inputs, outputs)
+        settle_weights(graph, share=options.share)
         return proved(eager, call, at_opset(graph, options), options)
 
 

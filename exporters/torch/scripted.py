@@ -31,6 +31,8 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
         VerificationError: The result does not compute the same.
     """
     check_module(module)
+    if options.share:
+        raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out: they are copied")
     call = script_call(module, sample)
     check_tensors(call)
     with untouched(module) as state:

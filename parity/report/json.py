@@ -30,6 +30,8 @@ def as_dict(report: Report) -> dict[str, Any]:
         "model": report.model,
         "providers": list(report.providers),
         "unproven": list(report.unproven),
+        "notes": list(report.notes),
+        "void": report.void,
         "runs": [_run(run) for run in report.runs],
     }
 

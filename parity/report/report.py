@@ -61,17 +61,21 @@ class Report:
         model: What was judged.
         providers: Who ran the model.
         runs: One entry per set of inputs and provider, and one per refusal of the source.
+        notes: What the exporter has to say: axes that are fixed and why, what was left out.
+        void: Why it says nothing any more, as the model has changed since; else empty.
     """
 
     source: str
     model: str
     providers: tuple[str, ...]
     runs: tuple[Run, ...]
+    notes: tuple[str, ...] = ()
+    void: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether something was compared and nothing failed."""
-        return not self.failures and any(run.verdict == "agrees" for run in self.runs)
+        """Whether something was compared, nothing failed, and the model is still the one that was compared."""
+        return not self.void and not self.failures and any(run.verdict == "agrees" for run in self.runs)
 
     @property
     def failures(self) -> tuple[Run, ...]:

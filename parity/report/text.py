@@ -23,6 +23,8 @@ def summary(report: Report) -> str:
 
 def _verdict(report: Report) -> list[str]:
     ran, worst = len(report.ran), report.worst
+    if report.void:
+        return [f"NOT verified against {report.source} any more: {report.void}"]
     if worst is None or not (report.ok or report.failures):
         return [f"NOT verified against {report.source}: nothing was compared"]
     if report.failures:
@@ -53,7 +55,7 @@ def table(report: Report) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     messages = _messages(report)
-    return "\n".join([summary(report), "", *lines, *([""] if messages else []), *messages])
+    return "\n".join([summary(report), "", *lines, *([""] if messages else []), *messages, *_notes(report)])
 
 
 def renderable(report: Report) -> rich.console.Group:
@@ -67,7 +69,8 @@ def renderable(report: Report) -> rich.console.Group:
         # as Text, because a name may hold what rich takes for markup
         shown.add_row(*(Text(cell, _STYLES[run.verdict] if at == 2 else "") for at, cell in enumerate(cells(run))))
     messages = [Text(message) for message in _messages(report)]
-    return Group(Text(summary(report), "green" if report.ok else "bold red"), shown, *messages)
+    notes = [Text(note, "dim") for note in _notes(report)]
+    return Group(Text(summary(report), "green" if report.ok else "bold red"), shown, *messages, *notes)
 
 
 def cells(run: Run) -> tuple[str, ...]:
@@ -92,6 +95,10 @@ def _messages(report: Report) -> list[str]:
     failures = report.failures
     more = [f"... and {len(failures) - _TOLD} more"] if len(failures) > _TOLD else []
     return [_message(run) for run in failures[:_TOLD]] + more
+
+
+def _notes(report: Report) -> list[str]:
+    return [printable(f"note: {note}") for note in report.notes]
 
 
 def _message(run: Run) -> str:
