@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,8 @@ def command(
         raise
     if html is not None and model.report is not None:
         model.report.to_html(html)
+    for note in model.notes:
+        output.note(f"note: {note}")
     output.result(_facts(model, target), lambda: _text(model, target))
     return Exit.OK
 
@@ -93,11 +96,12 @@ def _facts(model: Model, target: Path) -> dict[str, Any]:
         "opset": model.opset,
         "inputs": [str(spec) for spec in model.inputs],
         "outputs": [str(spec) for spec in model.outputs],
+        "notes": list(model.notes),
         "report": None if model.report is None else as_dict(model.report),
     }
 
 
 def _text(model: Model, target: Path) -> RenderableType:
     cells = [("input", str(spec)) for spec in model.inputs] + [("output", str(spec)) for spec in model.outputs]
-    verdict = [] if model.report is None else [model.report]
+    verdict = [] if model.report is None else [replace(model.report, notes=())]  # they are told already
     return stack(rows("", "", cells=cells), *verdict, f"written to {target}, opset {model.opset}")

@@ -63,10 +63,10 @@ class Prober:
     def find_groups(self) -> list[Group]:
         """Every group of axes that may vary, in the order of the inputs; symbols are not named yet."""
         self._enlarge_ones()
-        alone = {axis: sizes for axis in self._all_axes() if (sizes := self.other_sizes([axis]))}
+        alone = {axis: sizes for axis in all_axes(self.base) if (sizes := self.other_sizes([axis]))}
         growing = [axis for axis, sizes in alone.items() if max(sizes) > self.size(axis)]
         groups = []
-        for size, members in self._by_size(axis for axis in self._all_axes() if axis not in growing).items():
+        for size, members in self._by_size(axis for axis in all_axes(self.base) if axis not in growing).items():
             linked = self._linked([axis for axis in members if axis not in alone])
             bound = {axis for group in linked for axis in group.axes}
             tolerant = [axis for axis in growing if self.size(axis) == size]
@@ -126,9 +126,6 @@ class Prober:
         return same_structure(result.tree, self._result.tree) and all(
             a.dim() == b.dim() and a.dtype == b.dtype for a, b in zip(result.tensors, self._result.tensors, strict=True)
         )
-
-    def _all_axes(self) -> list[Axis]:
-        return [(index, axis) for index, tensor in enumerate(self.base) for axis in range(tensor.dim())]
 
     def _by_size(self, axes: Iterable[Axis]) -> dict[int, list[Axis]]:
         found: dict[int, list[Axis]] = {}
@@ -196,7 +193,7 @@ class Prober:
 
     def _enlarge_ones(self) -> None:
         """Make axes of size 1 larger, first the leading ones together (a batch of one), then what else varies."""
-        ones = [axis for axis in self._all_axes() if self.size(axis) <= 1]
+        ones = [axis for axis in all_axes(self.base) if self.size(axis) <= 1]
         self._enlarge_first(_without_one([axis for axis in ones if axis[1] == 0]))
         for axis in ones:
             self._enlarge_first([[axis]] if self.size(axis) <= 1 else [])
@@ -209,6 +206,11 @@ class Prober:
             if axes and self.takes(dict.fromkeys(axes, size)) is None:
                 self.enlarge(axes, size)
                 return
+
+
+def all_axes(tensors: Sequence[torch.Tensor]) -> list[Axis]:
+    """Every axis of every tensor."""
+    return [(index, axis) for index, tensor in enumerate(tensors) for axis in range(tensor.dim())]
 
 
 def resized(tensors: Sequence[torch.Tensor], sizes: Mapping[Axis, int]) -> list[torch.Tensor]:

@@ -63,7 +63,7 @@ def _axis_blame(
     names: Sequence[str],
 ) -> ConversionError:
     where = " and ".join(f"axis {axis} of '{names[index]}'" for index, axis in sorted(group.axes))
-    line = _guard_line(flat, tensors, groups, group)
+    line = guard_line(flat, tensors, groups, group)
     reason = next(
         (
             text.strip(" -")
@@ -79,8 +79,8 @@ def _axis_blame(
     )
 
 
-def _guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: Sequence[Group], group: Group) -> str:
-    """Capture again with automatic dimensions and look up who put the condition on the axis."""
+def guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: Sequence[Group], group: Group) -> str:
+    """The user's line that fixed a group, found by capturing again with automatic dimensions."""
     automatic = {axis: torch.export.Dim.AUTO for each in groups for axis in each.axes}
     try:
         program = export_flat(flat, tensors, automatic)

@@ -12,10 +12,11 @@ import torch
 
 from entrepot.exporters.torch.automatic import broken_condition
 from entrepot.exporters.torch.axes import Axis, Group, Prober, resized
-from entrepot.exporters.torch.blame import DIM_SUFFIX, captured_blame, export_flat, plain
+from entrepot.exporters.torch.blame import DIM_SUFFIX, captured_blame, export_flat, guard_line, plain
 from entrepot.exporters.torch.conditions import holding_range
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
+from entrepot.exporters.torch.notes import CAPTURED, Fixed
 from entrepot.ir.errors import ConversionError
 
 _MOST_ATTEMPTS = 12  # each one settles at least one axis; more is a sign that settling does not converge
@@ -35,7 +36,7 @@ class Capture:
     program: torch.export.ExportedProgram
     tensors: list[torch.Tensor]
     groups: list[Group]
-    fixed: dict[str, str] = field(default_factory=dict)
+    fixed: dict[Axis, Fixed] = field(default_factory=dict)
 
 
 class FlatModule(torch.nn.Module):
@@ -84,7 +85,7 @@ def capture(
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
     """
-    fixed: dict[str, str] = {}
+    fixed: dict[Axis, Fixed] = {}
     first: ConversionError | None = None
     settled: tuple[list[Group], list[tuple[Group, str]]] | None
     for _ in range(_MOST_ATTEMPTS):
@@ -106,11 +107,12 @@ def capture(
                 settled = _fewer(groups, prober, first)
             if settled is None or required:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
-        groups, reasons = settled
+        before, (groups, reasons) = groups, settled
         for group, reason in reasons:
+            line = guard_line(flat, tensors, [*before, group], group)
             for axis in sorted(group.axes):
-                fixed[axis_name(axis, call.names)] = reason
-                progress(f"axis {axis_name(axis, call.names)} is fixed: {reason}")
+                fixed[axis] = Fixed(CAPTURED, reason, line)
+                progress(f"axis {axis_name(axis, call.names)} is fixed: {fixed[axis]}")
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )

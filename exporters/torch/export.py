@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import torch
@@ -10,13 +9,14 @@ import torch
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
-from entrepot.exporters.torch.axes import Group, Prober, name_groups
+from entrepot.exporters.torch.axes import Axis, Group, Prober, name_groups
 from entrepot.exporters.torch.capture import Capture, axis_name, capture
 from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.finish import at_opset, compare, unequal
 from entrepot.exporters.torch.flatten import Flat, flatten_call
 from entrepot.exporters.torch.guard import ModuleState, untouched
+from entrepot.exporters.torch.notes import UNFOLLOWED, Fixed, add_notes, fixed_axes, mode_note
 from entrepot.exporters.torch.programs import export_program, program_call
 from entrepot.exporters.torch.repair import repair
 from entrepot.exporters.torch.required import required_groups
@@ -66,7 +66,8 @@ class _Export:
         self.options = options
         self.call = flatten_call(Sample.of(sample), module.forward)
         check_tensors(self.call)
-        self.fixed: dict[str, str] = {}
+        self.mode = mode_note(module)
+        self.fixed: dict[Axis, Fixed] = {}
 
     def run(self) -> Model:
         """Probe, capture, translate, prove; with fewer dynamic axes again where the proof fails because of one."""
@@ -111,8 +112,7 @@ class _Export:
         rename_symbols(graph, captured.groups)
         describe_model(graph, self.module, self.call, result, inputs, outputs)
         settle_weights(graph, share=self.options.share)
-        if self.fixed:
-            graph.metadata_props["entrepot.fixed_axes"] = json.dumps(self.fixed)
+        add_notes(graph, fixed_axes(prober, captured.groups, self.options.dynamic, self.fixed), self.mode)
         return at_opset(graph, self.options), captured
 
     def _without_guilty(self, groups: list[Group], report: Report, prober: Prober) -> list[Group]:
@@ -140,8 +140,7 @@ class _Export:
         return [group for group in groups if group not in guilty]
 
     def _fix(self, group: Group, run: Run | None) -> None:
-        why = f" ({run.label} on {run.provider}: {run.message})" if run is not None else ""
+        reason = Fixed(UNFOLLOWED, "" if run is None else f"{run.label} on {run.provider}: {run.message}")
         for axis in sorted(group.axes):
-            name = axis_name(axis, self.call.names)
-            self.fixed[name] = f"the graph does not follow other sizes{why}"
-            self.options.tell(f"axis {name} is fixed: {self.fixed[name]}")
+            self.fixed[axis] = reason
+            self.options.tell(f"axis {axis_name(axis, self.call.names)} is fixed: {reason}")

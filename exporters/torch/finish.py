@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import onnx_ir
@@ -57,4 +58,4 @@ def compare(eager: Eager, call: Flat, model: Model, judging: Judging, groups: Se
     source = ModuleSource(eager, inputs, [spec.name for spec in model.outputs], type(eager.module).__name__)
     feeds = dict(zip(inputs, map(to_numpy, call.tensors), strict=True))
     edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
-    return prove(source, model, feeds, judging, edges=edges)
+    return dataclasses.replace(prove(source, model, feeds, judging, edges=edges), notes=model.notes)

@@ -9,12 +9,13 @@ import torch
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
-from entrepot.exporters.torch.axes import Axis, Group, name_groups
+from entrepot.exporters.torch.axes import Axis, Group, all_axes, name_groups
 from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.finish import at_opset, proved
 from entrepot.exporters.torch.flatten import Flat, flatten_call
 from entrepot.exporters.torch.guard import untouched
+from entrepot.exporters.torch.notes import PROGRAMMED, Fixed, add_notes
 from entrepot.exporters.torch.repair import repair
 from entrepot.exporters.torch.translate import translate
 from entrepot.exporters.torch.weights import settle_weights
@@ -49,6 +50,8 @@ def export_program(program: torch.export.ExportedProgram, sample: Any, options: 
         rename_symbols(graph, groups)
         describe_model(graph, module, call, result, inputs, outputs)
         settle_weights(graph, share=options.share)
+        varying = {axis for group in groups for axis in group.axes}
+        add_notes(graph, {axis: Fixed(PROGRAMMED) for axis in all_axes(call.tensors) if axis not in varying})
         return proved(eager, call, at_opset(graph, options), options)
 
 

@@ -16,6 +16,7 @@ from entrepot.exporters.torch.eager import MODEL_ERRORS, Eager
 from entrepot.exporters.torch.finish import at_opset, proved
 from entrepot.exporters.torch.flatten import Flat, flatten_named
 from entrepot.exporters.torch.guard import quiet, untouched
+from entrepot.exporters.torch.notes import add_notes, fixed_axes, mode_note
 from entrepot.exporters.torch.required import required_groups
 from entrepot.exporters.torch.translate import NATURAL_OPSET
 from entrepot.ir.errors import ConversionError, InputError
@@ -35,6 +36,7 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
         raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out: they are copied")
     call = script_call(module, sample)
     check_tensors(call)
+    mode = mode_note(module)
     with untouched(module) as state:
         eager = Eager(module, call.tree, state)
         options.tell("running the module on the sample")
@@ -46,6 +48,7 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
         options.tell("translating to ONNX")
         graph = _translate(module, call, groups, inputs, outputs).ir
         describe_model(graph, module, call, result, inputs, outputs)
+        add_notes(graph, fixed_axes(prober, groups, options.dynamic), mode)
         return proved(eager, call, at_opset(graph, options), options)
 
 
