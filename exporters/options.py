@@ -40,6 +40,7 @@ class Options:
         input_names: Names of the graph inputs, in flat order, instead of those from the signature.
         output_names: Names of the graph outputs, in flat order.
         tell: Called with a short line per stage.
+        checks: Whether the graph refuses sizes for which it was not made.
         share: Whether the weights stay those of the source, instead of copies.
     """
 
@@ -51,6 +52,7 @@ class Options:
     output_names: Sequence[str] | None
     tell: Callable[[str], None]
     share: bool = False
+    checks: bool = False
 
     @property
     def judging(self) -> Judging:

@@ -47,6 +47,7 @@ def export(
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     share: bool = False,
+    checks: bool = False,
     progress: Progress = None,
 ) -> Model:
     """Turn a model of any framework into a verified ``Model``.
@@ -67,6 +68,8 @@ def export(
         output_names: Names of the graph outputs instead of those from the structure of the result.
         share: Let the weights be those of ``obj``, without a copy: training ``obj`` then changes the model too, and
             makes its ``report`` void.
+        checks: Put nodes into the graph that make every runtime refuse inputs whose sizes break a condition of the
+            model's ``conditions``, where it would otherwise broadcast them or go on.
         progress: ``True``, ``False``, or a function that is given each line; by default a terminal sees what takes
             long.
 
@@ -80,7 +83,9 @@ def export(
         VerificationError: The result does not compute the same; the error carries the report.
         MissingDependencyError: The framework is not installed.
     """
-    options = Options(opset, _checked(dynamic), verify, tolerance, input_names, output_names, reporter(progress), share)
+    options = Options(
+        opset, _checked(dynamic), verify, tolerance, input_names, output_names, reporter(progress), share, checks
+    )
     model: Model = _exporter(obj).export(obj, sample, options)
     if path is not None:
         options.tell(f"saving {os.fspath(path)}")

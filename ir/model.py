@@ -159,6 +159,7 @@ class Model:
         lines = [f"entrepot.Model {self._ir.graph.name or 'model'!r}, {self._summary()}"]
         lines += [f"  in   {spec}" for spec in self.inputs]
         lines += [f"  out  {spec}" for spec in self.outputs]
+        lines += [f"  needs {printable(', '.join(self.conditions))}"] if self.conditions else []
         if self.report is not None:
             lines.append(f"  {self.report.summary()}")
         lines += [f"  note: {printable(note)}" for note in self.notes]

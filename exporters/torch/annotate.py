@@ -14,6 +14,8 @@ from entrepot.exporters.torch.axes import Group
 from entrepot.exporters.torch.flatten import Flat, leaves, structure_json
 from entrepot.ir.errors import InputError
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
 
 def graph_names(module: torch.nn.Module, call: Flat, result: Flat, options: Options) -> tuple[list[str], list[str]]:
     """Names of the graph's inputs and outputs: the caller's, or those of the signature and the result.
@@ -98,7 +100,9 @@ def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | 
         return dim
     if dim.value is None:
         return None
-    return re.sub(r"[A-Za-z_]\w*", lambda word: names.get(word[0], word[0]), dim.value)
+    if dim.value in names and not names.keys() >= set(_WORD.findall(dim.value)):
+        return names[dim.value]  # of a size that no axis has: 4*s77 where there is no s77
+    return _WORD.sub(lambda word: names.get(word[0], word[0]), dim.value)
 
 
 def _all_values(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:

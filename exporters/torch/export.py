@@ -13,9 +13,10 @@ from entrepot.exporters.torch.axes import Axis, Group, Prober, name_groups
 from entrepot.exporters.torch.capture import Capture, axis_name, capture
 from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.eager import Eager
-from entrepot.exporters.torch.finish import at_opset, compare, unequal
+from entrepot.exporters.torch.finish import at_opset, compare, settle_sizes, unequal
 from entrepot.exporters.torch.flatten import Flat, flatten_call
 from entrepot.exporters.torch.guard import ModuleState, untouched
+from entrepot.exporters.torch.limits import module_limits
 from entrepot.exporters.torch.notes import UNFOLLOWED, Fixed, add_notes, fixed_axes, mode_note
 from entrepot.exporters.torch.programs import export_program, program_call
 from entrepot.exporters.torch.repair import repair
@@ -113,6 +114,7 @@ class _Export:
         describe_model(graph, self.module, self.call, result, inputs, outputs)
         settle_weights(graph, share=self.options.share)
         add_notes(graph, fixed_axes(prober, captured.groups, self.options.dynamic, self.fixed), self.mode)
+        settle_sizes(graph, module_limits(prober, captured.groups), self.options)
         return at_opset(graph, self.options), captured
 
     def _without_guilty(self, groups: list[Group], report: Report, prober: Prober) -> list[Group]:

@@ -9,6 +9,7 @@ import onnx_ir
 
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof import prove
+from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.torch.axes import Group
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.flatten import Flat
@@ -18,6 +19,13 @@ from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.parity.report.report import Report
+
+
+def settle_sizes(graph: onnx_ir.Model, limits: Sequence[str], options: Options) -> None:
+    """State the conditions on the sizes of inputs, and check them in the graph where that is wanted."""
+    state_conditions(graph, limits)
+    if options.checks:
+        check_conditions(graph, limits)
 
 
 def at_opset(graph: onnx_ir.Model, options: Options) -> Model:

@@ -12,9 +12,10 @@ from entrepot.exporters.torch.annotate import describe_model, graph_names, renam
 from entrepot.exporters.torch.axes import Axis, Group, all_axes, name_groups
 from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.eager import Eager
-from entrepot.exporters.torch.finish import at_opset, proved
+from entrepot.exporters.torch.finish import at_opset, proved, settle_sizes
 from entrepot.exporters.torch.flatten import Flat, flatten_call
 from entrepot.exporters.torch.guard import untouched
+from entrepot.exporters.torch.limits import program_limits
 from entrepot.exporters.torch.notes import PROGRAMMED, Fixed, add_notes
 from entrepot.exporters.torch.repair import repair
 from entrepot.exporters.torch.translate import translate
@@ -32,7 +33,7 @@ def export_program(program: torch.export.ExportedProgram, sample: Any, options: 
     module = program.module()
     check_module(module)
     call = program_call(program, module, sample)
-    groups = _groups(program, call)
+    groups, sizes = _groups(program, call)
     if options.dynamic is not True and options.dynamic != "auto" and not (options.dynamic is False and not groups):
         raise InputError(
             "an ExportedProgram has the dynamic axes it was captured with",
@@ -52,6 +53,7 @@ def export_program(program: torch.export.ExportedProgram, sample: Any, options: 
         settle_weights(graph, share=options.share)
         varying = {axis for group in groups for axis in group.axes}
         add_notes(graph, {axis: Fixed(PROGRAMMED) for axis in all_axes(call.tensors) if axis not in varying})
+        settle_sizes(graph, program_limits(program, groups, sizes), options)
         return proved(eager, call, at_opset(graph, options), options)
 
 
@@ -66,16 +68,16 @@ def program_call(program: torch.export.ExportedProgram, module: torch.nn.Module,
     return call
 
 
-def _groups(program: torch.export.ExportedProgram, call: Flat) -> list[Group]:
-    """The program's dynamic axes; those of one torch symbol are one group."""
-    members: dict[str, set[Axis]] = {}
+def _groups(program: torch.export.ExportedProgram, call: Flat) -> tuple[list[Group], dict[str, Any]]:
+    """The program's dynamic axes, those of one size as a group, and that size as torch writes it, by symbol."""
+    members: dict[Any, set[Axis]] = {}
     users = set(program.graph_signature.user_inputs)
     places = [node for node in program.graph.nodes if node.op == "placeholder" and node.name in users]
     tensors = [node.meta["val"] for node in places if isinstance(node.meta.get("val"), torch.Tensor)]
     for index, tensor in enumerate(tensors):
         for axis, size in enumerate(tensor.shape):
             if isinstance(size, torch.SymInt):
-                members.setdefault(str(size), set()).add((index, axis))
+                members.setdefault(size.node.expr, set()).add((index, axis))
     groups = [Group(frozenset(axes), "", []) for axes in members.values()]
     name_groups(groups, call.tensors, call.names)
-    return groups
+    return groups, {group.symbol: size for group, size in zip(groups, members, strict=True)}

@@ -13,9 +13,10 @@ from entrepot.exporters.torch.annotate import describe_model, graph_names
 from entrepot.exporters.torch.axes import Group, Prober, name_groups
 from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.eager import MODEL_ERRORS, Eager
-from entrepot.exporters.torch.finish import at_opset, proved
+from entrepot.exporters.torch.finish import at_opset, proved, settle_sizes
 from entrepot.exporters.torch.flatten import Flat, flatten_named
 from entrepot.exporters.torch.guard import quiet, untouched
+from entrepot.exporters.torch.limits import module_limits
 from entrepot.exporters.torch.notes import add_notes, fixed_axes, mode_note
 from entrepot.exporters.torch.required import required_groups
 from entrepot.exporters.torch.translate import NATURAL_OPSET
@@ -49,6 +50,7 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
         graph = _translate(module, call, groups, inputs, outputs).ir
         describe_model(graph, module, call, result, inputs, outputs)
         add_notes(graph, fixed_axes(prober, groups, options.dynamic), mode)
+        settle_sizes(graph, module_limits(prober, groups), options)
         return proved(eager, call, at_opset(graph, options), options)
 
 
