@@ -25,7 +25,7 @@ def graph_names(module: torch.nn.Module, call: Flat, result: Flat, options: Opti
     """
     parameters = {name for name, _ in module.named_parameters()} | {name for name, _ in module.named_buffers()}
     inputs = _chosen(options.input_names, call.names, parameters, "_in", "input_names")
-    wanted = [_output_name(name) for name in result.names]
+    wanted = [output_name(name) for name in result.names]
     outputs = _chosen(options.output_names, wanted, parameters | set(inputs), "_out", "output_names")
     return inputs, outputs
 
@@ -88,7 +88,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return result
 
 
-def _output_name(path: str) -> str:
+def output_name(path: str) -> str:
     """``output`` for the one result, ``output_1`` for the second of a tuple, the key or field name for the rest."""
     if not path:
         return "output"

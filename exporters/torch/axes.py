@@ -52,12 +52,13 @@ class Prober:
     Args:
         eager: The module.
         tensors: The flat sample; ``Prober.base`` becomes the same with sizes of 1 enlarged.
+        result: What the module makes of it; another structure is no result of another size.
     """
 
     def __init__(self, eager: Eager, tensors: Sequence[torch.Tensor], result: Flat) -> None:
         self._eager = eager
         self.base = list(tensors)
-        self._result = result
+        self.result = result
         self._answers: dict[frozenset[tuple[Axis, int]], EagerRefusal | None] = {}
 
     def find_groups(self) -> list[Group]:
@@ -123,8 +124,8 @@ class Prober:
         self._answers.clear()
 
     def _comparable(self, result: Flat) -> bool:
-        return same_structure(result.tree, self._result.tree) and all(
-            a.dim() == b.dim() and a.dtype == b.dtype for a, b in zip(result.tensors, self._result.tensors, strict=True)
+        return same_structure(result.tree, self.result.tree) and all(
+            a.dim() == b.dim() and a.dtype == b.dtype for a, b in zip(result.tensors, self.result.tensors, strict=True)
         )
 
     def _by_size(self, axes: Iterable[Axis]) -> dict[int, list[Axis]]:

@@ -31,36 +31,36 @@ class Capture:
         tensors: The flat sample it was captured with.
         groups: The axes that are dynamic in it.
         fixed: Axes that the module would let vary and the graph does not, each with the reason.
+        numbers: Results that are Python numbers in the module and outputs of the graph, as they depend on a size.
     """
 
     program: torch.export.ExportedProgram
     tensors: list[torch.Tensor]
     groups: list[Group]
     fixed: dict[Axis, Fixed] = field(default_factory=dict)
+    numbers: frozenset[str] = frozenset()
 
 
 class FlatModule(torch.nn.Module):
-    """A module behind a signature of flat tensors."""
+    """A module behind a signature of flat tensors.
+
+    Attributes:
+        numbers: The results of the last call that were Python numbers and depend on a size.
+    """
 
     def __init__(self, module: torch.nn.Module, tree: Tree) -> None:
         super().__init__()
         self.module = module
         self._tree = tree
+        self.numbers: set[str] = set()  # changed in place: torch.export takes back assignments
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Call the module with the structure it expects."""
         args, kwargs = unflatten(self._tree, tensors)
-        flat = flatten(_sizes_as_tensors(self.module(*args, **kwargs)))
+        flat = flatten(self.module(*args, **kwargs))
+        self.numbers.clear()
+        self.numbers.update(flat.numbers)
         return tuple(flat.tensors)
-
-
-def _sizes_as_tensors(result: Any) -> Any:
-    if isinstance(result, torch.SymInt | torch.SymFloat | torch.SymBool):
-        raise ConversionError(
-            "forward returns a size as a Python number, which a graph cannot",
-            hint="return torch.tensor(x.shape[0]) or leave it out",
-        )
-    return result
 
 
 def capture(
@@ -96,7 +96,7 @@ def capture(
             program = _export(flat, tensors, groups)
             broken = [(group, why) for group in groups if group.automatic and (why := broken_condition(program, group))]
             if not broken:
-                return Capture(program, tensors, groups, fixed)
+                return Capture(program, tensors, groups, fixed, frozenset(flat.numbers))
             if required:
                 raise ConversionError(f"'{broken[0][0].symbol}' cannot be dynamic: {broken[0][1]}")
             settled = [group for group in groups if group not in [each for each, _ in broken]], broken

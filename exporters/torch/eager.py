@@ -10,7 +10,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
+from entrepot.exporters.torch.flatten import Flat, Tree, constants, flatten, unflatten
 from entrepot.exporters.torch.guard import ModuleState, quiet
 from entrepot.ir.errors import ConversionError, InputError
 
@@ -40,12 +40,16 @@ class Eager:
         module: Called as it is; the caller has put it into evaluation mode.
         tree: How the flat tensors make up the arguments.
         state: Restored after each call.
+
+    Attributes:
+        numbers: Results that are Python numbers and are given as tensors.
     """
 
     def __init__(self, module: torch.nn.Module, tree: Tree, state: ModuleState) -> None:
         self.module = module
         self.tree = tree
         self._state = state
+        self.numbers: frozenset[str] = frozenset()
 
     def __call__(self, tensors: Sequence[torch.Tensor], *, seed: int = 0, restore: bool = True) -> Flat:
         """Call the module on copies of ``tensors``.
@@ -57,7 +61,7 @@ class Eager:
         torch.manual_seed(seed)
         try:
             with quiet():
-                return flatten(self.module(*args, **kwargs))
+                return flatten(self.module(*args, **kwargs), numbers=self.numbers)
         except InputError:
             raise
         except MODEL_ERRORS as error:
@@ -140,7 +144,12 @@ def user_line(frames: Sequence[traceback.FrameSummary]) -> str:
 
 
 def _equal(first: Flat, second: Flat) -> bool:
-    return len(first.tensors) == len(second.tensors) and all(
-        a.shape == b.shape and a.dtype == b.dtype and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
-        for a, b in zip(first.tensors, second.tensors, strict=True)
+    numbers = [[repr(place.value) for place in constants(flat.tree)] for flat in (first, second)]
+    return (
+        len(first.tensors) == len(second.tensors)
+        and numbers[0] == numbers[1]
+        and all(
+            a.shape == b.shape and a.dtype == b.dtype and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+            for a, b in zip(first.tensors, second.tensors, strict=True)
+        )
     )

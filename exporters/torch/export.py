@@ -11,13 +11,13 @@ from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
 from entrepot.exporters.torch.axes import Axis, Group, Prober, name_groups
 from entrepot.exporters.torch.capture import Capture, axis_name, capture
-from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
+from entrepot.exporters.torch.checks import check_module, check_outputs, check_results, check_tensors
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.finish import at_opset, compare, settle_sizes, unequal
-from entrepot.exporters.torch.flatten import Flat, flatten_call
+from entrepot.exporters.torch.flatten import flatten_call
 from entrepot.exporters.torch.guard import ModuleState, untouched
 from entrepot.exporters.torch.limits import module_limits
-from entrepot.exporters.torch.notes import UNFOLLOWED, Fixed, add_notes, fixed_axes, mode_note
+from entrepot.exporters.torch.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes, mode_note
 from entrepot.exporters.torch.programs import export_program, program_call
 from entrepot.exporters.torch.repair import repair
 from entrepot.exporters.torch.required import required_groups
@@ -80,7 +80,7 @@ class _Export:
             prober = Prober(eager, self.call.tensors, result)
             groups = self._groups(prober)
             while True:
-                model, captured = self._convert(prober, groups, result, state)
+                model, captured = self._convert(eager, prober, groups, state)
                 if not self.options.verify:
                     return model
                 report = compare(eager, self.call, model, self.options.judging, captured.groups)
@@ -100,12 +100,15 @@ class _Export:
         name_groups(groups, prober.base, self.call.names)
         return groups
 
-    def _convert(self, prober: Prober, groups: list[Group], result: Flat, state: ModuleState) -> tuple[Model, Capture]:
+    def _convert(self, eager: Eager, prober: Prober, groups: list[Group], state: ModuleState) -> tuple[Model, Capture]:
         self.options.tell("capturing the module")
         required = self.options.dynamic != "auto"
         captured = capture(self.module, self.call, prober, groups, required=required, progress=self.options.tell)
         state.restore()
         self.fixed |= captured.fixed
+        eager.numbers = captured.numbers
+        result = prober.result = eager(self.call.tensors)
+        check_outputs(result)
         self.options.tell("translating to ONNX")
         graph = translate(captured.program)
         inputs, outputs = graph_names(self.module, self.call, result, self.options)
@@ -113,7 +116,8 @@ class _Export:
         rename_symbols(graph, captured.groups)
         describe_model(graph, self.module, self.call, result, inputs, outputs)
         settle_weights(graph, share=self.options.share)
-        add_notes(graph, fixed_axes(prober, captured.groups, self.options.dynamic, self.fixed), self.mode)
+        notes = (self.mode, *constant_notes(self.call, result))
+        add_notes(graph, fixed_axes(prober, captured.groups, self.options.dynamic, self.fixed), *notes)
         settle_sizes(graph, module_limits(prober, captured.groups), self.options)
         return at_opset(graph, self.options), captured
 

@@ -10,7 +10,9 @@ import onnx_ir
 import torch
 
 from entrepot.exporters.options import Dynamic
+from entrepot.exporters.torch.annotate import output_name
 from entrepot.exporters.torch.axes import Axis, Group, Prober, all_axes
+from entrepot.exporters.torch.flatten import Flat, constants
 
 REFUSED = "the module refuses other sizes"
 CAPTURED = "the capture fixed it"
@@ -77,6 +79,14 @@ def mode_note(module: torch.nn.Module) -> str:
         return ""
     which = "the module was" if "" in training else f"{_listed(training)} {'were' if len(training) > 1 else 'was'}"
     return f"exported in evaluation mode, though {which} in training mode"
+
+
+def constant_notes(call: Flat, result: Flat) -> list[str]:
+    """Arguments and results that are no tensors, and so part of the graph instead of its inputs and outputs."""
+    given = [f"{place.name} = {place.value!r}" for place in constants(call.tree) if place.value is not None]
+    made = [f"{output_name(place.name)} = {place.value!r}" for place in constants(result.tree)]
+    notes = {"constant, so not inputs": given, "constant, so not outputs": made}
+    return [f"{what}: {_listed(names)}" for what, names in notes.items() if names]
 
 
 def _about_axes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], names: Mapping[Axis, str]) -> Iterator[str]:

@@ -11,13 +11,13 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names
 from entrepot.exporters.torch.axes import Group, Prober, name_groups
-from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
+from entrepot.exporters.torch.checks import check_module, check_outputs, check_results, check_tensors
 from entrepot.exporters.torch.eager import MODEL_ERRORS, Eager
 from entrepot.exporters.torch.finish import at_opset, proved, settle_sizes
 from entrepot.exporters.torch.flatten import Flat, flatten_named
 from entrepot.exporters.torch.guard import quiet, untouched
 from entrepot.exporters.torch.limits import module_limits
-from entrepot.exporters.torch.notes import add_notes, fixed_axes, mode_note
+from entrepot.exporters.torch.notes import add_notes, constant_notes, fixed_axes, mode_note
 from entrepot.exporters.torch.required import required_groups
 from entrepot.exporters.torch.translate import NATURAL_OPSET
 from entrepot.ir.errors import ConversionError, InputError
@@ -43,13 +43,14 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
         options.tell("running the module on the sample")
         result = eager.require_function(call.tensors)
         check_results(result)
+        check_outputs(result)
         prober = Prober(eager, call.tensors, result)
         groups = _groups(prober, call, options)
         inputs, outputs = graph_names(module, call, result, options)
         options.tell("translating to ONNX")
         graph = _translate(module, call, groups, inputs, outputs).ir
         describe_model(graph, module, call, result, inputs, outputs)
-        add_notes(graph, fixed_axes(prober, groups, options.dynamic), mode)
+        add_notes(graph, fixed_axes(prober, groups, options.dynamic), mode, *constant_notes(call, result))
         settle_sizes(graph, module_limits(prober, groups), options)
         return proved(eager, call, at_opset(graph, options), options)
 
