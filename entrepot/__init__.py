@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from entrepot.exporters.conversion import convert_opset
     from entrepot.exporters.registry import export, verify
     from entrepot.exporters.sample import Sample
+    from entrepot.exporters.translation import register_translation
     from entrepot.ir.errors import (
         ConversionError,
         EntrepotError,
@@ -38,6 +39,7 @@ _HOMES = {
     "export": "entrepot.exporters.registry",
     "verify": "entrepot.exporters.registry",
     "Sample": "entrepot.exporters.sample",
+    "register_translation": "entrepot.exporters.translation",
     "load": "entrepot.ir.io.read",
     "Limits": "entrepot.ir.limits",
     "Model": "entrepot.ir.model",
@@ -61,6 +63,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
     "convert_opset", "can_convert",
     "Session", "compare", "verify",
+    "register_translation",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
     "ResourceLimitError", "InputError", "StorageError", "MissingFileError",
     "MissingDependencyError",

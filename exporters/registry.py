@@ -48,6 +48,7 @@ def export(
     output_names: Sequence[str] | None = None,
     share: bool = False,
     checks: bool = False,
+    dynamic_shapes: Any = None,
     progress: Progress = None,
 ) -> Model:
     """Turn a model of any framework into a verified ``Model``.
@@ -70,6 +71,8 @@ def export(
             makes its ``report`` void.
         checks: Put nodes into the graph that make every runtime refuse inputs whose sizes break a condition of the
             model's ``conditions``, where it would otherwise broadcast them or go on.
+        dynamic_shapes: Instead of ``dynamic``: what ``torch.export.export`` takes under this name. A ``Dim`` makes its
+            axes vary or is an error, ``Dim.AUTO`` lets them where the module does, and what is not named is fixed.
         progress: ``True``, ``False``, or a function that is given each line; by default a terminal sees what takes
             long.
 
@@ -83,8 +86,19 @@ def export(
         VerificationError: The result does not compute the same; the error carries the report.
         MissingDependencyError: The framework is not installed.
     """
+    if dynamic_shapes is not None and dynamic != "auto":
+        raise InputError("dynamic and dynamic_shapes say the same in two ways", hint="give one of them")
     options = Options(
-        opset, _checked(dynamic), verify, tolerance, input_names, output_names, reporter(progress), share, checks
+        opset=opset,
+        dynamic=_checked(dynamic),
+        verify=verify,
+        tolerance=tolerance,
+        input_names=input_names,
+        output_names=output_names,
+        tell=reporter(progress),
+        share=share,
+        checks=checks,
+        dynamic_shapes=dynamic_shapes,
     )
     model: Model = _exporter(obj).export(obj, sample, options)
     if path is not None:

@@ -17,7 +17,7 @@ from entrepot.exporters.torch.conditions import holding_range
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.notes import CAPTURED, Fixed
-from entrepot.ir.errors import ConversionError
+from entrepot.ir.errors import ConversionError, EntrepotError
 
 _MOST_ATTEMPTS = 12  # each one settles at least one axis; more is a sign that settling does not converge
 
@@ -69,7 +69,6 @@ def capture(
     prober: Prober,
     groups: list[Group],
     *,
-    required: bool,
     progress: Callable[[str], None],
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
@@ -78,15 +77,15 @@ def capture(
         module: In evaluation mode.
         call: The flat sample.
         prober: Holds the enlarged sample and knows what the module takes.
-        groups: Axes to make dynamic.
-        required: Whether an axis that cannot be dynamic is an error, rather than fixed at the size of the sample.
+        groups: Axes to make dynamic; one that cannot be is an error where it is required, and else fixed at the size of
+            the sample.
         progress: Told which axes were given up.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
     """
     fixed: dict[Axis, Fixed] = {}
-    first: ConversionError | None = None
+    first: EntrepotError | None = None
     settled: tuple[list[Group], list[tuple[Group, str]]] | None
     for _ in range(_MOST_ATTEMPTS):
         tensors = _capture_sample(call, prober, groups)
@@ -97,15 +96,17 @@ def capture(
             broken = [(group, why) for group in groups if group.automatic and (why := broken_condition(program, group))]
             if not broken:
                 return Capture(program, tensors, groups, fixed, frozenset(flat.numbers))
-            if required:
-                raise ConversionError(f"'{broken[0][0].symbol}' cannot be dynamic: {broken[0][1]}")
+            for group, why in broken:
+                if group.required:
+                    raise ConversionError(f"'{group.symbol}' cannot be dynamic: {why}")
             settled = [group for group in groups if group not in [each for each, _ in broken]], broken
         except MODEL_ERRORS as error:
+            required = {group.symbol for group in groups if group.required}
             settled = _settle(plain(error), groups, prober, tensors)
             if settled is None:
                 first = first or captured_blame(error, flat, tensors, groups, call.names)
                 settled = _fewer(groups, prober, first)
-            if settled is None or required:
+            if settled is None or required - {group.symbol for group in settled[0]}:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
         before, (groups, reasons) = groups, settled
         for group, reason in reasons:
@@ -119,7 +120,7 @@ def capture(
 
 
 def _fewer(
-    groups: list[Group], prober: Prober, error: ConversionError
+    groups: list[Group], prober: Prober, error: EntrepotError
 ) -> tuple[list[Group], list[tuple[Group, str]]] | None:
     """What else to try when a capture fails without a suggestion: axes of one size bound, then one axis, then none."""
     for group in groups:
@@ -152,8 +153,9 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     sizes: dict[Axis, int] = {}
     used: set[int] = set()
     for group in groups:
-        size = next((size for size in group.sizes if size > 1 and size not in used), None)
-        size = size or prober.fresh_sizes(max(group.sizes), used)[0]
+        size = next((size for size in group.sizes if size > 1 and size not in used and group.wants(size)), None)
+        fresh = [] if size else [size for size in prober.fresh_sizes(max(group.sizes), used) if group.wants(size)]
+        size = size or next(iter(fresh), prober.size(min(group.axes)))
         used.add(size)
         sizes.update(dict.fromkeys(group.axes, size))
     start = prober.base if groups else call.tensors
@@ -215,7 +217,7 @@ def _range(
 def _keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowed: set[str]) -> str:
     """Narrow a group to bounds; the reason where it cannot vary within them."""
     beyond = bounds.get("max", 0) + 1
-    if beyond > 1 and _goes_on(group, beyond, prober):
+    if beyond > 1 and group.wants(beyond) and _goes_on(group, beyond, prober):
         return f"forward takes another path from size {beyond} on"
     if _narrow(group, bounds):
         narrowed.add(group.symbol)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ import torch
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
-from entrepot.exporters.torch.axes import Axis, Group, Prober, name_groups
+from entrepot.exporters.torch.axes import Axis, Group, Prober
 from entrepot.exporters.torch.capture import Capture, axis_name, capture
 from entrepot.exporters.torch.checks import check_module, check_outputs, check_results, check_tensors
 from entrepot.exporters.torch.eager import Eager
@@ -20,9 +21,9 @@ from entrepot.exporters.torch.limits import module_limits
 from entrepot.exporters.torch.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes, mode_note
 from entrepot.exporters.torch.programs import export_program, program_call
 from entrepot.exporters.torch.repair import repair
-from entrepot.exporters.torch.required import required_groups
 from entrepot.exporters.torch.scripted import export_script, script_call
 from entrepot.exporters.torch.translate import translate
+from entrepot.exporters.torch.wanted import wanted_groups
 from entrepot.exporters.torch.weights import settle_weights
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
@@ -65,8 +66,10 @@ class _Export:
         check_module(module)
         self.module = module
         self.options = options
-        self.call = flatten_call(Sample.of(sample), module.forward)
+        self.sample = Sample.of(sample)
+        self.call = flatten_call(self.sample, module.forward)
         check_tensors(self.call)
+        self.allowed: Collection[Axis] = ()
         self.mode = mode_note(module)
         self.fixed: dict[Axis, Fixed] = {}
 
@@ -78,7 +81,7 @@ class _Export:
             result = eager.require_function(self.call.tensors)
             check_results(result)
             prober = Prober(eager, self.call.tensors, result)
-            groups = self._groups(prober)
+            groups, self.allowed = wanted_groups(prober, self.module, self.sample, self.call, self.options)
             while True:
                 model, captured = self._convert(eager, prober, groups, state)
                 if not self.options.verify:
@@ -89,21 +92,9 @@ class _Export:
                     return model
                 groups = self._without_guilty(captured.groups, report, prober)
 
-    def _groups(self, prober: Prober) -> list[Group]:
-        dynamic = self.options.dynamic
-        if dynamic is False:
-            return []
-        if isinstance(dynamic, dict):
-            return required_groups(prober, dynamic, self.options.input_names or self.call.names)
-        self.options.tell("finding the axes that vary")
-        groups = prober.find_groups()
-        name_groups(groups, prober.base, self.call.names)
-        return groups
-
     def _convert(self, eager: Eager, prober: Prober, groups: list[Group], state: ModuleState) -> tuple[Model, Capture]:
         self.options.tell("capturing the module")
-        required = self.options.dynamic != "auto"
-        captured = capture(self.module, self.call, prober, groups, required=required, progress=self.options.tell)
+        captured = capture(self.module, self.call, prober, groups, progress=self.options.tell)
         state.restore()
         self.fixed |= captured.fixed
         eager.numbers = captured.numbers
@@ -117,7 +108,7 @@ class _Export:
         describe_model(graph, self.module, self.call, result, inputs, outputs)
         settle_weights(graph, share=self.options.share)
         notes = (self.mode, *constant_notes(self.call, result))
-        add_notes(graph, fixed_axes(prober, captured.groups, self.options.dynamic, self.fixed), *notes)
+        add_notes(graph, fixed_axes(prober, captured.groups, self.allowed, self.fixed), *notes)
         settle_sizes(graph, module_limits(prober, captured.groups), self.options)
         return at_opset(graph, self.options), captured
 
@@ -129,20 +120,18 @@ class _Export:
         """
         failed = {run.symbol: run for run in report.failures}
         at_sample = any(run.label in ("sample", "other values") for run in report.failures)
-        if self.options.dynamic != "auto" or not groups:
-            raise unequal(report)
         if at_sample:  # it may be the operators for sizes that vary that are at fault
-            kept = groups[:1] if len(groups) > 1 else []
-            for group in groups[len(kept) :]:
-                self._fix(group, report.failures[0])
-            return kept
-        guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
-        bound = prober.bind(guilty[0], groups) if guilty[0].symbol in failed else None
-        if bound is not None:
+            guilty = groups[1:] if len(groups) > 1 else groups
+        else:
+            guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
+        if not guilty or any(group.required for group in guilty):
+            raise unequal(report)
+        bound = prober.bind(guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
+        if bound is not None and _required(bound) == _required(groups):
             self.options.tell(f"axes of '{guilty[0].symbol}' vary with others only")
             return bound
         for group in guilty:
-            self._fix(group, failed.get(group.symbol))
+            self._fix(group, report.failures[0] if at_sample else failed.get(group.symbol))
         return [group for group in groups if group not in guilty]
 
     def _fix(self, group: Group, run: Run | None) -> None:
@@ -150,3 +139,7 @@ class _Export:
         for axis in sorted(group.axes):
             self.fixed[axis] = reason
             self.options.tell(f"axis {axis_name(axis, self.call.names)} is fixed: {reason}")
+
+
+def _required(groups: list[Group]) -> set[str]:
+    return {group.symbol for group in groups if group.required}

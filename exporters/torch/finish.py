@@ -63,7 +63,7 @@ def compare(eager: Eager, call: Flat, model: Model, judging: Judging, groups: Se
     inputs = [spec.name for spec in model.inputs]
     if len(inputs) != len(call.tensors):
         raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
-    source = ModuleSource(eager, inputs, [spec.name for spec in model.outputs], type(eager.module).__name__)
+    source = ModuleSource(eager, inputs, [spec.name for spec in model.outputs], type(eager.module).__name__, groups)
     feeds = dict(zip(inputs, map(to_numpy, call.tensors), strict=True))
     edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
     return dataclasses.replace(prove(source, model, feeds, judging, edges=edges), notes=model.notes)

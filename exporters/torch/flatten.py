@@ -50,11 +50,13 @@ class Container:
         kind: ``"tuple"``, ``"list"``, ``"dict"``, ``"namedtuple"`` or ``"dataclass"``.
         prototype: The object that was flattened; ``unflatten`` makes another of its class.
         children: Key or index or field name, with its subtree.
+        path: Where it stands.
     """
 
     kind: str
     prototype: Any
     children: tuple[tuple[Any, Tree], ...]
+    path: str = ""
 
 
 @dataclass
@@ -196,7 +198,8 @@ def _take_apart(value: Any, name: str, flat: Flat) -> Tree:
     kind, items = _items(value, name)
     children = tuple((key, _take_apart(child, f"{name}.{key}" if name else str(key), flat)) for key, child in items)
     plain = type(value) in (tuple, list, dict)
-    return Container(kind, type(value)() if plain else value, children)  # an empty one keeps no tensors alive
+    # an empty prototype keeps no tensors alive
+    return Container(kind, type(value)() if plain else value, children, name)
 
 
 _NUMBERS = {int: torch.int64, torch.SymInt: torch.int64, float: torch.float32, torch.SymFloat: torch.float32}

@@ -16,7 +16,14 @@ _TRIED = 256  # sizes below it tell a step of up to a quarter of it
 
 def module_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
     """The smallest size of each group that the module takes, and the largest that the capture found."""
-    return [text for group in groups for text in _limits(group, _least(prober, group), group.bounds.get("max"))]
+    return [text for group in groups for text in _limits(group, *_bounds(prober, group))]
+
+
+def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
+    """What the module takes, within what was asked for."""
+    least, most = group.asked
+    ends = [end for end in (most, group.bounds.get("max")) if end is not None]
+    return max(least, _least(prober, group)), min(ends, default=None)
 
 
 def _limits(group: Group, least: int, most: int | None) -> Iterator[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir
 import torch
 
-from entrepot.exporters.options import Dynamic
 from entrepot.exporters.torch.annotate import output_name
 from entrepot.exporters.torch.axes import Axis, Group, Prober, all_axes
 from entrepot.exporters.torch.flatten import Flat, constants
@@ -17,7 +16,7 @@ from entrepot.exporters.torch.flatten import Flat, constants
 REFUSED = "the module refuses other sizes"
 CAPTURED = "the capture fixed it"
 UNFOLLOWED = "the graph does not follow other sizes"
-UNASKED = "dynamic does not name it"
+UNASKED = "it was not asked to vary"
 PROGRAMMED = "the program was captured so"
 _SHOWN = 4
 
@@ -41,17 +40,22 @@ class Fixed:
 
 
 def fixed_axes(
-    prober: Prober, groups: Sequence[Group], dynamic: Dynamic, known: Mapping[Axis, Fixed] | None = None
+    prober: Prober, groups: Sequence[Group], allowed: Collection[Axis], known: Mapping[Axis, Fixed]
 ) -> dict[Axis, Fixed]:
-    """Every axis that does not vary, with the reason: a known one, what the caller asked, or the module's own."""
-    known = known or {}
+    """Every axis that does not vary, with the reason; none where the caller wanted none to vary.
+
+    Args:
+        prober: Knows what the module says to other sizes.
+        groups: The axes that vary.
+        allowed: The axes that the caller lets vary.
+        known: Reasons that were found on the way.
+    """
     varying = {axis for group in groups for axis in group.axes}
-    static = [axis for axis in all_axes(prober.base) if axis not in varying]
-    if dynamic is False:
-        return {}  # every one, as the caller knows
-    if dynamic != "auto":
-        return {axis: known.get(axis, Fixed(UNASKED)) for axis in static}
-    return {axis: known.get(axis) or _refused(prober, axis) for axis in static}
+    static = [axis for axis in all_axes(prober.base) if axis not in varying] if allowed else []
+    others = {
+        axis: _refused(prober, axis) if axis in allowed else Fixed(UNASKED) for axis in static if axis not in known
+    }
+    return others | {axis: known[axis] for axis in static if axis in known}
 
 
 def _refused(prober: Prober, axis: Axis) -> Fixed:

@@ -36,7 +36,9 @@ def export_program(program: torch.export.ExportedProgram, sample: Any, options: 
     check_module(module)
     call = program_call(program, module, sample)
     groups, sizes = _groups(program, call)
-    if options.dynamic is not True and options.dynamic != "auto" and not (options.dynamic is False and not groups):
+    if options.dynamic_shapes is not None or (
+        options.dynamic is not True and options.dynamic != "auto" and not (options.dynamic is False and not groups)
+    ):
         raise InputError(
             "an ExportedProgram has the dynamic axes it was captured with",
             hint="give dynamic_shapes to torch.export.export, or export the module itself",

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.axes import Group
 from entrepot.exporters.torch.eager import Eager, EagerRefusal
 from entrepot.parity.verify import SourceRefusal
 
@@ -20,12 +21,21 @@ class ModuleSource:
         input_names: Graph inputs, in the order of the flat tensors.
         output_names: Graph outputs, in the order of the flat results.
         name: How reports call it.
+        groups: Axes that the caller wants for some sizes only; others are refused.
     """
 
-    def __init__(self, eager: Eager, input_names: Sequence[str], output_names: Sequence[str], name: str) -> None:
+    def __init__(
+        self,
+        eager: Eager,
+        input_names: Sequence[str],
+        output_names: Sequence[str],
+        name: str,
+        groups: Sequence[Group] = (),
+    ) -> None:
         self._eager = eager
         self._inputs = list(input_names)
         self._outputs = list(output_names)
+        self._groups = groups
         self.name = name
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -34,6 +44,11 @@ class ModuleSource:
         Raises:
             SourceRefusal: The module does not take these feeds.
         """
+        for group in self._groups:
+            index, axis = min(group.axes)
+            size = feeds[self._inputs[index]].shape[axis]
+            if not group.wants(size):
+                raise SourceRefusal(f"{size} is outside of the range that was asked for '{group.symbol}'")
         try:
             flat = self._eager([from_numpy(feeds[name]) for name in self._inputs])
         except EagerRefusal as refusal:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import onnx_ir
 import torch
 from torch.onnx._internal.exporter import _core, _registration
 
+from entrepot.exporters.torch.custom import onnx_translations
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
 from entrepot.exporters.torch.translations import translations
@@ -30,21 +32,25 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
         with quiet():
             # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
             result = _core.export(
-                program, registry=_registry(), verbose=False, optimize=False, opset_version=NATURAL_OPSET
+                program,
+                registry=_registry(onnx_translations()),
+                verbose=False,
+                optimize=False,
+                opset_version=NATURAL_OPSET,
             )
     except MODEL_ERRORS as error:
         raise _refusal(error, program) from error
     return result.model
 
 
-@functools.cache
-def _registry() -> _registration.ONNXRegistry:
-    """torch.onnx's translations and ours.
+@functools.lru_cache(maxsize=2)
+def _registry(custom: tuple[tuple[Any, Callable[..., Any]], ...]) -> _registration.ONNXRegistry:
+    """torch.onnx's translations, ours, and those that users have registered.
 
     ``torch.onnx.export`` makes this table anew at each call (2.13), which takes longer than most translations.
     """
     registry = _registration.ONNXRegistry().from_torchlib(opset_version=NATURAL_OPSET)
-    for operator, function in translations().items():
+    for operator, function in (*translations().items(), *custom):
         registry.register_op(operator, function, is_complex=False)
     return registry
 
@@ -57,10 +63,11 @@ def _refusal(error: BaseException, program: torch.export.ExportedProgram) -> Ent
     root = causes[-1]
     missing = re.search(r"No ONNX function found for <OpOverload\(op='([^']+)', overload='([^']+)'\)>", str(root))
     if missing:
-        name = f"{missing[1]}.{missing[2]}".replace(".default", "")
+        name = f"{missing[1]}.{missing[2]}".removesuffix(".default")
+        operator = missing[1].replace(".", "::", 1)
         return UnsupportedOpError(
             f"no ONNX translation for torch operator {name}{_places(program, missing[1])}",
-            hint="write that line with other operators, or register a translation in exporters/torch/translations/",
+            hint=f'write that line with other operators, or ep.register_translation("{operator}", ...)',
         )
     first = next(iter(str(root).splitlines()), "")
     return ConversionError(f"torch.onnx cannot translate the captured graph: {type(root).__name__}: {first}")

@@ -99,7 +99,7 @@ def test_a_graph_that_does_not_follow_a_size_says_so(monkeypatch):
 def test_axes_that_nobody_asked_for_are_told_and_with_false_there_is_nothing_to_tell():
     sample = torch.randn(3, 4)
     named = ep.export(nn.ReLU(), sample, dynamic={"input": {0: "n"}})
-    assert fixed_axes(named) == {"input.1": "dynamic does not name it"}
+    assert fixed_axes(named) == {"input.1": "it was not asked to vary"}
     assert not fixed_axes(ep.export(nn.ReLU(), sample, dynamic=False))
     assert not fixed_axes(ep.export(nn.ReLU(), sample))
 
