@@ -11,9 +11,10 @@ import torch
 from torch.fx.experimental import _config as capture_settings
 
 from entrepot.exporters.torch.custom import operator_of
-from entrepot.exporters.torch.eager import MODEL_ERRORS, user_line
+from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
 from entrepot.exporters.torch.rewriting import Rewriting
+from entrepot.exporters.torch.spotting import user_line
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from entrepot.exporters.torch.programs import export_program, program_call
 from entrepot.exporters.torch.repair import repair
 from entrepot.exporters.torch.scripted import export_script, script_call
 from entrepot.exporters.torch.translate import translate
+from entrepot.exporters.torch.unsupported import check_quantised, plain_refusals
 from entrepot.exporters.torch.wanted import wanted_groups
 from entrepot.exporters.torch.weights import settle_weights
 from entrepot.ir.errors import InputError
@@ -63,6 +64,7 @@ class _Export:
     """One export of a module; the steps in order, and what they share."""
 
     def __init__(self, module: torch.nn.Module, sample: Any, options: Options) -> None:
+        check_quantised(module)
         check_module(module)
         self.module = module
         self.options = options
@@ -93,15 +95,16 @@ class _Export:
                 groups = self._without_guilty(captured.groups, report, prober)
 
     def _convert(self, eager: Eager, prober: Prober, groups: list[Group], state: ModuleState) -> tuple[Model, Capture]:
-        self.options.tell("capturing the module")
-        captured = capture(self.module, self.call, prober, groups, progress=self.options.tell)
-        state.restore()
+        with plain_refusals(eager, self.call.tensors):
+            self.options.tell("capturing the module")
+            captured = capture(self.module, self.call, prober, groups, progress=self.options.tell)
+            state.restore()
+            self.options.tell("translating to ONNX")
+            graph = translate(captured.program)
         self.fixed |= captured.fixed
         eager.numbers = captured.numbers
         result = prober.result = eager(self.call.tensors)
         check_outputs(result)
-        self.options.tell("translating to ONNX")
-        graph = translate(captured.program)
         inputs, outputs = graph_names(self.module, self.call, result, self.options)
         repair(graph, self.module, input_names=inputs, output_names=outputs)
         rename_symbols(graph, captured.groups)

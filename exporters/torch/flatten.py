@@ -25,6 +25,8 @@ from entrepot.ir.errors import InputError
 Tree: TypeAlias = "Leaf | Constant | Container"
 _CONSTANTS = (type(None), bool, int, float, str, bytes, enum.Enum, torch.dtype, torch.device)
 
+PACKED_HINT = "run the layer on the padded tensor and mask what it gives by the lengths"
+
 
 @dataclass(frozen=True)
 class Leaf:
@@ -211,6 +213,10 @@ def is_number(value: Any) -> bool:
 
 
 def _items(value: Any, name: str) -> tuple[str, list[tuple[Any, Any]]]:
+    if isinstance(value, torch.nn.utils.rnn.PackedSequence):
+        raise InputError(
+            "a PackedSequence cannot be an input or output of a graph", value=name or None, hint=PACKED_HINT
+        )
     if isinstance(value, Mapping):
         return "dict", list(value.items())
     if isinstance(value, tuple):
