@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import onnx_ir
 import torch
@@ -11,7 +13,7 @@ import torch
 import entrepot
 from entrepot.exporters.options import Options
 from entrepot.exporters.torch.axes import Group
-from entrepot.exporters.torch.flatten import Flat, leaves, structure_json
+from entrepot.exporters.torch.flatten import Constant, Flat, leaves, places, structure_json
 from entrepot.ir.errors import InputError
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -63,6 +65,25 @@ def describe_model(
     model.metadata_props["entrepot.framework"] = f"torch {torch.__version__}"
     model.metadata_props["entrepot.class"] = f"{kind.__module__}:{kind.__qualname__}"
     model.metadata_props["entrepot.structure"] = structure_json(call.tree, result.tree, names, result_names)
+
+
+def numbers_in(metadata: Mapping[str, str], result: Flat) -> frozenset[str]:
+    """Which numbers of a result are outputs of a model, as its description of the structure has it."""
+    try:
+        described = [*_described(json.loads(metadata.get("entrepot.structure", "{}"))["outputs"])]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return frozenset()  # not one of ours: its outputs are tensors
+    pairs = zip(places(result.tree), described, strict=False)
+    return frozenset(place.name for place, kind in pairs if isinstance(place, Constant) and kind == "tensor")
+
+
+def _described(part: Mapping[str, Any]) -> Iterator[str]:
+    kind, content = next(iter(part.items()))
+    if kind in ("tensor", "constant"):
+        yield kind
+    else:
+        for _, child in content:
+            yield from _described(child)
 
 
 def _chosen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 from typing import Any
 
@@ -9,11 +10,11 @@ import torch
 
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.sample import Sample
-from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
+from entrepot.exporters.torch.annotate import describe_model, graph_names, numbers_in, rename_symbols
 from entrepot.exporters.torch.axes import Axis, Group, Prober
 from entrepot.exporters.torch.capture import Capture, axis_name, capture
 from entrepot.exporters.torch.checks import check_module, check_outputs, check_results, check_tensors
-from entrepot.exporters.torch.eager import Eager
+from entrepot.exporters.torch.eager import Eager, EagerRefusal
 from entrepot.exporters.torch.finish import at_opset, compare, settle_sizes, unequal
 from entrepot.exporters.torch.flatten import flatten_call
 from entrepot.exporters.torch.guard import ModuleState, untouched
@@ -57,6 +58,8 @@ def verify(obj: Any, model: Model, sample: Any, judging: Judging) -> Report:
     check_tensors(call)
     with untouched(module) as state:
         eager = Eager(module, call.tree, state)
+        with contextlib.suppress(EagerRefusal):  # which the report will tell
+            eager.numbers = numbers_in(model.metadata, eager(call.tensors))
         return compare(eager, call, model, judging)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from entrepot.exporters.torch.axes import Group
 from entrepot.exporters.torch.eager import Eager, EagerRefusal
+from entrepot.ir.errors import InputError
 from entrepot.parity.verify import SourceRefusal
 
 
@@ -43,6 +44,7 @@ class ModuleSource:
 
         Raises:
             SourceRefusal: The module does not take these feeds.
+            InputError: It gives another number of results than the model.
         """
         for group in self._groups:
             index, axis = min(group.axes)
@@ -53,6 +55,8 @@ class ModuleSource:
             flat = self._eager([from_numpy(feeds[name]) for name in self._inputs])
         except EagerRefusal as refusal:
             raise SourceRefusal(str(refusal)) from refusal
+        if len(flat.tensors) != len(self._outputs):
+            raise InputError(f"the module gives {len(flat.tensors)} tensors, the model {len(self._outputs)} outputs")
         return dict(zip(self._outputs, map(to_numpy, flat.tensors), strict=True))
 
 

@@ -91,3 +91,14 @@ def test_a_program_that_returns_numbers_and_constants_is_exported():
     assert ep.Session(model).run({"x": np.ones((5, 4), np.float32)})["n"] == 5
     assert "constant, so not outputs: none = None, three = 3" in model.notes
     assert program.graph.output_node().args == output
+
+
+def test_verify_holds_numbers_against_those_of_the_module(tmp_path):
+    module = Function(lambda x: {"y": x * 2, "n": x.shape[0], "three": 3})
+    ep.export(module, X, tmp_path / "net.onnx", output_names=["double", "rows"])
+    model = ep.load(tmp_path / "net.onnx")
+    assert ep.verify(module, model, X).ok
+    report = ep.verify(Function(lambda x: {"y": x * 2, "n": x.shape[1], "three": 3}), model, X)
+    assert {run.worst.name for run in report.failures} == {"rows"}
+    with pytest.raises(ep.InputError, match="the module gives 1 tensors, the model 2 outputs"):
+        ep.verify(Function(lambda x: x), model, X)
