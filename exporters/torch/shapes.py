@@ -51,7 +51,20 @@ def read_shapes(shapes: Any, module: torch.nn.Module, sample: Sample, call: Flat
                 wish = _wish(dim, f"{leaf.name}.{axis}", call.tensors[leaf.index].shape[axis])
                 if wish is not None:
                     wishes[leaf.index, axis] = wish
+    _check_ranges(wishes, call)
     return wishes
+
+
+def _check_ranges(wishes: Mapping[Axis, Wish], call: Flat) -> None:
+    for (index, axis), wish in wishes.items():
+        size = call.tensors[index].shape[axis]
+        if size < wish.least or (wish.most is not None and size > wish.most):
+            most = "any" if wish.most is None else wish.most
+            raise InputError(
+                f"dynamic_shapes asks for {wish.least} to {most}, the sample has {size}",
+                value=f"{call.names[index]}.{axis}",
+                hint="give a sample within the range",
+            )
 
 
 def shaped_groups(prober: Prober, wishes: Mapping[Axis, Wish], names: Sequence[str]) -> list[Group]:

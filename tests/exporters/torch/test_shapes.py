@@ -151,6 +151,8 @@ def test_what_must_vary_and_cannot_is_an_error_and_what_may_is_fixed_with_a_note
         ({"input": (B,)}, "for a tensor of rank 2"),
         ({"input": {0: 2 * Dim("half")}}, r"2\*half is made of another dimension"),
         ({"input": {0: 7}}, "says 7, the sample has 4"),
+        ({"input": {0: Dim("n", min=5)}}, "asks for 5 to any, the sample has 4"),
+        ({"input": {1: Dim.AUTO(max=3)}}, "asks for 0 to 3, the sample has 6"),
         ({"input": {0: 1.5}}, r"has 1\.5 for an axis"),
         ({"input": {"0": B}}, "for a tensor of rank 2"),
         (7, "dynamic_shapes is a int"),
