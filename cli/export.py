@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,8 @@ def command(
     model.save(target)
     if html is not None and model.report is not None:
         model.report.to_html(html)
+    for note in model.notes:
+        output.note(f"note: {note}")
     output.result(_facts(model, target), lambda: _text(model, target))
     return Exit.OK
 
@@ -102,11 +105,12 @@ def _facts(model: Model, target: Target) -> dict[str, Any]:
         "opset": model.opset,
         "inputs": [str(spec) for spec in model.inputs],
         "outputs": [str(spec) for spec in model.outputs],
+        "notes": list(model.notes),
         "report": None if model.report is None else as_dict(model.report),
     }
 
 
 def _text(model: Model, target: Target) -> RenderableType:
     cells = [("input", str(spec)) for spec in model.inputs] + [("output", str(spec)) for spec in model.outputs]
-    verdict = [] if model.report is None else [model.report]
+    verdict = [] if model.report is None else [replace(model.report, facts=None)]  # they are told already
     return stack(rows("", "", cells=cells), *verdict, f"written to {target}, opset {model.opset}")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from entrepot.exporters.registry import export, verify
     from entrepot.exporters.sample import Sample
     from entrepot.exporters.simplification import simplify
+    from entrepot.exporters.translation import register_translation
     from entrepot.ir.errors import (
         ConversionError,
         EntrepotError,
@@ -42,6 +43,7 @@ _HOMES = {
     "export": "entrepot.exporters.registry",
     "verify": "entrepot.exporters.registry",
     "Sample": "entrepot.exporters.sample",
+    "register_translation": "entrepot.exporters.translation",
     "load": "entrepot.ir.io.read",
     "extract": "entrepot.ir.extract",
     "simplify": "entrepot.exporters.simplification",
@@ -69,6 +71,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
     "convert_opset", "can_convert", "simplify", "extract",
     "Session", "compare", "Tolerance", "verify",
+    "register_translation",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
     "ExecutionError", "ResourceLimitError", "InputError", "StorageError", "MissingFileError",
     "MissingDependencyError",

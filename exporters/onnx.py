@@ -21,6 +21,10 @@ def export(source: Any, sample: Any, options: Options) -> Model:
     """Read ``source``, and convert it where another opset is asked for."""
     if options.dynamic not in ("auto", False) or options.input_names or options.output_names:
         raise InputError("an ONNX model comes with its axes and names", hint="leave dynamic and names out")
+    if options.share or options.checks or options.dynamic_shapes is not None:
+        raise InputError(
+            "share, checks and dynamic_shapes are for what a framework made", hint="leave them out for an ONNX model"
+        )
     model = load(source)
     if options.opset is None or options.opset == model.opset:
         return model

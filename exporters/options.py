@@ -91,6 +91,9 @@ class Options:
         input_names: Names of the graph inputs, in flat order, instead of those from the signature.
         output_names: Names of the graph outputs, in flat order.
         tell: Called with a short line per stage.
+        dynamic_shapes: Which axes may vary, in the words of torch.export; ``dynamic`` is then "auto".
+        checks: Whether the graph refuses sizes for which it was not made.
+        share: Whether the weights stay those of the source, instead of copies.
     """
 
     opset: int | None
@@ -100,6 +103,9 @@ class Options:
     input_names: Sequence[str] | None
     output_names: Sequence[str] | None
     tell: Callable[[str], None]
+    share: bool = False
+    checks: bool = False
+    dynamic_shapes: Any = None
 
     @property
     def judging(self) -> Judging:

@@ -49,6 +49,9 @@ def export(
     tolerance: ToleranceLike | None = None,
     input_names: str | Sequence[str] | None = None,
     output_names: str | Sequence[str] | None = None,
+    share: bool = False,
+    checks: bool = False,
+    dynamic_shapes: Any = None,
     progress: Progress = None,
 ) -> Model:
     """Turn a model of any framework into a verified ``Model``.
@@ -68,11 +71,17 @@ def export(
         tolerance: What agreement means: a number, ``(atol, rtol)`` or a ``Tolerance``; see ``compare``.
         input_names: Names of the graph inputs instead of those from the signature.
         output_names: Names of the graph outputs instead of those from the structure of the result.
+        share: Let the weights be those of ``obj``, without a copy: training ``obj`` then changes the model too, and
+            makes its ``report`` void.
+        checks: Put nodes into the graph that make every runtime refuse inputs whose sizes break a condition of the
+            model's ``conditions``, where it would otherwise broadcast them or go on.
+        dynamic_shapes: Instead of ``dynamic``: what ``torch.export.export`` takes under this name. A ``Dim`` makes its
+            axes vary or is an error, ``Dim.AUTO`` lets them where the module does, and what is not named is fixed.
         progress: ``True``, ``False``, or a function that is given each line; by default a terminal sees what takes
             long.
 
     Returns:
-        The model; its ``report`` holds the verification. Weights are shared with ``obj``, not copied.
+        The model; its ``report`` holds the verification. It does not change when ``obj`` does, unless ``share`` is set.
 
     Raises:
         InputError: The object is not a model we know, the sample does not fit it, or an argument is none of the things
@@ -83,14 +92,20 @@ def export(
         MissingDependencyError: The framework is not installed.
     """
     target = None if path is None else as_path(path)
+    dynamic = as_dynamic(dynamic)
+    if dynamic_shapes is not None and dynamic != "auto":
+        raise InputError("dynamic and dynamic_shapes say the same in two ways", hint="give one of them")
     options = Options(
-        None if opset is None else as_opset(opset),
-        as_dynamic(dynamic),
-        as_flag(verify, "verify"),
-        _tolerance(tolerance),
-        None if input_names is None else as_names(input_names, "input_names"),
-        None if output_names is None else as_names(output_names, "output_names"),
-        reporter(progress),
+        opset=None if opset is None else as_opset(opset),
+        dynamic=dynamic,
+        verify=as_flag(verify, "verify"),
+        tolerance=_tolerance(tolerance),
+        input_names=None if input_names is None else as_names(input_names, "input_names"),
+        output_names=None if output_names is None else as_names(output_names, "output_names"),
+        tell=reporter(progress),
+        share=as_flag(share, "share"),
+        checks=as_flag(checks, "checks"),
+        dynamic_shapes=dynamic_shapes,
     )
     model: Model = _exporter(obj).export(obj, sample, options)
     if target is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+import json
+import warnings
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from entrepot.ir.arguments import PathLike, as_path, expected
-from entrepot.ir.printable import counted, size_text
+from entrepot.ir.printable import counted, printable, size_text
 
 if TYPE_CHECKING:
     import onnx
@@ -66,6 +68,7 @@ class Model:
             raise expected("report", "a Report or None", report)
         self._ir = model
         self._hub: Model | None = None
+        self._hub_of: tuple[Any, ...] = ()
         self.path = None if path is None else as_path(path)
         self.report = report
 
@@ -100,16 +103,43 @@ class Model:
         """The model's ``metadata_props``."""
         return self._ir.metadata_props
 
+    @property
+    def report(self) -> Report | None:
+        """The verification made when it was exported; void once weights that it shares with its source have changed."""
+        if self._report is None or self._verified == self._fingerprint():
+            return self._report
+        return replace(self._report, void="weights shared with the source changed after the verification")
+
+    @report.setter
+    def report(self, report: Report | None) -> None:
+        self._report, self._verified = report, () if report is None else self._fingerprint()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about how it was exported: axes that are fixed and why, what was left out."""
+        return _strings(self.metadata.get("entrepot.notes", ""))
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What must hold for the sizes of the inputs, as far as the exporter knows: ``width % 8 == 0``."""
+        return _strings(self.metadata.get("entrepot.conditions", ""))
+
+    def _fingerprint(self) -> tuple[Any, ...]:
+        """Of the weights that may change under it: those that an exporter was asked to share."""
+        tensors: Any = (value.const_value for value in self._ir.graph.initializers.values())
+        return tuple(tensor.fingerprint() for tensor in tensors if hasattr(tensor, "fingerprint"))
+
     def at_hub(self) -> Model:
         """The same model at ``entrepot.ir.OPSET``: what runs, is optimised and is imported; made once.
 
         Raises:
             ConversionError: A node cannot be brought to the hub's opset.
         """
-        if self._hub is None:
+        weights = self._fingerprint()
+        if self._hub is None or self._hub_of != weights:
             from entrepot.ir.opset.convert import raise_to_hub
 
-            self._hub = raise_to_hub(self)
+            self._hub, self._hub_of = raise_to_hub(self), weights
         return self._hub
 
     def to_proto(self) -> onnx.ModelProto:
@@ -136,6 +166,8 @@ class Model:
 
         if not (external_data is None or isinstance(external_data, str)):
             raise expected("external_data", "'auto', None or the name of a file", external_data)
+        if (report := self.report) is not None and report.void:
+            warnings.warn(f"what is saved was not verified: {report.void}", stacklevel=2)
         save(self, path, external_data=external_data)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -147,8 +179,10 @@ class Model:
         lines = [f"entrepot.Model {self._ir.graph.name or 'model'!r}, {self._summary()}"]
         lines += [f"  in   {spec}" for spec in self.inputs]
         lines += [f"  out  {spec}" for spec in self.outputs]
+        lines += [f"  needs {printable(', '.join(self.conditions))}"] if self.conditions else []
         if self.report is not None:
             lines.append(f"  {self.report.summary()}")
+        lines += [f"  note: {printable(note)}" for note in self.notes]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -171,6 +205,15 @@ def _unpickled(kind: type[Model], packed: Packed, path: PathLike | None, report:
     from entrepot.ir.pickling import unpack
 
     return kind(unpack(packed), path=path, report=report)
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    """A list of strings from JSON; empty for anything else, as a file may hold whatever it likes."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(found) if isinstance(found, list) and all(isinstance(each, str) for each in found) else ()
 
 
 def _spec(value: onnx_ir.Value) -> ValueSpec:

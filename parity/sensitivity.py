@@ -47,6 +47,12 @@ def sensitivity(
     return moved
 
 
+def own_error(expected: Mapping[str, Any], exact: Mapping[str, Any]) -> dict[str, float]:
+    """The median distance of each floating-point output from what the source answers in float64."""
+    found = dict(leaves(exact))
+    return {name: _median_change(answer, found.get(name)) for name, answer in leaves(expected)}
+
+
 def nudge(value: Any, rng: np.random.Generator) -> Any:
     """Each float up or down by one rounding; everything else as it is."""
     if isinstance(value, list):

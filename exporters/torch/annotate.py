@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import onnx_ir
 import torch
@@ -11,8 +13,10 @@ import torch
 import entrepot
 from entrepot.exporters.options import Options
 from entrepot.exporters.torch.axes import Group
-from entrepot.exporters.torch.flatten import Flat, leaves, structure_json
+from entrepot.exporters.torch.flatten import Constant, Flat, leaves, places, structure_json
 from entrepot.ir.errors import InputError
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def graph_names(module: torch.nn.Module, call: Flat, result: Flat, options: Options) -> tuple[list[str], list[str]]:
@@ -23,7 +27,7 @@ def graph_names(module: torch.nn.Module, call: Flat, result: Flat, options: Opti
     """
     parameters = {name for name, _ in module.named_parameters()} | {name for name, _ in module.named_buffers()}
     inputs = _chosen(options.input_names, call.names, parameters, "_in", "input_names")
-    wanted = [_output_name(name) for name in result.names]
+    wanted = [output_name(name) for name in result.names]
     outputs = _chosen(options.output_names, wanted, parameters | set(inputs), "_out", "output_names")
     return inputs, outputs
 
@@ -63,6 +67,25 @@ def describe_model(
     model.metadata_props["entrepot.structure"] = structure_json(call.tree, result.tree, names, result_names)
 
 
+def numbers_in(metadata: Mapping[str, str], result: Flat) -> frozenset[str]:
+    """Which numbers of a result are outputs of a model, as its description of the structure has it."""
+    try:
+        described = [*_described(json.loads(metadata.get("entrepot.structure", "{}"))["outputs"])]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return frozenset()  # not one of ours: its outputs are tensors
+    pairs = zip(places(result.tree), described, strict=False)
+    return frozenset(place.name for place, kind in pairs if isinstance(place, Constant) and kind == "tensor")
+
+
+def _described(part: Mapping[str, Any]) -> Iterator[str]:
+    kind, content = next(iter(part.items()))
+    if kind in ("tensor", "constant"):
+        yield kind
+    else:
+        for _, child in content:
+            yield from _described(child)
+
+
 def _chosen(
     given: Sequence[str] | None, found: Sequence[str], taken: Collection[str], suffix: str, what: str
 ) -> list[str]:
@@ -86,7 +109,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return result
 
 
-def _output_name(path: str) -> str:
+def output_name(path: str) -> str:
     """``output`` for the one result, ``output_1`` for the second of a tuple, the key or field name for the rest."""
     if not path:
         return "output"
@@ -98,7 +121,9 @@ def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | 
         return dim
     if dim.value is None:
         return None
-    return re.sub(r"[A-Za-z_]\w*", lambda word: names.get(word[0], word[0]), dim.value)
+    if dim.value in names and not names.keys() >= set(_WORD.findall(dim.value)):
+        return names[dim.value]  # of a size that no axis has: 4*s77 where there is no s77
+    return _WORD.sub(lambda word: names.get(word[0], word[0]), dim.value)
 
 
 def _all_values(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -35,6 +35,8 @@ class Group:
         sizes: Sizes that the module took while the other groups stood still, the present one first.
         bounds: ``min`` and ``max`` for ``torch.export.Dim``, where the capture found that there are any.
         automatic: Whether there are conditions which hold within the bounds and torch.export cannot prove.
+        required: Whether the caller asked for it by name; it is an error where it cannot vary.
+        asked: The smallest and the largest size that the caller wants it for.
     """
 
     axes: frozenset[Axis]
@@ -44,6 +46,13 @@ class Group:
         default_factory=lambda: {"min": 2}
     )  # size 1 is proved by running, not by the capture
     automatic: bool = False
+    required: bool = False
+    asked: tuple[int, int | None] = (0, None)
+
+    def wants(self, size: int) -> bool:
+        """Whether the caller wants a size."""
+        least, most = self.asked
+        return least <= size and (most is None or size <= most)
 
 
 class Prober:
@@ -52,21 +61,28 @@ class Prober:
     Args:
         eager: The module.
         tensors: The flat sample; ``Prober.base`` becomes the same with sizes of 1 enlarged.
+        result: What the module makes of it; another structure is no result of another size.
     """
 
     def __init__(self, eager: Eager, tensors: Sequence[torch.Tensor], result: Flat) -> None:
         self._eager = eager
         self.base = list(tensors)
-        self._result = result
+        self.result = result
+        self._open: list[Axis] | None = None
         self._answers: dict[frozenset[tuple[Axis, int]], EagerRefusal | None] = {}
 
-    def find_groups(self) -> list[Group]:
-        """Every group of axes that may vary, in the order of the inputs; symbols are not named yet."""
+    def find_groups(self, among: Sequence[Axis] | None = None) -> list[Group]:
+        """Every group of axes that may vary, in the order of the inputs; symbols are not named yet.
+
+        Args:
+            among: The axes to try; by default all.
+        """
+        self._open = None if among is None else list(among)
         self._enlarge_ones()
-        alone = {axis: sizes for axis in self._all_axes() if (sizes := self.other_sizes([axis]))}
+        alone = {axis: sizes for axis in self._candidates() if (sizes := self.other_sizes([axis]))}
         growing = [axis for axis, sizes in alone.items() if max(sizes) > self.size(axis)]
         groups = []
-        for size, members in self._by_size(axis for axis in self._all_axes() if axis not in growing).items():
+        for size, members in self._by_size(axis for axis in self._candidates() if axis not in growing).items():
             linked = self._linked([axis for axis in members if axis not in alone])
             bound = {axis for group in linked for axis in group.axes}
             tolerant = [axis for axis in growing if self.size(axis) == size]
@@ -123,12 +139,12 @@ class Prober:
         self._answers.clear()
 
     def _comparable(self, result: Flat) -> bool:
-        return same_structure(result.tree, self._result.tree) and all(
-            a.dim() == b.dim() and a.dtype == b.dtype for a, b in zip(result.tensors, self._result.tensors, strict=True)
+        return same_structure(result.tree, self.result.tree) and all(
+            a.dim() == b.dim() and a.dtype == b.dtype for a, b in zip(result.tensors, self.result.tensors, strict=True)
         )
 
-    def _all_axes(self) -> list[Axis]:
-        return [(index, axis) for index, tensor in enumerate(self.base) for axis in range(tensor.dim())]
+    def _candidates(self) -> list[Axis]:
+        return all_axes(self.base) if self._open is None else self._open
 
     def _by_size(self, axes: Iterable[Axis]) -> dict[int, list[Axis]]:
         found: dict[int, list[Axis]] = {}
@@ -187,7 +203,8 @@ class Prober:
         if not others or not (sizes := self.other_sizes(sorted(axes))):
             return None
         first = min([group, *others], key=lambda each: min(each.axes))
-        together = Group(axes, first.symbol, [size, *sizes])
+        required = any(each.required for each in (group, *others))
+        together = Group(axes, first.symbol, [size, *sizes], required=required)
         return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
 
     def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:
@@ -196,7 +213,7 @@ class Prober:
 
     def _enlarge_ones(self) -> None:
         """Make axes of size 1 larger, first the leading ones together (a batch of one), then what else varies."""
-        ones = [axis for axis in self._all_axes() if self.size(axis) <= 1]
+        ones = [axis for axis in self._candidates() if self.size(axis) <= 1]
         self._enlarge_first(_without_one([axis for axis in ones if axis[1] == 0]))
         for axis in ones:
             self._enlarge_first([[axis]] if self.size(axis) <= 1 else [])
@@ -209,6 +226,11 @@ class Prober:
             if axes and self.takes(dict.fromkeys(axes, size)) is None:
                 self.enlarge(axes, size)
                 return
+
+
+def all_axes(tensors: Sequence[torch.Tensor]) -> list[Axis]:
+    """Every axis of every tensor."""
+    return [(index, axis) for index, tensor in enumerate(tensors) for axis in range(tensor.dim())]
 
 
 def resized(tensors: Sequence[torch.Tensor], sizes: Mapping[Axis, int]) -> list[torch.Tensor]:
@@ -258,14 +280,16 @@ def _minimal(axes: list[Axis], passes: Callable[[list[Axis]], bool]) -> list[Axi
     return kept
 
 
-def name_groups(groups: Sequence[Group], tensors: Sequence[torch.Tensor], names: Sequence[str]) -> None:
-    """Give every group its symbol.
+def name_groups(
+    groups: Sequence[Group], tensors: Sequence[torch.Tensor], names: Sequence[str], taken: Collection[str] = ()
+) -> None:
+    """Give every group its symbol, none of those that are taken.
 
     ``batch`` is the leading axis that most inputs share; the others are named by what the input suggests.
     """
     leading = [group for group in groups if any(axis == 0 for _, axis in group.axes)]
     batch = max(leading, key=lambda group: len(group.axes), default=None)
-    used: set[str] = set()
+    used: set[str] = set(taken)
     for group in groups:
         index, axis = min(group.axes)
         image = not any((index, 1) in other.axes for other in groups)

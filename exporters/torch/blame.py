@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.experimental import _config as capture_settings
 
-from entrepot.exporters.torch.eager import MODEL_ERRORS, user_line
+from entrepot.exporters.torch.custom import operator_of
+from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
 from entrepot.exporters.torch.rewriting import Rewriting
-from entrepot.ir.errors import ConversionError
+from entrepot.exporters.torch.spotting import user_line
+from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
 if TYPE_CHECKING:
     from entrepot.exporters.torch.axes import Axis, Group
@@ -36,13 +38,21 @@ def captured_blame(
     tensors: Sequence[torch.Tensor],
     groups: Sequence[Group],
     names: Sequence[str],
-) -> ConversionError:
+) -> EntrepotError:
     """The error to raise for one of torch.export's."""
     refused = [group for group in groups if re.search(rf"\b{re.escape(group.symbol)}\b", plain(error))]
     if "Constraints violated" in plain(error) and refused:
         return _axis_blame(error, flat, tensors, groups, refused[0], names)
     line = user_line(traceback.extract_tb(error.__traceback__))
     first = next(iter(str(error).splitlines()), type(error).__name__)
+    operator = next(
+        filter(None, (operator_of(frame.f_code) for frame, _ in traceback.walk_tb(error.__traceback__))), ""
+    )
+    if operator:
+        return UnsupportedOpError(
+            f"the custom operator {operator} cannot be followed{_at(line)}: {type(error).__name__}: {first}",
+            hint=f'say how it is exported: ep.register_translation("{operator}", function)',
+        )
     if _DATA_DEPENDENT.search(str(error)):
         return ConversionError(
             f"forward decides by the values of a tensor{_at(line)}, which a graph cannot follow: {first}",
@@ -63,7 +73,7 @@ def _axis_blame(
     names: Sequence[str],
 ) -> ConversionError:
     where = " and ".join(f"axis {axis} of '{names[index]}'" for index, axis in sorted(group.axes))
-    line = _guard_line(flat, tensors, groups, group)
+    line = guard_line(flat, tensors, groups, group)
     reason = next(
         (
             text.strip(" -")
@@ -79,8 +89,8 @@ def _axis_blame(
     )
 
 
-def _guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: Sequence[Group], group: Group) -> str:
-    """Capture again with automatic dimensions and look up who put the condition on the axis."""
+def guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: Sequence[Group], group: Group) -> str:
+    """The user's line that fixed a group, found by capturing again with automatic dimensions."""
     automatic = {axis: torch.export.Dim.AUTO for each in groups for axis in each.axes}
     try:
         program = export_flat(flat, tensors, automatic)

@@ -12,11 +12,12 @@ import torch
 
 from entrepot.exporters.torch.automatic import broken_condition
 from entrepot.exporters.torch.axes import Axis, Group, Prober, resized
-from entrepot.exporters.torch.blame import DIM_SUFFIX, captured_blame, export_flat, plain
+from entrepot.exporters.torch.blame import DIM_SUFFIX, captured_blame, export_flat, guard_line, plain
 from entrepot.exporters.torch.conditions import holding_range
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
-from entrepot.ir.errors import ConversionError
+from entrepot.exporters.torch.notes import CAPTURED, Fixed
+from entrepot.ir.errors import ConversionError, EntrepotError
 
 _MOST_ATTEMPTS = 12  # each one settles at least one axis; more is a sign that settling does not converge
 
@@ -30,36 +31,36 @@ class Capture:
         tensors: The flat sample it was captured with.
         groups: The axes that are dynamic in it.
         fixed: Axes that the module would let vary and the graph does not, each with the reason.
+        numbers: Results that are Python numbers in the module and outputs of the graph, as they depend on a size.
     """
 
     program: torch.export.ExportedProgram
     tensors: list[torch.Tensor]
     groups: list[Group]
-    fixed: dict[str, str] = field(default_factory=dict)
+    fixed: dict[Axis, Fixed] = field(default_factory=dict)
+    numbers: frozenset[str] = frozenset()
 
 
 class FlatModule(torch.nn.Module):
-    """A module behind a signature of flat tensors."""
+    """A module behind a signature of flat tensors.
+
+    Attributes:
+        numbers: The results of the last call that were Python numbers and depend on a size.
+    """
 
     def __init__(self, module: torch.nn.Module, tree: Tree) -> None:
         super().__init__()
         self.module = module
         self._tree = tree
+        self.numbers: set[str] = set()  # changed in place: torch.export takes back assignments
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Call the module with the structure it expects."""
         args, kwargs = unflatten(self._tree, tensors)
-        flat = flatten(_sizes_as_tensors(self.module(*args, **kwargs)))
+        flat = flatten(self.module(*args, **kwargs))
+        self.numbers.clear()
+        self.numbers.update(flat.numbers)
         return tuple(flat.tensors)
-
-
-def _sizes_as_tensors(result: Any) -> Any:
-    if isinstance(result, torch.SymInt | torch.SymFloat | torch.SymBool):
-        raise ConversionError(
-            "forward returns a size as a Python number, which a graph cannot",
-            hint="return torch.tensor(x.shape[0]) or leave it out",
-        )
-    return result
 
 
 def capture(
@@ -68,7 +69,6 @@ def capture(
     prober: Prober,
     groups: list[Group],
     *,
-    required: bool,
     progress: Callable[[str], None],
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
@@ -77,15 +77,15 @@ def capture(
         module: In evaluation mode.
         call: The flat sample.
         prober: Holds the enlarged sample and knows what the module takes.
-        groups: Axes to make dynamic.
-        required: Whether an axis that cannot be dynamic is an error, rather than fixed at the size of the sample.
+        groups: Axes to make dynamic; one that cannot be is an error where it is required, and else fixed at the size of
+            the sample.
         progress: Told which axes were given up.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
     """
-    fixed: dict[str, str] = {}
-    first: ConversionError | None = None
+    fixed: dict[Axis, Fixed] = {}
+    first: EntrepotError | None = None
     settled: tuple[list[Group], list[tuple[Group, str]]] | None
     for _ in range(_MOST_ATTEMPTS):
         tensors = _capture_sample(call, prober, groups)
@@ -95,29 +95,32 @@ def capture(
             program = _export(flat, tensors, groups)
             broken = [(group, why) for group in groups if group.automatic and (why := broken_condition(program, group))]
             if not broken:
-                return Capture(program, tensors, groups, fixed)
-            if required:
-                raise ConversionError(f"'{broken[0][0].symbol}' cannot be dynamic: {broken[0][1]}")
+                return Capture(program, tensors, groups, fixed, frozenset(flat.numbers))
+            for group, why in broken:
+                if group.required:
+                    raise ConversionError(f"'{group.symbol}' cannot be dynamic: {why}")
             settled = [group for group in groups if group not in [each for each, _ in broken]], broken
         except MODEL_ERRORS as error:
+            required = {group.symbol for group in groups if group.required}
             settled = _settle(plain(error), groups, prober, tensors)
             if settled is None:
                 first = first or captured_blame(error, flat, tensors, groups, call.names)
                 settled = _fewer(groups, prober, first)
-            if settled is None or required:
+            if settled is None or required - {group.symbol for group in settled[0]}:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
-        groups, reasons = settled
+        before, (groups, reasons) = groups, settled
         for group, reason in reasons:
+            line = guard_line(flat, tensors, [*before, group], group)
             for axis in sorted(group.axes):
-                fixed[axis_name(axis, call.names)] = reason
-                progress(f"axis {axis_name(axis, call.names)} is fixed: {reason}")
+                fixed[axis] = Fixed(CAPTURED, reason, line)
+                progress(f"axis {axis_name(axis, call.names)} is fixed: {fixed[axis]}")
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
 
 
 def _fewer(
-    groups: list[Group], prober: Prober, error: ConversionError
+    groups: list[Group], prober: Prober, error: EntrepotError
 ) -> tuple[list[Group], list[tuple[Group, str]]] | None:
     """What else to try when a capture fails without a suggestion: axes of one size bound, then one axis, then none."""
     for group in groups:
@@ -150,8 +153,9 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     sizes: dict[Axis, int] = {}
     used: set[int] = set()
     for group in groups:
-        size = next((size for size in group.sizes if size > 1 and size not in used), None)
-        size = size or prober.fresh_sizes(max(group.sizes), used)[0]
+        size = next((size for size in group.sizes if size > 1 and size not in used and group.wants(size)), None)
+        fresh = [] if size else [size for size in prober.fresh_sizes(max(group.sizes), used) if group.wants(size)]
+        size = size or next(iter(fresh), prober.size(min(group.axes)))
         used.add(size)
         sizes.update(dict.fromkeys(group.axes, size))
     start = prober.base if groups else call.tensors
@@ -213,7 +217,7 @@ def _range(
 def _keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowed: set[str]) -> str:
     """Narrow a group to bounds; the reason where it cannot vary within them."""
     beyond = bounds.get("max", 0) + 1
-    if beyond > 1 and _goes_on(group, beyond, prober):
+    if beyond > 1 and group.wants(beyond) and _goes_on(group, beyond, prober):
         return f"forward takes another path from size {beyond} on"
     if _narrow(group, bounds):
         narrowed.add(group.symbol)

@@ -6,7 +6,7 @@ import itertools
 
 import torch
 
-from entrepot.exporters.torch.flatten import Flat
+from entrepot.exporters.torch.flatten import Flat, constants, is_number
 from entrepot.ir.errors import InputError
 
 
@@ -54,9 +54,9 @@ def check_results(result: Flat) -> None:
     """Raise for results that ONNX has no type for.
 
     Raises:
-        InputError: There is no tensor among them, or one is complex.
+        InputError: There is nothing among them that can be an output, or one is complex.
     """
-    if not result.tensors:
+    if not result.tensors and not any(is_number(place.value) for place in constants(result.tree)):
         raise InputError("forward returns no tensor", hint="return at least one")
     for name, tensor in zip(result.names, result.tensors, strict=True):
         if tensor.dtype.is_complex:
@@ -65,3 +65,13 @@ def check_results(result: Flat) -> None:
                 value=name or None,
                 hint="return torch.view_as_real(y)",
             )
+
+
+def check_outputs(result: Flat) -> None:
+    """Raise for a graph without outputs, once it is known which numbers are outputs.
+
+    Raises:
+        InputError: The numbers that the module returns depend on no size that varies.
+    """
+    if not result.tensors:
+        raise InputError("forward returns nothing but constants", hint="return a tensor, or let an axis vary")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import random
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
-from entrepot.exporters.torch.guard import ModuleState, quiet
+from entrepot.exporters.torch.flatten import Flat, Tree, constants, flatten, unflatten
+from entrepot.exporters.torch.guard import ModuleState, quiet, random_state
+from entrepot.exporters.torch.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.ir.errors import ConversionError, InputError
 
 # What a forward may raise when it does not like its inputs. KeyboardInterrupt, MemoryError and the like pass through.
 MODEL_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
-_TORCH = str(Path(torch.__file__).parent)
-_HERE = str(Path(__file__).parent)
+_SEEDS = 32  # tried on a module that draws random numbers: one that drops a layer now and then gives itself away
 
 
 class EagerRefusal(Exception):  # noqa: N818 - an answer, not a fault
@@ -43,6 +43,10 @@ class Eager:
         tree: How the flat tensors make up the arguments.
         state: Restored after each call.
         kind: What tensors that it makes itself have for a type; by default torch's.
+
+    Attributes:
+        numbers: Results that are Python numbers and are given as tensors.
+        drew: Whether the last call drew random numbers.
     """
 
     def __init__(
@@ -52,6 +56,8 @@ class Eager:
         self.tree = tree
         self._state = state
         self._kind = kind
+        self.numbers: frozenset[str] = frozenset()
+        self.drew = False
 
     def __call__(self, tensors: Sequence[torch.Tensor], *, seed: int = 0, restore: bool = True) -> Flat:
         """Call the module on copies of ``tensors``.
@@ -60,15 +66,17 @@ class Eager:
             EagerRefusal: The module raised.
         """
         args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])
-        torch.manual_seed(seed)
+        _seed(seed)
+        before = random_state()
         try:
             with quiet(), _default_type(self._kind):
-                return flatten(self.module(*args, **kwargs))
+                return flatten(self.module(*args, **kwargs), numbers=self.numbers)
         except InputError:
             raise
         except MODEL_ERRORS as error:
             raise EagerRefusal(error) from error
         finally:
+            self.drew = random_state() != before
             if restore:
                 self._state.restore()
 
@@ -85,7 +93,9 @@ class Eager:
                 module = copy.deepcopy(self.module).double()
         except MODEL_ERRORS as error:
             raise EagerRefusal(error) from error
-        return Eager(module, self.tree, ModuleState(module), kind=torch.float64)
+        double = Eager(module, self.tree, ModuleState(module), kind=torch.float64)
+        double.numbers = self.numbers
+        return double
 
     def takes_shape(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether the module goes through for tensors of these shapes, tried without values and so at no cost."""
@@ -109,7 +119,7 @@ class Eager:
         """
         try:
             first = self(tensors, seed=0, restore=False)
-            buffers_changed = self._state.buffers_changed
+            buffers_changed, drew = self._state.buffers_changed, self.drew
             second = self(tensors, seed=1)
         except EagerRefusal as refusal:
             raise InputError(
@@ -119,22 +129,28 @@ class Eager:
             ) from refusal
         if not _equal(first, second):
             raise self._not_a_function(tensors, first, buffers_changed=buffers_changed)
+        if drew and not all(_equal(first, self(tensors, seed=seed)) for seed in range(2, _SEEDS)):
+            raise self._random(tensors)
         return first
 
     def _not_a_function(
         self, tensors: Sequence[torch.Tensor], first: Flat, *, buffers_changed: bool
     ) -> ConversionError:
-        if _equal(first, self(tensors, seed=1)):
-            what = "a buffer" if buffers_changed else "an attribute"
-            return ConversionError(
-                f"results depend on {what} that forward itself changes: a second call with the same inputs differs",
-                hint="a graph keeps no state: take the state as an input and return it as an output",
-            )
-        with _RandomSpotter() as spotter:
-            self(tensors)
-        place = f" ({'; '.join(dict.fromkeys(spotter.found))})" if spotter.found else ""
+        if not _equal(first, self(tensors, seed=1)):
+            return self._random(tensors)
+        what = "a buffer" if buffers_changed else "an attribute"
         return ConversionError(
-            f"results are random: two calls with the same inputs differ{place}",
+            f"results depend on {what} that forward itself changes: a second call with the same inputs differs",
+            hint="a graph keeps no state: take the state as an input and return it as an output",
+        )
+
+    def _random(self, tensors: Sequence[torch.Tensor]) -> ConversionError:
+        with OperatorSpotter(torch.Tag.nondeterministic_seeded) as operators, DrawSpotter() as draws:
+            self(tensors)
+        found = dict.fromkeys(f"{what} at {line}" for what, line in (*operators.found, *draws.found))
+        places = f" ({'; '.join(found)})" if found else ""
+        return ConversionError(
+            f"results are random: two calls with the same inputs differ{places}",
             hint="draw the random numbers outside and pass them in as an input, or switch the randomness off",
         )
 
@@ -150,29 +166,20 @@ def _default_type(kind: torch.dtype | None) -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-class _RandomSpotter(TorchDispatchMode):
-    """Notes every random operator and the user's line that calls it."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.found: list[str] = []
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            self.found.append(f"{func.name()} at {user_line(traceback.extract_stack())}")
-        return func(*args, **(kwargs or {}))
-
-
-def user_line(frames: Sequence[traceback.FrameSummary]) -> str:
-    """The innermost frame that is neither torch's nor ours: ``net.py:12 in forward: y = x @ w``."""
-    for frame in reversed(frames):
-        if not frame.filename.startswith((_TORCH, _HERE, "<")):
-            return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
-    return ""
+def _seed(seed: int) -> None:
+    """Everything that forward may draw from without bringing it along."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - the global state is what forward may draw from
 
 
 def _equal(first: Flat, second: Flat) -> bool:
-    return len(first.tensors) == len(second.tensors) and all(
-        a.shape == b.shape and a.dtype == b.dtype and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
-        for a, b in zip(first.tensors, second.tensors, strict=True)
+    numbers = [[repr(place.value) for place in constants(flat.tree)] for flat in (first, second)]
+    return (
+        len(first.tensors) == len(second.tensors)
+        and numbers[0] == numbers[1]
+        and all(
+            a.shape == b.shape and a.dtype == b.dtype and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+            for a, b in zip(first.tensors, second.tensors, strict=True)
+        )
     )

@@ -8,6 +8,7 @@ import onnx_ir
 
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof import prove
+from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.torch.axes import Group
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.flatten import Flat
@@ -17,6 +18,13 @@ from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.parity.report.report import Report
+
+
+def settle_sizes(graph: onnx_ir.Model, limits: Sequence[str], options: Options) -> None:
+    """State the conditions on the sizes of inputs, and check them in the graph where that is wanted."""
+    state_conditions(graph, limits)
+    if options.checks:
+        check_conditions(graph, limits)
 
 
 def at_opset(graph: onnx_ir.Model, options: Options) -> Model:
@@ -54,7 +62,7 @@ def compare(eager: Eager, call: Flat, model: Model, judging: Judging, groups: Se
     inputs = [spec.name for spec in model.inputs]
     if len(inputs) != len(call.tensors):
         raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
-    source = ModuleSource(eager, inputs, [spec.name for spec in model.outputs], type(eager.module).__name__)
+    source = ModuleSource(eager, inputs, [spec.name for spec in model.outputs], type(eager.module).__name__, groups)
     feeds = dict(zip(inputs, map(to_numpy, call.tensors), strict=True))
     edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
     return prove(source, model, feeds, judging, edges=edges)

@@ -25,6 +25,8 @@ from entrepot.ir.errors import InputError
 Tree: TypeAlias = "Leaf | Constant | Container"
 _CONSTANTS = (type(None), bool, int, float, str, bytes, enum.Enum, torch.dtype, torch.device)
 
+PACKED_HINT = "run the layer on the padded tensor and mask what it gives by the lengths"
+
 
 @dataclass(frozen=True)
 class Leaf:
@@ -50,29 +52,45 @@ class Container:
         kind: ``"tuple"``, ``"list"``, ``"dict"``, ``"namedtuple"`` or ``"dataclass"``.
         prototype: The object that was flattened; ``unflatten`` makes another of its class.
         children: Key or index or field name, with its subtree.
+        path: Where it stands.
     """
 
     kind: str
     prototype: Any
     children: tuple[tuple[Any, Tree], ...]
+    path: str = ""
 
 
 @dataclass
 class Flat:
-    """The tensors of a structure and how they hang together."""
+    """The tensors of a structure and how they hang together.
+
+    Attributes:
+        tree: The structure.
+        tensors: In the order of the tree.
+        names: Theirs.
+        numbers: The names of those that were Python numbers.
+    """
 
     tree: Tree
     tensors: list[torch.Tensor]
     names: list[str]
+    numbers: frozenset[str] = frozenset()
 
 
-def flatten(value: Any, name: str = "") -> Flat:
+def flatten(value: Any, name: str = "", numbers: frozenset[str] = frozenset()) -> Flat:
     """Take a structure apart; tensors are named by their path below ``name``.
+
+    Args:
+        value: The structure.
+        name: Comes before every path.
+        numbers: Paths at which a Python number becomes a tensor; while torch captures, every number that depends on a
+            size does.
 
     Raises:
         InputError: Something in it is neither a tensor, a plain container nor a Python scalar.
     """
-    flat = Flat(Constant(name, None), [], [])
+    flat = Flat(Constant(name, None), [], [], numbers)
     flat.tree = _take_apart(value, name, flat)
     return flat
 
@@ -114,18 +132,27 @@ def unflatten(tree: Tree, tensors: Sequence[Any]) -> Any:
             return _REBUILD[kind](prototype, [(key, unflatten(child, tensors)) for key, child in children])
 
 
+def places(tree: Tree) -> Iterator[Leaf | Constant]:
+    """Everything in a structure that is no container, in flat order."""
+    if isinstance(tree, Container):
+        for _, child in tree.children:
+            yield from places(child)
+    else:
+        yield tree
+
+
 def leaves(tree: Tree) -> Iterator[Leaf]:
     """Every tensor place of a structure, in flat order."""
-    match tree:
-        case Leaf():
-            yield tree
-        case Container(children=children):
-            for _, child in children:
-                yield from leaves(child)
+    return (place for place in places(tree) if isinstance(place, Leaf))
+
+
+def constants(tree: Tree) -> Iterator[Constant]:
+    """Every place of a structure that holds no tensor."""
+    return (place for place in places(tree) if isinstance(place, Constant))
 
 
 def same_structure(first: Tree, second: Tree) -> bool:
-    """Whether two results hang together alike, baked constants included."""
+    """Whether two results hang together alike, constants included, but for numbers: those may depend on a size."""
     return _outline(first) == _outline(second)
 
 
@@ -161,6 +188,9 @@ def _named_args(bound: inspect.BoundArguments) -> Iterator[tuple[str, Any]]:
 def _take_apart(value: Any, name: str, flat: Flat) -> Tree:
     if isinstance(value, np.ndarray):
         value = _tensor(value, name)
+    if isinstance(value, torch.SymInt | torch.SymFloat) or (name in flat.numbers and is_number(value)):
+        flat.numbers |= {name}
+        value = torch.scalar_tensor(value, dtype=_NUMBERS[type(value)])
     if isinstance(value, torch.Tensor):
         flat.tensors.append(value.detach().contiguous() if value.layout is torch.strided else value.detach())
         flat.names.append(name)
@@ -170,7 +200,16 @@ def _take_apart(value: Any, name: str, flat: Flat) -> Tree:
     kind, items = _items(value, name)
     children = tuple((key, _take_apart(child, f"{name}.{key}" if name else str(key), flat)) for key, child in items)
     plain = type(value) in (tuple, list, dict)
-    return Container(kind, type(value)() if plain else value, children)  # an empty one keeps no tensors alive
+    # an empty prototype keeps no tensors alive
+    return Container(kind, type(value)() if plain else value, children, name)
+
+
+_NUMBERS = {int: torch.int64, torch.SymInt: torch.int64, float: torch.float32, torch.SymFloat: torch.float32}
+
+
+def is_number(value: Any) -> bool:
+    """Whether a result is a Python number, which may depend on a size; a truth value is none."""
+    return type(value) in _NUMBERS
 
 
 def _tensor(array: np.ndarray, name: str) -> torch.Tensor:
@@ -183,6 +222,10 @@ def _tensor(array: np.ndarray, name: str) -> torch.Tensor:
 
 
 def _items(value: Any, name: str) -> tuple[str, list[tuple[Any, Any]]]:
+    if isinstance(value, torch.nn.utils.rnn.PackedSequence):
+        raise InputError(
+            "a PackedSequence cannot be an input or output of a graph", value=name or None, hint=PACKED_HINT
+        )
     if isinstance(value, Mapping):
         return "dict", list(value.items())
     if isinstance(value, tuple):
@@ -235,7 +278,7 @@ def _outline(tree: Tree) -> Any:
         case Leaf():
             return "tensor"
         case Constant(value=value):
-            return ("constant", type(value), repr(value))
+            return ("constant", type(value), "" if is_number(value) else repr(value))
         case Container(kind, prototype, children):
             return (kind, type(prototype), tuple((key, _outline(child)) for key, child in children))
 

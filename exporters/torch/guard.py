@@ -112,6 +112,17 @@ def quiet() -> Iterator[None]:
                 logger.setLevel(level)
 
 
+def random_state() -> dict[str, object]:
+    """By library, what changes when somebody draws from its own generator."""
+    numpy: dict[str, Any] = np.random.get_state(legacy=False)  # noqa: NPY002
+    inner = numpy["state"]
+    return {
+        "torch": torch.get_rng_state().numpy().tobytes(),
+        "numpy.random": (inner["key"].tobytes(), inner["pos"], numpy["has_gauss"], numpy["gauss"]),
+        "random": random.getstate(),
+    }
+
+
 def _version(tensor: torch.Tensor) -> int:
     """How often a tensor was written to."""
     return tensor._version  # noqa: SLF001 - autograd's public counter, in spite of its name

@@ -13,11 +13,22 @@ _PACKED = {"LSTM": {1: "W", 2: "R", 3: "B"}, "GRU": {1: "W", 2: "R", 3: "B"}, "R
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make an array from parameters, its shape, and the parameters' names."""
+    """How to make an array from parameters, its shape, and the parameters."""
 
     make: Callable[[], np.ndarray]
     shape: tuple[int, ...]
-    names: tuple[str, ...]
+    sources: tuple[onnx_ir.TensorProtocol, ...]
+
+
+class PackedRows(onnx_ir.LazyTensor):
+    """A weight that is put together from parameters when it is read."""
+
+    def __init__(self, recipe: Recipe, name: str, dtype: onnx_ir.DataType) -> None:
+        def read() -> onnx_ir.TensorProtocol:
+            return onnx_ir.Tensor(recipe.make(), dtype=dtype, name=name)
+
+        super().__init__(read, dtype, onnx_ir.Shape(recipe.shape), name=name)
+        self.sources = recipe.sources
 
 
 def pack_weights(model: onnx_ir.Model) -> None:
@@ -37,16 +48,13 @@ def pack_weights(model: onnx_ir.Model) -> None:
 
 
 def _initializer(graph: onnx_ir.Graph, recipe: Recipe, part: str, dtype: onnx_ir.DataType | None) -> onnx_ir.Value:
-    owner, _, parameter = recipe.names[0].rpartition(".")
+    owner, _, parameter = (recipe.sources[0].name or "").rpartition(".")
     layer = parameter.rpartition("_l")[2].removesuffix("_reverse")
     base = f"{owner}.{part}_l{layer}" if owner else f"{part}_l{layer}"
     name = base if base not in graph.initializers else f"{base}_{len(graph.initializers)}"
     dtype = dtype or onnx_ir.DataType.from_numpy(recipe.make().dtype)
-    shape = onnx_ir.Shape(recipe.shape)
-    tensor = onnx_ir.LazyTensor(
-        lambda: onnx_ir.Tensor(recipe.make(), name=name), dtype=dtype, shape=shape, name=name, cache=False
-    )
-    value = onnx_ir.Value(name=name, shape=shape, type=onnx_ir.TensorType(dtype), const_value=tensor)
+    tensor = PackedRows(recipe, name, dtype)
+    value = onnx_ir.Value(name=name, shape=tensor.shape, type=onnx_ir.TensorType(dtype), const_value=tensor)
     graph.register_initializer(value)
     return value
 
@@ -56,7 +64,7 @@ def _recipe(value: onnx_ir.Value) -> Recipe | None:
     node = value.producer()
     if node is None:
         tensor = value.const_value
-        return None if tensor is None else Recipe(tensor.numpy, tuple(tensor.shape.numpy()), (value.name or "",))
+        return None if tensor is None else Recipe(tensor.numpy, tuple(tensor.shape.numpy()), (tensor,))
     if node.op_type not in ("Slice", "Concat", "Unsqueeze"):
         return None
     data = node.inputs if node.op_type == "Concat" else node.inputs[:1]
@@ -66,20 +74,20 @@ def _recipe(value: onnx_ir.Value) -> Recipe | None:
 
 
 def _combine(node: onnx_ir.Node, parts: list[Recipe]) -> Recipe | None:
-    names = tuple(name for part in parts for name in part.names)
+    sources = tuple(source for part in parts for source in part.sources)
     first, *_ = parts
     if node.op_type == "Concat":
         ranks = {len(part.shape) for part in parts}
         if node.attributes["axis"].as_int() != 0 or len(ranks) > 1:
             return None
         rows = sum(part.shape[0] for part in parts)
-        return Recipe(lambda: np.concatenate([part.make() for part in parts]), (rows, *first.shape[1:]), names)
+        return Recipe(lambda: np.concatenate([part.make() for part in parts]), (rows, *first.shape[1:]), sources)
     numbers = [onnx_ir.convenience.get_const_tensor(each) if each is not None else None for each in node.inputs[1:]]
     integers = [None if number is None else number.numpy().tolist() for number in numbers]
     if node.op_type == "Unsqueeze":
-        return Recipe(lambda: first.make()[None], (1, *first.shape), names) if integers == [[0]] else None
+        return Recipe(lambda: first.make()[None], (1, *first.shape), sources) if integers == [[0]] else None
     if len(integers) != 3 or integers[2] != [0] or integers[0] is None or integers[1] is None:
         return None
     rows_taken = slice(integers[0][0], integers[1][0])
     count = len(range(*rows_taken.indices(first.shape[0])))
-    return Recipe(lambda: first.make()[rows_taken], (count, *first.shape[1:]), names)
+    return Recipe(lambda: first.make()[rows_taken], (count, *first.shape[1:]), sources)

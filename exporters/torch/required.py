@@ -20,7 +20,7 @@ def required_groups(prober: Prober, dynamic: Mapping[str, Mapping[int, Any]], na
     for name, axes in dynamic.items():
         for axis, symbol in axes.items():
             members.setdefault(_symbol(symbol, name), []).append(_axis(prober, name, axis, names))
-    return [_group(prober, symbol, axes, names) for symbol, axes in members.items()]
+    return [required_group(prober, symbol, axes, names) for symbol, axes in members.items()]
 
 
 def _symbol(symbol: Any, name: str) -> str:
@@ -40,22 +40,35 @@ def _axis(prober: Prober, name: str, axis: int, names: Sequence[str]) -> Axis:
     return index, axis % rank
 
 
-def _group(prober: Prober, symbol: str, axes: list[Axis], names: Sequence[str]) -> Group:
+def required_group(prober: Prober, symbol: str, axes: list[Axis], names: Sequence[str]) -> Group:
+    """The group of one name, tried on the module.
+
+    Raises:
+        InputError: The sizes of its axes differ.
+        ConversionError: The module does not take another size of them.
+    """
     sizes = {prober.size(axis) for axis in axes}
     if len(sizes) > 1:
         raise InputError(f"'{symbol}' names axes of different sizes: {sorted(sizes)}", hint="give them different names")
     size = prober.size(axes[0])
-    refusal = None
-    for other in prober.fresh_sizes(size):
-        refusal = prober.takes(dict.fromkeys(axes, other))
-        if refusal is None:
-            if size < 2:
-                prober.enlarge(axes, other)
-            return Group(frozenset(axes), symbol, [size, other] if size > 1 else [other])
+    other = next((each for each in prober.fresh_sizes(size) if prober.takes(dict.fromkeys(axes, each)) is None), None)
+    if other is None:
+        raise unvarying(prober, axes, names, symbol)
+    if size < 2:
+        prober.enlarge(axes, other)
+    return Group(frozenset(axes), symbol, [size, other] if size > 1 else [other], required=True)
+
+
+def unvarying(prober: Prober, axes: Sequence[Axis], names: Sequence[str], symbol: str = "") -> ConversionError:
+    """The error for axes of which the module takes no other size, though it has to."""
+    size = prober.size(axes[0])
+    refusals = (prober.takes(dict.fromkeys(axes, each)) for each in prober.fresh_sizes(size))
+    refusal = next((each for each in refusals if each is not None), None)
     where = " and ".join(f"axis {axis} of '{names[index]}'" for index, axis in axes)
     line = f" at {refusal.source}" if refusal is not None and refusal.source else ""
-    raise ConversionError(
-        f"{where} cannot be dynamic as '{symbol}': the module itself refuses another size than {size}{line}: {refusal}",
+    as_symbol = f" as '{symbol}'" if symbol else ""
+    return ConversionError(
+        f"{where} cannot be dynamic{as_symbol}: the module itself refuses another size than {size}{line}: {refusal}",
         value=names[axes[0][0]],
         hint="axes that must be equal need one name; an axis that must keep its size is left out",
     )

@@ -10,14 +10,16 @@ import torch
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names
-from entrepot.exporters.torch.axes import Group, Prober, name_groups
-from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
+from entrepot.exporters.torch.axes import Group, Prober
+from entrepot.exporters.torch.checks import check_module, check_outputs, check_results, check_tensors
 from entrepot.exporters.torch.eager import MODEL_ERRORS, Eager
-from entrepot.exporters.torch.finish import at_opset, proved
+from entrepot.exporters.torch.finish import at_opset, proved, settle_sizes
 from entrepot.exporters.torch.flatten import Flat, flatten_named
 from entrepot.exporters.torch.guard import quiet, untouched
-from entrepot.exporters.torch.required import required_groups
+from entrepot.exporters.torch.limits import module_limits
+from entrepot.exporters.torch.notes import add_notes, constant_notes, fixed_axes, mode_note
 from entrepot.exporters.torch.translate import NATURAL_OPSET
+from entrepot.exporters.torch.wanted import wanted_groups
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
@@ -31,19 +33,25 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
         VerificationError: The result does not compute the same.
     """
     check_module(module)
+    if options.share:
+        raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out: they are copied")
     call = script_call(module, sample)
     check_tensors(call)
+    mode = mode_note(module)
     with untouched(module) as state:
         eager = Eager(module, call.tree, state)
         options.tell("running the module on the sample")
         result = eager.require_function(call.tensors)
         check_results(result)
+        check_outputs(result)
         prober = Prober(eager, call.tensors, result)
-        groups = _groups(prober, call, options)
+        groups, allowed = wanted_groups(prober, module, Sample.of(sample), call, options)
         inputs, outputs = graph_names(module, call, result, options)
         options.tell("translating to ONNX")
         graph = _translate(module, call, groups, inputs, outputs).ir
         describe_model(graph, module, call, result, inputs, outputs)
+        add_notes(graph, fixed_axes(prober, groups, allowed, {}), mode, *constant_notes(call, result))
+        settle_sizes(graph, module_limits(prober, groups), options)
         return proved(eager, call, at_opset(graph, options), options)
 
 
@@ -59,16 +67,6 @@ def script_call(module: torch.jit.ScriptModule, sample: Any) -> Flat:
     if len(given.args) > len(names) or not set(given.kwargs) <= set(names[len(given.args) :]):
         raise InputError(f"the sample does not fit {schema}")
     return flatten_named(list(zip(names, given.args, strict=False)), dict(given.kwargs))
-
-
-def _groups(prober: Prober, call: Flat, options: Options) -> list[Group]:
-    if options.dynamic is False:
-        return []
-    if isinstance(options.dynamic, dict):
-        return required_groups(prober, options.dynamic, options.input_names or call.names)
-    groups = prober.find_groups()
-    name_groups(groups, prober.base, call.names)
-    return groups
 
 
 def _translate(

@@ -8,7 +8,9 @@ import ml_dtypes
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.axes import Group
 from entrepot.exporters.torch.eager import Eager, EagerRefusal
+from entrepot.ir.errors import InputError
 from entrepot.parity.verify import SourceRefusal
 
 
@@ -20,12 +22,21 @@ class ModuleSource:
         input_names: Graph inputs, in the order of the flat tensors.
         output_names: Graph outputs, in the order of the flat results.
         name: How reports call it.
+        groups: Axes that the caller wants for some sizes only; others are refused.
     """
 
-    def __init__(self, eager: Eager, input_names: Sequence[str], output_names: Sequence[str], name: str) -> None:
+    def __init__(
+        self,
+        eager: Eager,
+        input_names: Sequence[str],
+        output_names: Sequence[str],
+        name: str,
+        groups: Sequence[Group] = (),
+    ) -> None:
         self._eager = eager
         self._inputs = list(input_names)
         self._outputs = list(output_names)
+        self._groups = groups
         self.name = name
         self._double: Eager | None = None
 
@@ -34,11 +45,19 @@ class ModuleSource:
 
         Raises:
             SourceRefusal: The module does not take these feeds.
+            InputError: It gives another number of results than the model.
         """
+        for group in self._groups:
+            index, axis = min(group.axes)
+            size = feeds[self._inputs[index]].shape[axis]
+            if not group.wants(size):
+                raise SourceRefusal(f"{size} is outside of the range that was asked for '{group.symbol}'")
         try:
             flat = self._eager([from_numpy(feeds[name]) for name in self._inputs])
         except EagerRefusal as refusal:
             raise SourceRefusal(str(refusal)) from refusal
+        if len(flat.tensors) != len(self._outputs):
+            raise InputError(f"the module gives {len(flat.tensors)} tensors, the model {len(self._outputs)} outputs")
         return dict(zip(self._outputs, map(to_numpy, flat.tensors), strict=True))
 
     def exact(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
@@ -48,7 +67,8 @@ class ModuleSource:
             flat = self._double([_widened(from_numpy(feeds[name])) for name in self._inputs])
         except EagerRefusal:
             return None
-        return dict(zip(self._outputs, map(to_numpy, flat.tensors), strict=True))
+        alike = len(flat.tensors) == len(self._outputs)
+        return dict(zip(self._outputs, map(to_numpy, flat.tensors), strict=True)) if alike else None
 
 
 _MOST_COPIED = 1 << 29

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import onnx_ir
 import torch
+from onnxscript._framework_apis import torch_2_11
 from torch.fx.experimental import _config as capture_settings
 from torch.onnx._internal.exporter import _core, _decomp, _fx_passes, _registration
 
+from entrepot.exporters.torch.custom import onnx_translations
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
 from entrepot.exporters.torch.translations import decompositions, translations
@@ -31,7 +33,9 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
     try:
         # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
         with quiet():
-            return _core._exported_program_to_onnx_program(_decomposed(program), registry=_registry()).model  # noqa: SLF001
+            program, registry = _decomposed(program), _registry(onnx_translations())
+            result = _core._exported_program_to_onnx_program(program, registry=registry)  # noqa: SLF001
+            return torch_2_11.convert_version(result.model, NATURAL_OPSET)
     except MODEL_ERRORS as error:
         raise _refusal(error, program) from error
 
@@ -40,27 +44,31 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     """What torch.onnx does before it translates, with our decompositions before torch's."""
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     with capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
-        program = program.run_decompositions(_decompositions())
+        program = program.run_decompositions(_decompositions(onnx_translations()))
         _fx_passes.insert_type_promotion_nodes(program.graph_module)
         _fx_passes.remove_assertion_nodes(program.graph_module)
     return program
 
 
-@functools.cache
-def _decompositions() -> dict[Any, Any]:
-    """What torch takes apart for operators that have no translation, and what we take apart."""
-    translated = set(_decomp.get_onnx_implemented_overloads(_registry()))
-    return {**_decomp.create_onnx_friendly_decomposition_table(translated), **decompositions()}
+_Custom: TypeAlias = tuple[tuple[Any, Callable[..., Any]], ...]
 
 
-@functools.cache
-def _registry() -> _registration.ONNXRegistry:
-    """torch.onnx's translations and ours.
+@functools.lru_cache(maxsize=2)
+def _decompositions(custom: _Custom) -> dict[Any, Any]:
+    """What torch takes apart for lack of a translation, and what we do; what users translate stays whole."""
+    translated = set(_decomp.get_onnx_implemented_overloads(_registry(custom)))
+    ours = {operator: function for operator, function in decompositions().items() if operator not in dict(custom)}
+    return {**_decomp.create_onnx_friendly_decomposition_table(translated), **ours}
+
+
+@functools.lru_cache(maxsize=2)
+def _registry(custom: _Custom) -> _registration.ONNXRegistry:
+    """torch.onnx's translations, ours, and those that users have registered.
 
     ``torch.onnx.export`` makes this table anew at each call (2.13), which takes longer than most translations.
     """
     registry = _registration.ONNXRegistry().from_torchlib(opset_version=NATURAL_OPSET)
-    for operator, function in translations().items():
+    for operator, function in (*translations().items(), *custom):
         registry.register_op(operator, function, is_complex=False)
     return registry
 
@@ -73,10 +81,11 @@ def _refusal(error: BaseException, program: torch.export.ExportedProgram) -> Ent
     root = causes[-1]
     missing = re.search(r"No ONNX function found for <OpOverload\(op='([^']+)', overload='([^']+)'\)>", str(root))
     if missing:
-        name = f"{missing[1]}.{missing[2]}".replace(".default", "")
+        name = f"{missing[1]}.{missing[2]}".removesuffix(".default")
+        operator = missing[1].replace(".", "::", 1)
         return UnsupportedOpError(
             f"no ONNX translation for torch operator {name}{_places(program, missing[1])}",
-            hint="write that line with other operators, or register a translation in exporters/torch/translations/",
+            hint=f'write that line with other operators, or ep.register_translation("{operator}", ...)',
         )
     first = next(iter(str(root).splitlines()), "")
     return ConversionError(f"torch.onnx cannot translate the captured graph: {type(root).__name__}: {first}")

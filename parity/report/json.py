@@ -32,6 +32,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "providers": list(report.providers),
         "unproven": list(report.unproven),
         "hollow": list(report.hollow),
+        "void": report.void,
         "runs": [_run(run) for run in report.runs],
     }
 

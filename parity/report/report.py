@@ -75,6 +75,7 @@ class Report:
         providers: Who ran the model.
         runs: One entry per set of inputs and provider, and one per refusal of the source.
         facts: What the model takes and gives, its opsets and size, and which axes are fixed; ``None`` if unknown.
+        void: Why it says nothing any more, as the model has changed since; else empty.
     """
 
     source: str
@@ -82,11 +83,17 @@ class Report:
     providers: tuple[str, ...]
     runs: tuple[Run, ...]
     facts: ModelFacts | None = None
+    void: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether something was compared and nothing failed."""
-        return not self.failures and any(run.ok for run in self.runs)
+        """Whether something was compared, nothing failed, and the model is still the one that was compared."""
+        return not self.void and not self.failures and any(run.ok for run in self.runs)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the exporter has to say: axes that are fixed and why, what was left out."""
+        return self.facts.notes if self.facts is not None else ()
 
     def __bool__(self) -> bool:
         return self.ok

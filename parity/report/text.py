@@ -44,6 +44,8 @@ def _proves_nothing(report: Report) -> bool:
 
 def _verdict(report: Report) -> list[str]:
     ran, worst = len(report.ran), report.worst
+    if report.void:
+        return [f"NOT verified against {report.source} any more: {report.void}"]
     if worst is None or not (report.ok or report.failures):
         return [f"NOT verified against {report.source}: nothing was compared"]
     if report.failures:

@@ -84,3 +84,12 @@ def test_what_is_missing_ends_with_its_own_status(entrepot, nets):
     entrepot("export", "clinets:Nothing", "-o", "net.onnx", status=2)
     entrepot("export", "clinets.py:Net", "-o", "net.onnx", status=2)
     entrepot("export", "clinets:sample", "-o", "net.onnx", status=2)
+
+
+def test_what_the_export_left_out_is_told_once(entrepot, nets):
+    words = ("export", "clinets:Net", "--sample", "clinets:sample", "-o", "net.onnx")
+    told = entrepot(*words)
+    for note in "note: exported in evaluation mode", "note: fixed: x.1 = 3: the module refuses other sizes":
+        assert told.stderr.count(note) == 1
+        assert note not in told.stdout
+    assert any(note.startswith("fixed: x.1 = 3") for note in entrepot.json(*words)["notes"])

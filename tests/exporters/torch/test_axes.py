@@ -79,8 +79,9 @@ def test_a_result_of_another_rank_does_not_count_as_accepted():
     assert found(lambda x: x.sum(1) if x.shape[1] == 5 else x, torch.randn(3, 5, 2)).keys() == {"batch", "x_dim2"}
 
 
-def test_a_result_with_a_size_baked_in_as_a_number_fixes_the_axis():
-    assert found(lambda x: (x, x.shape[0]), torch.randn(3, 4)).keys() == {"x_dim1"}
+def test_a_result_with_a_size_baked_in_as_a_text_fixes_the_axis_and_a_number_does_not():
+    assert found(lambda x: (x, str(x.shape[0])), torch.randn(3, 4)).keys() == {"x_dim1"}
+    assert found(lambda x: (x, x.shape[0]), torch.randn(3, 4)).keys() == {"batch", "x_dim1"}
 
 
 def test_images_and_ids_get_the_names_a_reader_expects():

@@ -85,9 +85,11 @@ def test_what_is_no_container_we_know_is_refused_by_its_place():
         flatten({"a": [{1, 2}]})
 
 
-def test_structures_differ_when_a_constant_or_a_key_does():
+def test_structures_differ_when_a_key_does_or_a_constant_that_is_no_number():
     assert same_structure(flatten({"a": ONE, "k": 1}).tree, flatten({"a": TWO, "k": 1}).tree)
-    assert not same_structure(flatten({"a": ONE, "k": 1}).tree, flatten({"a": ONE, "k": 2}).tree)
+    assert same_structure(flatten({"a": ONE, "k": 1}).tree, flatten({"a": ONE, "k": 2}).tree)
+    for first, second in (1, True), (1, 1.0), ("a", "b"), (1, None), (True, False):
+        assert not same_structure(flatten({"a": ONE, "k": first}).tree, flatten({"a": ONE, "k": second}).tree)
     assert not same_structure(flatten({"a": ONE}).tree, flatten({"b": ONE}).tree)
     assert not same_structure(flatten((ONE,)).tree, flatten([ONE]).tree)
 

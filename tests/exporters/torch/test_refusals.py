@@ -50,6 +50,15 @@ def test_results_that_depend_on_state_are_refused():
     assert (counter.count.item(), counter.calls) == (0, 0)
 
 
+def test_a_number_that_forward_counts_up_is_state_too():
+    class Calls(Counter):
+        def forward(self, x):
+            self.calls += 1
+            return x * 2, self.calls
+
+    refused(ep.ConversionError, "results depend on an attribute that forward itself changes", Calls())
+
+
 def test_state_that_no_result_depends_on_is_no_reason_to_refuse():
     assert ep.export(Tally(), X).report.ok
 

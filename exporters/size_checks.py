@@ -1,0 +1,160 @@
+"""What must hold for the sizes of a model's inputs: stated in the file, and on request checked by the graph itself.
+
+A graph cannot raise an error, but every runtime refuses to reshape one element into two: a condition becomes
+``Reshape([0], [1 + Cast(Not(condition))])``, in a node that is named after it. Its result, a zero, is added to the
+shape that each input with varying axes is reshaped to before it is used, so that no optimiser can leave the check out.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir
+
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "Add",
+    ast.Sub: "Sub",
+    ast.Mult: "Mul",
+    ast.FloorDiv: "Div",
+    ast.Mod: "Mod",
+    ast.Eq: "Equal",
+    ast.GtE: "GreaterOrEqual",
+    ast.LtE: "LessOrEqual",
+}
+
+
+def state_conditions(model: onnx_ir.Model, others: Sequence[str] = ()) -> None:
+    """Write into the file which axes must be equal, and the other conditions, in Python's notation over the symbols."""
+    equal = [" == ".join(f"{value.name}.{axis}" for value, axis in axes) for axes in _linked(model).values()]
+    found = [text for text in equal if "==" in text] + list(others)
+    found += [f"{value.name}.{axis} == {text}" for value, axis, text in _derived(model)]
+    if found:
+        model.metadata_props["entrepot.conditions"] = json.dumps(found)
+
+
+def check_conditions(model: onnx_ir.Model, others: Sequence[str] = ()) -> None:
+    """Make the graph refuse inputs of which the sizes do not fulfil the conditions.
+
+    Args:
+        model: Changed in place; axes of one symbol must be equal.
+        others: Further conditions over the symbols: ``width % 8 == 0``.
+    """
+    linked, derived = _linked(model), _derived(model)
+    if not any(len(axes) > 1 for axes in linked.values()) and not others and not derived:
+        return
+    writer = _Writer(model.graph)
+    sizes = {symbol: writer.size(*axes[0]) for symbol, axes in linked.items()}
+    zeros = [
+        writer.zero_where(writer("Equal", sizes[symbol], writer.size(value, axis)), f"{name} == {value.name}.{axis}")
+        for symbol, axes in linked.items()
+        for name in [f"{axes[0][0].name}.{axes[0][1]}"]
+        for value, axis in axes[1:]
+    ]
+    zeros += [writer.zero_where(writer.expression(text, sizes), text) for text in others]
+    zeros += [
+        writer.zero_where(
+            writer("Equal", writer.size(value, axis), writer.expression(text, sizes)), f"{value.name}.{axis} == {text}"
+        )
+        for value, axis, text in derived
+    ]
+    total = zeros[0]
+    for zero in zeros[1:]:
+        total = writer("Add", total, zero)
+    for value in dict.fromkeys(value for axes in linked.values() for value, _ in axes):
+        writer.guard(value, total)
+    writer.place()
+
+
+def _linked(model: onnx_ir.Model) -> dict[str, list[tuple[onnx_ir.Value, int]]]:
+    """The axes of the inputs by their symbol."""
+    found: dict[str, list[tuple[onnx_ir.Value, int]]] = {}
+    for value, axis, text in _symbolic(model):
+        if text.isidentifier():
+            found.setdefault(text, []).append((value, axis))
+    return found
+
+
+def _derived(model: onnx_ir.Model) -> list[tuple[onnx_ir.Value, int, str]]:
+    """The axes of the inputs that are a formula of others: ``2*length``."""
+    return [each for each in _symbolic(model) if not each[2].isidentifier()]
+
+
+def _symbolic(model: onnx_ir.Model) -> Iterator[tuple[onnx_ir.Value, int, str]]:
+    for value in model.graph.inputs:
+        for axis, dim in enumerate(value.shape or ()):
+            if isinstance(dim, onnx_ir.SymbolicDim) and dim.value is not None:
+                yield value, axis, dim.value
+
+
+class _Writer:
+    """Writes nodes that come before all others of a graph."""
+
+    def __init__(self, graph: onnx_ir.Graph) -> None:
+        self._graph = graph
+        self._nodes: list[onnx_ir.Node] = []
+        self._readers: list[tuple[onnx_ir.Value, onnx_ir.Value]] = []
+        self._taken = {value.name for node in graph.all_nodes() for value in node.outputs} | set(graph.initializers)
+
+    def __call__(self, op_type: str, *inputs: onnx_ir.Value, name: str = "", **attributes: Any) -> onnx_ir.Value:
+        node = onnx_ir.node(op_type, list(inputs), attributes)
+        node.name = name or f"check/{len(self._nodes)}"
+        result = node.outputs[0]
+        result.name = self._fresh("check")
+        self._nodes.append(node)
+        return result
+
+    def constant(self, number: int) -> onnx_ir.Value:
+        return self("Constant", value=onnx_ir.tensor(np.array([number], np.int64)))
+
+    def size(self, value: onnx_ir.Value, axis: int) -> onnx_ir.Value:
+        return self("Shape", value, start=axis, end=axis + 1)
+
+    def zero_where(self, condition: onnx_ir.Value, text: str) -> onnx_ir.Value:
+        """A zero; where the condition does not hold, a node that fails and says which."""
+        broken = self("Cast", self("Not", condition), to=onnx_ir.DataType.INT64)
+        return self("Reshape", self.constant(0), self("Add", broken, self.constant(1)), name=f"needs {text}")
+
+    def guard(self, value: onnx_ir.Value, zero: onnx_ir.Value) -> None:
+        """Let all that reads an input read it through a reshape to its own shape, plus zero."""
+        checked = self("Reshape", value, self("Add", self("Shape", value), zero), name=f"check/{value.name}")
+        checked.shape, checked.type = value.shape, value.type
+        self._readers.append((value, checked))
+
+    def expression(self, text: str, sizes: Mapping[str, onnx_ir.Value]) -> onnx_ir.Value:
+        return self._term(ast.parse(text, mode="eval").body, sizes)
+
+    def _term(self, term: ast.AST, sizes: Mapping[str, onnx_ir.Value]) -> onnx_ir.Value:
+        match term:
+            case ast.Name(id=symbol):
+                return sizes[symbol]
+            case ast.Constant(value=int(number)):
+                return self.constant(number)
+            case ast.BinOp(left, operation, right) | ast.Compare(left, [operation], [right]):
+                return self(_OPERATORS[type(operation)], self._term(left, sizes), self._term(right, sizes))
+        raise ValueError(ast.dump(term))
+
+    def place(self) -> None:
+        """Put the nodes into the graph; only they themselves go on reading the inputs as they come."""
+        mine = set(self._nodes)
+        for value, checked in self._readers:
+            for node, index in list(value.uses()):
+                if node not in mine:
+                    node.replace_input_with(index, checked)
+        first = next(iter(self._graph), None)
+        self._graph.extend(self._nodes) if first is None else self._graph.insert_before(first, self._nodes)
+
+    def _fresh(self, wish: str) -> str:
+        name = next(name for name in _numbered(wish) if name not in self._taken)
+        self._taken.add(name)
+        return name
+
+
+def _numbered(name: str) -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        yield f"{name}_{number}"

@@ -1,0 +1,96 @@
+"""Which sizes a module or a program takes, as conditions over the symbols of its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+
+from entrepot.exporters.torch.axes import Group, Prober
+from entrepot.exporters.torch.blame import shape_environment
+
+_TRIED = 256  # sizes below it tell a step of up to a quarter of it
+
+
+def module_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
+    """The smallest size of each group that the module takes, and the largest that the capture found."""
+    return [text for group in groups for text in _limits(group, *_bounds(prober, group))]
+
+
+def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
+    """What the module takes, within what was asked for."""
+    least, most = group.asked
+    ends = [end for end in (most, group.bounds.get("max")) if end is not None]
+    return max(least, _least(prober, group)), min(ends, default=None)
+
+
+def _limits(group: Group, least: int, most: int | None) -> Iterator[str]:
+    if least > 1:
+        yield f"{group.symbol} >= {least}"
+    if most is not None:
+        yield f"{group.symbol} <= {most}"
+
+
+def _least(prober: Prober, group: Group) -> int:
+    """Found by halving; an empty axis is not asked about, as hardly any module is made for one."""
+    refused, taken = 0, prober.size(min(group.axes))
+    if taken > 1 and prober.takes(dict.fromkeys(group.axes, 1)) is None:
+        return 1
+    while taken - refused > 1:
+        middle = (refused + taken) // 2
+        if prober.takes(dict.fromkeys(group.axes, middle)) is None:
+            taken = middle
+        else:
+            refused = middle
+    return taken
+
+
+def program_limits(
+    program: torch.export.ExportedProgram, groups: Sequence[Group], sizes: Mapping[str, Any]
+) -> list[str]:
+    """Ranges and steps of the program's dimensions; what is made of others says so in its shape.
+
+    Args:
+        program: Has a range for each of its symbols.
+        groups: Its axes, by expression.
+        sizes: The program's expression of each group's size, by the group's symbol.
+    """
+    texts: list[str] = []
+    for group in groups:
+        size = sizes[group.symbol]
+        if size.is_Symbol:
+            bounds = program.range_constraints.get(size)
+            texts += _limits(group, *_range(bounds)) if bounds is not None else []
+            texts += _steps(program, size, group.symbol)
+        elif size.free_symbols.isdisjoint(sizes.values()):
+            texts += _multiple(group.symbol, size)
+    return texts
+
+
+def _steps(program: torch.export.ExportedProgram, size: Any, symbol: str) -> Iterator[str]:
+    """``width % 4 == 0``, where the equations that the capture found for a size hold for its multiples of 4 only."""
+    environment = shape_environment(program)
+    found = [] if environment is None else [guard.expr for guard in environment.guards]
+    equations = [each for each in found if isinstance(each, sympy.Eq) and each.free_symbols == {size}]
+    taken = [
+        n for n in range(2, _TRIED) if equations and all(each.xreplace({size: sympy.Integer(n)}) for each in equations)
+    ]
+    for step in range(2, _TRIED // 4):
+        if taken and taken == [n for n in range(taken[0], _TRIED) if n % step == 0]:
+            yield f"{symbol} % {step} == 0"
+            return
+
+
+def _range(bounds: Any) -> tuple[int, int | None]:
+    """Torch's ranges begin at 2 where it takes 0 and 1 for other things than sizes."""
+    least = int(bounds.lower)
+    return least if least > 2 else 1, int(bounds.upper) if bounds.upper.is_Integer else None
+
+
+def _multiple(symbol: str, size: Any) -> Iterator[str]:
+    """``width % 4 == 0`` for ``4*s``; nothing for what is not a multiple."""
+    factor, rest = size.as_coeff_Mul()
+    if rest.is_Symbol and factor.is_Integer and factor > 1:
+        yield f"{symbol} % {int(factor)} == 0"

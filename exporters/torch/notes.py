@@ -1,0 +1,113 @@
+"""What a user should know about an export that went well: sizes that are fixed and why, the mode, what was left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx_ir
+import torch
+
+from entrepot.exporters.torch.annotate import output_name
+from entrepot.exporters.torch.axes import Axis, Group, Prober, all_axes
+from entrepot.exporters.torch.flatten import Flat, constants
+
+REFUSED = "the module refuses other sizes"
+CAPTURED = "the capture fixed it"
+UNFOLLOWED = "the graph does not follow other sizes"
+UNASKED = "it was not asked to vary"
+PROGRAMMED = "the program was captured so"
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Why an axis keeps the size that it has in the sample.
+
+    Attributes:
+        why: One of the reasons above.
+        detail: What was found, in the words of who found it.
+        line: The user's line that it comes from, where that is known.
+    """
+
+    why: str
+    detail: str = ""
+    line: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.why}{f' at {self.line}' if self.line else ''}{f' ({self.detail})' if self.detail else ''}"
+
+
+def fixed_axes(
+    prober: Prober, groups: Sequence[Group], allowed: Collection[Axis], known: Mapping[Axis, Fixed]
+) -> dict[Axis, Fixed]:
+    """Every axis that does not vary, with the reason; none where the caller wanted none to vary.
+
+    Args:
+        prober: Knows what the module says to other sizes.
+        groups: The axes that vary.
+        allowed: The axes that the caller lets vary.
+        known: Reasons that were found on the way.
+    """
+    varying = {axis for group in groups for axis in group.axes}
+    static = [axis for axis in all_axes(prober.base) if axis not in varying] if allowed else []
+    others = {
+        axis: _refused(prober, axis) if axis in allowed else Fixed(UNASKED) for axis in static if axis not in known
+    }
+    return others | {axis: known[axis] for axis in static if axis in known}
+
+
+def _refused(prober: Prober, axis: Axis) -> Fixed:
+    """What the module says to another size of an axis that it does not let vary."""
+    sizes = prober.fresh_sizes(prober.size(axis))
+    refusal = next((found for size in sizes if (found := prober.takes({axis: size})) is not None), None)
+    return Fixed(REFUSED) if refusal is None else Fixed(REFUSED, str(refusal), refusal.source)
+
+
+def add_notes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], *others: str) -> None:
+    """Write into the file why axes of its inputs are fixed, and whatever else there is to say."""
+    names = {axis: f"{model.graph.inputs[axis[0]].name}.{axis[1]}" for axis in fixed}
+    if fixed:
+        reasons = {names[axis]: str(reason) for axis, reason in sorted(fixed.items(), key=lambda item: item[0])}
+        model.metadata_props["entrepot.fixed_axes"] = json.dumps(reasons)
+    notes = [note for note in others if note] + list(_about_axes(model, fixed, names))
+    if notes:
+        model.metadata_props["entrepot.notes"] = json.dumps(notes)
+
+
+def mode_note(module: torch.nn.Module) -> str:
+    """That evaluation mode is what was exported, if the module was in another when it came."""
+    training = [name for name, part in module.named_modules() if part.training]
+    if not training:
+        return ""
+    which = "the module was" if "" in training else f"{_listed(training)} {'were' if len(training) > 1 else 'was'}"
+    return f"exported in evaluation mode, though {which} in training mode"
+
+
+def constant_notes(call: Flat, result: Flat) -> list[str]:
+    """Arguments and results that are no tensors, and so part of the graph instead of its inputs and outputs."""
+    given = [f"{place.name} = {place.value!r}" for place in constants(call.tree) if place.value is not None]
+    made = [f"{output_name(place.name)} = {place.value!r}" for place in constants(result.tree)]
+    notes = {"constant, so not inputs": given, "constant, so not outputs": made}
+    return [f"{what}: {_listed(names)}" for what, names in notes.items() if names]
+
+
+def _about_axes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], names: Mapping[Axis, str]) -> Iterator[str]:
+    """One note for all axes that have their reason in common."""
+    together: dict[tuple[str, str], list[Axis]] = {}
+    for axis in sorted(fixed):
+        together.setdefault((fixed[axis].why, fixed[axis].line), []).append(axis)
+    for axes in together.values():
+        sizes = [f"{names[index, axis]} = {_size(model, index, axis)}" for index, axis in axes]
+        yield f"fixed: {_listed(sizes)}: {fixed[axes[0]]}"
+
+
+def _size(model: onnx_ir.Model, index: int, axis: int) -> object:
+    shape = model.graph.inputs[index].shape
+    return "?" if shape is None else shape[axis]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

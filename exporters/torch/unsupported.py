@@ -1,0 +1,74 @@
+"""What is not exported yet, told in plain words instead of those of the part of torch that happens to fail."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from entrepot.exporters.torch.eager import Eager, EagerRefusal
+from entrepot.exporters.torch.flatten import PACKED_HINT
+from entrepot.exporters.torch.spotting import OperatorSpotter
+from entrepot.ir.errors import ConversionError, UnsupportedOpError
+
+_PACKED = "packed sequences cannot be exported"
+_QUANTISED = "modules that torch has quantised cannot be exported"
+_QUANTISED_HINT = "export the module as it was before, and quantise the ONNX file"
+_OPERATORS = {
+    ("aten::_pack_padded_sequence", "aten::_pad_packed_sequence"): (_PACKED, PACKED_HINT),
+    ("quantized::", "aten::quantize_per_"): (_QUANTISED, _QUANTISED_HINT),
+}
+_QUANTISED_CLASSES = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
+
+
+def check_quantised(module: torch.nn.Module) -> None:
+    """Raise for a module with quantised parts: their weights lie where no exporter reaches them.
+
+    Raises:
+        UnsupportedOpError: There is such a part.
+    """
+    for name, part in _quantised(module):
+        raise UnsupportedOpError(f"{_QUANTISED}: it is a {part}", value=name or None, hint=_QUANTISED_HINT)
+
+
+@contextlib.contextmanager
+def plain_refusals(eager: Eager, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
+    """Raise a plainer error for one of torch's, where the module does something that is known not to go."""
+    try:
+        yield
+    except (ConversionError, UnsupportedOpError) as error:
+        plainer = _explanation(eager, tensors)
+        if plainer is None:
+            raise
+        raise plainer from error
+
+
+def _explanation(eager: Eager, tensors: Sequence[torch.Tensor]) -> UnsupportedOpError | None:
+    for prefixes, (what, hint) in _OPERATORS.items():
+        spotter = OperatorSpotter(prefixes=prefixes)
+        try:
+            with spotter:
+                eager(tensors)
+        except EagerRefusal:
+            return None
+        for operator, line in spotter.found:
+            return UnsupportedOpError(f"{what}: {operator}{f' at {line}' if line else ''}", hint=hint)
+    return None
+
+
+def _quantised(module: torch.nn.Module) -> Iterator[tuple[str, str]]:
+    """Name and kind of every quantised part."""
+    for name, part in module.named_modules():
+        if type(part).__module__.startswith(_QUANTISED_CLASSES):
+            yield name, f"{type(part).__module__}.{type(part).__qualname__}"
+        for key, value in (
+            *vars(part).items(),
+            *part.named_parameters(recurse=False),
+            *part.named_buffers(recurse=False),
+        ):
+            path = f"{name}.{key}" if name else key
+            if isinstance(value, torch.Tensor) and value.is_quantized:
+                yield path, f"tensor of {value.dtype}"
+            elif isinstance(value, torch.ScriptObject) and "PackedParams" in str(value._type()):  # noqa: SLF001
+                yield path, "set of packed weights"

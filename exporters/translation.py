@@ -1,0 +1,64 @@
+"""How users teach the exporters operators that those do not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from entrepot.ir.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from entrepot.exporters.torch.custom import Entry
+
+
+class Translation:
+    """A registered translation; ``remove`` takes it back, and so does the end of a ``with`` block."""
+
+    def __init__(self, entry: Entry, remove: Callable[[Entry], None]) -> None:
+        self._entry = entry
+        self._remove = remove
+
+    def remove(self) -> None:
+        """Take it back: what was in force before is again. A second call changes nothing."""
+        self._remove(self._entry)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.remove()
+
+    def __repr__(self) -> str:
+        return f"entrepot.Translation {self._entry.name} into {self._entry.into}"
+
+
+def register_translation(
+    operator: Any, function: Callable[..., Any], *, into: Literal["torch", "onnx"] = "torch"
+) -> Translation:
+    """Say how an operator is exported; what is exported with it is verified like everything else.
+
+    Args:
+        operator: A torch operator, ``"mylib::scale"`` or ``torch.ops.mylib.scale``, with or without its overload; a
+            custom operator; for ``into="torch"`` also any function of torch that ``forward`` calls.
+        function: What takes its place; it is called with the same arguments.
+        into: ``"torch"``: the function computes with torch, and that is exported instead. ``"onnx"``: it builds ONNX
+            nodes of opset 20 with ``onnxscript.opset20``, from values for tensors and Python values for the rest, as
+            ``custom_translation_table`` of ``torch.onnx.export`` has them.
+
+    Returns:
+        A handle to take it back, also as a context manager. The last one that is registered counts.
+
+    Raises:
+        InputError: There is no such operator, or it cannot be translated in this way.
+        MissingDependencyError: torch is not installed.
+    """
+    try:
+        from entrepot.exporters.torch import custom
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("entrepot"):
+            raise
+        raise MissingDependencyError(
+            f"'{error.name}' is needed to translate its operators", hint="pip install 'entrepot[torch]'"
+        ) from error
+    return Translation(custom.add(operator, function, into), custom.remove)

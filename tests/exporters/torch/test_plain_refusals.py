@@ -1,0 +1,126 @@
+"""What cannot be exported is said in the user's words: randomness of any library, packed sequences, quantised parts."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+import torch.ao.quantization as quantisation
+from torch import nn
+from torch.ao.quantization import quantize_fx
+from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
+
+import entrepot as ep
+
+X = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        self.generator = np.random.default_rng(0)
+
+    def forward(self, x):
+        return self.function(self, x)
+
+
+DRAWS = {
+    "random.random": (lambda m, x: x * random.random(), "random at test_plain_refusals"),
+    "random.gauss": (lambda m, x: x * random.gauss(0, 1), "random at test_plain_refusals"),
+    "random.choice": (lambda m, x: random.choice((x, -x)), "random at test_plain_refusals"),
+    "random.shuffle": (lambda m, x: x[random.sample(range(3), 3)], "random at test_plain_refusals"),
+    "now and then": (lambda m, x: x if random.random() < 0.8 else x * 2, "random at test_plain_refusals"),
+    "numpy": (lambda m, x: x + float(np.random.rand()), r"numpy\.random at test_plain_refusals"),  # noqa: NPY002
+    "numpy choice": (lambda m, x: x[np.random.permutation(3)], r"numpy\.random at test_plain_refusals"),  # noqa: NPY002
+    "own generator": (lambda m, x: x * m.generator.random(), "two calls with the same inputs differ"),
+    "new generator": (lambda m, x: x * np.random.default_rng().random(), "two calls with the same inputs differ"),
+    "torch": (lambda m, x: x * torch.rand(()), r"aten::rand at test_plain_refusals"),
+    "torch choice": (lambda m, x: x if torch.rand(()) < 0.8 else -x, r"aten::rand at test_plain_refusals"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_results_are_called_random_with_the_line_that_draws(name):
+    function, place = DRAWS[name]
+    states = random.getstate(), np.random.get_state()[1].copy(), torch.get_rng_state()  # noqa: NPY002
+    with pytest.raises(ep.ConversionError, match=rf"results are random.*{place}.*draw the random numbers outside"):
+        ep.export(Function(function), X)
+    assert random.getstate() == states[0]
+    assert np.array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), states[2])
+
+
+@pytest.mark.parametrize("draw", [random.random, np.random.rand, lambda: torch.rand(2).numel()])
+def test_random_numbers_that_change_nothing_are_no_reason_to_refuse(draw):
+    assert ep.export(Function(lambda m, x: x * 2 if draw() >= 0 else x), X, dynamic=False).report.ok
+
+
+class Packing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 5, batch_first=True)
+
+    def forward(self, x, lengths):
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0]
+
+
+class Packed(Packing):
+    def forward(self, x):
+        return self.lstm(x)[0].data
+
+
+def test_packed_sequences_are_refused_in_plain_words():
+    with pytest.raises(
+        ep.UnsupportedOpError,
+        match=r"packed sequences cannot be exported.*at test_plain_refusals\.py:\d+ in forward.*padded tensor",
+    ):
+        ep.export(Packing(), (torch.randn(3, 6, 4), torch.tensor([6, 3, 4])))
+    packed = pack_sequence([torch.randn(4, 4), torch.randn(3, 4)])
+    with pytest.raises(ep.InputError, match=r"value 'x': a PackedSequence cannot be an input.*padded tensor"):
+        ep.export(Packed(), (packed,))
+
+
+def dynamically():
+    return quantisation.quantize_dynamic(nn.Sequential(nn.Linear(4, 4)), {nn.Linear}), X
+
+
+def dynamic_lstm():
+    return quantisation.quantize_dynamic(nn.Sequential(nn.LSTM(4, 4)), {nn.LSTM}), torch.randn(3, 2, 4)
+
+
+def statically():
+    module = nn.Sequential(quantisation.QuantStub(), nn.Linear(4, 4), quantisation.DeQuantStub()).eval()
+    module.qconfig = quantisation.get_default_qconfig("x86")
+    prepared = quantisation.prepare(module)
+    prepared(X)
+    return quantisation.convert(prepared), X
+
+
+def by_graph():
+    mapping = quantisation.get_default_qconfig_mapping("x86")
+    prepared = quantize_fx.prepare_fx(nn.Sequential(nn.Linear(4, 4)).eval(), mapping, (X,))
+    prepared(X)
+    return quantize_fx.convert_fx(prepared), X
+
+
+def by_operator():
+    return Function(lambda m, x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8).dequantize()), X
+
+
+def by_weight():
+    module = nn.Module()
+    module.register_buffer("weight", torch.quantize_per_tensor(torch.randn(4, 4), 0.1, 0, torch.qint8))
+    module.forward = lambda x: x @ module.weight.dequantize()
+    return module, X
+
+
+@pytest.mark.filterwarnings("ignore")  # torch announces the end of these modules
+@pytest.mark.parametrize("make", [dynamically, dynamic_lstm, statically, by_graph, by_operator, by_weight])
+def test_quantised_modules_are_refused_in_plain_words(make):
+    module, sample = make()
+    with pytest.raises(
+        ep.UnsupportedOpError, match=r"modules that torch has quantised cannot be exported.*quantise the ONNX file"
+    ):
+        ep.export(module, sample)
