@@ -10,17 +10,17 @@ import onnx_ir as ir
 import onnxruntime as ort
 import pytest
 
-from benchmarks.opset_rows import BAD, RANDOM, steps, verdicts
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.opset.rules import Step
-from tests.ir.opset.early import sweep
-from tests.ir.opset.early.evaluate import BreachError, CannotJudgeError, run
-from tests.ir.opset.early.uses import X, floats, old_nodes
 from tests.ir.opset.evaluate import checked, op_types, parse
 from tests.ir.opset.test_legacy import CASES as LEGACY
+from tests.judges.early.evaluate import BreachError, CannotJudgeError, run
 from tests.op_cases import all_cases
 from tests.op_cases.case import Case
+from tests.sweeps import old_rows
+from tests.sweeps.old_nodes import X, floats, old_nodes
+from tests.sweeps.rows import BAD, RANDOM, steps, verdicts
 
 SAMPLE = [case for case in all_cases() if not case.domain]
 SAMPLE = [case for case in SAMPLE if not any(word in case.op_type.lower() for word in RANDOM)][::4]
@@ -44,7 +44,7 @@ def test_no_step_of_a_case_below_opset_7_is_wrong_or_invalid(part: int) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_no_step_of_an_old_node_is_wrong_or_invalid(part: int) -> None:
-    found = [verdict for node in list(old_nodes())[part::8] for verdict in sweep.judged(node)]
+    found = [verdict for node in list(old_nodes())[part::8] for verdict in old_rows.judged(node)]
     assert sum(verdict == "right" for _, verdict, _ in found) > len(found) * 4 // 5
     assert _bad(found) == []
 

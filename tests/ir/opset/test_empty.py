@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.opset_judge import judge, opinion, with_constants
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.io.read import load
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.evaluate import op_types, parse
+from tests.judges.verdict import judge, opinion, with_constants
 from tests.op_cases.case import Case, f32, i16, i64, ints
 
 CASES = [

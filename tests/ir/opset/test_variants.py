@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from benchmarks.opset_settle import settle
-from tests.op_cases.apart import Apart
+from tests.judges.apart import Apart
+from tests.judges.settle import settle
 from tests.op_cases.case import Case, f32, f64, ints, strings
 from tests.op_cases.variants import pairs, variants
 

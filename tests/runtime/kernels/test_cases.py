@@ -16,9 +16,9 @@ from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.node_view import InputView, NodeView
 from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.table import native, prepared
+from tests.judges.oracle import opinions
 from tests.op_cases import all_cases
 from tests.op_cases.case import Case
-from tests.op_cases.oracle import opinions
 
 CASES = all_cases()
 TOLERANCES = {  # (rtol, atol): a few units in the last place of results near 1

@@ -1,6 +1,6 @@
 """The verdict on one conversion: its stamp, onnx's full checker, inputs and outputs, and what it computes.
 
-What it computes is said by an evaluator that knows the opset (``benchmarks.opset_evaluators``).
+What it computes is said by an evaluator that knows the opset (``tests.judges.evaluators``).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import onnx
 
-from benchmarks.opset_draws import draws_differ
-from benchmarks.opset_evaluators import Answers, before, evaluate, opsets
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
-from tests.ir.opset.early.use import BreachError
+from tests.judges.draws import draws_differ
+from tests.judges.early.use import BreachError
+from tests.judges.evaluators import Answers, before, evaluate, opsets
+from tests.judges.oracle import opinions
 from tests.op_cases.case import Case
-from tests.op_cases.oracle import opinions
 
 VERDICTS = ("right", "refused", "wrong", "invalid", "not judged", "crashed")
 
