@@ -69,8 +69,22 @@ def test_it_is_in_eval_mode_with_finite_weights(model):
     assert all(torch.isfinite(tensor).all() for tensor in model.module.state_dict().values())
 
 
+NORMALIZED = {
+    "resnet18",
+    "resnet50",
+    "mobilenet_v2",
+    "efficientnet",
+    "densenet",
+    "unet",
+    "dilated_segmentation",
+    "dcgan_generator",
+    "pointnet",
+}
+
+
 def test_batch_norms_have_statistics_that_matter(model):
     norms = [m for m in model.module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    assert bool(norms) == (model.name in NORMALIZED)
     for norm in norms:
         assert norm.running_mean.abs().max() > 1e-4
         assert (norm.weight - 1).abs().max() > 1e-2

@@ -76,8 +76,8 @@ def test_searching_is_that_of_torch(right):
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
 def test_distances_are_those_of_torch(p):
-    one, other = torch.randn(2, 5, 3), torch.randn(4, 3)
-    torch.testing.assert_close(cdist(one, other, p), torch.cdist(one, other, p), atol=1e-5, rtol=1e-5)
+    one, other = torch.randn(2, 5, 3, dtype=torch.float64), torch.randn(4, 3, dtype=torch.float64)
+    torch.testing.assert_close(cdist(one, other, p), torch.cdist(one, other, p), atol=1e-12, rtol=1e-12)
 
 
 class Ordered(nn.Module):
