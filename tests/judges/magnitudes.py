@@ -36,7 +36,7 @@ SUMS = {
     "ConvTranspose": lambda c: c.inputs[1].size // c.inputs[1].shape[1] + 1,
     "CumSum": lambda c: max(c.inputs[0].shape),
     "Einsum": lambda c: max(x.size for x in c.inputs),
-    "Gemm": lambda c: c.inputs[0].size // max(c.inputs[0].shape[1 - c.attributes.get("transA", 0)], 1) + 3,
+    "Gemm": lambda c: c.inputs[0].shape[1 - c.attributes.get("transA", 0)] + 3,
     "GlobalAveragePool": lambda c: math.prod(c.inputs[0].shape[2:]),
     "MatMul": lambda c: c.inputs[0].shape[-1],
     "Mean": lambda c: len(c.inputs),
