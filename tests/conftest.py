@@ -16,7 +16,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def _draw_the_same() -> None:
     """torch has one generator for a process and seeds it at random: what a test draws must not depend on either."""
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+        sys.modules["torch"].manual_seed(271828)
 
 
 @pytest.fixture(scope="module", autouse=True)
