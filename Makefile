@@ -44,8 +44,10 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# in surroundings that change from day to day; VARIATION=haswell repeats one, python -m tests.variations --list names them
+VARIATION ?=
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m tests.variations $(VARIATION)
 
 bench: setup
 	$(BIN)/python -m benchmarks.run

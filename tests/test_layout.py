@@ -36,6 +36,36 @@ def test_tests_mirror_the_rooms(room):
     assert [str(path) for path in tests if not (ROOT / path.relative_to(ROOT / "tests")).is_dir()] == []
 
 
+MAY_IMPORT = {
+    "op_cases": {"op_cases"},
+    "judges": {"judges", "op_cases"},
+    "sweeps": {"sweeps", "judges", "op_cases"},
+    "benchmarks": {"benchmarks", "sweeps", "judges", "op_cases"},
+}
+"""The rooms that tests and benchmarks share; who judges depends on nobody who is judged."""
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_what_tests_and_benchmarks_share_imports_neither(room):
+    folder = ROOT / room if room == "benchmarks" else ROOT / "tests" / room
+    assert {name for path in folder.rglob("*.py") for name in _rooms(path)} <= MAY_IMPORT[room]
+
+
+def test_no_test_imports_a_benchmark():
+    assert [str(path) for path in (ROOT / "tests").rglob("*.py") if "benchmarks" in _rooms(path)] == []
+
+
+def _rooms(path: Path) -> set[str]:
+    """The rooms of tests and benchmarks that a file imports from: ``judges`` of ``tests.judges.oracle``."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    parts = [name.split(".") for name in names]
+    return {part[1] if part[0] == "tests" else part[0] for part in parts if part[0] in ("tests", "benchmarks")}
+
+
 def _is_def(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime")
 # what is quick and needs no framework: the point is that every file is there and finds the others
 READING = tuple(f"ir/io/{name}.py" for name in ("models", "test_read", "test_external"))
-PARTS = ("conftest.py", "test_face.py", "op_cases", "runtime", "parity", *READING)
+PARTS = ("conftest.py", "test_face.py", "judges", "op_cases", "runtime", "parity", *READING)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_installed_wheel_passes_the_tests_outside_the_checkout(python, tmp_path)
             shutil.copytree(origin, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(origin, target)
-    # thousands of cases, and a figure of benchmarks/, which no wheel holds
+    # thousands of cases, and onnx's own tests
     long = [f"--ignore=tests/runtime/{name}" for name in ("kernels", "test_backend_suite.py")]
     command = [python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *long, "tests"]
     result = subprocess.run(command, cwd=tmp_path, env=_clean(), capture_output=True, text=True, check=False)

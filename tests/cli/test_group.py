@@ -136,6 +136,15 @@ def test_a_closed_pipe_is_quiet(relu):
     process.stderr.close()
 
 
+@pytest.fixture
+def interruptible():
+    """What a shell starts in the background ignores interrupts, and so do its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_with_130_and_no_traceback(tmp_path):
     (tmp_path / "slow.py").write_text(
         "import time\ndef build():\n    print('started', flush=True)\n    time.sleep(60)\n"

@@ -25,7 +25,7 @@ PLAIN = (
     "Gelu",
     "Shrink",
 )
-BOUNDED_ONLY = {"HardSwish", "Swish", "Mish", "Softsign", "Gelu"}
+BOUNDED_ONLY = ("HardSwish", "Swish", "Mish", "Softsign", "Gelu")
 """Not asked about infinities: each oracle multiplies or divides infinity by zero or infinity somewhere else."""
 ATTRIBUTES = {
     "LeakyRelu": {"alpha": 0.3},
@@ -42,11 +42,11 @@ DOUBLES = np.linspace(-5, 5, 21)
 
 CASES = [
     *(Case(op, f32(4, 5)) for op in PLAIN),
-    # in float64 the oracles still take attributes and constants in float32
-    *(Case(op, f64(4, 5)).within(rtol=5e-6, atol=2e-7) for op in PLAIN if op != "Gelu"),
+    *(Case(op, f64(4, 5)) for op in PLAIN if op not in ("Gelu", "Shrink")),
+    Case("Shrink", f64(4, 5)).held_to("reference", why="onnxruntime computes it in float32"),
     Case("Gelu", DOUBLES).giving(np.array([x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in DOUBLES])),
-    *(Case(op, make(4, 5)).within(rtol=1e-2, atol=4e-3) for op in PLAIN for make in (f16,)),
-    *(Case(op, make(4, 5)).within(rtol=4e-2, atol=4e-2) for op in PLAIN for make in (bf16,)),
+    *(Case(op, make(4, 5)) for op in PLAIN for make in (f16,)),
+    *(Case(op, make(4, 5)) for op in PLAIN for make in (bf16,)),
     *(Case(op, f32(*shape)) for op in PLAIN for shape in ((), (0, 2))),
     *(Case(op, f32(40000)) for op in PLAIN),
     *(Case(op, SPECIAL) for op in PLAIN if op not in BOUNDED_ONLY),
@@ -57,8 +57,10 @@ CASES = [
         for op, attributes in ATTRIBUTES.items()
         for name, value in attributes.items()
     ),
-    Case("Gelu", f64(4, 5), approximate="tanh").within(rtol=1e-6),
-    Case("Gelu", f16(4, 5), approximate="tanh").within(rtol=1e-2, atol=4e-3),
+    Case("Gelu", f64(4, 5), approximate="tanh").computed_in(
+        np.float32, why="both oracles have its constants in float32"
+    ),
+    Case("Gelu", f16(4, 5), approximate="tanh"),
     *(Case("Relu", make(2, 3)) for make in SIGNED),
     *(Case("Shrink", make(2, 3)) for make in (*SIGNED, u8)),
     Case("Shrink", f32(4, 5), bias=0.3, lambd=0.9),
@@ -67,12 +69,9 @@ CASES = [
     Case("PRelu", f32(), f32()),
     Case("PRelu", f32(0, 3), f32(3)),
     Case("PRelu", SPECIAL, f32(1)),
-    *(
-        Case("SwiGLU", make(2, 3), make(2, 3)).within(rtol=tolerance, atol=tolerance)
-        for make, tolerance in ((f32, 1e-6), (f16, 1e-2), (bf16, 8e-2))
-    ),
+    *(Case("SwiGLU", make(2, 3), make(2, 3)) for make in (f32, f16, bf16)),
     Case("SwiGLU", f32(2, 3), f32(2, 3), alpha=1.7),
-    Case("SwiGLU", f64(2, 3), f64(2, 3)).within(rtol=1e-6),
+    Case("SwiGLU", f64(2, 3), f64(2, 3)),
     Case("SwiGLU", floats(np.nan, 1), floats(1, np.nan)),
     Case("SwiGLU", f32(), f32()),
     Case("SwiGLU", f32(0, 3), f32(0, 3)),

@@ -84,7 +84,7 @@ class Case:
 
     ``Case("Softmax", f32(2, 3, 4), axis=1)``: inputs by position in schema order (``None`` for an absent optional one,
     a list for a sequence), attributes by name. What goes beyond is said by the methods, each giving a new case:
-    ``.outputs(2)``, ``.giving(expected)``, ``.held_to("onnxruntime", why=...)``, ``.within(atol=1e-3)``.
+    ``.outputs(2)``, ``.giving(expected)``, ``.held_to("onnxruntime", why=...)``, ``.computed_in(np.float32, why=...)``.
     """
 
     def __init__(self, op_type: str, *inputs: Any, **attributes: Any) -> None:
@@ -95,8 +95,7 @@ class Case:
         self.n_outputs: int | None = None
         self.expected: tuple[Any, ...] | None = None
         self.oracles: tuple[str, ...] = ORACLES
-        self.atol: float | None = None
-        self.rtol: float | None = None
+        self.computed: np.dtype | None = None
         self.needs = 1
         self.is_drawn = False
 
@@ -118,9 +117,10 @@ class Case:
         assert set(oracles) <= set(ORACLES), oracles
         return self._with(oracles=oracles)
 
-    def within(self, *, atol: float | None = None, rtol: float | None = None) -> Case:
-        """Compare with other tolerances than the element type's."""
-        return self._with(atol=atol, rtol=rtol)
+    def computed_in(self, dtype: Any, *, why: str) -> Case:
+        """The oracles compute in this type, coarser than that of the results; ``why`` says what of it."""
+        assert why, "say what is computed in this type"
+        return self._with(computed=np.dtype(dtype))
 
     def feeding(self, inputs: Mapping[int, Any]) -> Case:
         """Other values at these positions; absent ones at the end are cut off."""

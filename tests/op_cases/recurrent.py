@@ -7,8 +7,6 @@ import numpy as np
 from tests.op_cases.case import Case, bf16, f16, f32, f64
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
-FEW = {"atol": 1e-5, "rtol": 1e-5}
-HALF = {"atol": 4e-2, "rtol": 4e-2}
 ORT = "onnx.reference does one direction of plain cells only"
 SIZE, H = 4, 3
 
@@ -31,7 +29,7 @@ def state(op: str, directions: int = 1, batch: int = 2) -> list[Any]:
 
 
 def by_ort(case: Case, outputs: int | None = None) -> Case:
-    case = case.within(**FEW).held_to("onnxruntime", why=ORT)
+    case = case.held_to("onnxruntime", why=ORT)
     return case.outputs(outputs or (3 if case.op_type == "LSTM" else 2))
 
 
@@ -39,7 +37,7 @@ LENGTHS = np.array([5, 2], np.int32)
 EACH = list(GATES)
 
 CASES = [
-    *(Case(op, *inputs(op), hidden_size=H).outputs(2).within(**FEW) for op in EACH),
+    *(Case(op, *inputs(op), hidden_size=H).outputs(2) for op in EACH),
     *(by_ort(Case(op, *inputs(op), bias(op), None, *state(op), hidden_size=H)) for op in EACH),
     *(by_ort(Case(op, *inputs(op), bias(op), LENGTHS, *state(op), hidden_size=H)) for op in EACH),
     *(by_ort(Case(op, *inputs(op), bias(op), hidden_size=H, direction="reverse")) for op in EACH),
@@ -53,12 +51,12 @@ CASES = [
     *(by_ort(Case(op, *inputs(op, length=1), bias(op), hidden_size=H)) for op in EACH),
     *(by_ort(Case(op, *inputs(op), bias(op), hidden_size=H, clip=0.3)) for op in EACH),
     *(
-        Case(op, *inputs(op), hidden_size=H, layout=1).outputs(2).within(**FEW)
+        Case(op, *inputs(op), hidden_size=H, layout=1).outputs(2)
         .held_to("reference", why="onnxruntime refuses layout=1")
         for op in EACH
     ),
-    *(Case(op, *inputs(op, make=f64), hidden_size=H).outputs(2).within(**FEW) for op in EACH),
-    *(Case(op, *inputs(op, make=make), hidden_size=H).outputs(2).within(**HALF) for op in EACH for make in (f16, bf16)),
+    *(Case(op, *inputs(op, make=f64), hidden_size=H).outputs(2) for op in EACH),
+    *(Case(op, *inputs(op, make=make), hidden_size=H).outputs(2) for op in EACH for make in (f16, bf16)),
     by_ort(Case("RNN", *inputs("RNN"), bias("RNN"), hidden_size=H, activations=["Relu"])),
     *(
         by_ort(Case("RNN", *inputs("RNN"), bias("RNN"), hidden_size=H, activations=[name]))

@@ -43,6 +43,7 @@ def test_the_size_of_the_sample_is_not_repeated():
 def test_axes_that_share_a_symbol_change_together():
     sample = {"x": np.zeros((2, 5), np.float32), "m": np.zeros((2, 5, 5), bool)}
     cases = plan_cases(model_of("float[b, s] x, bool[b, s, s] m"), sample)
+    assert cases
     for case in cases:
         (b, s) = shapes(case)["x"]
         assert shapes(case)["m"] == (b, s, s)

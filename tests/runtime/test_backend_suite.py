@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.backend_tests import KINDS, outcomes
+from tests.sweeps.backend_suite import KINDS, outcomes
 
 FLOOR = 1992
 """Of 2024. Not passed: 6 Bernoulli (one draw of NumPy's generator), image decoding, ai.onnx.ml, training operators."""

@@ -5,8 +5,9 @@ import onnx
 import pytest
 
 import entrepot as ep
+from tests.judges.graphs import assert_computes
 
-HEAD = '<ir_version: 10, opset_import: ["": 28]>\n'
+HEAD = '<ir_version: 10, opset_import: ["": 22]>\n'
 
 
 def session(text: str) -> ep.Session:
@@ -58,6 +59,6 @@ def test_equal_steps_run_once(case: str) -> None:
 def test_merging_changes_no_result() -> None:
     text = CHANGES["what a subgraph reads"][0]
     x = np.array([0, 1], np.float32)
-    for condition, expected in ((True, np.exp(x) + np.exp(2 * x)), (False, np.exp(x) - np.exp(2 * x))):
-        out = session(text).run({"x": x, "c": np.array(condition)})
-        np.testing.assert_allclose(out["y"], expected, rtol=1e-6)
+    for condition in (True, False):
+        given = {"x": x, "c": np.array(condition)}
+        assert_computes(onnx.parser.parse_model(HEAD + text), given, session(text).run(given))

@@ -16,13 +16,14 @@ from entrepot.runtime import threads
 from entrepot.runtime.providers.cpu.native.activation import sigmoid
 from entrepot.runtime.providers.cpu.products import dense, matmul, parts
 from entrepot.runtime.threads import available, context, each, one_blas_thread
+from tests.judges.agreement import assert_as_expected
+from tests.judges.bounds import expectations
+from tests.judges.convolution import WINOGRAD
+from tests.judges.graphs import assert_computes
+from tests.op_cases.case import Case
+from tests.op_cases.normal import normal as f32
 
-HEAD = '<ir_version: 10, opset_import: ["": 28]>\n'
-RNG = np.random.default_rng(0)
-
-
-def f32(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
+HEAD = '<ir_version: 10, opset_import: ["": 22]>\n'
 
 
 MODELS = {
@@ -70,10 +71,14 @@ def everything_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "WORTH", 0)
 
 
-def built(text: str, weights: dict[str, np.ndarray]) -> ep.Model:
+def parsed(text: str, weights: dict[str, np.ndarray]) -> onnx.ModelProto:
     proto = onnx.parser.parse_model(HEAD + text)
     proto.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in weights.items())
-    return ep.load(proto)
+    return proto
+
+
+def built(text: str, weights: dict[str, np.ndarray]) -> ep.Model:
+    return ep.load(parsed(text, weights))
 
 
 @pytest.mark.usefixtures("everything_is_worth_it")
@@ -85,8 +90,7 @@ def test_results_do_not_depend_on_the_number_of_threads(
     one, two, four = (ep.Session(model, threads=count).run({"x": x})["y"] for count in (1, 2, 4))
     np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(one, four)
-    expected = ep.Session(model, providers=["reference"]).run({"x": x})["y"]
-    np.testing.assert_allclose(one, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+    assert_computes(parsed(text, weights), {"x": x}, {"y": one}, times=WINOGRAD)
 
 
 @pytest.mark.usefixtures("everything_is_worth_it")
@@ -94,7 +98,7 @@ def test_results_do_not_depend_on_the_number_of_threads(
 def test_one_session_serves_several_python_threads(name: str) -> None:
     text, weights, shape = MODELS[name]
     session = ep.Session(built(text, weights), threads=3)
-    feeds = [f32(*shape) for _ in range(8)]
+    feeds = [f32(*shape, of=str(number)) for number in range(8)]
     expected = [session.run({"x": x})["y"] for x in feeds]
     with ThreadPoolExecutor(4) as callers:
         found = list(callers.map(lambda x: session.run({"x": x})["y"], feeds))
@@ -204,8 +208,8 @@ def test_parts_make_up_the_whole(sizes: tuple[int, int, int]) -> None:
     [((3, 4), (4, 5)), ((0, 4), (4, 5)), ((4,), (4,)), ((2, 3, 4), (4,)), ((5, 1, 300, 200), (2, 200, 100))],
 )
 def test_products_are_those_of_numpy(a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    x, y = f32(*a), f32(*b)
-    np.testing.assert_allclose(matmul(x, y), np.matmul(x, y), rtol=1e-5, atol=1e-4)
+    case = Case("MatMul", f32(*a), f32(*b, of="second"))
+    assert_right(matmul(*case.inputs), case)
 
 
 def test_what_follows_a_product_sees_every_part_once() -> None:
@@ -214,11 +218,16 @@ def test_what_follows_a_product_sees_every_part_once() -> None:
     def negate(tile: np.ndarray, part: Any) -> None:
         np.negative(tile, out=tile)
 
-    np.testing.assert_allclose(dense(x, y, negate), -(x @ y), rtol=1e-4, atol=1e-3)
+    assert_right(-dense(x, y, negate), Case("MatMul", x, y))
 
 
 def test_blocks_of_a_formula_are_spread_and_the_same() -> None:
     x = f32(40, 30_000)
     one, three = (context(count).run(sigmoid, x) for count in (1, 3))
     np.testing.assert_array_equal(one, three)
-    np.testing.assert_allclose(one, 1 / (1 + np.exp(-x)), rtol=1e-5)
+    assert_right(one, Case("Sigmoid", x))
+
+
+def assert_right(got: np.ndarray, case: Case) -> None:
+    for oracle, (expected,) in expectations(case).items():
+        assert_as_expected(got, expected, oracle)

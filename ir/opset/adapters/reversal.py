@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.positions import counted, product, sizes
+from entrepot.ir.opset.adapters.positions import counted, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition, unchanged
 
@@ -28,5 +28,5 @@ def reverse_by_position(op: OpBuilder, _node: ir.Node) -> Replacement:
     taken = op.Add(step, op.Mul(inside, mirrored))
     first, second = (taken, sequence) if time == 0 else (sequence, taken)
     position = op.Add(op.Mul(first, sizes(op, shape, 1, 2)), second)
-    flat = op.Reshape(x, op.Concat(product(op, shape, 0, 2), sizes(op, shape, 2), axis=0))
+    flat = op.Reshape(x, op.Concat(op.ints(-1), sizes(op, shape, 2), axis=0))  # a product of 0 would mean "as it was"
     return op.Gather(flat, position, axis=0)

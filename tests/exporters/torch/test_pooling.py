@@ -10,9 +10,9 @@ from entrepot.exporters.torch.translations.pooling import REPLACEMENTS
 
 _GENERATOR = torch.Generator().manual_seed(0)
 INPUTS = {
-    1: torch.randn(2, 3, 11, generator=_GENERATOR),
-    2: torch.randn(2, 3, 11, 8, generator=_GENERATOR),
-    3: torch.randn(1, 2, 7, 8, 6, generator=_GENERATOR),
+    1: torch.randn(2, 3, 11, generator=_GENERATOR, dtype=torch.float64),
+    2: torch.randn(2, 3, 11, 8, generator=_GENERATOR, dtype=torch.float64),
+    3: torch.randn(1, 2, 7, 8, 6, generator=_GENERATOR, dtype=torch.float64),
 }
 ADAPTIVE = {
     1: (torch.adaptive_avg_pool1d, F.adaptive_max_pool1d),

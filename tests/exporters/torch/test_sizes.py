@@ -10,7 +10,9 @@ from entrepot.exporters.torch.translations.sizes import affine_grid
 @pytest.mark.parametrize("align", [False, True])
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 1, 3, 4, 5)])
 def test_grids_are_those_of_torch(align, shape):
-    theta = torch.randn(2, len(shape) - 2, len(shape) - 1, generator=torch.Generator().manual_seed(0))
+    theta = torch.randn(
+        2, len(shape) - 2, len(shape) - 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     torch.testing.assert_close(affine_grid(theta, shape, align), F.affine_grid(theta, list(shape), align))
 
 

@@ -11,7 +11,7 @@ from entrepot.exporters.torch.translations.distance import cdist
 from entrepot.exporters.torch.translations.embedding import embedding_bag
 from entrepot.exporters.torch.translations.ordering import bucketize, searchsorted
 
-WEIGHT = torch.randn(10, 4, generator=torch.Generator().manual_seed(0))
+WEIGHT = torch.randn(10, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 RECTANGLE = torch.tensor([[1, 2, 0], [0, 0, 0], [9, 9, 3]])
 RAGGED = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9])
 
@@ -34,7 +34,7 @@ def test_ragged_bags_are_those_of_torch(mode, padding, last):
 
 
 def test_weights_per_row_count():
-    each = torch.linspace(-1, 2, 9).reshape(3, 3)
+    each = torch.linspace(-1, 2, 9, dtype=WEIGHT.dtype).reshape(3, 3)
     expected = F.embedding_bag(RECTANGLE, WEIGHT, mode="sum", per_sample_weights=each)
     torch.testing.assert_close(embedding_bag(RECTANGLE, WEIGHT, mode="sum", per_sample_weights=each), expected)
 
@@ -42,21 +42,25 @@ def test_weights_per_row_count():
 def _masks():
     some = torch.rand(2, 1, 5, 7, generator=torch.Generator().manual_seed(1)) > 0.5
     some[0, 0, 2] = False  # a row that may attend to nothing
-    return {"none": None, "bool": some, "float": torch.zeros(5, 7).masked_fill(~some[0, 0], -torch.inf)}
+    return {
+        "none": None,
+        "bool": some,
+        "float": torch.zeros(5, 7, dtype=torch.float64).masked_fill(~some[0, 0], -torch.inf),
+    }
 
 
 @pytest.mark.parametrize("mask", ["none", "bool", "float"])
 @pytest.mark.parametrize("how", [{}, {"scale": 0.3}, {"enable_gqa": True}], ids=str)
 def test_attention_is_that_of_torch(mask, how):
     generator = torch.Generator().manual_seed(0)
-    query = torch.randn(2, 4, 5, 8, generator=generator)
-    key, value = torch.randn(2, 2, 2 if "enable_gqa" in how else 4, 7, 8, generator=generator)
+    query = torch.randn(2, 4, 5, 8, generator=generator, dtype=torch.float64)
+    key, value = torch.randn(2, 2, 2 if "enable_gqa" in how else 4, 7, 8, generator=generator, dtype=torch.float64)
     args = (query, key, value, _masks()[mask])
     torch.testing.assert_close(scaled_dot_product_attention(*args, **how), F.scaled_dot_product_attention(*args, **how))
 
 
 def test_causal_attention_is_that_of_torch_for_any_rank():
-    query, key, value = torch.randn(3, 2, 5, 8, generator=torch.Generator().manual_seed(0))
+    query, key, value = torch.randn(3, 2, 5, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     for axes in (query, key, value), (query[0], key[0], value[0]):
         torch.testing.assert_close(
             scaled_dot_product_attention(*axes, is_causal=True), F.scaled_dot_product_attention(*axes, is_causal=True)
@@ -76,8 +80,8 @@ def test_searching_is_that_of_torch(right):
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
 def test_distances_are_those_of_torch(p):
-    one, other = torch.randn(2, 5, 3), torch.randn(4, 3)
-    torch.testing.assert_close(cdist(one, other, p), torch.cdist(one, other, p), atol=1e-5, rtol=1e-5)
+    one, other = torch.randn(2, 5, 3, dtype=torch.float64), torch.randn(4, 3, dtype=torch.float64)
+    torch.testing.assert_close(cdist(one, other, p), torch.cdist(one, other, p), atol=1e-12, rtol=1e-12)
 
 
 class Ordered(nn.Module):

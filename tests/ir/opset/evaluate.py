@@ -52,6 +52,15 @@ def run(model: Model, *arrays: np.ndarray[Any, Any]) -> list[Any]:
     return list(session.run(None, dict(zip(names, arrays, strict=True))))
 
 
+def assert_near(have: np.ndarray[Any, Any], want: np.ndarray[Any, Any], terms: int = 64) -> None:
+    """Equal but for the rounding of sums of so many terms, each as large as the largest result."""
+    if have.dtype.kind != "f":
+        np.testing.assert_array_equal(have, want)
+        return
+    slack = terms * np.finfo(have.dtype).eps * np.abs(want[np.isfinite(want)]).max(initial=0.0)
+    np.testing.assert_allclose(have, want, rtol=0, atol=slack)
+
+
 def assert_same(before: Model, target: int, *arrays: np.ndarray[Any, Any], atol: float = 1e-5) -> Model:
     """Convert, check, run both and compare; gives the converted model."""
     after = convert_opset(before, target)

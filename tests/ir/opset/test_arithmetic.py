@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from entrepot.ir.opset.convert import convert_opset
-from tests.ir.opset.early import evaluate
 from tests.ir.opset.evaluate import assert_same, checked, op_types, parse, run
+from tests.judges.early import evaluate
 
 A = np.array([[1, np.inf, -np.inf]], np.float32)
 B = np.array([[2], [-3]], np.float32)

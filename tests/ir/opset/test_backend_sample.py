@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.opset_corpus import KINDS, sweep
-from benchmarks.opset_inside import PLACES
+from tests.sweeps.corpus import KINDS, sweep
+from tests.sweeps.inside import PLACES
 
 EVERY = 37
 BAD = ["wrong", "invalid", "crashed"]

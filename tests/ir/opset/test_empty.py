@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.opset_judge import judge, opinion, with_constants
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.io.read import load
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.evaluate import op_types, parse
+from tests.judges.verdict import judge, opinion, with_constants
 from tests.op_cases.case import Case, f32, i16, i64, ints
 
 CASES = [
@@ -18,6 +18,9 @@ CASES = [
     (Case("Mean", f32(0, 3), f32(3), f32(0, 1)), 1),
     (Case("Pow", f32(0, 3), f32(0, 1)), 1),
     (Case("Sub", f32(2, 0, 3), f32(1, 0, 1)), 6),
+    (Case("ReverseSequence", f32(4, 0), ints()), 9),
+    (Case("ReverseSequence", f32(4, 0, 3), ints()), 7),
+    (Case("ReverseSequence", f32(0, 4), i64(0), time_axis=1, batch_axis=0), 7),
     (Case("STFT", f32(0, 20, 1), np.array(3), f32(8), np.array(8)), 16),
     (Case("RotaryEmbedding", f32(0, 3, 32), f32(0, 3, 4), f32(0, 3, 4), num_heads=4), 22),
     (Case("MaxUnpool", f32(0, 0, 2, 2), i64(0, 0, 2, 2), kernel_shape=[2, 2], strides=[2, 2]).giving(

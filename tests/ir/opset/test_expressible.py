@@ -7,9 +7,9 @@ import itertools
 import onnx_ir as ir
 import pytest
 
-from benchmarks.expressible import VERDICTS, _rows, expressible
 from entrepot.ir.opset.schemas import histories
 from tests.ir.opset.evaluate import parse
+from tests.judges.expressible import VERDICTS, _rows, expressible
 
 SHAPES = "float[2,3] x) => (float[2,3] y"
 TOP2 = "k = Constant<value_ints = [2]>() y, i = TopK"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import can_convert, convert_opset
-from tests.ir.opset.evaluate import op_types, parse, run
+from tests.ir.opset.evaluate import assert_near, op_types, parse, run
 
 STEPS = (
     "{y} = Softmax<axis = 1>({x})",
@@ -55,7 +55,7 @@ def test_a_conversion_keeps_the_behaviour_and_so_does_the_way_back(model: Model,
     back = convert_opset(there, 14)
     for after in (there, back):
         for have, expected in zip(run(after, X), want, strict=True):
-            np.testing.assert_allclose(have, expected, rtol=1e-5, atol=1e-6)
+            assert_near(have, expected)
 
 
 @given(models())

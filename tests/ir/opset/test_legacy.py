@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from entrepot.ir.opset.convert import can_convert, convert_opset, raise_to_hub
-from tests.ir.opset.evaluate import checked, parse, run
+from tests.ir.opset.evaluate import assert_near, checked, parse, run
 
 Array = np.ndarray[Any, Any]
 
@@ -271,7 +271,7 @@ def test_a_legacy_file_means_the_same_at_a_newer_opset(name: str, target: int) -
     results = run(convert_opset(model, target), *case.feeds)
     expected = case.expected(*case.feeds)
     for have, want in zip(results, expected if isinstance(expected, list) else [expected], strict=True):
-        np.testing.assert_allclose(have, want, rtol=2e-5, atol=1e-6)
+        assert_near(have, want)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.opset_coverage import Rows, unreached
-from benchmarks.opset_judge import judge, opinion
-from benchmarks.opset_rows import BAD, judged
-from benchmarks.opset_settle import settle
 from entrepot.ir.io.read import load
 from entrepot.ir.opset import ML_OPSET
 from entrepot.ir.opset.rules import declared
 from entrepot.ir.opset.schemas import histories
+from tests.judges.settle import settle
+from tests.judges.verdict import judge, opinion
 from tests.op_cases import ML, other_cases
 from tests.op_cases.case import Case
+from tests.sweeps.coverage import Rows, unreached
+from tests.sweeps.rows import BAD, judged
 
 CASES = [case for case in other_cases() if case.domain == ML]
 NEVER = {

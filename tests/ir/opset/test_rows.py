@@ -8,20 +8,20 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from benchmarks.opset_differences import DIFFERENCES, Difference, known
-from benchmarks.opset_draws import draws, draws_differ
-from benchmarks.opset_evaluators import evaluate
-from benchmarks.opset_rows import BAD, judged, operators, steps, verdicts
-from benchmarks.opset_settle import settle
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.opset.rules import Step
 from tests.ir.opset.evaluate import checked, op_types, parse
+from tests.judges.differences import DIFFERENCES, Difference, known
+from tests.judges.draws import draws, draws_differ
+from tests.judges.evaluators import evaluate
+from tests.judges.oracle import run_onnxruntime
+from tests.judges.settle import settle
 from tests.op_cases import all_cases
 from tests.op_cases.case import Case, bf16, f32, floats, ints, strings
 from tests.op_cases.ml import ensemble
-from tests.op_cases.oracle import run_onnxruntime
 from tests.op_cases.variants import variants
+from tests.sweeps.rows import BAD, judged, operators, steps, verdicts
 
 CASES = [case for case in all_cases() if not case.domain and "Random" not in case.op_type][::8]
 CASES = [case for case in CASES if case.op_type not in ("Bernoulli", "Multinomial")]

@@ -8,9 +8,9 @@ import pytest
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.evaluate import parse, run
+from tests.op_cases.normal import normal
 
-RNG = np.random.default_rng(0)
-X = RNG.standard_normal((2, 12, 2)).astype(np.float32)
+X = normal(2, 12, 2)
 
 
 def transformed(body: str, parts: int, *arrays: np.ndarray, target: int, extra: str = "") -> np.ndarray:
@@ -41,7 +41,7 @@ def test_half_a_spectrum_has_the_length_asked_for(length: int | None) -> None:
 @pytest.mark.parametrize("target", [19, 16, 9, 7])
 def test_a_transform_along_a_computed_axis(axis: int, target: int) -> None:
     model = parse("y = DFT<onesided = 1>(x, , axis)", 20, "float[2,4,6,1] x, int64 axis) => (float[P,Q,R,S] y")
-    x = RNG.standard_normal((2, 4, 6, 1)).astype(np.float32)
+    x = normal(2, 4, 6, 1)
     y = run(convert_opset(model, target), x, np.array(axis))[0]
     truth = np.fft.rfft(x[..., 0], axis=range(3)[axis % 4])
     np.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], truth, atol=2e-5)
@@ -55,7 +55,7 @@ def test_frames_of_computed_size_and_distance(parts: int, target: int, *, window
     body = f"y = STFT<onesided = {2 - parts}>(x, step, {window}, length)"
     given = f"float[B,N,{parts}] x, int64 step, float[L] w, int64 length"
     model = parse(body, 17, f"{given}) => (float[B,F,M,2] y")
-    x, w = RNG.standard_normal((2, 32, parts)).astype(np.float32), RNG.uniform(0.5, 1, 8).astype(np.float32)
+    x, w = normal(2, 32, parts), np.linspace(0.5, 1, 8, dtype=np.float32)
     y = run(convert_opset(model, target), x, np.array(5), w, np.array(8))[0]
     signal = x[..., 0] if parts == 1 else x[..., 0] + 1j * x[..., 1]
     frames = np.stack([signal[:, start : start + 8] for start in range(0, 25, 5)], 1) * (w if windowed else 1)

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.opset_judge import judge, opinion, with_constants
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.io.read import load
 from entrepot.ir.opset.convert import convert_opset
 from tests.ir.opset.evaluate import run
+from tests.judges.verdict import judge, opinion, with_constants
 from tests.op_cases.case import Case, f32, floats, i8, i16, ints, strings, u16
 from tests.op_cases.ml import column, ml
 

@@ -119,7 +119,7 @@ def _weighted(counts: Array, mode: str, indexes: list[int], weights: list[float]
         return counts
     scale = np.ones(counts.shape[1], dtype=np.float32)
     if weights is not None:
-        scale[indexes] = weights
+        scale[list(indexes)] = weights  # a tuple would be one position in as many axes
     return (counts if mode == "TFIDF" else (counts > 0).astype(np.float32)) * scale
 
 

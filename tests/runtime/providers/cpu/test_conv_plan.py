@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 
 from entrepot.runtime.node_view import InputView, NodeView
-from entrepot.runtime.providers.cpu.native.convolution import conv as plain
 from entrepot.runtime.providers.cpu.prepared import conv_plan
 from entrepot.runtime.providers.cpu.prepared.conv import conv_with
-
-rng = np.random.default_rng(0)
-
-
-def image(*shape: int) -> np.ndarray:
-    return rng.standard_normal(shape).astype(np.float32)
+from tests.judges.convolution import assert_convolves
+from tests.op_cases.normal import normal as image
 
 
 def bound(W: np.ndarray, B: np.ndarray, epilogue: Any = None, **attributes: Any) -> Any:
@@ -44,19 +39,17 @@ SHAPES = [
 @pytest.mark.parametrize(("x_shape", "w_shape", "attributes"), SHAPES, ids=str)
 def test_tiles_make_up_the_whole(x_shape: Any, w_shape: Any, attributes: Any) -> None:
     x, W, B = image(*x_shape), image(*w_shape), image(w_shape[0])
-    expected = plain(x, W, B, **attributes)
-    np.testing.assert_allclose(bound(W, B, **attributes)(x, W, B), expected, rtol=1e-5, atol=1e-5)
+    assert_convolves(bound(W, B, **attributes)(x, W, B), x, W, B, **attributes)
 
 
 @pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize(("x_shape", "w_shape", "attributes"), SHAPES, ids=str)
 def test_every_tile_gets_its_part_of_the_residual(x_shape: Any, w_shape: Any, attributes: Any) -> None:
     x, W, B = image(*x_shape), image(*w_shape), image(w_shape[0])
-    expected = plain(x, W, B, **attributes)
-    residual = image(*expected.shape)
+    residual = image(*bound(W, B, **attributes)(x, W, B).shape, of="residual")
 
     def add(tile: np.ndarray, other: np.ndarray | None) -> None:
         np.add(tile, other, out=tile)
 
     got = bound(W, B, add, **attributes)(x, W, B, residual)
-    np.testing.assert_allclose(got, expected + residual, rtol=1e-5, atol=1e-5)
+    assert_convolves(got, x, W, B, after=lambda y: y + residual, **attributes)

@@ -5,8 +5,9 @@ import onnx
 import pytest
 
 import entrepot as ep
+from tests.judges.graphs import assert_computes
 
-HEAD = '<ir_version: 10, opset_import: ["": 28]>\n'
+HEAD = '<ir_version: 10, opset_import: ["": 22]>\n'
 
 CHANGES = {
     "a sum of a sum": ("g (float[2] x) => (float[2] y) { a = Exp(x)  y = Add(a, x) }", "add(a, x, a)"),
@@ -16,17 +17,22 @@ CHANGES = {
 }
 
 LEAVES = {
-    "what is read again": "g (float[2] x) => (float[2] y) { a = Exp(x)  b = Add(a, x)  y = Mul(a, b) }",
-    "an output": "g (float[2] x) => (float[2] y, float[2] a) { a = Exp(x)  y = Add(a, x) }",
-    "what is fed": "g (float[2] x) => (float[2] y) { y = Add(x, x) }",
-    "a view of what is fed": """g (float[2, 1] x) => (float[1, 2] y) <int64[2] s = {1, 2}>
-        { a = Reshape(x, s)  y = Neg(a) }""",
-    "what grows": "g (float[1] x, float[2] z) => (float[2] y) { a = Exp(x)  y = Add(a, z) }",
-    "what is captured": """g (float[2] x, bool c) => (float[2] y) { a = Exp(x)
+    "what is read again": ("g (float[2] x) => (float[2] y) { a = Exp(x)  b = Add(a, x)  y = Mul(a, b) }", "add(a, x)"),
+    "an output": ("g (float[2] x) => (float[2] y, float[2] a) { a = Exp(x)  y = Add(a, x) }", "add(a, x)"),
+    "what is fed": ("g (float[2] x) => (float[2] y) { y = Add(x, x) }", "add(x, x)"),
+    "a view of what is fed": (
+        "g (float[2, 1] x) => (float[1, 2] y) <int64[2] s = {1, 2}> { a = Reshape(x, s)  y = Neg(a) }",
+        "negative(a)",
+    ),
+    "what grows": ("g (float[1] x, float[2] z) => (float[2] y) { a = Exp(x)  y = Add(a, z) }", "add(a, z)"),
+    "what is captured": (
+        """g (float[2] x, bool c) => (float[2] y) { a = Exp(x)
         y = If(c) <then_branch = t () => (float[2] p) { p = Neg(a) },
                    else_branch = e () => (float[2] q) { q = Add(a, a) }> }""",
-    "a scalar": "g (float x) => (float y) { a = Exp(x)  y = Neg(a) }",
-    "another type": "g (float[2] x) => (bool[2] y) { a = Exp(x)  y = Less(a, x) }",
+        "negative(a)",
+    ),
+    "a scalar": ("g (float x) => (float y) { a = Exp(x)  y = Neg(a) }", "negative(a)"),
+    "another type": ("g (float[2] x) => (bool[2] y) { a = Exp(x)  y = Less(a, x) }", "less(a, x)"),
 }
 
 
@@ -42,22 +48,18 @@ def test_a_dying_operand_is_written_over(case: str) -> None:
 
 @pytest.mark.parametrize("case", LEAVES)
 def test_nothing_else_is_written_over(case: str) -> None:
-    source = session(LEAVES[case]).source()
-    for call in ("add(a", "subtract(a", "negative(a", "less(a", "add(x"):
-        for line in source.splitlines():
-            assert not (f"= {call}" in line and line.rstrip(")").endswith((", a", ", x")) and line.count(",") > 1), line
+    assert LEAVES[case][1] in session(LEAVES[case][0]).source()
 
 
 @pytest.mark.parametrize("case", [*CHANGES, *LEAVES])
-def test_results_are_those_of_the_reference(case: str) -> None:
-    text = CHANGES[case][0] if case in CHANGES else LEAVES[case]
-    it = ep.load(onnx.parser.parse_model(HEAD + text))
+def test_results_are_those_of_onnxruntime(case: str) -> None:
+    proto = onnx.parser.parse_model(HEAD + {**CHANGES, **LEAVES}[case][0])
+    it = ep.load(proto)
     values = {"x": np.array([1, 2], np.float32), "z": np.array([3, 4], np.float32), "c": np.array(True)}
     given = {}
     for spec in it.inputs:
         value = values[spec.name]
         given[spec.name] = value if spec.shape == value.shape or spec.shape == ("N",) else np.resize(value, spec.shape)
-    expected = ep.Session(it, providers=["reference"]).run(given)
+    session = ep.Session(it)
     for _ in range(2):
-        for name, value in ep.Session(it).run(given).items():
-            np.testing.assert_allclose(value, expected[name], rtol=1e-6)
+        assert_computes(proto, given, session.run(given))

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
-from benchmarks.opset_judge import Sample, judge, with_constants
-from benchmarks.opset_rows import without_shapes
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.opset.rules import Step
 from entrepot.ir.opset.schemas import histories, since
-from tests.ir.opset.early import evaluate
-from tests.ir.opset.early.uses import OldNode
+from tests.judges.early import evaluate
+from tests.judges.verdict import Sample, judge, with_constants
+from tests.sweeps.old_nodes import OldNode
+from tests.sweeps.rows import without_shapes
 
 
 def judged(node: OldNode) -> Iterator[tuple[Step, str, str]]:
-    """Each step in each direction, its verdict, and what to say about it; as ``benchmarks.opset_rows`` judges cases."""
+    """Each step in each direction, its verdict, and what to say about it; as ``tests.sweeps.rows`` judges cases."""
     own = since("", node.op_type, node.opset)
     versions = [version for version in histories()["", node.op_type] if version >= own]
     for sample in forms(node):

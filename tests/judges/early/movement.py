@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tests.ir.opset.early.use import Array, CannotJudgeError, Use, meaning
+from tests.judges.early.use import Array, CannotJudgeError, Use, meaning
 
 
 @meaning("Identity")

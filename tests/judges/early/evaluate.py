@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.ir.opset.early import activation, arithmetic, delegated, movement, normalization, reduction
-from tests.ir.opset.early.use import MEANINGS, BreachError, CannotJudgeError, Use
+from tests.judges.early import activation, arithmetic, delegated, movement, normalization, reduction
+from tests.judges.early.use import MEANINGS, BreachError, CannotJudgeError, Use
 
 __all__ = ["NEWEST", "BreachError", "CannotJudgeError", "run"]
 

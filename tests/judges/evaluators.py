@@ -1,6 +1,6 @@
 """Who computes a model of any opset.
 
-Below 7 the evaluator in ``tests/ir/opset/early``, which is written from the specification; onnxruntime up to 26; onnx's
+Below 7 the evaluator in ``tests/judges/early``, which is written from the specification; onnxruntime up to 26; onnx's
 reference where that knows what the version meant.
 """
 
@@ -19,9 +19,9 @@ import onnx
 
 from entrepot.ir.opset.rules import Step, find, keep
 from entrepot.ir.opset.schemas import CEILINGS, canonical, histories, since
-from tests.ir.opset.early import evaluate as early
-from tests.op_cases.apart import Apart
-from tests.op_cases.oracle import ORT_OPSET, run_onnxruntime
+from tests.judges.apart import Apart
+from tests.judges.early import evaluate as early
+from tests.judges.oracle import ORT_OPSET, run_onnxruntime
 
 APART = Apart()
 atexit.register(APART.close)

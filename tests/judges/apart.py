@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx
 
-from tests.op_cases.oracle import run_onnxruntime
+from tests.judges.oracle import run_onnxruntime
 
 LONGEST = 20
 """Seconds after which a kernel is taken to run for ever."""

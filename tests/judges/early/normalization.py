@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.ir.opset.early.use import Array, CannotJudgeError, Use, meaning
+from tests.judges.early.use import Array, CannotJudgeError, Use, meaning
 
 
 def _channels(x: Array, vector: Array) -> Array:

@@ -1,6 +1,6 @@
 """The verdict on one conversion: its stamp, onnx's full checker, inputs and outputs, and what it computes.
 
-What it computes is said by an evaluator that knows the opset (``benchmarks.opset_evaluators``).
+What it computes is said by an evaluator that knows the opset (``tests.judges.evaluators``).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import onnx
 
-from benchmarks.opset_draws import draws_differ
-from benchmarks.opset_evaluators import Answers, before, evaluate, opsets
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
-from tests.ir.opset.early.use import BreachError
+from tests.judges.draws import draws_differ
+from tests.judges.early.use import BreachError
+from tests.judges.evaluators import Answers, before, evaluate, opsets
+from tests.judges.oracle import opinions
 from tests.op_cases.case import Case
-from tests.op_cases.oracle import opinions
 
 VERDICTS = ("right", "refused", "wrong", "invalid", "not judged", "crashed")
 
@@ -115,7 +115,7 @@ def invalid(sample: Sample, proto: onnx.ModelProto, target: int) -> str:
 def tolerance(case: Case) -> tuple[float, float]:
     """Relative and absolute, wider than a kernel's: a rewritten formula rounds elsewhere, or as its stash type."""
     stash = {onnx.TensorProto.FLOAT16: 4e-3, onnx.TensorProto.BFLOAT16: 3e-2}.get(case.attributes.get("stash_type"), 0)
-    return max(case.rtol or 0, 1e-3, stash), max(case.atol or 0, 1e-5, stash)
+    return max(1e-3, stash), max(1e-5, stash)
 
 
 def opinion(case: Case) -> Sample | None:

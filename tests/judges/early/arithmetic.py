@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.ir.opset.early.use import Array, Use, meaning
+from tests.judges.early.use import Array, Use, meaning
 
 
 def aligned(use: Use, a: Array, b: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from benchmarks.opset_judge import Sample
+from tests.judges.verdict import Sample
 
 Place = Callable[[Sample], "onnx.ModelProto | None"]
 

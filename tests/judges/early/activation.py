@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 
-from tests.ir.opset.early.use import Array, CannotJudgeError, Use, meaning
+from tests.judges.early.use import Array, CannotJudgeError, Use, meaning
 
 ELEMENTWISE: dict[str, Callable[[Array], Array]] = {
     "Abs": np.abs,

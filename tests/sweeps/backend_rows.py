@@ -6,14 +6,14 @@ import itertools
 from collections.abc import Container, Iterator
 from dataclasses import replace
 
-from benchmarks.opset_corpus import samples
-from benchmarks.opset_evaluators import opsets
-from benchmarks.opset_judge import Sample, judge
 from entrepot.ir.io.read import load
 from entrepot.ir.opset import OPSET
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.opset.rules import Step
 from entrepot.ir.opset.schemas import histories, since
+from tests.judges.evaluators import opsets
+from tests.judges.verdict import Sample, judge
+from tests.sweeps.corpus import samples
 
 FEW = 8
 """Nodes; larger tests are operators written out by their schema's body, and hold Constants by the dozen."""

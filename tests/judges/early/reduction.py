@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.ir.opset.early.use import Array, CannotJudgeError, Use, meaning
+from tests.judges.early.use import Array, CannotJudgeError, Use, meaning
 
 
 def _log_sum_exp(x: Array, axes: tuple[int, ...]) -> Array:

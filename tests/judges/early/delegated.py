@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from tests.ir.opset.early.use import Array, CannotJudgeError, Use, meaning
+from tests.judges.early.use import Array, CannotJudgeError, Use, meaning
 
 NEWER = 7
 SAME_AT_7 = (

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import onnx
 
-from benchmarks.opset_evaluators import APART
-from benchmarks.opset_judge import Sample, differs, invalid, tolerance
+from tests.judges.evaluators import APART
+from tests.judges.oracle import ORT_OPSET, by_reference
+from tests.judges.verdict import Sample, differs, invalid, tolerance
 from tests.op_cases.case import Case
-from tests.op_cases.oracle import ORT_OPSET, by_reference
 
 RECURRENT = ("RNN", "GRU", "LSTM")
 """Whose kernels in onnxruntime (1.31) give memory as they find it, or never end, where there are no elements."""

@@ -11,10 +11,10 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from tests.ir.opset.early.activation import HINTED
-from tests.ir.opset.early.arithmetic import SEVERAL, TWO_SIDED
-from tests.ir.opset.early.reduction import REDUCTIONS
-from tests.ir.opset.early.use import Array
+from tests.judges.early.activation import HINTED
+from tests.judges.early.arithmetic import SEVERAL, TWO_SIDED
+from tests.judges.early.reduction import REDUCTIONS
+from tests.judges.early.use import Array
 
 
 @dataclass(frozen=True)

@@ -25,25 +25,38 @@ def opinions(case: Case) -> dict[str, list[Any]]:
     """The outputs according to each oracle that the case trusts and that can run it."""
     if case.expected is not None:
         return {"the case itself": list(case.expected)}
-    found = {name: _ORACLES[name](case) for name in case.oracles}
-    return {name: outputs for name, outputs in found.items() if outputs is not None}
+    found = {name: _asked(name, case) for name in case.oracles}
+    return {name: outputs for name, outputs in found.items() if isinstance(outputs, list)}
+
+
+def silences(case: Case) -> dict[str, str]:
+    """What stops each oracle that the case trusts and that cannot run it; a test counts them."""
+    found = {name: _asked(name, case) for name in case.oracles}
+    return {name: reason for name, reason in found.items() if isinstance(reason, str)}
 
 
 def by_reference(case: Case) -> list[Any] | None:
     """What onnx.reference gives, or ``None`` when it cannot run the case."""
+    found = _asked("reference", case)
+    return found if isinstance(found, list) else None
+
+
+def by_onnxruntime(case: Case) -> list[Any] | None:
+    """What onnxruntime gives, or ``None`` when it cannot run the case."""
+    found = _asked("onnxruntime", case)
+    return found if isinstance(found, list) else None
+
+
+def _asked(oracle: str, case: Case) -> list[Any] | str:
+    """The outputs, or what stops the oracle."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return ReferenceEvaluator(case.model()).run(None, case.feeds())
-        except Exception:  # noqa: BLE001  an oracle that cannot run a case has no opinion, whatever stops it
-            return None
-
-
-def _onnxruntime(case: Case) -> list[Any] | None:
-    try:
-        return run_onnxruntime(case.model(min(case.opset, ORT_OPSET)), case.feeds())
-    except Exception:  # noqa: BLE001  as above; onnxruntime's exceptions have no common class
-        return None
+            if oracle == "reference":
+                return list(ReferenceEvaluator(case.model()).run(None, case.feeds()))
+            return run_onnxruntime(case.model(min(case.opset, ORT_OPSET)), case.feeds())
+        except Exception as error:  # noqa: BLE001  whatever stops an oracle; their exceptions have no common class
+            return f"{type(error).__name__}: {error}"
 
 
 def run_onnxruntime(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
@@ -92,6 +105,3 @@ def _from_ort(value: Any) -> np.ndarray:
 
 def _bits(code: int) -> int:
     return int(ir.DataType(code).bitwidth)
-
-
-_ORACLES = {"reference": by_reference, "onnxruntime": _onnxruntime}

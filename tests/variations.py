@@ -1,0 +1,72 @@
+"""Runs the tests in one of several surroundings, chosen by the date or by name; results must be the same in all.
+
+    python -m tests.variations [NAME] [PYTEST ARGUMENT ...]     make test VARIATION=haswell
+    python -m tests.variations --list
+
+Processors sum in another order, threads share work otherwise, tests run in other orders and processes. One variation a
+day, as CI has it, tries all of them within two weeks.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+AS_USUAL = ("-n", "2", "--dist", "loadfile")
+
+
+class Variation(NamedTuple):
+    """What is set in the environment, and what pytest is told after what it is always told."""
+
+    environment: Mapping[str, str] = {}
+    options: tuple[str, ...] = ()
+
+
+def variations() -> dict[str, Variation]:
+    """Those that this machine can run: OpenBLAS and NumPy take no kernels that the processor lacks."""
+    found = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+    newest = [name for name in found if name.startswith(("X86_V4", "AVX512", "AVX10"))]
+    usable = {"plain": Variation()}
+    if newest or {"X86_V3", "AVX2"} & set(found):
+        usable["haswell"] = Variation({"OPENBLAS_CORETYPE": "Haswell"})
+    if newest:
+        usable["skylakex"] = Variation({"OPENBLAS_CORETYPE": "SkylakeX"})
+        usable["no-avx512"] = Variation({"NPY_DISABLE_CPU_FEATURES": " ".join(newest)})
+    for count, word in ((1, "one-thread"), (2, "two-threads")):
+        usable[word] = Variation(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(count)))
+    usable |= {f"seed-{n}": Variation(options=(f"--randomly-seed={n}",)) for n in range(1, 6)}
+    usable |= {word: Variation(options=("-n", n)) for word, n in (("one-process", "1"), ("four-processes", "4"))}
+    return usable
+
+
+def name_for(day: dt.date, names: list[str]) -> str:
+    """The variation of a day: each in turn."""
+    return names[day.toordinal() % len(names)]
+
+
+def main(arguments: list[str]) -> int:
+    """Say what runs and how to repeat it, and become pytest."""
+    known = variations()
+    if arguments == ["--list"]:
+        print("\n".join(known))
+        return 0
+    chosen = arguments.pop(0) if arguments and arguments[0] in known else ""
+    if arguments and not chosen and not arguments[0].startswith(("-", "tests")):
+        print(f"no variation {arguments[0]!r} here; this machine has {', '.join(known)}", file=sys.stderr)
+        return 2
+    name = chosen or name_for(dt.datetime.now(dt.UTC).date(), list(known))
+    environment, options = known[name]
+    told = " ".join([*(f'{key}="{value}"' for key, value in environment.items()), *options]) or "nothing special"
+    print(f"[test] variation {name}: {told}; again by: make test VARIATION={name}", flush=True)
+    command = [sys.executable, "-m", "pytest", *AS_USUAL, *options, *arguments]
+    os.execve(sys.executable, command, {**os.environ, **environment})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
