@@ -36,6 +36,15 @@ _LEFT_OUT = ("jiterator", "complex", "polar", "cfloat", "cdouble", "chalf", "bfl
 _UNDEFINED = ("byte", "char", "short", "int", "long", "rrelu")
 
 
+_KNOWN = {
+    "special.ndtr": "torch loses the left tail at any precision",
+    "gelu, tanh": "torch rounds to zero what is left of a cancellation",
+    "multi margin": "torch takes a NaN for no margin",
+    "std": "torch sums squares of float32 in double precision, which 1e30 needs",
+}
+"""Functions about which our runtime and torch differ, and why that stays."""
+
+
 @dataclass
 class Row:
     """What became of one function, by who ran which file."""
@@ -46,7 +55,7 @@ class Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; the exit code is 1 when our runtime is wrong about a file of ours."""
+    """Print the table; the exit code is 1 when our runtime is wrong about a file of ours and nobody knows why."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--match", default="", help="only functions whose name contains this")
     parser.add_argument("--no-peer", action="store_true", help="without torch.onnx")
@@ -194,7 +203,8 @@ def _line(row: Row, columns: Sequence[str]) -> str:
     cells = [row.cells.get(column, "-") for column in columns]
     texts = ["refused" if isinstance(cell, str) else f"{cell.worst:.3g}{'' if cell.ok else ' !'}" for cell in cells]
     reason = next((cell for cell in cells if isinstance(cell, str) and cell != "-"), "")
-    return f"{row.name:34}" + "".join(f"{text:>14}" for text in texts) + f"  {row.note or reason[:90]}"
+    note = "; ".join(filter(None, (row.note or reason[:90], _KNOWN.get(row.name, ""))))
+    return f"{row.name:34}" + "".join(f"{text:>14}" for text in texts) + f"  {note}"
 
 
 def _summary(rows: Sequence[Row], columns: Sequence[str]) -> int:
@@ -204,7 +214,11 @@ def _summary(rows: Sequence[Row], columns: Sequence[str]) -> int:
             "refused" if isinstance(row.cells[column], str) else _right(row.cells[column]) for row in counted
         )
         print(f"{column:12} {kinds[True]} of {len(counted)} right, {kinds[False]} wrong, {kinds['refused']} refused")
-    return int(any(isinstance(row.cells["cpu"], Precision) and not row.cells["cpu"].ok for row in counted))
+    wrong = {row.name for row in counted if isinstance(row.cells["cpu"], Precision) and not row.cells["cpu"].ok}
+    stale = {row.name for row in counted} & _KNOWN.keys() - wrong
+    for name in stale:
+        print(f"{name} is right now: drop it from the known differences")
+    return int(bool(stale or wrong - _KNOWN.keys()))
 
 
 if __name__ == "__main__":
