@@ -53,6 +53,7 @@ def _judge_floats(source: Array, exact: Array, actual: Array) -> Precision:
     defined &= ~np.isinf(source) | (source == rounded)
     error = np.abs(actual.astype(np.float64) - exact)
     own = np.abs(source.astype(np.float64) - exact)
+    defined &= ~(own > np.maximum(np.abs(exact), np.abs(source)) / 2)  # poles, and what cancellation leaves
     same = (np.isnan(source) & np.isnan(actual)) | (source == actual) | (rounded == actual)
     error[same | ~defined], own[same | ~defined] = 0, 0
     error[np.isnan(error)] = np.inf
