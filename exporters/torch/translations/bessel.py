@@ -1,7 +1,7 @@
 """Modified Bessel functions of the first kind.
 
-Coefficients: Chebyshev's of ``exp(-x) I(x)`` (of the first order: over x) for x in [0, 8], and beyond of
-``sqrt(x) exp(-x) I(x)`` in ``16 / x - 1``, from values of forty digits.
+The coefficients are of Chebyshev series, from values of forty digits: of ``exp(-x) I(x)`` (over x for the first order)
+for x in [0, 8], and beyond of ``sqrt(x) exp(-x) I(x)`` in ``16 / x - 1``.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ _FIRST_FAR = (
 
 
 def _scaled(x: torch.Tensor, order: int, kind: torch.dtype) -> torch.Tensor:
-    """For x of 0 and more; what is not in its interval is computed at the bound and not taken."""
+    """For x of 0 or more; each series is evaluated at the bound for values outside its interval, and not used there."""
     near, far = ((_ZEROTH_NEAR, _ZEROTH_FAR), (_FIRST_NEAR, _FIRST_FAR))[order]
     inside, outside = x.clamp(max=8), x.clamp(min=8)
     left = clenshaw(near, inside / 4 - 1, kind)
@@ -134,7 +134,7 @@ def _bessel(input: torch.Tensor, *, order: int, scaled: bool) -> torch.Tensor:
     kind = input.dtype if input.is_floating_point() else torch.get_default_dtype()
     x = input.to(torch.float64)
     value = _scaled(x.abs(), order, kind)
-    value = value if scaled else value * x.abs().exp()  # NaN at infinity, as torch says
+    value = value if scaled else value * x.abs().exp()  # NaN at infinity, as in torch
     value = torch.where(x < 0, -value, value) if order else value
     return torch.where(x.isnan(), torch.nan, value).to(kind)
 
