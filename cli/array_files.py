@@ -14,15 +14,15 @@ _NPY, _ZIP = b"\x93NUMPY", (b"PK\x03\x04", b"PK\x05\x06")
 
 
 def read_array(path: str, key: str, wanted: str) -> np.ndarray[Any, Any]:
-    """The one array of a ``.npy`` file, or an array of a ``.npz`` archive.
+    """The array in a ``.npy`` file, or one array of a ``.npz`` archive.
 
     Args:
         path: The file.
-        key: Which array of an archive; the one named like the input if empty.
-        wanted: The input that it is for.
+        key: Which array of an archive; if empty, the one named after the input.
+        wanted: The input it is for.
 
     Raises:
-        InputError: It is no such file, has no such array, or holds Python objects.
+        InputError: It is not such a file, has no such array, or contains Python objects.
         MissingFileError: There is no such file.
         StorageError: It cannot be opened.
     """
@@ -57,11 +57,9 @@ def _read(file: BinaryIO, path: str, key: str, wanted: str) -> np.ndarray[Any, A
 
 
 def _unreadable(error: Exception, path: str, wanted: str) -> InputError:
-    if "allow_pickle" in str(
-        error
-    ):  # NumPy's way to say it, and to advise what must not be done with a stranger's file
+    if "allow_pickle" in str(error):  # NumPy's message also advises what must never be done with a stranger's file
         hint = "save numbers or text: np.save(path, np.array(values, dtype=np.float32))"
-        reason = "it holds Python objects, which are not read because that would run code"
+        reason = "it contains Python objects, which are not read because that would run code"
         return InputError(f"{reason}; input '{wanted}' takes an array", path=path, hint=hint)
     hint = "write it again with np.save or np.savez"
     return InputError(f"the array file for input '{wanted}' is damaged: {error}", path=path, hint=hint)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @verb("check")
 @click.argument("model", type=MODEL)
-@click.option("-p", "--provider", "providers", multiple=True, help="Who should run it; all installed if left out.")
+@click.option("-p", "--provider", "providers", multiple=True, help="Who should run it; all installed by default.")
 def command(output: Output, model: Source, providers: tuple[str, ...]) -> int:
-    """Validate MODEL (structure, types, shapes) and tell who can run it.
+    """Validate MODEL (structure, types, shapes) and show who can run it.
 
-    The exit status is 3 for an invalid model and 4 for a valid one that no provider runs.
+    The exit status is 3 for an invalid model and 4 for a valid one that no provider can run.
     """
     from entrepot.ir.progress import reporter
     from entrepot.ir.validity import problem_of

@@ -1,4 +1,4 @@
-"""``entrepot compare``: whether two models compute the same."""
+"""``entrepot compare``: whether two models compute the same thing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from entrepot.cli.output import Output
 @input_options
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; 0 when only --rtol is given.")
 @click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance; 0 when only --atol is given.")
-@click.option("-p", "--provider", "providers", multiple=True, help="Who runs ACTUAL; cpu and onnxruntime if left out.")
+@click.option("-p", "--provider", "providers", multiple=True, help="Who runs ACTUAL; by default cpu and onnxruntime.")
 @click.option("--source-provider", default="cpu", show_default=True, help="Who runs EXPECTED.")
 @click.option("--only-sample", is_flag=True, help="Do not try other sizes and values.")
 @click.option("--html", type=TARGET, help="Also write the report as a web page.")

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @verb("convert")
 @click.argument("model", type=MODEL)
-@click.option("--opset", type=click.IntRange(min=1), required=True, help="The ai.onnx version to bring it to.")
+@click.option("--opset", type=click.IntRange(min=1), required=True, help="The ai.onnx version to convert to.")
 @click.option("-o", "--output", "target", type=TARGET, help="The file to write; needed unless --explain is given.")
-@click.option("--explain", is_flag=True, help="Only tell whether it can be done, and what is in the way.")
+@click.option("--explain", is_flag=True, help="Only say whether it can be done, and what is in the way.")
 @proof_options
 def command(output: Output, model: Source, opset: int, target: Target | None, explain: bool, asked: Asked) -> int:
-    """Bring MODEL to another opset, up or down, and prove that it still computes the same.
+    """Convert MODEL to another opset, up or down, and prove that it still computes the same thing.
 
     MODEL and the file to write may be - for standard input and output.
     """

@@ -29,7 +29,7 @@ def command(output: Output) -> int:
 
 
 def examine() -> dict[str, Any]:
-    """Everything ``doctor`` tells; no framework is imported for it."""
+    """Everything ``doctor`` shows; no framework is imported for it."""
     packages = {name: _version(name) for name in (*CORE, *OPTIONAL)}
     return {
         "entrepot": entrepot.__version__,
@@ -59,7 +59,7 @@ def _provider(name: str) -> str:
 
 
 def _owners_of_onnxruntime() -> list[str]:
-    """Distributions that bring a module ``onnxruntime``: its GPU, OpenVINO, ... builds all do."""
+    """Distributions that provide a module ``onnxruntime``: its GPU, OpenVINO and other builds all do."""
     return sorted(set(metadata.packages_distributions().get("onnxruntime", [])))
 
 

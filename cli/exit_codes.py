@@ -1,4 +1,4 @@
-"""Which exit status each kind of failure has, and how it is told: the one place that maps errors."""
+"""Which exit status each kind of failure has, and how it is reported: the one place that maps errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Exit(IntEnum):
     BROKEN_PIPE = 141
 
 
-# the first class that fits counts, so derived errors come before what they derive from
+# the first class that matches counts, so derived errors come before their bases
 _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (errors.VerificationError, Exit.DIFFERS),
     (errors.ModelFormatError, Exit.INVALID_MODEL),
@@ -61,7 +61,7 @@ def exit_code(error: BaseException) -> Exit:
 def one_line(error: BaseException) -> str:
     """What the user reads: what happened, where, and what to do (a conversion's blockers get a line each)."""
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        return f"{error.format_message().rstrip('.')} (hint: '{error.ctx.command_path} --help' lists what it takes)"
+        return f"{error.format_message().rstrip('.')} (hint: '{error.ctx.command_path} --help' lists what it accepts)"
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, MemoryError):

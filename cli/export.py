@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from entrepot.ir.model import Model
 
 
-_SAMPLE_HINT = (
-    "add --sample package.module:attribute, the inputs that the model is called with or a function that makes them"
-)
+_SAMPLE_HINT = "add --sample package.module:attribute: the inputs to call the model with, or a function that makes them"
 
 
 @verb("export")
@@ -32,7 +30,7 @@ _SAMPLE_HINT = (
 @click.option("-o", "--output", "target", type=TARGET, required=True, help="The .onnx file to write.")
 @click.option("--opset", type=click.IntRange(min=1), help="The ai.onnx version to write.")
 @click.option(
-    "--dynamic/--static", default=True, show_default=True, help="Let every axis vary that the model lets vary."
+    "--dynamic/--static", default=True, show_default=True, help="Let every axis vary that the model allows to vary."
 )
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Compare with the source.")
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; 0 when only --rtol is given.")
@@ -50,7 +48,7 @@ def command(
     rtol: float | None,
     html: Target | None,
 ) -> int:
-    """Export SOURCE, verify it against the framework, and write it.
+    """Export SOURCE, verify the result against the framework, and write it.
 
     SOURCE is package.module:attribute (a model, or a function or class that makes one), or a file of the framework.
     """
@@ -112,5 +110,5 @@ def _facts(model: Model, target: Target) -> dict[str, Any]:
 
 def _text(model: Model, target: Target) -> RenderableType:
     cells = [("input", str(spec)) for spec in model.inputs] + [("output", str(spec)) for spec in model.outputs]
-    verdict = [] if model.report is None else [replace(model.report, facts=None)]  # they are told already
+    verdict = [] if model.report is None else [replace(model.report, facts=None)]  # already printed
     return stack(rows("", "", cells=cells), *verdict, f"written to {target}, opset {model.opset}")

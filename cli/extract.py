@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def command(output: Output, model: Source, inputs: tuple[str, ...], outputs: tuple[str, ...], target: Target) -> int:
     """Write the part of MODEL that computes some values from others.
 
-    NAMES are separated by commas, or given one option each; 'entrepot info --nodes' lists them. Without --from the
-    inputs of the model that are needed stay inputs, without --to its outputs stay outputs.
+    NAMES are separated by commas, or the option is repeated; 'entrepot info --nodes' lists them. Without --from the
+    inputs of the model that are needed stay inputs; without --to its outputs stay outputs.
     """
     from entrepot.ir.extract import extract, unused_inputs
     from entrepot.ir.progress import reporter
@@ -45,7 +45,7 @@ def command(output: Output, model: Source, inputs: tuple[str, ...], outputs: tup
 
 
 def _names(given: tuple[str, ...], known: set[str]) -> list[str] | None:
-    """The names in options; one that has a comma itself is recognised if it is an input or output."""
+    """The names in the options; one that contains a comma is recognised if it is an input or output."""
     names = [name for text in given for name in ([text] if text in known else text.split(","))]
     return [name.strip() for name in names if name.strip()] if given else None
 

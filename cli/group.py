@@ -1,4 +1,4 @@
-"""The command group: verbs found by name and loaded only when called, and the one boundary for errors."""
+"""The command group: verbs are found by name and loaded only when called; all errors end here."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from entrepot.ir.printable import printable
 
 # here and not in the verbs, so that --help loads none of them
 VERBS = {
-    "export": "Export a model of a framework to a verified .onnx file.",
+    "export": "Export a framework's model to a verified .onnx file.",
     "info": "Show what is in a model.",
-    "check": "Validate a model and tell who can run it.",
+    "check": "Validate a model and show who can run it.",
     "run": "Run a model on given or random inputs.",
-    "convert": "Bring a model to another opset.",
+    "convert": "Convert a model to another opset.",
     "simplify": "Remove what a model does not need.",
     "extract": "Cut a part out of a model.",
-    "compare": "Tell whether two models compute the same.",
+    "compare": "Check whether two models compute the same thing.",
     "doctor": "Show versions, providers, threads and memory.",
 }
 
@@ -63,7 +63,7 @@ def verb(name: str) -> Callable[[Callable[..., Any]], click.Command]:
 
 
 class Group(click.Group):
-    """Looks verbs up in ``VERBS`` and ends the process with the status that fits the error."""
+    """Looks verbs up in ``VERBS`` and ends the process with the status that belongs to the error."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every verb, in the order of the table."""
@@ -89,14 +89,14 @@ class Group(click.Group):
         **extra: Any,
     ) -> Any:
         """Run a verb and exit; every error becomes a line on standard error, or a JSON object with ``--json``."""
-        del standalone_mode  # click's own way to end the process would hide which error it was
+        del standalone_mode  # ending the process as click does would hide which error it was
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
         output = Output(closed=streams.reopen_closed())
         stdout = sys.stdout
         try:
             status = self._run(words, prog_name or "entrepot", extra | {"complete_var": complete_var, "obj": output})
         finally:
-            sys.stdout = stdout  # a verb may have claimed it
+            sys.stdout = stdout  # a verb may have claimed standard output
         if not streams.flush():
             streams.give_up()
         sys.exit(status)
@@ -105,7 +105,7 @@ class Group(click.Group):
         try:
             return int(super().main(words, prog_name, standalone_mode=False, **extra) or Exit.OK)
         except SystemExit as error:
-            # what click makes of every OSError that says EPIPE
+            # click turns every OSError with EPIPE into this
             return _end(error.__context__ or BrokenPipeError(), words)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: what escapes here is a status
             return _end(error, words)
@@ -113,7 +113,7 @@ class Group(click.Group):
 
 def _end(error: BaseException, words: list[str]) -> int:
     if not isinstance(error, BrokenPipeError):
-        with contextlib.suppress(OSError):  # there may be nobody to tell
+        with contextlib.suppress(OSError):  # standard error may be gone, too
             _tell(error, words)
     return exit_code(error)
 
@@ -137,7 +137,7 @@ def _tell(error: BaseException, words: list[str]) -> None:
 main = Group(
     "entrepot",
     params=common_options(),
-    help="Bring neural networks in, check them, change their version, and send them on.",
+    help="Import neural networks, check them, convert them between opsets, and export them.",
     epilog="Exit status: 0 ok, 1 verification failed, 2 usage or missing file, 3 invalid model, 4 unsupported, "
     "5 missing dependency, 6 resource limit, 70 internal error.",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -38,7 +38,7 @@ def command(output: Output, model: Source, with_nodes: bool) -> None:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Everything about a model that can be told without running it."""
+    """Everything there is to know about a model without running it."""
     graph = model.ir.graph
     operators = Counter(_op_name(node) for node in _nodes(model.ir))
     weights = [value.const_value for value in graph.initializers.values() if value.const_value is not None]
@@ -114,7 +114,7 @@ def _text(facts: dict[str, Any]) -> RenderableType:
 
 
 def _node_table(nodes: list[dict[str, Any]]) -> Iterator[RenderableType]:
-    """A table per graph, in which absent optional values are left out."""
+    """A table per graph; absent optional values are left out."""
     for graph, members in itertools.groupby(nodes, key=lambda node: node["graph"]):
         cells = [(node["name"], _op_text(node), _values(node["inputs"]), _values(node["outputs"])) for node in members]
         yield rows("node", "op", "inputs", "outputs", cells=cells, title=f"\n{graph}")

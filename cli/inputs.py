@@ -1,4 +1,4 @@
-"""Inputs of a model as the command line spells them."""
+"""Inputs of a model as they are written on the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MADE = re.compile(r"(rand|zeros|ones|arange)\[([\d\s,]*)\]")
 def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--input``, ``--dim`` and ``--seed``."""
     for option in (
-        click.option("--seed", default=0, show_default=True, help="Seed of random inputs."),
+        click.option("--seed", default=0, show_default=True, help="Seed for random inputs."),
         click.option("--dim", "dims", multiple=True, metavar="SYMBOL=SIZE", help="Size of a dynamic axis."),
         click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help=f"An input: {SPELLINGS}."),
     ):
@@ -37,13 +37,13 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def read_inputs(
     model: Model, inputs: Sequence[str], dims: Sequence[str], seed: int
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The feeds: what is given, and random values for the rest.
+    """The feeds: what was given, and random values for the rest.
 
     Returns:
         The feeds and the names of the random ones.
 
     Raises:
-        InputError: A spelling, name, file or size does not fit.
+        InputError: A value, name, file or size is wrong.
     """
     from entrepot.parity.feeds import generate
 
@@ -124,7 +124,7 @@ def _from_file(text: str, spec: ValueSpec) -> np.ndarray:
 
 
 def _as_declared(array: np.ndarray, spec: ValueSpec) -> np.ndarray:
-    """The bytes of a bfloat16, float8 or int4 array, which ``.npy`` has no name for, get their dtype back."""
+    """Give the bytes of a bfloat16, float8 or int4 array, which ``.npy`` has no names for, their dtype back."""
     if array.dtype.kind == "V" and spec.dtype is not None and array.dtype.itemsize == _dtype(spec).itemsize:
         return array.view(_dtype(spec))
     return array.astype(object) if spec.dtype == "string" else array

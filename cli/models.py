@@ -24,7 +24,7 @@ _MOST = 1 << 31
 
 
 class Source:
-    """A model to read: a file, or what comes through a pipe.
+    """A model to read, from a file or a pipe.
 
     Args:
         name: What the user wrote.
@@ -40,14 +40,14 @@ class Source:
 
     @property
     def readable(self) -> Path | bytes:
-        """What ``load`` and onnx's checker take: a path, or the bytes where they can be read only once."""
+        """What ``load`` and onnx's checker accept: a path, or the bytes where they can be read only once."""
         if self._path is not None and not self._path.is_fifo():
             return self._path
         return self._content
 
     @property
     def size(self) -> int:
-        """Bytes of the file, weights beside it not counted."""
+        """Bytes of the file, not counting weights beside it."""
         readable = self.readable
         return len(readable) if isinstance(readable, bytes) else readable.stat().st_size
 
@@ -80,7 +80,7 @@ class ModelFile(click.ParamType):  # type: ignore[type-arg] # generic since clic
 
 
 class NewFile(click.ParamType):  # type: ignore[type-arg]
-    """A place to write to, or ``-`` for standard output; what is in the way is said before the work is done."""
+    """A place to write to, or ``-`` for standard output; whatever is in the way is reported before the work is done."""
 
     name = "file"
 
@@ -120,7 +120,7 @@ _NEW = click.Path(dir_okay=False, writable=True)
 
 
 def read_model(source: Source, output: Output) -> Model:
-    """Load with the default limits, telling so when it takes long."""
+    """Load with the default limits, and say so if it takes long."""
     from entrepot.ir.io.read import load
     from entrepot.ir.progress import reporter
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def load_object(spec: str) -> Any:
-    """Import what ``spec`` names; a function or class is called without arguments, anything else is taken as it is.
+    """Import what ``spec`` names; a function or class is called without arguments, anything else is used as it is.
 
     The current directory is importable.
 
@@ -59,7 +59,7 @@ def _attribute(module: Any, module_name: str, path: str) -> Any:
 
 
 def _run_user_code(code: Callable[[], T], doing: str) -> T:
-    """Call the user's code; whatever it raises becomes one line with the place in their file."""
+    """Call the user's code; whatever it raises becomes one line that names the place in their file."""
     try:
         return code()
     except EntrepotError:

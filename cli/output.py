@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Output:
-    """How much is printed, and in which form; the options of every command set it.
+    """How much is printed, and in which form, as set by the options of every command.
 
     Attributes:
         as_json: Print one JSON object instead of text.
-        quiet: Print no text but errors; the exit status tells.
+        quiet: Print only errors; the exit status says the rest.
         verbosity: 1 reports progress from the start, 2 shows tracebacks.
         closed: Standard streams that were closed when the process began.
-        claims_input: A model is read from standard input.
+        claims_input: A model was read from standard input.
         claims_output: A result goes to standard output, and all text to standard error.
     """
 
@@ -46,13 +46,13 @@ class Output:
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        """Tell something in passing, on standard error."""
+        """Mention something on standard error."""
         if not self.quiet and not self.as_json:
             print(printable(text), file=sys.stderr)  # noqa: T201 - it is the command line
 
     @property
     def progress(self) -> Progress:
-        """What long work is given: silent when nobody reads it."""
+        """What long-running work reports to: silent when nobody reads it."""
         if self.verbosity:
             return True
         return False if self.quiet or self.as_json else None
@@ -67,7 +67,7 @@ def show(renderable: RenderableType) -> None:
 
 
 def _width() -> int | None:
-    """Columns to print in; ``None`` for those of the terminal."""
+    """The width in columns; ``None`` for that of the terminal."""
     return None if sys.stdout.isatty() else 4096
 
 
@@ -86,7 +86,7 @@ def stack(*parts: RenderableType) -> RenderableType:
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold: tuples become lists, infinities and NaNs strings."""
+    """The same in what JSON can represent: tuples become lists, infinities and NaNs strings."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

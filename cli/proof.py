@@ -1,4 +1,4 @@
-"""What verbs that rewrite a model share: the result is held against the original, and written only if it may be."""
+"""What verbs that rewrite a model share: the result is compared with the original before it is written."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of it.
+    """What the comparison found.
 
     Attributes:
-        report: The comparison, where one was made.
+        report: The comparison, if one was made.
         reason: Why nothing is proven; empty when it is, and when it is refuted.
     """
 
@@ -49,7 +49,7 @@ class Proof:
 
     @property
     def refuted(self) -> bool:
-        """Whether the result computes something else."""
+        """Whether the result computes something different."""
         return self.report is not None and bool(self.report.failures)
 
     @property
@@ -82,7 +82,7 @@ def proof_options(function: Callable[..., Any]) -> Callable[..., Any]:
     call.__doc__ = function.__doc__
     call.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
     for option in (
-        click.option("--require-proof", is_flag=True, help="Write nothing, and end with 1, if it cannot be proven."),
+        click.option("--require-proof", is_flag=True, help="Without a proof, write nothing and exit with 1."),
         click.option("--verify/--no-verify", default=True, show_default=True, help="Run both and compare, then write."),
         input_options,
     ):
@@ -91,7 +91,7 @@ def proof_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prove(model: Model, result: Model, asked: Asked, output: Output) -> Proof:
-    """Run both models; one that cannot be run here can still be rewritten, but nothing is proven then.
+    """Run both models; if that is not possible here, the result can still be written, but it is not proven.
 
     Raises:
         EntrepotError: The model does not run on the inputs that were given.
@@ -121,16 +121,16 @@ def deliver(
     facts: dict[str, Any],
     text: Callable[[], RenderableType],
 ) -> int:
-    """Write the result unless its proof forbids it, and tell what was done.
+    """Write the result unless its proof forbids it, and report what was done.
 
     Args:
         result: What may be written.
         target: Where.
         proof: What is known about it.
-        asked: Whether something has to be known.
-        output: Where it is told.
-        facts: What ``--json`` prints besides.
-        text: What is printed without; the verdict follows.
+        asked: Whether a proof is required.
+        output: Where this is reported.
+        facts: What else ``--json`` prints.
+        text: What is printed without ``--json``; the verdict follows.
     """
     from entrepot.cli.output import stack
 

@@ -68,7 +68,7 @@ def command(
 
 
 def save_npz(target: Target, results: dict[str, Any]) -> None:
-    """Write arrays under their names, whatever the names (``numpy.savez`` takes no array named ``file``)."""
+    """Write arrays under their names, whatever these are (``numpy.savez`` takes no array named ``file``)."""
     arrays = {name: _storable(name, value) for name, value in results.items()}
 
     def write(file: BinaryIO) -> None:
@@ -81,7 +81,7 @@ def save_npz(target: Target, results: dict[str, Any]) -> None:
 
 
 def save_npy(folder: Path, results: dict[str, Any]) -> None:
-    """Write each array to its own file; what a file name cannot hold (a model may name an output ``../x``) is ``_``."""
+    """Write each array to its own file; ``_`` replaces what a file name cannot contain (an output may be ``../x``)."""
     arrays = [_storable(name, value) for name, value in results.items()]
     names = [re.sub(r"[^\w.-]|^\.", "_", name) for name in results]
     _make_folder(folder)

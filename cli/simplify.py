@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", "target", type=TARGET, required=True, help="The .onnx file to write.")
 @proof_options
 def command(output: Output, model: Source, target: Target, asked: Asked) -> int:
-    """Remove what MODEL does not need, and prove that it still computes the same.
+    """Remove what MODEL does not need, and prove that it still computes the same thing.
 
-    Constants are computed once; repeated, idle and unused nodes go. Inputs, outputs and weights keep their names.
+    Constants are computed once, and repeated, idle and unused nodes are removed. Inputs, outputs and weights keep their
+    names.
     """
     from entrepot.exporters.simplification import simplify
     from entrepot.ir.progress import reporter

@@ -1,4 +1,4 @@
-"""``convert_opset`` with a proof where one is asked for; the conversion itself is ``ir``, which knows no evaluator."""
+"""``convert_opset`` with a proof on request; the conversion itself is in ``ir``, which cannot run models."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def convert_opset(
         model: A ``Model``, or anything ``load`` reads.
         target: The ai.onnx version, or one per domain: ``{"": 17, "ai.onnx.ml": 3}``. Other domains stay as they are.
         verify: Run both models side by side, where something here can run them.
-        feeds: Inputs to verify with, in any form that ``Session.run`` takes; made up where none are given.
+        feeds: Inputs to verify with, in any form that ``Session.run`` takes; made up by default.
         tolerance: What agreement means; see ``compare``.
         progress: Told each run of the verification; see ``export``.
 
     Returns:
-        A new model, or ``model`` itself when it is there already. With ``verify`` its ``report`` holds the proof; where
-        made-up inputs or the model cannot be run here, the report is not ``ok`` and says why.
+        A new model, or ``model`` itself if it is at that version already. With ``verify`` its ``report`` holds the
+        proof; where no inputs can be made up or the model cannot be run here, it is not ``ok`` and says why.
 
     Raises:
-        ConversionError: A node cannot be expressed there; ``blockers`` lists every such node and why.
-        VerificationError: The result does not compute the same; the error carries the report.
+        ConversionError: A node cannot be expressed at that version; ``blockers`` lists every such node and why.
+        VerificationError: The result does not compute the same thing; the error carries the report.
         InputError: ``feeds`` do not fit the model, or an argument is none of the things above.
     """
     from entrepot.ir.io.read import load
@@ -56,6 +56,7 @@ def convert_opset(
 
     report = report_on(source, converted, feeds, tolerance=Tolerance.of(tolerance), progress=tell)
     if report.failures:
-        raise VerificationError(f"the converted model does not compute the same: {report.summary()}", report=report)
+        text = f"the converted model does not compute the same thing: {report.summary()}"
+        raise VerificationError(text, report=report)
     converted.report = report
     return converted

@@ -29,11 +29,11 @@ def report_on(
     tolerance: Tolerance | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Report:
-    """The proof; where no feeds are given and none can be made up that the model runs on, a report that says so.
+    """The proof; if no feeds are given and none that the model runs on can be made up, a report that says so.
 
     Raises:
         InputError: The feeds given do not fit the model, or it does not run on them.
-        EntrepotError: Nothing here runs the model at all.
+        EntrepotError: Nothing here can run the model at all.
     """
     if feeds is not None:
         return _on_given(model, converted, feeds_of(model, feeds), tolerance, progress)
@@ -67,11 +67,11 @@ def prove_conversion(
 ) -> Report:
     """Run a model and its conversion on feeds, other values and other sizes.
 
-    What the original computes is asked of onnxruntime first, whose kernels know each opset: our own runtime raises old
-    models by the very adapters that are to be judged.
+    The original is run by onnxruntime if possible, whose kernels know each opset: our own runtime raises old models
+    with the very adapters that are to be judged.
 
     Raises:
-        EntrepotError: Nothing here runs the original on these feeds, or the conversion at all.
+        EntrepotError: Nothing here can run the original on these feeds, or the conversion at all.
     """
     source = _evaluator(model, feeds)
     judging = Judging(_judges(converted), tolerance, progress)
@@ -79,7 +79,7 @@ def prove_conversion(
     refusing = {run.provider for run in report.failures if run.verdict == "error"} - {"source"}
     if not refusing:
         return report
-    # a provider may refuse what makes no sense and the source computes anyway, such as the mean of a window that is
+    # a provider may refuse what makes no sense but the source computes anyway, such as the mean of a window that is
     # larger than its image: what is computed there says nothing about the result
     return prove(_Strict(source, model, refusing, feeds), converted, feeds, judging)
 
@@ -100,7 +100,7 @@ def _evaluator(model: Model, feeds: Feeds) -> _Evaluator:
 
 
 def _judges(converted: Model) -> tuple[str, ...] | None:
-    """All, or those besides ours when it lacks an operator."""
+    """All, or all but ours when it lacks an operator."""
     try:
         Session(converted)
     except UnsupportedOpError:
@@ -112,7 +112,7 @@ def _judges(converted: Model) -> tuple[str, ...] | None:
 
 
 class _Evaluator:
-    """The original model; onnxruntime is spared empty inputs, on which it may abort the process (1.31, LSTM)."""
+    """The original model; onnxruntime is never given empty inputs, on which it may abort the process (1.31, LSTM)."""
 
     def __init__(self, model: Model, provider: str) -> None:
         self._source = ModelSource(model, provider)
@@ -131,7 +131,7 @@ class _Evaluator:
 
 
 class _Strict:
-    """A source that takes no other inputs than some providers take for the original as well."""
+    """A source that takes only inputs on which certain providers can run the original as well."""
 
     def __init__(self, source: _Evaluator, model: Model, providers: set[str], sample: Feeds) -> None:
         self._source = source

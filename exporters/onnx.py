@@ -18,12 +18,12 @@ from entrepot.runtime.feeds import feeds_of
 
 
 def export(source: Any, sample: Any, options: Options) -> Model:
-    """Read ``source``, and convert it where another opset is asked for."""
+    """Read ``source``, and convert it if another opset is asked for."""
     if options.dynamic not in ("auto", False) or options.input_names or options.output_names:
         raise InputError("an ONNX model comes with its axes and names", hint="leave dynamic and names out")
     if options.share or options.checks or options.dynamic_shapes is not None:
         raise InputError(
-            "share, checks and dynamic_shapes are for what a framework made", hint="leave them out for an ONNX model"
+            "share, checks and dynamic_shapes are for models of a framework", hint="leave them out for an ONNX model"
         )
     model = load(source)
     if options.opset is None or options.opset == model.opset:
@@ -32,13 +32,13 @@ def export(source: Any, sample: Any, options: Options) -> Model:
     if options.verify:
         report = verify(model, converted, sample, options.judging)
         if not report.ok:
-            raise VerificationError("the converted model does not compute the same", report=report)
+            raise VerificationError("the converted model does not compute the same thing", report=report)
         converted.report = report
     return converted
 
 
 def verify(source: Any, model: Model, sample: Any, judging: Judging) -> Report:
-    """Run both models on the sample (a dict of arrays, or arrays in input order; random ones when there is none)."""
+    """Run both models on the sample (a dict of arrays, or arrays in input order; random if there is none)."""
     original = load(source)
     feeds = generate(original) if sample is None else _feeds(original, Sample.of(sample))
     return prove(ModelSource(original), model, feeds, judging)

@@ -15,14 +15,14 @@ Axes: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | None"
 """Of one input: ``{0: "batch"}``; names by position, ``["batch", None]``; or axes that get a name here, ``[0]``."""
 
 Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Axes]"
-"""``"auto"`` or ``True``: what the model lets vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
+"""``"auto"`` or ``True``: whatever can vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
 
 
 def as_dynamic(given: Any) -> Dynamic:
     """What a caller means by ``dynamic``; axes come as ``{"x": {0: "batch"}}``, without those that stay fixed.
 
     Raises:
-        InputError: It is of another form.
+        InputError: It has some other form.
     """
     if given is True or (isinstance(given, str) and given == "auto"):
         return "auto"
@@ -53,7 +53,7 @@ def _axis(name: str, axis: Any) -> int:
 
 
 def _symbol(name: str, word: Any) -> Any:
-    """A word, or a symbolic dimension of the framework, which has a name of its own."""
+    """A name, or a symbolic dimension of the framework, which has one."""
     if isinstance(word, str) or not isinstance(word, bool | int | float | bytes | list | tuple | dict | set):
         return word
     raise expected(f"the name of an axis in dynamic of '{name}'", "a word", word, hint=_DYNAMIC)
@@ -66,7 +66,7 @@ def _own_name(name: str, axis: int) -> str:
 
 @dataclass(frozen=True)
 class Judging:
-    """How a model is held against its source.
+    """How a model is compared with its source.
 
     Attributes:
         providers: Who runs the model; ``None`` for the default ones.
@@ -91,9 +91,9 @@ class Options:
         input_names: Names of the graph inputs, in flat order, instead of those from the signature.
         output_names: Names of the graph outputs, in flat order.
         tell: Called with a short line per stage.
-        dynamic_shapes: Which axes may vary, in the words of torch.export; ``dynamic`` is then "auto".
+        dynamic_shapes: Which axes may vary, as torch.export takes it; ``dynamic`` is then "auto".
         checks: Whether the graph refuses sizes for which it was not made.
-        share: Whether the weights stay those of the source, instead of copies.
+        share: Whether the model uses the weights of the source instead of copies.
     """
 
     opset: int | None
@@ -109,5 +109,5 @@ class Options:
 
     @property
     def judging(self) -> Judging:
-        """How the result is judged, where it is."""
+        """How the result is judged, if it is."""
         return Judging(tolerance=self.tolerance, progress=self.tell)

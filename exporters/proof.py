@@ -1,4 +1,4 @@
-"""The verification that every export ends with: the plan of parity, with what may be asked of empty inputs."""
+"""The verification that every export ends with: the cases that parity plans, with allowances for empty inputs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def prove(
 ) -> Report:
     """Run ``source`` and ``model`` on the sample, other values, every axis at other sizes, and edge values.
 
-    Edge values are asked of sources that can also compute in float64, and so tell which results are well-defined.
+    Edge values are tried on sources that can also compute in float64, which shows which results are well-defined.
 
     Empty inputs are tried on our own runtime only: onnxruntime 1.31 fails in several operators on them, and aborts the
-    process in LSTM. A graph that refuses an empty input is recorded, and is no failure; a wrong result of it is one.
+    process in LSTM. A graph that refuses an empty input is recorded but not a failure; a wrong result is one.
 
     Args:
         source: What to trust.
@@ -66,7 +66,7 @@ def _small_cases(model: Model, sample: Feeds, edges: Mapping[str, int]) -> Itera
 
 
 def _untied(case: Case, sample: Feeds) -> Case:
-    """Give resized floats values of their own: repeated ones tie, and which of two equal values is first is free."""
+    """Give resized floats values of their own: repeated ones tie, and either of two equal values may come first."""
     rng = np.random.default_rng(1)
     feeds = {
         name: vary(value, rng) if np.shape(value) != np.shape(sample[name]) and _is_float(value) else value

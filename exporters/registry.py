@@ -27,7 +27,7 @@ _EXPORTERS = {
     "onnx_ir": "entrepot.exporters.onnx",
     "entrepot.ir.model": "entrepot.exporters.onnx",
 }
-"""Package or module of a class, to the exporter of its objects. Each has ``export`` and ``verify``."""
+"""Package or module of a class, to the exporter for its objects. Each has ``export`` and ``verify``."""
 
 _SUFFIXES = {
     ".onnx": "entrepot.exporters.onnx",
@@ -60,25 +60,25 @@ def export(
         obj: A ``torch.nn.Module``, ``torch.export.ExportedProgram`` or TorchScript module; a ``.pt2``, TorchScript or
             ``.onnx`` file; anything ``load`` reads.
         sample: What the model is called with: a tensor, a tuple of positional arguments, a dict of keyword arguments,
-            or ``Sample(args, kwargs)``. Not needed where ``obj`` brings its own.
-        path: Where to save the result as well.
+            or ``Sample(args, kwargs)``. Not needed if ``obj`` brings its own.
+        path: Where to save the result, if anywhere.
         opset: Opset of the result; by default what every current runtime loads, and for ``.onnx`` what the file has.
-        dynamic: ``"auto"``: every axis that the model lets vary; ``False``: none; ``{"x": {0: "batch"}}``: these, or an
-            error. ``{"x": ["batch", None]}`` says the same by position, ``{"x": [0]}`` leaves the name open; an axis of
-            ``None`` stays fixed.
-        verify: Run the result beside the source at the sample, with other values and at other sizes, on our runtime and
+        dynamic: ``"auto"``: every axis that can vary; ``False``: none; ``{"x": {0: "batch"}}``: these, or an
+            error. ``{"x": ["batch", None]}`` says the same by position, ``{"x": [0]}`` leaves the name to us; an axis
+            named ``None`` stays fixed.
+        verify: Run the result beside the source on the sample, other values and other sizes, on our runtime and
             on onnxruntime where it is installed.
         tolerance: What agreement means: a number, ``(atol, rtol)`` or a ``Tolerance``; see ``compare``.
         input_names: Names of the graph inputs instead of those from the signature.
         output_names: Names of the graph outputs instead of those from the structure of the result.
-        share: Let the weights be those of ``obj``, without a copy: training ``obj`` then changes the model too, and
+        share: Use the weights of ``obj`` without copying them: training ``obj`` then changes the model too, and
             makes its ``report`` void.
-        checks: Put nodes into the graph that make every runtime refuse inputs whose sizes break a condition of the
-            model's ``conditions``, where it would otherwise broadcast them or go on.
+        checks: Put nodes into the graph that make every runtime refuse inputs whose sizes break one of the model's
+            ``conditions``, where it might otherwise broadcast them or carry on.
         dynamic_shapes: Instead of ``dynamic``: what ``torch.export.export`` takes under this name. A ``Dim`` makes its
-            axes vary or is an error, ``Dim.AUTO`` lets them where the module does, and what is not named is fixed.
-        progress: ``True``, ``False``, or a function that is given each line; by default a terminal sees what takes
-            long.
+            axes vary or is an error, ``Dim.AUTO`` lets them vary if the module does, and the rest is fixed.
+        progress: ``True``, ``False``, or a function that is given each line; by default, long work is reported on a
+            terminal.
 
     Returns:
         The model; its ``report`` holds the verification. It does not change when ``obj`` does, unless ``share`` is set.
@@ -88,13 +88,13 @@ def export(
             above.
         ConversionError: The model cannot be expressed, or an axis that ``dynamic`` names cannot vary.
         UnsupportedOpError: An operator has no counterpart.
-        VerificationError: The result does not compute the same; the error carries the report.
+        VerificationError: The result does not compute the same thing; the error carries the report.
         MissingDependencyError: The framework is not installed.
     """
     target = None if path is None else as_path(path)
     dynamic = as_dynamic(dynamic)
     if dynamic_shapes is not None and dynamic != "auto":
-        raise InputError("dynamic and dynamic_shapes say the same in two ways", hint="give one of them")
+        raise InputError("dynamic and dynamic_shapes are two ways to say the same thing", hint="give one of them")
     options = Options(
         opset=None if opset is None else as_opset(opset),
         dynamic=dynamic,

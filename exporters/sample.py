@@ -20,14 +20,14 @@ class Sample:
         kwargs: Keyword arguments.
 
     Raises:
-        InputError: ``args`` is no tuple or list, or ``kwargs`` no mapping of names.
+        InputError: ``args`` is not a tuple or list, or ``kwargs`` is not a mapping from names.
     """
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what is no list of arguments: a tensor would be taken apart into its rows."""
+        """Refuse what is not a list of arguments: a tensor would be taken apart into its rows."""
         args: Any = self.args
         kwargs: Any = self.kwargs
         if not isinstance(args, tuple | list):

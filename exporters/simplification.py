@@ -26,13 +26,13 @@ def simplify(
 ) -> Model:
     """The same model without what it does not need: the argument is not changed and weights are shared.
 
-    Constants are computed once, repeated and idle nodes go, and with them functions, opsets and weights that nothing
-    uses. Inputs, outputs and the weights that stay keep their names; metadata stays.
+    Constants are computed once; repeated and idle nodes are removed, and so are functions, opsets and weights that
+    nothing uses. Inputs, outputs and the weights that stay keep their names; metadata stays.
 
     Args:
         model: What ``load`` takes, at any opset.
         verify: Run both models side by side, where something here can run them.
-        feeds: Inputs to verify with, in any form that ``Session.run`` takes; made up where none are given.
+        feeds: Inputs to verify with, in any form that ``Session.run`` takes; made up by default.
         tolerance: What agreement means.
         progress: Told each run of the verification; see ``export``.
 
@@ -41,7 +41,7 @@ def simplify(
         not ``ok`` and says why.
 
     Raises:
-        VerificationError: The result does not compute the same; the error carries the report.
+        VerificationError: The result does not compute the same thing; the error carries the report.
         InputError: ``feeds`` do not fit the model, or an argument is of the wrong kind.
     """
     from entrepot.ir.io.read import load
@@ -56,7 +56,7 @@ def simplify(
 
     report = report_on(source, result, feeds, tolerance=Tolerance.of(tolerance), progress=tell)
     if report.failures:
-        text = f"the simplified model does not compute the same: {report.summary()}"
+        text = f"the simplified model does not compute the same thing: {report.summary()}"
         raise VerificationError(text, report=report)
     result.report = report
     return result
@@ -67,7 +67,7 @@ def _simplified(source: Model) -> Model:
     from entrepot.ir.model import Model
 
     graphs = copy_graphs(source.ir)
-    for _ in range(_ROUNDS):  # what one step does opens the way for others
+    for _ in range(_ROUNDS):  # each step may make others possible
         modified = [step(graphs).modified for step in _steps()]
         if not any(modified):
             break

@@ -1,8 +1,8 @@
 """What must hold for the sizes of a model's inputs: stated in the file, and on request checked by the graph itself.
 
 A graph cannot raise an error, but every runtime refuses to reshape one element into two: a condition becomes
-``Reshape([0], [1 + Cast(Not(condition))])``, in a node that is named after it. Its result, a zero, is added to the
-shape that each input with varying axes is reshaped to before it is used, so that no optimiser can leave the check out.
+``Reshape([0], [1 + Cast(Not(condition))])``, in a node named after it. Its result, a zero, is added to the
+shape that each input with varying axes is reshaped to before it is used, so that no optimiser can remove the check.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def state_conditions(model: onnx_ir.Model, others: Sequence[str] = ()) -> None:
 
 
 def check_conditions(model: onnx_ir.Model, others: Sequence[str] = ()) -> None:
-    """Make the graph refuse inputs of which the sizes do not fulfil the conditions.
+    """Make the graph refuse inputs whose sizes do not meet the conditions.
 
     Args:
         model: Changed in place; axes of one symbol must be equal.
@@ -114,12 +114,12 @@ class _Writer:
         return self("Shape", value, start=axis, end=axis + 1)
 
     def zero_where(self, condition: onnx_ir.Value, text: str) -> onnx_ir.Value:
-        """A zero; where the condition does not hold, a node that fails and says which."""
+        """A zero, from a node that fails, and says why, where the condition does not hold."""
         broken = self("Cast", self("Not", condition), to=onnx_ir.DataType.INT64)
         return self("Reshape", self.constant(0), self("Add", broken, self.constant(1)), name=f"needs {text}")
 
     def guard(self, value: onnx_ir.Value, zero: onnx_ir.Value) -> None:
-        """Let all that reads an input read it through a reshape to its own shape, plus zero."""
+        """Make everything that reads an input read it through a reshape to its own shape, plus zero."""
         checked = self("Reshape", value, self("Add", self("Shape", value), zero), name=f"check/{value.name}")
         checked.shape, checked.type = value.shape, value.type
         self._readers.append((value, checked))
@@ -138,7 +138,7 @@ class _Writer:
         raise ValueError(ast.dump(term))
 
     def place(self) -> None:
-        """Put the nodes into the graph; only they themselves go on reading the inputs as they come."""
+        """Put the nodes into the graph; they alone still read the inputs directly."""
         mine = set(self._nodes)
         for value, checked in self._readers:
             for node, index in list(value.uses()):

@@ -1,4 +1,4 @@
-"""How users teach the exporters operators that those do not know."""
+"""How users teach the exporters operators that they do not know."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Translation:
-    """A registered translation; ``remove`` takes it back, and so does the end of a ``with`` block."""
+    """A registered translation; ``remove`` undoes it, and so does the end of a ``with`` block."""
 
     def __init__(self, entry: Entry, remove: Callable[[Entry], None]) -> None:
         self._entry = entry
         self._remove = remove
 
     def remove(self) -> None:
-        """Take it back: what was in force before is again. A second call changes nothing."""
+        """Undo the registration: what was in force before is in force again. A second call changes nothing."""
         self._remove(self._entry)
 
     def __enter__(self) -> Self:
@@ -43,11 +43,11 @@ def register_translation(
             custom operator; for ``into="torch"`` also any function of torch that ``forward`` calls.
         function: What takes its place; it is called with the same arguments.
         into: ``"torch"``: the function computes with torch, and that is exported instead. ``"onnx"``: it builds ONNX
-            nodes of opset 20 with ``onnxscript.opset20``, from values for tensors and Python values for the rest, as
-            ``custom_translation_table`` of ``torch.onnx.export`` has them.
+            nodes of opset 20 with ``onnxscript.opset20``, from values for tensors and Python values for the rest, like
+            those in the ``custom_translation_table`` of ``torch.onnx.export``.
 
     Returns:
-        A handle to take it back, also as a context manager. The last one that is registered counts.
+        A handle to undo it, also as a context manager. The latest registration counts.
 
     Raises:
         InputError: There is no such operator, or it cannot be translated in this way.

@@ -1,4 +1,4 @@
-"""Arguments of public functions: read as they are meant where that is clear, else refused with what is expected."""
+"""Arguments of public functions: taken as they are meant if that is clear, else refused with what is expected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 40
 
 
 def described(value: Any) -> str:
-    """A value for a message: ``'eighteen'``, ``None``, ``3.5``; what may be large by its type alone, ``a Tensor``."""
+    """A value for a message: ``'eighteen'``, ``None``, ``3.5``; for what may be large only its type, ``a Tensor``."""
     if isinstance(value, str | bytes):
         return repr(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!r}..."
     if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 10**_SHOWN):
@@ -59,7 +59,7 @@ def _integer(given: Any) -> int | None:
         if isinstance(given, float):
             return int(given) if given.is_integer() else None
         return int(given) if isinstance(given, str) else operator.index(given)
-    except (TypeError, ValueError, RuntimeError):  # frameworks raise their own for an array that is no single integer
+    except (TypeError, ValueError, RuntimeError):  # what frameworks raise for an array that is not a single integer
         return None
 
 
@@ -67,7 +67,7 @@ def as_opset(given: Any, what: str = "opset") -> int:
     """A version of an operator set: ``18``, ``"18"`` and ``18.0`` are the same.
 
     Raises:
-        InputError: It is no whole number.
+        InputError: It is not a whole number.
     """
     return as_integer(given, what, hint="18, or a version per domain: {'': 18, 'ai.onnx.ml': 3}")
 
@@ -120,7 +120,7 @@ def as_path(given: Any, what: str = "path") -> PathLike:
 
 
 def as_names(given: Any, what: str) -> tuple[str, ...]:
-    """Names; a single one may stand for itself.
+    """A list of names, or a single name.
 
     Raises:
         InputError: They are not strings, or one is empty.
@@ -132,7 +132,7 @@ def as_names(given: Any, what: str) -> tuple[str, ...]:
 
 
 def as_kind(given: Any, kind: type[T], what: str, hint: str | None = None) -> T:
-    """What must be of one class.
+    """An argument that must be of one class.
 
     Raises:
         InputError: It is of another.

@@ -1,4 +1,4 @@
-"""Part of a model as a model of its own: the nodes between some values and others."""
+"""Part of a model as a separate model: the nodes between some values and others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def extract(
     Args:
         model: What ``load`` takes.
         inputs: Names of the values that become inputs, in this order: inputs of the model, weights, or what any node of
-            the main graph makes. By default those inputs of the model that the part needs.
+            the main graph computes. By default those inputs of the model that the part needs.
         outputs: Names of the values that become outputs; by default the outputs of the model.
 
     Returns:
@@ -87,9 +87,9 @@ def _find(name: str, values: Mapping[str, onnx_ir.Value], graph: onnx_ir.Graph) 
             if any(output.name == name for output in inner.outputs):
                 holder = f"{node.op_type} node '{node.name or node.outputs[0].name}'"
                 hint = "cut the model at a value of its main graph"
-                raise InputError(f"it lies inside the body of {holder}, which stays whole", value=name, hint=hint)
+                raise InputError(f"it is inside the body of {holder}, which stays whole", value=name, hint=hint)
     close = difflib.get_close_matches(name, values, n=3) or _containing(name, values)
-    hint = f"did you mean {_listed(close[:3])}?" if close else "entrepot info --nodes lists what every node makes"
+    hint = f"did you mean {_listed(close[:3])}?" if close else "entrepot info --nodes lists the outputs of every node"
     raise InputError("the model has no such value", value=name, hint=hint)
 
 

@@ -22,11 +22,11 @@ class NodeInfo:
 
     Attributes:
         graph: Where it is: the name of the main graph or function, and the bodies around it.
-        name: Its name; empty where it has none.
+        name: Its name; empty if it has none.
         op_type: Its operator.
         domain: The operator's domain; empty for ai.onnx.
         inputs: What it reads; ``None`` for an optional input that is left out.
-        outputs: What it makes; ``None`` for an optional output that is left out.
+        outputs: What it computes; ``None`` for an optional output that is left out.
     """
 
     graph: str
@@ -57,7 +57,7 @@ def _nodes(graph: Scope, place: str, types: Types) -> Iterator[NodeInfo]:
 
 
 def spec_of(value: onnx_ir.Value, types: Types) -> ValueSpec:
-    """A value with what is known of it."""
+    """A value with what is known about it."""
     found = types.spec(value)
     return describe_value(value.name or "", found.type, found.shape)
 

@@ -1,4 +1,4 @@
-"""What a file may ask for before it is believed."""
+"""What a file may ask for at most."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Limits:
     loop_iterations: int = 100_000_000
 
     def __post_init__(self) -> None:
-        """Refuse a bound that is no whole number."""
+        """Refuse a bound that is not a whole number."""
         for field in fields(self):
             bound = as_integer(
                 getattr(self, field.name), f"limit {field.name}", least=0, hint="Limits.unlimited() lifts all bounds"

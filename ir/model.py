@@ -48,12 +48,12 @@ class Model:
     copies with its weights and its report.
 
     Args:
-        model: The graph this handle wraps, or another handle of it; not copied.
+        model: The graph this handle wraps, or another handle to it; not copied.
         path: The file it was read from, for messages.
         report: The verification made when it was exported.
 
     Raises:
-        InputError: One of them is something else.
+        InputError: One of them is of another type.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Model:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know about how it was exported: axes that are fixed and why, what was left out."""
+        """What a user should know about the export: which axes are fixed and why, what was left out."""
         return _strings(self.metadata.get("entrepot.notes", ""))
 
     @property
@@ -125,7 +125,7 @@ class Model:
         return _strings(self.metadata.get("entrepot.conditions", ""))
 
     def _fingerprint(self) -> tuple[Any, ...]:
-        """Of the weights that may change under it: those that an exporter was asked to share."""
+        """The state of the weights that may change: those that an exporter was asked to share."""
         tensors: Any = (value.const_value for value in self._ir.graph.initializers.values())
         return tuple(tensor.fingerprint() for tensor in tensors if hasattr(tensor, "fingerprint"))
 
@@ -152,15 +152,15 @@ class Model:
         """Write the model, atomically for model and data together.
 
         Args:
-            path: Where the ``.onnx`` file goes; its folder must exist. A link stays, and what it leads to is replaced;
-                a pipe, a character device or an open binary file is written through, weights included.
+            path: Where the ``.onnx`` file goes; its folder must exist. A link stays, and what it points to is replaced;
+                a pipe, a character device or an open binary file is written to directly, weights included.
             external_data: ``"auto"`` refers to weights that lie in the folder already, and puts the others into the
                 model, or into ``<file name>.data`` when they pass 1.75 GiB. Another string names the data file; if
                 there is such a file, a number is added. ``None`` keeps everything inside.
 
         Raises:
             StorageError: The files cannot be written; what was there before is untouched.
-            InputError: ``path`` is no path, or ``external_data`` no name of a file.
+            InputError: ``path`` is not a path, or ``external_data`` is not a file name.
         """
         from entrepot.ir.io.write import save
 
@@ -208,7 +208,7 @@ def _unpickled(kind: type[Model], packed: Packed, path: PathLike | None, report:
 
 
 def _strings(text: str) -> tuple[str, ...]:
-    """A list of strings from JSON; empty for anything else, as a file may hold whatever it likes."""
+    """A list of strings from JSON; empty for anything else, as a file may contain whatever it likes."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

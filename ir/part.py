@@ -27,8 +27,8 @@ class Part:
     """What some values need, down to where the model is cut.
 
     Attributes:
-        nodes: Those of the graph itself; what is in their bodies comes with them.
-        inputs: Inputs of the graph that are reached, in the order in which they are.
+        nodes: Those of the graph itself; their bodies come with them.
+        inputs: Inputs of the graph that are reached, in that order.
         weights: Initializers that are reached.
     """
 
@@ -99,7 +99,7 @@ def assemble(
 
 
 def _known(value: onnx_ir.Value, spec: Spec) -> Spec:
-    """Type and shape of a value at the edge, where the format demands them."""
+    """Type and shape of a value at the cut, where the format requires them."""
     missing = "type" if spec.type is None else "rank" if _lacks_rank(spec) else ""
     if missing:
         node = value.producer()
@@ -119,7 +119,7 @@ def _lacks_rank(spec: Spec) -> bool:
 def _cloned(view: onnx_ir.GraphView) -> onnx_ir.Graph:
     try:
         return view.clone()
-    except RuntimeError as error:  # what onnx_ir raises where a node comes before one that it reads
+    except RuntimeError as error:  # raised by onnx_ir if a node comes before one that it reads
         raise ModelFormatError("the nodes of the graph are not in the order of their use", graph=view.name) from error
 
 
@@ -139,7 +139,7 @@ def _like(model: onnx_ir.Model, graph: onnx_ir.Graph) -> onnx_ir.Model:
 
 
 def _become_input(part: onnx_ir.Model, value: onnx_ir.Value) -> None:
-    """Nothing else makes a value that is fed: its node may be there for another output."""
+    """Make a value an input. The node that computes it may stay for another output; its own copy gets a new name."""
     value.const_value = None
     part.graph.initializers.pop(value.name or "", None)
     made = (output for node in part.graph for output in node.outputs if output.name == value.name)

@@ -21,7 +21,7 @@ from entrepot.ir.io.sparse import SparseTensor
 from entrepot.ir.limits import Limits
 
 HELD_FROM = 1024
-"""Initializers of this many bytes or more travel as arrays, which need no room in a protobuf and no copy of it."""
+"""Initializers of this many bytes or more travel as arrays, which take no space in the protobuf and need no copy."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Packed:
 
     Attributes:
         graph: A serialised ``ModelProto``; the weights held elsewhere are empty tensors in it.
-        headers: Name of an initializer, to a ``TensorProto`` without data and the place of its bytes in ``weights``.
+        headers: Initializer name, to a ``TensorProto`` without data and the index of its bytes in ``weights``.
         weights: The bytes of each weight once, as arrays, so that protocol 5 can hand them over without a copy.
     """
 
@@ -62,7 +62,7 @@ def pack(model: onnx_ir.Model) -> Packed:
 
 
 def unpack(packed: Packed) -> onnx_ir.Model:
-    """The model again."""
+    """The model, restored."""
     context = Context(None, Limits.unlimited())
     model = build_model(onnx.ModelProto.FromString(packed.graph), context, None)
     made: dict[int, onnx_ir.Tensor[Any]] = {}
@@ -70,7 +70,7 @@ def unpack(packed: Packed) -> onnx_ir.Model:
         if place not in made:
             made[place] = _tensor(onnx.TensorProto.FromString(header), packed.weights[place])
         value = model.graph.initializers[name]
-        if value.shape == (0,):  # of the empty tensor; no weight that is held is empty
+        if value.shape == (0,):  # from the empty tensor; no weight kept here is empty
             value.shape = onnx_ir.Shape(made[place].shape.numpy())
         value.const_value = made[place]
     return model

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import onnx_ir
 
-# numbers in, a number of the same place out
+# numbers in, a number at the same place out
 _ARITHMETIC = """
 Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu
 Clip Cos Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN LeakyRelu Less
 LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh
 Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor
 """
-# the same numbers at other places, and what is made without looking at any
+# the same numbers at other places, or none looked at
 _MOVEMENT = """
 Compress Concat Constant ConstantOfShape Expand Flatten Gather GatherElements GatherND Identity Pad Reshape Shape Size
 Slice Split Squeeze Tile Transpose Unsqueeze
@@ -22,7 +22,7 @@ _POINTWISE = frozenset(_ARITHMETIC.split() + _MOVEMENT.split())
 def is_pointwise(model: onnx_ir.Model) -> bool:
     """Whether no element of a result sums up, or chooses between, several elements of an input.
 
-    Such a model has no cancellation but its own: each result can be held to its own size.
+    Such a model has no cancellation except within an element: each result can be judged by its own size.
     """
     return not model.functions and all(
         not node.domain and node.op_type in _POINTWISE for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph)
@@ -38,7 +38,7 @@ def chooses(model: onnx_ir.Model) -> bool:
 
 
 def may_not_end(model: onnx_ir.Model) -> bool:
-    """Whether a loop goes on until a condition that it computes: for unusual values that may be never."""
+    """Whether a loop ends by a condition that it computes: for unusual values it may never end."""
     nodes = onnx_ir.traversal.RecursiveGraphIterator(model.graph)
     return any(node.op_type == "Loop" and _computes_condition(node.attributes["body"].as_graph()) for node in nodes)
 

@@ -1,4 +1,4 @@
-"""How long work tells what it is doing."""
+"""How long-running work reports what it is doing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Progress: TypeAlias = "bool | Callable[[str], None] | None"
 
 
 def reporter(progress: Progress) -> Callable[[str], None]:
-    """The function that long work calls with one short line per stage.
+    """The function that long-running work calls with one short line per stage.
 
     Raises:
-        InputError: ``progress`` is none of the things it may be.
+        InputError: ``progress`` is of the wrong type.
     """
     if callable(progress):
         return progress
@@ -37,7 +37,7 @@ def _silent(_text: str) -> None:
 
 
 class _DelayedLines:
-    """Prints to standard error, but nothing for work that ends within ``delay`` seconds."""
+    """Prints to standard error, unless the work ends within ``delay`` seconds."""
 
     def __init__(self, delay: float) -> None:
         self._start = time.monotonic()

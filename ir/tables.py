@@ -1,4 +1,4 @@
-"""Tables for terminals of any width: nothing is cut, and what does not fit side by side is set one below the other."""
+"""Tables for terminals of any width: nothing is cut, and what does not fit side by side is stacked."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _GAP = 2
 class Rows:
     """Rows of text under headings.
 
-    A table that is too wide folds its widest column. Where that is not enough each row becomes a block of lines, one
-    per cell that is not empty.
+    A table that is too wide folds its widest column. If that is not enough, each row becomes a block of lines, one
+    per non-empty cell.
 
     Args:
         headings: One per column; a table without any is a plain list.

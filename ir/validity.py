@@ -1,4 +1,4 @@
-"""Whether a model is valid: onnx's own checker, and what it does not look at."""
+"""Whether a model is valid: onnx's own checker, and what it does not check."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def problem_of(model: Model, content: Path | bytes) -> str:
 
 
 def unknown_opset(opsets: Mapping[str, int]) -> str:
-    """Which import asks for operators of the future; onnx's checker takes a number that nobody knows for its newest."""
+    """Which import asks for an unknown opset; onnx's checker treats a version it does not know as its newest."""
     newest = newest_opsets()
     for domain, version in opsets.items():
         known = newest.get(domain)

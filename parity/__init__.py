@@ -1,4 +1,4 @@
-"""Whether two things compute the same."""
+"""Whether two things compute the same thing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two sets of outputs agree, by one stated rule, with every figure that helps to judge it."""
+"""Whether two sets of outputs agree, by one stated rule, with every figure that helps to judge that."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OutputComparison:
         shape: What the shape should be; ``None`` for an output that is not a tensor.
         tolerance: The rule applied, ``atol`` made absolute; ``None`` when the two could not be compared.
         metrics: Every figure; ``None`` when the two could not be compared.
-        noise: How far the expected values move when the inputs move by one rounding; 0 when that was not asked.
+        noise: How far the expected values move when the inputs move by one rounding; 0 if that was not asked for.
     """
 
     name: str
@@ -53,14 +53,14 @@ class OutputComparison:
 
     @property
     def excess(self) -> float:
-        """How many times the allowed error was reached: infinite when the two could not be compared."""
+        """The largest error as a multiple of what is allowed: infinite when the two could not be compared."""
         if self.metrics is not None:
             return self.metrics.excess
         return 0.0 if self.ok else float("inf")
 
     @property
     def hollow(self) -> bool:
-        """Whether it agrees, and none of its elements is finite, so that this proves little."""
+        """Whether it agrees without any finite element, which proves little."""
         return self.ok and self.metrics is not None and self.metrics.hollow
 
     def __bool__(self) -> bool:
@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def worst(self) -> OutputComparison | None:
-        """The output that is furthest off for what is allowed; ``None`` when there are no outputs."""
+        """The output that is furthest off relative to what is allowed; ``None`` when there are no outputs."""
         return max(self.outputs, key=lambda output: (not output.ok, rank(output.excess)), default=None)
 
     @property
@@ -133,11 +133,11 @@ def compare(
     output is a failure. An output may be an array of any library, ``None``, or a sequence or mapping of these.
 
     Args:
-        expected: The outputs to trust by name, any shapes. Without names: one array, or a sequence; beside named ones
-            an array stands for the only output, and a tuple or list of as many arrays for all of them in order.
+        expected: The outputs to trust by name, any shapes. Without names: one array, or a sequence. If only one side
+            has names, the other may be an array for a single output, or a tuple or list with all of them in order.
         actual: The outputs to judge, in the same forms.
         tolerance: The rule for every floating-point output: a ``Tolerance``, a number for both its parts,
-            ``(atol, rtol)`` or a dict of them; ``None`` takes ``default_tolerance`` of each dtype.
+            ``(atol, rtol)`` or a dict of them; ``None`` means ``default_tolerance`` of each dtype.
         scales: Typical magnitude by output name, when more is known than ``expected`` shows (as ``scales_of`` does
             over several runs).
         noise: How far each expected output moves by rounding alone, as ``sensitivity`` measures it; 32 times that is
@@ -170,7 +170,7 @@ def _check_factors(what: str, given: Mapping[str, float] | None) -> None:
 def scales_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """The typical magnitude of each floating-point output over several runs of one source.
 
-    One small result near zero says little about how exact it can be; the other runs say it.
+    One small result near zero says little about how exact it can be; the other runs say more.
     """
     scales: dict[str, float] = {}
     for outputs in runs:
@@ -228,7 +228,7 @@ def _rule(expected: np.ndarray, tolerance: Tolerance | None, scale: float, noise
         return Tolerance(0.0, 0.0, steps=rule.steps)
     if not rule.scaled:
         return rule
-    # a tensor of zeros has no scale of its own: take it for one of ordinary activations
+    # a tensor of zeros has no scale of its own: treat it like ordinary activations
     rule = rule.at_scale(scale or typical_magnitude(expected) or 1.0)
     return replace(rule, atol=max(rule.atol, _NOISE * noise))
 

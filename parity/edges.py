@@ -1,4 +1,4 @@
-"""Inputs at which formulas come apart, and how much of a difference there is the source's own.
+"""Inputs at which formulas diverge, and how much of a difference there is the source's own.
 
 Values drawn around zero say nothing about ``log(sigmoid(x))`` at -100 or ``exp(x) - 1`` at 1e-30. Two kinds of runs do:
 *edge values*, all finite, and *values that are not finite*.
@@ -20,11 +20,11 @@ from entrepot.parity.tolerance import classify
 
 _SIZES = (0.0, 1e-30, 1e-7, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 100.0, 1e4)
 _MOST_ALONE = 4
-"""Inputs that get runs of their own; more of them are tried together only."""
+"""How many inputs get runs of their own; more are only tried together."""
 _MOST_PAGES = 4
-"""Runs for an input too small to hold every value at once."""
+"""Runs for an input too small to contain every value at once."""
 _OWN = 32
-"""How many times its own error the source is allowed to be missed by: two formulas round differently."""
+"""How many times the source's own error a model may be off: two formulas round differently."""
 _DRAWS = 3
 
 Run = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -54,12 +54,12 @@ def edge_cases(sample: Feeds) -> Iterator[Case]:
 
 
 def moved(run: Run, feeds: Feeds, *, ties: bool) -> list[Mapping[str, Any]]:
-    """What a source answers when its floats move by one rounding.
+    """What a source computes when its floats move by one rounding.
 
     Args:
         run: The source.
         feeds: Its inputs.
-        ties: Whether zeros move as well, to the least of numbers, so that ties among them are broken.
+        ties: Whether zeros move as well, to the smallest normal number, so that ties among them are broken.
     """
     rng = np.random.default_rng(0)
     return [run({name: _moved(value, rng, ties=ties) for name, value in feeds.items()}) for _ in range(_DRAWS)]
@@ -68,15 +68,15 @@ def moved(run: Run, feeds: Feeds, *, ties: bool) -> list[Mapping[str, Any]]:
 def without_doubt(
     expected: Mapping[str, Any], actual: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """What a model answered, with what the source itself is not sure about taken from the source.
+    """The outputs of a model, with whatever the source itself is unsure about taken from the source.
 
-    It is not sure of an element that is another kind of number (finite, NaN, an infinity) in its other answers, nor of
+    It is unsure of an element that is another kind of number (finite, NaN, an infinity) in its other outputs, and of
     the digits that differ there.
 
     Args:
-        expected: What the source answered.
-        actual: What the model answered.
-        others: What the source answers in float64, or to inputs moved by one rounding.
+        expected: What the source computed.
+        actual: What the model computed.
+        others: What the source computes in float64, or from inputs moved by one rounding.
     """
     return {
         name: _settled(expected.get(name), value, [other.get(name) for other in others])
@@ -95,7 +95,7 @@ def _settled(expected: Any, actual: Any, others: Sequence[Any]) -> Any:
     with np.errstate(all="ignore"):
         for other in others:
             if not isinstance(other, np.ndarray) or other.shape != expected.shape:
-                return expected  # another result altogether: nothing is certain here
+                return expected  # an entirely different result: nothing is certain here
             rounded = other.astype(expected.dtype).astype(wide)
             finite = np.isfinite(e)
             sure &= np.where(finite, np.isfinite(rounded), (e == rounded) | (np.isnan(e) & np.isnan(rounded)))
@@ -123,7 +123,7 @@ def _edges(array: np.ndarray, page: int, rng: np.random.Generator) -> np.ndarray
 
 
 def _special(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """NaN and both infinities at an eighth of all places, one at the least."""
+    """NaN and both infinities at an eighth of all places, and at least one."""
     flat = array.astype(np.float64).reshape(-1)
     count = max(1, min(flat.size, max(3, flat.size // 8)))
     flat[rng.permutation(flat.size)[:count]] = np.resize([np.nan, np.inf, -np.inf], count)

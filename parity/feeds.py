@@ -18,7 +18,7 @@ Feeds: TypeAlias = Mapping[str, Any]
 
 
 def resize(array: np.ndarray, axis: int, size: int, rng: np.random.Generator) -> np.ndarray:
-    """The same kind of values at another size of one axis.
+    """The same kind of values with one axis at another size.
 
     A smaller size keeps the first slices. A larger one keeps them all and appends slices drawn from the array, each
     shuffled within itself, so that ids stay in range and no two rows are the same where they can differ. Integers
@@ -110,7 +110,7 @@ def bind(model: Model, feeds: Feeds) -> dict[str, int]:
 
 
 def symbolic_axes(model: Model) -> Iterator[tuple[ValueSpec, int, str]]:
-    """Every input axis without a fixed size, with its symbol; an unnamed one gets ``input.axis`` for a symbol."""
+    """Every input axis without a fixed size, with its symbol; an unnamed one gets ``input.axis`` as its symbol."""
     for spec in model.inputs:
         if spec.kind == "tensor" and spec.shape is not None:
             for axis, dim in enumerate(spec.shape):
@@ -127,12 +127,12 @@ def generate(
 ) -> dict[str, Any]:
     """Random feeds made from a model's input specs.
 
-    Floats are standard normal, integers 0 or 1 (any id table has two rows), booleans either, strings short.
+    Floats are standard normal, integers 0 or 1 (any id table has two rows), booleans random, strings short.
 
     Args:
         model: The model to feed.
         dims: Sizes by symbol, an unnamed axis by ``input.axis``; a symbol left out gets 1, 2, 3, … in order.
-        given: Inputs to take as they are; they fix the sizes of their symbols.
+        given: Inputs to use as they are; they fix the sizes of their symbols.
         rng: Where the draws come from; seeded with 0 by default, so two calls agree.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What is compared: outputs in any form, brought under the same names and taken apart into arrays."""
+"""What is compared: outputs in any form, given the same names and taken apart into arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def named(expected: Any, actual: Any) -> tuple[Mapping[str, Any], Mapping[str, A
     """Both sides by name, as ``compare`` takes them.
 
     Raises:
-        InputError: One is ``None``, or their forms do not say which output is held against which.
+        InputError: One is ``None``, or their forms do not say which output is compared with which.
     """
     for what, outputs in (("expected", expected), ("actual", actual)):
         if outputs is None:
@@ -30,12 +30,12 @@ def named(expected: Any, actual: Any) -> tuple[Mapping[str, Any], Mapping[str, A
 
 
 def _sole(outputs: Any) -> dict[str, Any]:
-    """What has no name, under one; an empty tuple or list is no output."""
+    """Unnamed outputs, under a name; an empty tuple or list is no output."""
     return {} if isinstance(outputs, list | tuple) and not outputs else {"output": outputs}
 
 
 def _like(outputs: Any, names: Mapping[str, Any]) -> dict[str, Any]:
-    """Outputs without names under those of the other side."""
+    """Outputs without names, under the names of the other side."""
     if len(names) == 1:
         (name, other), *_ = names.items()
         wrapped = isinstance(outputs, list | tuple) and len(outputs) == 1 and not isinstance(other, list | tuple)
@@ -49,7 +49,7 @@ def _like(outputs: Any, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(outputs: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """What is compared one by one: every array or ``None`` with its path, and the length or keys of each container."""
+    """The single things to compare: every array or ``None`` with its path, and the length or keys of each container."""
     if isinstance(outputs, Mapping):
         if name:
             yield f"keys({name})", sorted(map(str, outputs))

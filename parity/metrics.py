@@ -29,11 +29,11 @@ class Worst:
 class Metrics:
     """How far ``actual`` is from ``expected``. A string that differs counts as an error of 1.
 
-    NaN agrees with NaN, but that is no error of 0: where no element is finite in both, figures about errors are NaN.
+    NaN agrees with NaN, but not with an error of 0: if no element is finite in both, figures about errors are NaN.
 
     Attributes:
         size: Number of elements.
-        finite: Elements that are finite in both: those that figures about errors are made of.
+        finite: Elements that are finite in both: figures about errors are computed from these.
         mismatched: Elements that break the rule.
         max_abs: Largest absolute error; infinite when a NaN or infinity meets anything else.
         max_rel: Largest error relative to an expected element that is finite and not zero.
@@ -64,7 +64,7 @@ class Metrics:
 
     @property
     def hollow(self) -> bool:
-        """Whether there are elements, none of them finite in both: that they agree then proves little."""
+        """Whether there are elements but none is finite in both, so that agreement proves little."""
         return self.size > 0 and self.finite == 0
 
     @property
@@ -207,7 +207,7 @@ class _Totals:
         return self.size > 0 and self.finite == 0
 
     def _told(self, error: float) -> float:
-        """An error of 0 among NaNs and infinities is an agreement in kind, no measurement."""
+        """An error of 0 among NaNs and infinities is an agreement in kind, not a measurement."""
         return math.nan if self._hollow and error == 0 else error
 
     def _worst(self, expected: np.ndarray, actual: np.ndarray) -> Worst:

@@ -1,4 +1,4 @@
-"""Which inputs prove that a model agrees with its source at every size it claims."""
+"""The inputs that show whether a model agrees with its source at every size it claims to accept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Case:
     """One set of inputs and why it is run.
 
     Attributes:
-        label: What a report calls it.
+        label: Its name in a report.
         feeds: The inputs.
         symbol: The symbol whose size it changes; empty when it changes none, or all at once.
         edge: ``"finite"`` for edge values, ``"special"`` for some that are NaN or infinite; see ``parity.edges``.
@@ -34,9 +34,9 @@ class Case:
 def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = None) -> tuple[Case, ...]:
     """The sample, the sample with other values, and every symbol of the input shapes at other sizes.
 
-    Each symbol is tried alone at one more, at twice, at 1 and at 0 of its size in the sample (whatever the source
-    does not accept is recorded as refused when the cases run), then all symbols at once at different sizes. Axes that
-    share a symbol change together.
+    Each symbol is tried alone at one more than its size in the sample, at twice that size, at 1 and at 0 (whatever the
+    source does not accept is recorded as refused when the cases run), then all symbols at once at different sizes.
+    Axes that share a symbol change together.
 
     Raises:
         InputError: The sample gives one symbol two sizes.

@@ -3,7 +3,7 @@
 Some networks amplify rounding a hundredfold (squeeze-and-excitation with untrained weights, deep decoders). Their two
 correct implementations differ by more than any fixed tolerance that would still catch errors elsewhere. Measured on
 image models, the difference between torch and onnxruntime is 1 to 2.5 times what one rounding of the inputs does to
-torch itself, so the source's own answer to that is the yardstick where the default tolerance is exceeded.
+torch itself, so the source's own response to that is the yardstick where the default tolerance is exceeded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def sensitivity(
     Args:
         run: The source.
         feeds: Its inputs.
-        expected: Its answer to them.
+        expected: Its outputs for them.
 
     Returns:
         Output name to change; empty when no input is a float.
@@ -48,7 +48,7 @@ def sensitivity(
 
 
 def own_error(expected: Mapping[str, Any], exact: Mapping[str, Any]) -> dict[str, float]:
-    """The median distance of each floating-point output from what the source answers in float64."""
+    """The median distance of each floating-point output from what the source computes in float64."""
     found = dict(leaves(exact))
     return {name: _median_change(answer, found.get(name)) for name, answer in leaves(expected)}
 

@@ -1,4 +1,4 @@
-"""How far two values may be apart and still agree."""
+"""How far apart two values may be and still agree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from entrepot.ir.arguments import NumberLike, as_flag, as_integer, as_number, ex
 from entrepot.ir.errors import InputError
 
 ToleranceLike: TypeAlias = "Tolerance | NumberLike | tuple[NumberLike, NumberLike] | Mapping[str, Any]"
-"""What ``Tolerance.of`` takes."""
+"""What ``Tolerance.of`` accepts."""
 
 DTypeClass = Literal["float", "complex", "integer", "bool", "string"]
 
@@ -23,8 +23,8 @@ class Tolerance:
     """The rule ``|actual - expected| <= atol + rtol * |expected|``, element by element.
 
     Booleans and strings always agree exactly. Integers agree exactly too, unless ``steps`` says otherwise: a relative
-    tolerance must not let index 5000 pass for 5001. Wherever a tolerance is asked for, ``1e-3`` stands for
-    ``Tolerance(atol=1e-3, rtol=1e-3)``, a pair for ``Tolerance(atol, rtol)``, and a dict for its keyword arguments.
+    tolerance must not let index 5000 pass for 5001. Wherever a tolerance is expected, ``1e-3`` means
+    ``Tolerance(atol=1e-3, rtol=1e-3)``, a pair ``Tolerance(atol, rtol)``, and a dict its keyword arguments.
 
     Attributes:
         atol: Absolute part.
@@ -47,7 +47,7 @@ class Tolerance:
 
     @classmethod
     def of(cls, given: Any) -> Tolerance | None:
-        """The tolerance that is meant; ``None``, the default one of each dtype, stays ``None``.
+        """The tolerance that is meant; ``None``, which means the default of each dtype, stays ``None``.
 
         Args:
             given: A tolerance; a number for both parts; ``(atol, rtol)``; or a dict of keyword arguments.
@@ -109,7 +109,7 @@ _WIDE = {
 
 
 def classify(dtype: np.dtype) -> DTypeClass:
-    """Which comparison a dtype takes; ml_dtypes are known by their number format, not by NumPy's kind.
+    """How a dtype is compared; ml_dtypes are recognised by their number format, not by NumPy's kind.
 
     Raises:
         InputError: No model has results of this dtype.

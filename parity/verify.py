@@ -1,4 +1,4 @@
-"""Run a model beside the source it came from, and tell where they agree."""
+"""Run a model beside the source it came from, and report where they agree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from entrepot.runtime.providers import Providers, as_providers
 from entrepot.runtime.session import Session
 
 _NO_SCALE = 1e-30
-"""Of a tensor whose elements are each held to their own size alone."""
+"""The scale of a tensor whose elements are each judged by their own size alone."""
 
 Outputs: TypeAlias = Mapping[str, Any]
 """Output name to array (a list for a sequence, ``None`` for an empty optional)."""
@@ -39,7 +39,7 @@ class SourceRefusal(EntrepotError):  # noqa: N818 - it is an answer, not a fault
 
 
 class Source(Protocol):
-    """What a model is held against: the framework it came from, or another model."""
+    """What a model is compared with: the framework it came from, or another model."""
 
     @property
     def name(self) -> str:
@@ -58,7 +58,7 @@ class ExactSource(Source, Protocol):
     """A source that can also compute in float64."""
 
     def exact(self, feeds: dict[str, np.ndarray], /) -> Outputs | None:
-        """What the source answers in float64 to the same inputs; ``None`` where it cannot be run so."""
+        """What the source computes in float64 from the same inputs; ``None`` if it cannot be run that way."""
 
 
 class ModelSource:
@@ -101,14 +101,14 @@ def verify(
         model: What to judge.
         feeds: The sample first (which the source must take), then others; ``plan_cases`` makes a good list.
         providers: Who runs the model; by default ``cpu``, and as a second opinion ``onnxruntime`` where it is
-            installed. Operators that the second opinion lacks are recorded and no failure, unless it is asked for by
-            name.
+            installed. An operator that the second opinion lacks is recorded but not a failure, unless it is asked for
+            by name.
         tolerance: See ``compare``.
         progress: See ``entrepot.ir.progress``.
 
     Returns:
-        The report; ``.ok`` tells. What the source refuses is recorded as refused (for the sample: as a failure), and
-        an error that a provider raises about the model is a failure with its message.
+        The report; ``.ok`` is the verdict. What the source refuses is recorded as refused (for the sample: as a
+        failure), and an error that a provider raises about the model is a failure with its message.
 
     Raises:
         InputError: There is no such provider.
@@ -118,7 +118,7 @@ def verify(
     cases = [feed if isinstance(feed, Case) else Case(f"feeds {at}", feed) for at, feed in enumerate(feeds)]
     names = default_providers() if providers is None else as_providers(providers)
     answers = [_ask(source, case, tell) for case in cases]
-    # a small result near zero says little about its own scale: all runs of the source together do
+    # a small result near zero says little about its own scale: all runs of the source together say more
     tame = (answer for case, answer in zip(cases, answers, strict=True) if not case.edge)
     scales = scales_of([answer for answer in tame if not isinstance(answer, SourceRefusal)])
     rows = [[_refused(case, answer, at)] for at, (case, answer) in enumerate(zip(cases, answers, strict=True))]
@@ -142,7 +142,7 @@ def default_providers() -> tuple[str, ...]:
 
 
 def model_name(model: Model) -> str:
-    """What a report calls a model: its file, else its graph."""
+    """What a report calls a model: its file, or else its graph."""
     return str(model.path) if model.path is not None else model.ir.graph.name or "model"
 
 
@@ -163,7 +163,7 @@ def _refused(case: Case, answer: Outputs | SourceRefusal, at: int) -> Run | None
 
 
 class _Judge:
-    """Compares, and asks a source that differs how exact it can be."""
+    """Compares, and where results differ asks the source how exact it can be."""
 
     def __init__(self, source: Source, model: Model, tolerance: Tolerance | None, scales: Mapping[str, float]) -> None:
         self._source = source
@@ -183,13 +183,13 @@ class _Judge:
         second = compare(expected, actual, scales=self._scales, noise=noise) if noise else first
         if second.ok or not noise:
             return second
-        # of few elements, one may be far more sensitive than most
+        # among few elements, one may be far more sensitive than most
         settled = without_doubt(expected, actual, self._other_answers(case, strict=False))
         return compare(expected, settled, scales=self._scales, noise=noise)
 
     @functools.cached_property
     def strict(self) -> bool:
-        """Whether each element is held to its own size: where nothing is summed up, and float64 tells what is right."""
+        """Whether each element is judged by its own size: if nothing is summed up, and float64 shows what is right."""
         return isinstance(self._source, ExactSource) and is_pointwise(self._model.ir)
 
     def _compare_at_edges(self, case: Case, expected: Outputs, actual: Outputs, *, strict: bool) -> Comparison:
@@ -204,7 +204,7 @@ class _Judge:
         return {name: max(scale, self._scales.get(name, 0.0)) for name, scale in scales.items()}
 
     def _other_answers(self, case: Case, *, strict: bool) -> list[Outputs]:
-        """What the source says in float64; where elements depend on others also to inputs moved by one rounding."""
+        """What the source computes in float64; if elements depend on others, also from inputs moved by one rounding."""
         key = id(case), strict
         if key not in self._doubts:
             exact = self._source.exact(dict(case.feeds)) if isinstance(self._source, ExactSource) else None
@@ -249,7 +249,7 @@ class _Runner:
         return str(self._opened) if isinstance(self._opened, UnsupportedOpError) else ""
 
     def _difference(self, case: Case) -> Verdict:
-        """Kernels disagree about NaN among many elements (the largest of them, their order); one by one they do not."""
+        """Kernels disagree about NaN among many elements (their maximum, their order), but not about single ones."""
         certain = self._provider == "cpu" and self._judge.strict
         return "noted" if case.edge == "special" and not certain else "differs"
 

@@ -1,4 +1,4 @@
-"""Arrays of any library as NumPy's, without importing the library: by what the object itself offers."""
+"""Arrays of any library as NumPy arrays, without importing the library, through what the object itself offers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.dlpack import from_dlpack
 
 _FAILURES = (AttributeError, BufferError, TypeError, ValueError, RuntimeError, OverflowError, NotImplementedError)
-"""What libraries raise where an array cannot be handed over: on another device, sparse, of an unknown type."""
+"""What libraries raise if an array cannot be converted: it is on another device, sparse, or of an unknown type."""
 
 _PLAIN_FORMS = ("detach", "resolve_conj", "resolve_neg")
-"""Methods that take what NumPy does not know off a tensor: a gradient's record, a conjugation, a sign put off."""
+"""Methods that strip what NumPy does not know from a tensor: gradient history, lazy conjugation, lazy negation."""
 
 
 def is_array(value: Any) -> bool:
@@ -27,7 +27,7 @@ def as_array(value: Any, name: str = "") -> np.ndarray[Any, Any]:
 
     Args:
         value: An array or tensor of any library, a Python number or string, or a nested list of them.
-        name: What it is, for messages.
+        name: What to call it in messages.
 
     Raises:
         InputError: It cannot be read as an array.
@@ -46,7 +46,7 @@ def as_array(value: Any, name: str = "") -> np.ndarray[Any, Any]:
 
 
 def _hint(value: Any) -> str | None:
-    """What makes a tensor one that NumPy can read."""
+    """How to turn a tensor into one that NumPy can read."""
     if "cpu" not in str(getattr(value, "device", "cpu")).lower():
         return "give it as tensor.cpu()"
     return "give it as tensor.to_dense()" if hasattr(value, "to_dense") and "strided" not in str(value.layout) else None

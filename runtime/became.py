@@ -10,7 +10,7 @@ import onnx_ir as ir
 from entrepot.runtime.plan import Block, Step
 
 _WHERE = {"fused": "fused into {}", "absorbed": "absorbed into {}", "merged": "merged with {}"}
-"""How a node came to a step that is another node's, in words."""
+"""How a node ended up in another node's step, in words."""
 
 
 @dataclass
@@ -18,8 +18,8 @@ class _Fate:
     """What is found about one node.
 
     Attributes:
-        kinds: Where the kernel of each step of its own was found.
-        companions: Nodes whose work these steps do too.
+        kinds: Where the kernel of each of its own steps was found.
+        companions: Nodes whose work these steps do as well.
         elsewhere: What other steps do of its work.
     """
 
@@ -39,7 +39,7 @@ def became(nodes: ir.GraphView, block: Block, settled: Mapping[ir.Node, str]) ->
     Returns:
         ``native``, ``prepared``, ``shared``, ``control flow`` or ``body of 3 steps``, followed by ``with 'relu'`` where
         it does other nodes' work; ``fused into 'conv'``, ``absorbed into 'conv'``, ``merged with 'shape'``; what
-        ``settled`` says; ``dropped`` where nothing reads what it would make.
+        ``settled`` says; ``dropped`` if nothing reads what it would compute.
     """
     fates = {node: _Fate() for node in nodes}
     for step in block.steps:

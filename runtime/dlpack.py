@@ -1,7 +1,7 @@
-"""Arrays of other libraries in element types that NumPy lacks, read through DLPack, the struct that all of them share.
+"""Arrays of other libraries in element types that NumPy lacks, read through DLPack, the struct that they all share.
 
-``numpy.from_dlpack`` knows NumPy's own types only. The struct says where the data is and what it is; bfloat16 and the
-types of 8 bits are copied out of it as those of ml_dtypes.
+``numpy.from_dlpack`` knows only NumPy's own types. The struct says where the data is and what it is; bfloat16 and the
+8-bit types are copied out of it as types of ml_dtypes.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class _Tensor(ctypes.Structure):
 
 
 def from_dlpack(exporter: Any) -> np.ndarray[Any, Any] | None:
-    """A copy of an array on the host whose element type NumPy lacks; ``None`` for every other.
+    """A copy of an array on the host whose element type NumPy lacks; ``None`` for any other array.
 
     Args:
         exporter: An object with ``__dlpack__``; what that raises passes through.
     """
-    capsule = exporter.__dlpack__()  # owns the struct, and frees it when it goes
+    capsule = exporter.__dlpack__()  # owns the struct, and frees it when it is collected
     tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     name = _TYPES.get((tensor.code, tensor.bits))
     if name is None or tensor.lanes != 1 or tensor.device_type != _CPU:

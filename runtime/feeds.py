@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from entrepot.ir.model import Model
 
 Feeding: TypeAlias = Any
-"""Arrays by input name; all of them in order, as a list or tuple; or the one array of a model that takes one."""
+"""Arrays by input name; all of them in order, as a list or tuple; or one array for a model with one input."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def input_spec(name: str, known: Type | None) -> InputSpec:
 
 
 def feeds_of(model: Model, given: Feeding) -> dict[str, Any]:
-    """What a run of a model is given, by name, as NumPy arrays, and checked.
+    """The feeds of a run by name, as NumPy arrays, checked.
 
     Raises:
         InputError: It does not fit the model's inputs.
@@ -59,7 +59,7 @@ def feeds_of(model: Model, given: Feeding) -> dict[str, Any]:
 
 
 def by_name(specs: Sequence[InputSpec], given: Feeding) -> Mapping[str, Any]:
-    """Feeds by name, whatever form they came in; they are not looked into.
+    """Feeds by name, whatever form they came in; the values are not checked.
 
     Raises:
         InputError: The form does not say which input is meant.
@@ -84,10 +84,10 @@ def _are_feeds(specs: Sequence[InputSpec], given: Sequence[Any]) -> bool:
 
 
 def check_names(specs: Sequence[InputSpec], feeds: Mapping[str, Any]) -> None:
-    """Refuse feeds that are missing or that the model does not take.
+    """Refuse feeds that are missing or that the model does not have.
 
     Raises:
-        InputError: Names do not match; all of them are told.
+        InputError: Names do not match; the message has all of them.
     """
     names = [spec.name for spec in specs]
     missing = [name for name in names if name not in feeds]
@@ -153,7 +153,7 @@ def _from_python(spec: InputSpec, dtype: np.dtype[Any] | None, feed: Any) -> np.
     try:
         plain = np.array(feed, dtype=object if dtype is not None and dtype.kind == "O" else None)
     except ValueError as error:
-        raise InputError(f"a ragged list is no tensor: {error}", value=spec.name) from error
+        raise InputError(f"a ragged list is not a tensor: {error}", value=spec.name) from error
     if dtype is None or dtype.kind == "O":
         return plain
     if plain.dtype.kind == "O" or not _kinds_agree(plain, dtype):

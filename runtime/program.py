@@ -1,4 +1,4 @@
-"""What a session runs for one choice of outputs: feeds checked, parts called, results handed over."""
+"""What a session runs for one choice of outputs: feeds are checked, parts called, results handed over."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Program:
         self._accepted: set[tuple[Any, ...]] = set()
 
     def values(self, feeds: Mapping[str, Any]) -> Sequence[Any]:
-        """The feeds in input order, checked; element types and shapes that were right before are right at once.
+        """The feeds in input order, checked; element types and shapes that were right before are accepted at once.
 
         Raises:
             InputError: They do not fit the model.
@@ -64,7 +64,7 @@ class Program:
                 if tuple([(type(value), value.dtype, value.shape) for value in values]) in self._accepted:
                     return values
             except (AttributeError, KeyError, TypeError):
-                pass  # something is missing, or no array: the long way tells what
+                pass  # something is missing or not an array: the slow path says what
         return self._checked(feeds)
 
     def _checked(self, feeds: Mapping[str, Any]) -> list[Any]:
@@ -103,7 +103,7 @@ class Program:
 def _runner(
     parts: Sequence[tuple[Part, Compiled]], inputs: Sequence[ir.Value], wanted: Sequence[ir.Value]
 ) -> Callable[..., tuple[Any, ...]]:
-    """One callable for all parts; a single part takes the inputs as they come and is that callable."""
+    """One callable for all parts; a single part takes the inputs directly and is that callable itself."""
     if len(parts) == 1:
         return parts[0][1].run
 
@@ -138,7 +138,7 @@ def _arrays(values: Sequence[Any]) -> Iterator[Array]:
 
 
 def _own(value: Any, feeds: Sequence[Array]) -> Any:
-    """A result as the caller's own: never a constant of the model, nor memory that they fed."""
+    """A result that belongs to the caller: never a constant of the model, nor memory that was fed."""
     if type(value) is not np.ndarray:
         if isinstance(value, list):
             return [_own(member, feeds) for member in value]

@@ -30,17 +30,17 @@ class Session:
     """Runs a model; pickles and copies with it.
 
     Args:
-        model: A ``Model``, or anything ``load`` reads. A session that was given a path pickles by that path, so the
-            file has to be there where it is unpickled; any other takes the model along.
+        model: A ``Model``, or anything ``load`` reads. A session that was given a path is pickled as that path, so
+            the file has to exist where it is unpickled; any other takes the model along.
         providers: Who may run nodes, in order of preference: ``cpu``, ``reference``, ``onnxruntime``. One that is asked
-            for and cannot be used is an error.
+            for but cannot be used is an error.
         limits: Bounds on what the model may cost.
         threads: Threads that one run may use; ``None`` for as many as the process has processors. Results do not
             depend on it.
 
     Raises:
         InputError: An argument is none of the things above.
-        UnsupportedOpError: Nodes that no provider runs; all of them are named.
+        UnsupportedOpError: No provider can run some of the nodes; all of them are named.
         ConversionError: The model cannot be brought to the hub's opset.
         MissingDependencyError: A provider's library is not installed.
     """
@@ -73,7 +73,7 @@ class Session:
 
     @property
     def model(self) -> Model:
-        """The model as it came."""
+        """The model as it was given."""
         return self._model
 
     @property
@@ -108,10 +108,10 @@ class Session:
         Args:
             feeds: Input name to array: an array or tensor of any library on the host, or Python numbers and lists.
                 Arrays must have the declared element type. Initializers that are also inputs may be fed. Without names:
-                the one array of a model with one input, or a list or tuple of all in order.
+                one array for a model with one input, or a list or tuple of all in order.
             outputs: Names to compute, or one; only what they need is run. Any value of the main graph may be asked for.
-                ``run(names, feeds)`` and ``run(None, feeds)``, the order that onnxruntime has, are understood too.
-            observe: Called with name and value of everything computed; with ``providers=["reference"]`` only.
+                ``run(names, feeds)`` and ``run(None, feeds)``, in onnxruntime's order, are understood too.
+            observe: Called with the name and value of everything computed; only with ``providers=["reference"]``.
 
         Returns:
             Output name to array; sequences are lists, an empty optional is ``None``.
@@ -134,14 +134,14 @@ class Session:
         return self._observed(program, feeds, observe)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
-        """Run the model as the function that it is: ``y = session(x)``.
+        """Run the model like a function: ``y = session(x)``.
 
         Args:
             arrays: The first inputs, in order.
             named: Other inputs by name.
 
         Returns:
-            The output of a model that has one, else a tuple of all in order.
+            The output if the model has only one, else a tuple of all in order.
 
         Raises:
             InputError: As for ``run``.
@@ -173,7 +173,7 @@ class Session:
         self, program: Program, feeds: Mapping[str, Any], observe: Callable[[str, Any], None]
     ) -> dict[str, Any]:
         if not callable(observe):
-            raise expected("observe", "a function that is given name and value", observe)
+            raise expected("observe", "a function that takes a name and a value", observe)
         blind = [provider.name for provider in self._providers if not hasattr(provider, "observe")]
         if blind:
             raise InputError(
@@ -192,7 +192,7 @@ class Session:
     def source(self) -> str:
         """The generated Python source that computes all outputs, one function per part.
 
-        A part that has none, as another library runs it, is a comment that says who runs what, and why.
+        For a part without source, because another library runs it, a comment says who runs what, and why.
         """
         parts = self._default.parts
         texts = [
@@ -202,7 +202,7 @@ class Session:
         return "\n\n".join(texts)
 
     def profile(self, feeds: Feeding) -> Profile:
-        """Where the time of one run goes, by operator; for sessions that run on ``cpu`` alone.
+        """Where the time of one run goes, by operator; only for sessions that run on ``cpu`` alone.
 
         Args:
             feeds: See ``run``.
@@ -244,7 +244,7 @@ class Session:
         return self._values[name]
 
 
-_ALL_THREADS = "leave it out for all processors"
+_ALL_THREADS = "leave it out to use all processors"
 
 
 def _reopened(kind: type[Session], origin: Any, options: dict[str, Any]) -> Session:

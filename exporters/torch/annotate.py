@@ -54,7 +54,7 @@ def describe_model(
     inputs: Sequence[str],
     outputs: Sequence[str],
 ) -> None:
-    """Say in the file what it was made from, and how its flat inputs and outputs hang together."""
+    """Record in the file what it was made from, and the structure of its flat inputs and outputs."""
     kind = type(module)
     model.producer_name, model.producer_version = "entrepot", entrepot.__version__
     model.graph.name = kind.__name__
@@ -68,7 +68,7 @@ def describe_model(
 
 
 def numbers_in(metadata: Mapping[str, str], result: Flat) -> frozenset[str]:
-    """Which numbers of a result are outputs of a model, as its description of the structure has it."""
+    """Which numbers of a result are outputs of a model, according to its description of the structure."""
     try:
         described = [*_described(json.loads(metadata.get("entrepot.structure", "{}"))["outputs"])]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -122,7 +122,7 @@ def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | 
     if dim.value is None:
         return None
     if dim.value in names and not names.keys() >= set(_WORD.findall(dim.value)):
-        return names[dim.value]  # of a size that no axis has: 4*s77 where there is no s77
+        return names[dim.value]  # computed from a size that no axis has: 4*s77 without s77
     return _WORD.sub(lambda word: names.get(word[0], word[0]), dim.value)
 
 

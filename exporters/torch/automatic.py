@@ -1,4 +1,4 @@
-"""Conditions that torch.export put on axes without being able to prove them: tried on sizes instead."""
+"""Conditions that torch.export puts on axes without being able to prove them: tried on sizes instead."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def broken_condition(program: torch.export.ExportedProgram, group: Group) -> str
     """
     symbols = _symbols(program, group)
     if symbols is None:
-        return "forward makes a constant of it"
+        return "forward turns it into a constant"
     environment = shape_environment(program)
     for guard in environment.guards if environment is not None else ():
         mine = guard.expr.free_symbols & symbols

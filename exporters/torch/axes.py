@@ -1,9 +1,9 @@
-"""Which axes a module really lets vary, found by running it at changed sizes.
+"""Which axes a module really allows to vary, found by running it at other sizes.
 
 torch.export could be asked instead, but its automatic dimensions turn refusals into silently fixed sizes. Here an axis
-is dynamic when the module itself takes other sizes of it and its results keep their structure and rank. Axes that fail
-apart and pass together are linked: they share a symbol. A size of 1 is enlarged first, where the module lets it be:
-otherwise broadcasting would make an axis look free that is not, and the capture would take the 1 for a constant.
+is dynamic when the module itself accepts other sizes and its results keep their structure and rank. Axes that fail
+apart and pass together are linked: they share a symbol. A size of 1 is enlarged first, if the module allows it:
+otherwise broadcasting would make a tied axis look free, and the capture would take the 1 for a constant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from entrepot.exporters.torch.eager import Eager, EagerRefusal
 from entrepot.exporters.torch.flatten import Flat, same_structure
 
-_MOST_PAIRED = 12  # axes of one size of which every pair is tried; each trial runs the module
+_MOST_PAIRED = 12  # how many axes of one size may be tried in pairs; each trial runs the module
 
 Axis: TypeAlias = tuple[int, int]
 """Which tensor of the flat sample, which axis of it."""
@@ -32,11 +32,11 @@ class Group:
     Attributes:
         axes: The members.
         symbol: Its name in the graph.
-        sizes: Sizes that the module took while the other groups stood still, the present one first.
-        bounds: ``min`` and ``max`` for ``torch.export.Dim``, where the capture found that there are any.
-        automatic: Whether there are conditions which hold within the bounds and torch.export cannot prove.
-        required: Whether the caller asked for it by name; it is an error where it cannot vary.
-        asked: The smallest and the largest size that the caller wants it for.
+        sizes: Sizes that the module accepted while the other groups kept theirs, the present one first.
+        bounds: ``min`` and ``max`` for ``torch.export.Dim``, where the capture found any.
+        automatic: Whether there are conditions that hold within the bounds but that torch.export cannot prove.
+        required: Whether the caller asked for it by name; it is an error if it cannot vary.
+        asked: The smallest and the largest size that the caller wants.
     """
 
     axes: frozenset[Axis]
@@ -61,7 +61,7 @@ class Prober:
     Args:
         eager: The module.
         tensors: The flat sample; ``Prober.base`` becomes the same with sizes of 1 enlarged.
-        result: What the module makes of it; another structure is no result of another size.
+        result: What the module returns for it; a trial at another size must return the same structure.
     """
 
     def __init__(self, eager: Eager, tensors: Sequence[torch.Tensor], result: Flat) -> None:
@@ -98,14 +98,14 @@ class Prober:
         return self.base[axis[0]].shape[axis[1]]
 
     def takes(self, sizes: Mapping[Axis, int]) -> EagerRefusal | None:
-        """Run the module at changed sizes; ``None`` when it takes them."""
+        """Run the module at changed sizes; ``None`` if it accepts them."""
         key = frozenset(sizes.items())
         if key not in self._answers:
             self._answers[key] = self._try(sizes)
         return self._answers[key]
 
     def takes_shape(self, axes: Iterable[Axis], size: int) -> bool:
-        """Whether the module goes through at a size too large to run it with."""
+        """Whether the module accepts a size that is too large to run it with."""
         chosen = set(axes)
         shapes = [
             [size if (index, axis) in chosen else old for axis, old in enumerate(tensor.shape)]
@@ -125,7 +125,7 @@ class Prober:
         return EagerRefusal(TypeError("the structure or the rank of the results changes with the size"))
 
     def fresh_sizes(self, size: int, taken: Iterable[int] = ()) -> list[int]:
-        """Larger and smaller sizes, two of each where there are, that nothing in the sample has by accident."""
+        """Up to two larger and two smaller sizes, none of which happens to occur in the sample."""
         used = {dim for tensor in self.base for dim in tensor.shape} | set(taken) | {0, 1}
         larger = next(other for other in itertools.count(size + 1) if other not in used)
         largest = next(other for other in itertools.count(max(2 * size, larger) + 1) if other not in used)
@@ -134,7 +134,7 @@ class Prober:
         return list(dict.fromkeys(other for other in (larger, largest, smaller, smallest) if other is not None))
 
     def enlarge(self, axes: Iterable[Axis], size: int) -> None:
-        """Go on from another size of some axes."""
+        """Start from another size of some axes."""
         self.base = resized(self.base, dict.fromkeys(axes, size))
         self._answers.clear()
 
@@ -153,9 +153,9 @@ class Prober:
         return found
 
     def other_sizes(self, axes: Iterable[Axis]) -> list[int]:
-        """Two other sizes that the module takes when ``axes`` have them together, or none.
+        """Two other sizes that the module accepts when ``axes`` have them together, or none.
 
-        One would not do: a pooling that rounds down takes 29 for 28 without letting the axis vary.
+        One is not enough: a pooling that rounds down accepts 29 instead of 28 without letting the axis vary.
         """
         axes, found = list(axes), list[int]()
         for size in self.fresh_sizes(self.size(axes[0])):
@@ -175,10 +175,10 @@ class Prober:
         return groups
 
     def _led(self, stuck: list[Axis], tolerant: list[Axis]) -> list[Group]:
-        """Groups of axes that grow only together with others which may also be larger alone.
+        """Groups of axes that can grow only together with others, while those may also grow alone.
 
-        A mask with more rows than there are ids is taken by some models, which read the first ones; then there may also
-        be fewer ids, and yet the two belong together.
+        Some models accept a mask with more rows than there are ids, and read the first ones; then there may also be
+        fewer ids, and yet the two belong together.
         """
         groups = []
         while stuck and tolerant:
@@ -193,9 +193,9 @@ class Prober:
         return groups
 
     def bind(self, group: Group, groups: Sequence[Group]) -> list[Group] | None:
-        """Groups in which ``group`` varies with others that have its size now, where the module takes that.
+        """Groups in which ``group`` varies with others that now have its size, if the module accepts that.
 
-        A module that skips a mask of ones takes any batch of them; the graph of it does not.
+        A module that skips a mask of ones accepts one of any batch size; its graph does not.
         """
         size = self.size(min(group.axes))
         others = [other for other in groups if other is not group and self.size(min(other.axes)) == size]
@@ -208,11 +208,11 @@ class Prober:
         return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
 
     def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:
-        """Whether axes, of which some are stuck without the others, take a larger size together."""
+        """Whether axes, some of which cannot vary without the others, accept a larger size together."""
         return any(axis in stuck for axis in axes) and max(self.other_sizes(axes), default=0) > self.size(axes[0])
 
     def _enlarge_ones(self) -> None:
-        """Make axes of size 1 larger, first the leading ones together (a batch of one), then what else varies."""
+        """Make axes of size 1 larger, first the leading ones together (a batch of one), then any others that vary."""
         ones = [axis for axis in self._candidates() if self.size(axis) <= 1]
         self._enlarge_first(_without_one([axis for axis in ones if axis[1] == 0]))
         for axis in ones:
@@ -220,7 +220,7 @@ class Prober:
         self._enlarge_first(_subsets([axis for axis in ones if self.size(axis) <= 1]))
 
     def _enlarge_first(self, choices: Iterable[list[Axis]]) -> None:
-        """Enlarge the axes of the first choice that the module takes."""
+        """Enlarge the axes of the first choice that the module accepts."""
         size = self.fresh_sizes(1)[0]
         for axes in choices:
             if axes and self.takes(dict.fromkeys(axes, size)) is None:
@@ -236,7 +236,7 @@ def all_axes(tensors: Sequence[torch.Tensor]) -> list[Axis]:
 def resized(tensors: Sequence[torch.Tensor], sizes: Mapping[Axis, int]) -> list[torch.Tensor]:
     """The tensors with some axes at other sizes, filled from their own values in their own order.
 
-    Values in order keep indices in range and sorted tensors (offsets, positions) sorted.
+    Keeping their order keeps indices in range and sorted tensors (offsets, positions) sorted.
     """
     result = list(tensors)
     for (index, axis), size in sizes.items():
@@ -264,14 +264,14 @@ def _subsets(axes: list[Axis]) -> Iterator[list[Axis]]:
 
 
 def _without_one(axes: list[Axis]) -> Iterator[list[Axis]]:
-    """All axes, then all but one: a size that agrees by accident must not hide a group."""
+    """All axes, then all but one: a size that is equal by accident must not hide a group."""
     yield axes
     if len(axes) <= _MOST_PAIRED:
         yield from ([other for other in axes if other != axis] for axis in axes)
 
 
 def _minimal(axes: list[Axis], passes: Callable[[list[Axis]], bool]) -> list[Axis]:
-    """Drop every axis without which the rest still passes."""
+    """Drop every axis that the rest can vary without."""
     kept = list(axes)
     for axis in axes:
         rest = [other for other in kept if other != axis]
@@ -283,7 +283,7 @@ def _minimal(axes: list[Axis], passes: Callable[[list[Axis]], bool]) -> list[Axi
 def name_groups(
     groups: Sequence[Group], tensors: Sequence[torch.Tensor], names: Sequence[str], taken: Collection[str] = ()
 ) -> None:
-    """Give every group its symbol, none of those that are taken.
+    """Give every group a symbol that is not taken.
 
     ``batch`` is the leading axis that most inputs share; the others are named by what the input suggests.
     """

@@ -1,4 +1,4 @@
-"""Which operation, on which line of the user's, fixed an axis or stopped the capture."""
+"""Which operation, on which line of the user's code, fixed an axis or stopped the capture."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _DATA_DEPENDENT = re.compile(r"data-dependent|GuardOnDataDependent|unbacked symi
 
 
 DIM_SUFFIX = "__axis"
-"""Ends the names that torch.export gets: it reads them as formulas, where ``sequence`` or ``N`` are functions."""
+"""Suffix of names for torch.export, which reads them as formulas: ``sequence`` or ``N`` would be functions."""
 
 
 def plain(error: BaseException) -> str:
-    """An error of torch.export with the symbols as we call them."""
+    """The text of an error of torch.export, with our names for the symbols."""
     return str(error).replace(DIM_SUFFIX, "")
 
 
@@ -55,7 +55,7 @@ def captured_blame(
         )
     if _DATA_DEPENDENT.search(str(error)):
         return ConversionError(
-            f"forward decides by the values of a tensor{_at(line)}, which a graph cannot follow: {first}",
+            f"forward branches on the values of a tensor{_at(line)}, which a graph cannot follow: {first}",
             hint="write a branch with torch.cond, a loop with torch.while_loop, or bound the size with torch._check",
         )
     return ConversionError(
@@ -85,7 +85,7 @@ def _axis_blame(
     return ConversionError(
         f"{where} cannot be dynamic as '{group.symbol}'{_fixed_at(line)}: {reason}",
         value=names[min(group.axes)[0]],
-        hint="leave it out of dynamic, or write that line with x.shape and without Python numbers computed from it",
+        hint="leave it out of dynamic, or use x.shape in that line instead of Python numbers computed from it",
     )
 
 
@@ -107,7 +107,7 @@ def guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: S
 
 
 def _location(place: Any) -> str:
-    """The user's frame of a guard, else torch's."""
+    """The user's frame of a guard, or else torch's."""
     frame = getattr(place, "maybe_user_loc", None) or getattr(place, "user_loc", None) or place.framework_loc
     return user_line([frame]) if isinstance(frame, traceback.FrameSummary) else str(frame or "")
 
@@ -125,7 +125,7 @@ def export_flat(
 
 
 def shape_environment(program: torch.export.ExportedProgram) -> Any:
-    """What torch.export noted about sizes while it captured."""
+    """What torch.export noted about sizes during the capture."""
     for node in program.graph.nodes:
         mode = getattr(node.meta.get("val"), "fake_mode", None)
         if mode is not None:
@@ -138,4 +138,4 @@ def _at(line: str) -> str:
 
 
 def _fixed_at(line: str) -> str:
-    return f", it is fixed at {line}" if line else ""
+    return f", which is fixed at {line}" if line else ""

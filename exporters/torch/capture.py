@@ -1,4 +1,4 @@
-"""A module as a ``torch.export.ExportedProgram`` with the axes dynamic that were found to vary."""
+"""A module as a ``torch.export.ExportedProgram`` whose dynamic axes are those that were found to vary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.notes import CAPTURED, Fixed
 from entrepot.ir.errors import ConversionError, EntrepotError
 
-_MOST_ATTEMPTS = 12  # each one settles at least one axis; more is a sign that settling does not converge
+_MOST_ATTEMPTS = 12  # each attempt settles at least one axis; more attempts mean that settling does not converge
 
 
 @dataclass
@@ -30,8 +30,8 @@ class Capture:
         program: The graph.
         tensors: The flat sample it was captured with.
         groups: The axes that are dynamic in it.
-        fixed: Axes that the module would let vary and the graph does not, each with the reason.
-        numbers: Results that are Python numbers in the module and outputs of the graph, as they depend on a size.
+        fixed: Axes that the module allows to vary but the graph does not, each with the reason.
+        numbers: Results that are Python numbers in the module but outputs of the graph, because they depend on a size.
     """
 
     program: torch.export.ExportedProgram
@@ -76,9 +76,9 @@ def capture(
     Args:
         module: In evaluation mode.
         call: The flat sample.
-        prober: Holds the enlarged sample and knows what the module takes.
-        groups: Axes to make dynamic; one that cannot be is an error where it is required, and else fixed at the size of
-            the sample.
+        prober: Holds the enlarged sample and knows what the module accepts.
+        groups: Axes to make dynamic; one that cannot be is an error if it is required, and otherwise fixed at the size
+            in the sample.
         progress: Told which axes were given up.
 
     Raises:
@@ -149,7 +149,7 @@ def _dim(group: Group) -> Any:
 
 
 def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torch.Tensor]:
-    """The sample with every dynamic axis at 2 or more and no two groups at one size; as it is where that is refused."""
+    """The sample with every dynamic axis at 2 or more and no two groups of equal size; unchanged if that is refused."""
     sizes: dict[Axis, int] = {}
     used: set[int] = set()
     for group in groups:
@@ -190,13 +190,13 @@ def _settle(
             dropped[symbol] = f"the capture needs {symbol} = {value}"
     for symbol in _constants(message):
         if symbol in by_symbol:
-            dropped.setdefault(symbol, "forward makes a constant of it")
+            dropped.setdefault(symbol, "forward turns it into a constant")
     reasons = [(by_symbol.pop(symbol), reason) for symbol, reason in dropped.items()]
     return (list(by_symbol.values()), reasons) if linked or narrowed or reasons else None
 
 
 _NO_NEWS = "the condition is one that holds"
-_COSTLY = 2048  # beyond it, what a forward makes of a size may not fit into memory
+_COSTLY = 2048  # beyond it, what forward builds from a size may not fit into memory
 
 
 def _range(
@@ -232,14 +232,14 @@ def _keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrow
 
 
 def _goes_on(group: Group, size: int, prober: Prober) -> bool:
-    """Whether the module takes a size beyond a bound, and so does something else there."""
+    """Whether the module accepts a size beyond a bound, and so behaves differently there."""
     if size > _COSTLY:
         return prober.takes_shape(group.axes, size)
     return prober.takes(dict.fromkeys(group.axes, size)) is None
 
 
 def _narrow(group: Group, bounds: Mapping[str, int]) -> bool:
-    """Add bounds to those of a group; whether that says anything new."""
+    """Add bounds to those of a group; returns whether they say anything new."""
     before = dict(group.bounds)
     group.bounds["min"] = max(bounds.get("min", 0), before.get("min", 0))
     if "max" in bounds:

@@ -1,4 +1,4 @@
-"""What cannot be exported at all, said before anything is run."""
+"""What cannot be exported at all, reported before anything is run."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def check_tensors(call: Flat) -> None:
         InputError: There is no tensor at all, or one is complex, sparse, quantised or not on the CPU.
     """
     if not call.tensors:
-        raise InputError("the sample holds no tensor", hint="give the tensors that the model is called with")
+        raise InputError("the sample contains no tensor", hint="give the tensors that the model is called with")
     for name, tensor in zip(call.names, call.tensors, strict=True):
         if tensor.device.type != "cpu":
             raise InputError(f"the sample is on {tensor.device}", value=name, hint="give tensors on the CPU")
         if tensor.dtype.is_complex:
             raise InputError(
-                f"its dtype is {tensor.dtype}, which ONNX graphs cannot take",
+                f"its dtype is {tensor.dtype}, which ONNX graphs cannot take as an input",
                 value=name,
                 hint="take torch.view_as_real(x) as the input and torch.view_as_complex inside",
             )
@@ -61,7 +61,7 @@ def check_results(result: Flat) -> None:
     for name, tensor in zip(result.names, result.tensors, strict=True):
         if tensor.dtype.is_complex:
             raise InputError(
-                f"forward returns {tensor.dtype}, which ONNX graphs cannot",
+                f"forward returns {tensor.dtype}, which ONNX graphs cannot return",
                 value=name or None,
                 hint="return torch.view_as_real(y)",
             )
@@ -71,7 +71,7 @@ def check_outputs(result: Flat) -> None:
     """Raise for a graph without outputs, once it is known which numbers are outputs.
 
     Raises:
-        InputError: The numbers that the module returns depend on no size that varies.
+        InputError: The numbers that the module returns do not depend on any size that varies.
     """
     if not result.tensors:
         raise InputError("forward returns nothing but constants", hint="return a tensor, or let an axis vary")

@@ -1,4 +1,4 @@
-"""For which sizes a condition holds that torch.export puts on an axis."""
+"""The sizes for which a condition that torch.export puts on an axis holds."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _value(node: ast.AST, size: int) -> Any:
 
 
 def _number(node: Any, _size: int) -> Any:
-    return node.value + 0  # adding raises for what is no number
+    return node.value + 0  # adding raises an error unless it is a number
 
 
 def _name(node: Any, size: int) -> int:

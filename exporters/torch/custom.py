@@ -1,4 +1,4 @@
-"""Translations that users register, and custom operators of theirs."""
+"""Translations that users register, and users' custom operators."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add(target: Any, function: Callable[..., Any], into: str) -> Entry:
     if str(into) not in ("torch", "onnx"):
         raise InputError(f"into is {into!r}", hint='give "torch" or "onnx"')
     if not callable(function):
-        raise InputError(f"a {type(function).__name__} is no function", hint="give what is called in its place")
+        raise InputError(f"expected a function, got {type(function).__name__}", hint="give what to call in its place")
     name, targets = _targets(target)
     if into == "onnx" and not all(isinstance(each, torch._ops.OpOverload) for each in targets):  # noqa: SLF001 - no public name
         raise InputError(
@@ -74,7 +74,7 @@ def registered(func: Any) -> Callable[..., Any] | None:
 
 
 def python_of(func: Any) -> Callable[..., Any] | None:
-    """What a custom operator was made from, where that is Python: ONNX has no operator for it, but for what it does."""
+    """The Python function of a custom operator, if it has one: ONNX lacks the operator, but may have what it calls."""
     name = qualified_name(func)
     if not name or name.startswith(_KNOWN) or name not in OPDEFS:
         return None
@@ -83,7 +83,7 @@ def python_of(func: Any) -> Callable[..., Any] | None:
 
 
 def operator_of(code: CodeType) -> str:
-    """The name of the custom operator that this is the Python of; or ""."""
+    """The name of the custom operator whose Python function this is, or ""."""
     made = {getattr(operator._init_fn, "__code__", None): name for name, operator in OPDEFS.items()}  # noqa: SLF001
     return made.get(code, "")
 
@@ -103,7 +103,9 @@ def _targets(target: Any) -> tuple[str, tuple[Any, ...]]:
     if overloads:
         return str(target), tuple(overloads)
     if not callable(target):
-        raise InputError(f"a {type(target).__name__} is no operator", hint='give "mylib::scale" or a function of torch')
+        raise InputError(
+            f"expected an operator, got {type(target).__name__}", hint='give "mylib::scale" or a function of torch'
+        )
     return getattr(target, "__name__", str(target)), (target,)
 
 

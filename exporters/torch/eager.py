@@ -1,4 +1,4 @@
-"""Run a module on flat tensors as its user would, and leave no trace of it."""
+"""Run a module on flat tensors as its user would, and leave no trace."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from entrepot.exporters.torch.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.ir.errors import ConversionError, InputError
 
-# What a forward may raise when it does not like its inputs. KeyboardInterrupt, MemoryError and the like pass through.
+# What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
 MODEL_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
-_SEEDS = 32  # tried on a module that draws random numbers: one that drops a layer now and then gives itself away
+_SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
 
 
 class EagerRefusal(Exception):  # noqa: N818 - an answer, not a fault
@@ -42,10 +42,10 @@ class Eager:
         module: Called as it is; the caller has put it into evaluation mode.
         tree: How the flat tensors make up the arguments.
         state: Restored after each call.
-        kind: What tensors that it makes itself have for a type; by default torch's.
+        kind: The dtype of floating-point tensors that it creates itself; by default torch's.
 
     Attributes:
-        numbers: Results that are Python numbers and are given as tensors.
+        numbers: Results that are Python numbers and are returned as tensors.
         drew: Whether the last call drew random numbers.
     """
 
@@ -98,7 +98,7 @@ class Eager:
         return double
 
     def takes_shape(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether the module goes through for tensors of these shapes, tried without values and so at no cost."""
+        """Whether the module accepts tensors of these shapes, tried without values and so at no cost."""
         try:
             with quiet(), FakeTensorMode(allow_non_fake_inputs=True) as fake:
                 without_values = [torch.empty_like(tensor) for tensor in map(fake.from_tensor, tensors)]
@@ -111,11 +111,11 @@ class Eager:
         return True
 
     def require_function(self, tensors: Sequence[torch.Tensor]) -> Flat:
-        """The result of a call, once it is clear that another call would give the same.
+        """The result of a call, once it is clear that another call would return the same.
 
         Raises:
             InputError: The module does not take the sample.
-            ConversionError: Results depend on state that earlier calls left, or on random numbers.
+            ConversionError: Results depend on state left by earlier calls, or on random numbers.
         """
         try:
             first = self(tensors, seed=0, restore=False)
@@ -157,7 +157,7 @@ class Eager:
 
 @contextlib.contextmanager
 def _default_type(kind: torch.dtype | None) -> Iterator[None]:
-    """Python floats, ``torch.zeros`` and the like have this type inside."""
+    """Inside, Python floats, ``torch.zeros`` and the like have this dtype."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(kind or before)
     try:
@@ -167,7 +167,7 @@ def _default_type(kind: torch.dtype | None) -> Iterator[None]:
 
 
 def _seed(seed: int) -> None:
-    """Everything that forward may draw from without bringing it along."""
+    """Every global generator that forward may draw from."""
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - the global state is what forward may draw from

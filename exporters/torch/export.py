@@ -58,7 +58,7 @@ def verify(obj: Any, model: Model, sample: Any, judging: Judging) -> Report:
     check_tensors(call)
     with untouched(module) as state:
         eager = Eager(module, call.tree, state)
-        with contextlib.suppress(EagerRefusal):  # which the report will tell
+        with contextlib.suppress(EagerRefusal):  # the report will say so
             eager.numbers = numbers_in(model.metadata, eager(call.tensors))
         return compare(eager, call, model, judging)
 
@@ -133,7 +133,7 @@ class _Export:
         at_sample = any(run.label in ("sample", "other values") for run in report.failures)
         if all(run.edge for run in report.failures):
             raise unequal(report)
-        if at_sample:  # it may be the operators for sizes that vary that are at fault
+        if at_sample:  # the operators for varying sizes may be at fault
             guilty = groups[1:] if len(groups) > 1 else groups
         else:
             guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
@@ -141,7 +141,7 @@ class _Export:
             raise unequal(report)
         bound = prober.bind(guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
         if bound is not None and _required(bound) == _required(groups):
-            self.options.tell(f"axes of '{guilty[0].symbol}' vary with others only")
+            self.options.tell(f"axes of '{guilty[0].symbol}' vary only together with others")
             return bound
         for group in guilty:
             self._fix(group, report.failures[0] if at_sample else failed.get(group.symbol))

@@ -29,12 +29,12 @@ def verify(path: str | os.PathLike[str], model: Model, sample: Any, judging: Jud
 
 
 def read(path: str | os.PathLike[str]) -> torch.export.ExportedProgram | torch.jit.ScriptModule:
-    """What a file holds, told by its contents; a pickle is not opened.
+    """What a file contains, judged by its contents; a pickle is not opened.
 
     Raises:
         MissingFileError: There is no such file.
-        InputError: It holds pickled objects, and loading those runs whatever code they name.
-        ModelFormatError: It is none of torch's formats, or torch cannot read it.
+        InputError: It contains pickled objects, and loading those runs whatever code they name.
+        ModelFormatError: It is not in any of torch's formats, or torch cannot read it.
     """
     path = Path(path)
     if not path.is_file():
@@ -58,7 +58,7 @@ def _kind(path: Path) -> str:
     if "constants.pkl" in parts and "code" in parts:
         return "script"
     raise InputError(
-        "the file holds pickled objects, and loading those can run any code",
+        "the file contains pickled objects, and loading those can run any code",
         path=path,
         hint="load it yourself and export the module, or save it with torch.export.save or torch.jit.save",
     )

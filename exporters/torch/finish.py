@@ -21,24 +21,24 @@ from entrepot.parity.report.report import Report
 
 
 def settle_sizes(graph: onnx_ir.Model, limits: Sequence[str], options: Options) -> None:
-    """State the conditions on the sizes of inputs, and check them in the graph where that is wanted."""
+    """State the conditions on the sizes of inputs, and check them in the graph if that is wanted."""
     state_conditions(graph, limits)
     if options.checks:
         check_conditions(graph, limits)
 
 
 def at_opset(graph: onnx_ir.Model, options: Options) -> Model:
-    """The model at the opset asked for; no conversion where it is there already."""
+    """The model at the requested opset, converted only if it is at another."""
     model = Model(graph)
     opset = DEFAULT if options.opset is None else options.opset
     return model if opset == model.opset else convert_opset(model, opset)
 
 
 def proved(eager: Eager, call: Flat, model: Model, options: Options) -> Model:
-    """The model with its report, where a verification is wanted.
+    """The model, with its report if a verification is wanted.
 
     Raises:
-        VerificationError: It does not compute the same.
+        VerificationError: It does not compute the same thing.
     """
     if options.verify:
         report = compare(eager, call, model, options.judging)
@@ -50,14 +50,14 @@ def proved(eager: Eager, call: Flat, model: Model, options: Options) -> Model:
 
 def unequal(report: Report) -> VerificationError:
     """The error for a report that is not ok."""
-    return VerificationError(f"the exported model does not compute the same: {report.summary()}", report=report)
+    return VerificationError(f"the exported model does not compute the same thing: {report.summary()}", report=report)
 
 
 def compare(eager: Eager, call: Flat, model: Model, judging: Judging, groups: Sequence[Group] = ()) -> Report:
     """Run the module and the model side by side; inputs and outputs are matched by position.
 
     Raises:
-        InputError: The model takes another number of inputs.
+        InputError: The model takes a different number of inputs.
     """
     inputs = [spec.name for spec in model.inputs]
     if len(inputs) != len(call.tensors):

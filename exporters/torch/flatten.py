@@ -25,7 +25,7 @@ from entrepot.ir.errors import InputError
 Tree: TypeAlias = "Leaf | Constant | Container"
 _CONSTANTS = (type(None), bool, int, float, str, bytes, enum.Enum, torch.dtype, torch.device)
 
-PACKED_HINT = "run the layer on the padded tensor and mask what it gives by the lengths"
+PACKED_HINT = "run the layer on the padded tensor and mask its result by the lengths"
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Container:
     Attributes:
         kind: ``"tuple"``, ``"list"``, ``"dict"``, ``"namedtuple"`` or ``"dataclass"``.
         prototype: The object that was flattened; ``unflatten`` makes another of its class.
-        children: Key or index or field name, with its subtree.
-        path: Where it stands.
+        children: Key, index or field name, with its subtree.
+        path: Where it is in the structure.
     """
 
     kind: str
@@ -63,12 +63,12 @@ class Container:
 
 @dataclass
 class Flat:
-    """The tensors of a structure and how they hang together.
+    """The tensors of a structure and how it is built from them.
 
     Attributes:
         tree: The structure.
         tensors: In the order of the tree.
-        names: Theirs.
+        names: Their names.
         numbers: The names of those that were Python numbers.
     """
 
@@ -83,7 +83,7 @@ def flatten(value: Any, name: str = "", numbers: frozenset[str] = frozenset()) -
 
     Args:
         value: The structure.
-        name: Comes before every path.
+        name: The prefix of every path.
         numbers: Paths at which a Python number becomes a tensor; while torch captures, every number that depends on a
             size does.
 
@@ -99,7 +99,7 @@ def flatten_call(sample: Sample, forward: Callable[..., Any]) -> Flat:
     """Take the arguments of a call apart, in the order of the signature of ``forward``.
 
     Raises:
-        InputError: The arguments do not fit the signature, or hold something that cannot be an input.
+        InputError: The arguments do not fit the signature, or contain something that cannot be an input.
     """
     bound = _bind(sample, forward)
     return flatten_named(list(_named_args(bound)), bound.kwargs)
@@ -122,7 +122,7 @@ def flatten_named(positional: Sequence[tuple[str, Any]], keyword: Mapping[str, A
 
 
 def unflatten(tree: Tree, tensors: Sequence[Any]) -> Any:
-    """Put a structure together again around other tensors."""
+    """Rebuild a structure around other tensors."""
     match tree:
         case Leaf(index=index):
             return tensors[index]
@@ -133,7 +133,7 @@ def unflatten(tree: Tree, tensors: Sequence[Any]) -> Any:
 
 
 def places(tree: Tree) -> Iterator[Leaf | Constant]:
-    """Everything in a structure that is no container, in flat order."""
+    """Everything in a structure that is not a container, in flat order."""
     if isinstance(tree, Container):
         for _, child in tree.children:
             yield from places(child)
@@ -147,12 +147,12 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
 
 
 def constants(tree: Tree) -> Iterator[Constant]:
-    """Every place of a structure that holds no tensor."""
+    """Every place of a structure that does not hold a tensor."""
     return (place for place in places(tree) if isinstance(place, Constant))
 
 
 def same_structure(first: Tree, second: Tree) -> bool:
-    """Whether two results hang together alike, constants included, but for numbers: those may depend on a size."""
+    """Whether two results have the same structure and constants, except for numbers: those may depend on a size."""
     return _outline(first) == _outline(second)
 
 
@@ -208,7 +208,7 @@ _NUMBERS = {int: torch.int64, torch.SymInt: torch.int64, float: torch.float32, t
 
 
 def is_number(value: Any) -> bool:
-    """Whether a result is a Python number, which may depend on a size; a truth value is none."""
+    """Whether a result is a Python number, which may depend on a size; booleans do not count."""
     return type(value) in _NUMBERS
 
 

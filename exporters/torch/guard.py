@@ -29,7 +29,7 @@ _NOISY_LOGGERS = (
 class ModuleState:
     """Modes, buffers and plain attributes of a module and all its submodules, as they were.
 
-    Parameters are not copied (they are the bulk of a model); that nothing wrote to them is checked instead.
+    Parameters are not copied (they are the bulk of a model); instead it is checked that nothing wrote to them.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -72,7 +72,7 @@ class ModuleState:
 
 @contextlib.contextmanager
 def untouched(module: torch.nn.Module) -> Iterator[ModuleState]:
-    """Evaluation mode without gradients inside; outside, nothing has happened."""
+    """Inside, evaluation mode without gradients; afterwards everything is as before."""
     modes = [(part, part.training) for part in module.modules()]
     fastpath = torch.backends.mha.get_fastpath_enabled()
     for part, _ in modes:
@@ -94,9 +94,9 @@ def untouched(module: torch.nn.Module) -> Iterator[ModuleState]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the prints, warnings and logging of torch and of a module that runs many times from the user.
+    """Hide the prints, warnings and logging of torch and of a module that runs many times.
 
-    Errors still raise. It is put around single calls, so that progress can be told between them.
+    Errors are still raised. It wraps single calls, so that progress can be reported between them.
     """
     loggers = [logging.getLogger(name) for name in _NOISY_LOGGERS]
     levels = [logger.level for logger in loggers]
@@ -113,7 +113,7 @@ def quiet() -> Iterator[None]:
 
 
 def random_state() -> dict[str, object]:
-    """By library, what changes when somebody draws from its own generator."""
+    """By library, a state that changes when somebody draws from its global generator."""
     numpy: dict[str, Any] = np.random.get_state(legacy=False)  # noqa: NPY002
     inner = numpy["state"]
     return {

@@ -1,4 +1,4 @@
-"""Indices of int32, which torch.onnx (2.13) hands on to operators that take int64 only."""
+"""Indices of int32, which torch.onnx (2.13) passes to operators that take only int64."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from entrepot.ir.opset.schemas import since
 
 
 def widen_indices(model: onnx_ir.Model) -> None:
-    """Cast every int32 that is read where the schema has no other type than int64."""
+    """Cast every int32 that is read where the schema allows only int64."""
     opset = model.opset_imports[""]
     for node in list(onnx_ir.traversal.RecursiveGraphIterator(model.graph)):
         if node.domain:

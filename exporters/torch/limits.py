@@ -1,4 +1,4 @@
-"""Which sizes a module or a program takes, as conditions over the symbols of its axes."""
+"""Which sizes a module or a program accepts, as conditions over the symbols of its axes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import torch
 from entrepot.exporters.torch.axes import Group, Prober
 from entrepot.exporters.torch.blame import shape_environment
 
-_TRIED = 256  # sizes below it tell a step of up to a quarter of it
+_TRIED = 256  # the sizes below it reveal a step of up to a quarter of it
 
 
 def module_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
-    """The smallest size of each group that the module takes, and the largest that the capture found."""
+    """The smallest size of each group that the module accepts, and the largest that the capture found."""
     return [text for group in groups for text in _limits(group, *_bounds(prober, group))]
 
 
 def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
-    """What the module takes, within what was asked for."""
+    """What the module accepts, within what was asked for."""
     least, most = group.asked
     ends = [end for end in (most, group.bounds.get("max")) if end is not None]
     return max(least, _least(prober, group)), min(ends, default=None)
@@ -34,7 +34,7 @@ def _limits(group: Group, least: int, most: int | None) -> Iterator[str]:
 
 
 def _least(prober: Prober, group: Group) -> int:
-    """Found by halving; an empty axis is not asked about, as hardly any module is made for one."""
+    """Found by bisection; size 0 is not tried, as hardly any module is made for it."""
     refused, taken = 0, prober.size(min(group.axes))
     if taken > 1 and prober.takes(dict.fromkeys(group.axes, 1)) is None:
         return 1
@@ -50,7 +50,7 @@ def _least(prober: Prober, group: Group) -> int:
 def program_limits(
     program: torch.export.ExportedProgram, groups: Sequence[Group], sizes: Mapping[str, Any]
 ) -> list[str]:
-    """Ranges and steps of the program's dimensions; what is made of others says so in its shape.
+    """Ranges and steps of the program's dimensions; derived ones are formulas in the shape.
 
     Args:
         program: Has a range for each of its symbols.
@@ -84,7 +84,7 @@ def _steps(program: torch.export.ExportedProgram, size: Any, symbol: str) -> Ite
 
 
 def _range(bounds: Any) -> tuple[int, int | None]:
-    """Torch's ranges begin at 2 where it takes 0 and 1 for other things than sizes."""
+    """Torch's ranges begin at 2 where it treats 0 and 1 as special cases."""
     least = int(bounds.lower)
     return least if least > 2 else 1, int(bounds.upper) if bounds.upper.is_Integer else None
 

@@ -23,12 +23,12 @@ _SHOWN = 4
 
 @dataclass(frozen=True)
 class Fixed:
-    """Why an axis keeps the size that it has in the sample.
+    """Why an axis keeps its size in the sample.
 
     Attributes:
         why: One of the reasons above.
-        detail: What was found, in the words of who found it.
-        line: The user's line that it comes from, where that is known.
+        detail: What was found, in the words of whatever found it.
+        line: The user's line that caused it, if known.
     """
 
     why: str
@@ -45,10 +45,10 @@ def fixed_axes(
     """Every axis that does not vary, with the reason; none where the caller wanted none to vary.
 
     Args:
-        prober: Knows what the module says to other sizes.
+        prober: Knows how the module reacts to other sizes.
         groups: The axes that vary.
-        allowed: The axes that the caller lets vary.
-        known: Reasons that were found on the way.
+        allowed: The axes that the caller allows to vary.
+        known: Reasons that were found along the way.
     """
     varying = {axis for group in groups for axis in group.axes}
     static = [axis for axis in all_axes(prober.base) if axis not in varying] if allowed else []
@@ -59,7 +59,7 @@ def fixed_axes(
 
 
 def _refused(prober: Prober, axis: Axis) -> Fixed:
-    """What the module says to another size of an axis that it does not let vary."""
+    """How the module refuses another size of an axis that it does not allow to vary."""
     sizes = prober.fresh_sizes(prober.size(axis))
     refusal = next((found for size in sizes if (found := prober.takes({axis: size})) is not None), None)
     return Fixed(REFUSED) if refusal is None else Fixed(REFUSED, str(refusal), refusal.source)
@@ -77,7 +77,7 @@ def add_notes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], *others: str) -
 
 
 def mode_note(module: torch.nn.Module) -> str:
-    """That evaluation mode is what was exported, if the module was in another when it came."""
+    """That the module was exported in evaluation mode, if it was in training mode before."""
     training = [name for name, part in module.named_modules() if part.training]
     if not training:
         return ""
@@ -86,7 +86,7 @@ def mode_note(module: torch.nn.Module) -> str:
 
 
 def constant_notes(call: Flat, result: Flat) -> list[str]:
-    """Arguments and results that are no tensors, and so part of the graph instead of its inputs and outputs."""
+    """Arguments and results that are not tensors, and so part of the graph instead of its inputs and outputs."""
     given = [f"{place.name} = {place.value!r}" for place in constants(call.tree) if place.value is not None]
     made = [f"{output_name(place.name)} = {place.value!r}" for place in constants(result.tree)]
     notes = {"constant, so not inputs": given, "constant, so not outputs": made}
@@ -94,7 +94,7 @@ def constant_notes(call: Flat, result: Flat) -> list[str]:
 
 
 def _about_axes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], names: Mapping[Axis, str]) -> Iterator[str]:
-    """One note for all axes that have their reason in common."""
+    """One note for all axes that have the same reason."""
     together: dict[tuple[str, str], list[Axis]] = {}
     for axis in sorted(fixed):
         together.setdefault((fixed[axis].why, fixed[axis].line), []).append(axis)

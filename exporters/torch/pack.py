@@ -1,4 +1,4 @@
-"""Weights that ONNX wants laid out otherwise than torch has them: laid out when they are read, and not before."""
+"""Weights that ONNX lays out differently from torch: rearranged when they are read, and not before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKED = {"LSTM": {1: "W", 2: "R", 3: "B"}, "GRU": {1: "W", 2: "R", 3: "B"}, "R
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make an array from parameters, its shape, and the parameters."""
+    """How to build an array from parameters, its shape, and the parameters."""
 
     make: Callable[[], np.ndarray]
     shape: tuple[int, ...]
@@ -60,7 +60,7 @@ def _initializer(graph: onnx_ir.Graph, recipe: Recipe, part: str, dtype: onnx_ir
 
 
 def _recipe(value: onnx_ir.Value) -> Recipe | None:
-    """How ``value`` is made, when it is made of parameters by slicing, stacking and concatenating rows alone."""
+    """How ``value`` is built, if it is built from parameters only by slicing, stacking and concatenating rows."""
     node = value.producer()
     if node is None:
         tensor = value.const_value

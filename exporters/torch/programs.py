@@ -1,4 +1,4 @@
-"""A ``torch.export.ExportedProgram``, whose axes are as its maker chose them."""
+"""A ``torch.export.ExportedProgram``, with the dynamic axes that it was captured with."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from entrepot.ir.model import Model
 
 
 def export_program(program: torch.export.ExportedProgram, sample: Any, options: Options) -> Model:
-    """Translate a program that somebody captured, and verify it against itself.
+    """Translate a captured program, and verify the model against it.
 
     Raises:
-        InputError: Other dynamic axes are asked for than the program has, or it brings no example inputs.
+        InputError: The dynamic axes asked for are not those of the program, or it has no example inputs.
     """
     module = program.module()
     check_module(module)
@@ -71,7 +71,7 @@ def program_call(program: torch.export.ExportedProgram, module: torch.nn.Module,
     """The flat sample: the caller's, or the one the program was captured with."""
     if sample is None:
         if program.example_inputs is None:
-            raise InputError("the program brings no example inputs", hint="give a sample")
+            raise InputError("the program has no example inputs", hint="give a sample")
         sample = Sample(*program.example_inputs)
     call = flatten_call(Sample.of(sample), module.forward)
     check_tensors(call)
@@ -101,7 +101,7 @@ def _numbers(program: torch.export.ExportedProgram, result: Flat) -> frozenset[s
 
 
 def _without_constants(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """The program with nothing for every result that is a plain number or string: torch.onnx (2.13) fails for those."""
+    """The program with ``None`` for every result that is a plain number or string: torch.onnx (2.13) fails there."""
     (values,) = program.graph.output_node().args
     if all(value is None or isinstance(value, torch.fx.Node) for value in values):
         return program

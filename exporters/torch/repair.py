@@ -55,7 +55,7 @@ def _fold(model: onnx_ir.Model, parameters: Collection[onnx_ir.Value]) -> None:
             output_size_limit=_FOLD_LIMIT,
             should_fold=lambda node: None if _may_fold(node, parameters) else False,
         )(model)
-    except RuntimeError as error:  # all that it raises, whatever the cause
+    except RuntimeError as error:  # raised whatever the cause
         raise ConversionError(f"onnxscript cannot fold the constants of the captured graph: {error}") from error
 
 
@@ -74,7 +74,7 @@ def source_of(stack_trace: str) -> str:
 
 
 def _annotate(model: onnx_ir.Model) -> None:
-    """Keep where a node comes from in two short keys; torch's own annotations are larger than the graph."""
+    """Keep the origin of a node in two short keys; torch's own annotations are larger than the graph."""
     graphs: list[onnx_ir.Graph | onnx_ir.Function] = [model.graph, *model.functions.values()]
     for graph in graphs:
         for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
@@ -102,9 +102,9 @@ def _module_path(origin: torch.fx.Node) -> str:
 
 
 def _name_weights(model: onnx_ir.Model, module: torch.nn.Module) -> None:
-    """Name weights as ``module.named_parameters()`` does; one that several parts share has its first name there.
+    """Name weights as ``module.named_parameters()`` does; one that several parts share gets its first name there.
 
-    While it is captured the user's module is a child of ours, so the names begin with ``module.`` at first.
+    During the capture the user's module is a child of ours, so the names begin with ``module.`` at first.
     """
     names = {id(tensor): name for name, tensor in (*module.named_buffers(), *module.named_parameters())}
     for value in list(model.graph.initializers.values()):
@@ -125,7 +125,7 @@ def _name(model: onnx_ir.Model, input_names: Sequence[str], output_names: Sequen
     used = set(graph.initializers)
     wanted = [*zip(graph.inputs, input_names, strict=True), *zip(graph.outputs, output_names, strict=True)]
     reserved = {id(value) for value, _ in wanted}
-    for value in _inner_values(graph):  # make room: an inner value may already have a name that is wanted
+    for value in _inner_values(graph):  # an inner value may already have a wanted name
         if id(value) not in reserved:
             value.name = _unique(value.name or "value", used | {name for _, name in wanted})
             used.add(value.name)

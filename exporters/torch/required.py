@@ -13,8 +13,8 @@ def required_groups(prober: Prober, dynamic: Mapping[str, Mapping[int, Any]], na
     """The groups that ``dynamic`` names, each tried on the module.
 
     Raises:
-        InputError: It names an input or an axis that there is not.
-        ConversionError: The module does not take another size of an axis.
+        InputError: It names an input or an axis that does not exist.
+        ConversionError: The module does not accept another size of an axis.
     """
     members: dict[str, list[Axis]] = {}
     for name, axes in dynamic.items():
@@ -26,7 +26,7 @@ def required_groups(prober: Prober, dynamic: Mapping[str, Mapping[int, Any]], na
 def _symbol(symbol: Any, name: str) -> str:
     text = symbol if isinstance(symbol, str) else getattr(symbol, "__name__", "")  # a torch.export.Dim has a __name__
     if not str(text).isidentifier():
-        raise InputError(f"'{text}' cannot name an axis", value=name, hint='use a word: {0: "batch"}')
+        raise InputError(f"'{text}' cannot name an axis", value=name, hint='use an identifier: {0: "batch"}')
     return str(text)
 
 
@@ -45,7 +45,7 @@ def required_group(prober: Prober, symbol: str, axes: list[Axis], names: Sequenc
 
     Raises:
         InputError: The sizes of its axes differ.
-        ConversionError: The module does not take another size of them.
+        ConversionError: The module does not accept another size of them.
     """
     sizes = {prober.size(axis) for axis in axes}
     if len(sizes) > 1:
@@ -60,7 +60,7 @@ def required_group(prober: Prober, symbol: str, axes: list[Axis], names: Sequenc
 
 
 def unvarying(prober: Prober, axes: Sequence[Axis], names: Sequence[str], symbol: str = "") -> ConversionError:
-    """The error for axes of which the module takes no other size, though it has to."""
+    """The error for axes that have to vary although the module accepts no other size."""
     size = prober.size(axes[0])
     refusals = (prober.takes(dict.fromkeys(axes, each)) for each in prober.fresh_sizes(size))
     refusal = next((each for each in refusals if each is not None), None)
@@ -68,7 +68,7 @@ def unvarying(prober: Prober, axes: Sequence[Axis], names: Sequence[str], symbol
     line = f" at {refusal.source}" if refusal is not None and refusal.source else ""
     as_symbol = f" as '{symbol}'" if symbol else ""
     return ConversionError(
-        f"{where} cannot be dynamic{as_symbol}: the module itself refuses another size than {size}{line}: {refusal}",
+        f"{where} cannot be dynamic{as_symbol}: the module itself refuses any size other than {size}{line}: {refusal}",
         value=names[axes[0][0]],
-        hint="axes that must be equal need one name; an axis that must keep its size is left out",
+        hint="give axes that must be equal the same name; leave out an axis that must keep its size",
     )

@@ -1,4 +1,4 @@
-"""While a module is captured, some torch functions give way to others of the same meaning."""
+"""While a module is captured, some torch functions are replaced by others with the same meaning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REPLACEMENTS: dict[Any, Callable[..., Any]] = (
 
 
 class Rewriting(TorchFunctionMode):
-    """Inside, calls of the functions in ``replacements()``, and of those that users name, call something else."""
+    """Inside, calls of the functions in ``replacements()``, and of those that users register, call something else."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Call the replacement, if there is one; the mode is off while it runs."""

@@ -1,4 +1,4 @@
-"""TorchScript, by torch.onnx's translation of its graphs: loops and branches stay what they are."""
+"""TorchScript, by torch.onnx's translation of its graphs: loops and branches stay loops and branches."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
 
     Raises:
         ConversionError: torch.onnx cannot translate its graph.
-        VerificationError: The result does not compute the same.
+        VerificationError: The result does not compute the same thing.
     """
     check_module(module)
     if options.share:
-        raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out: they are copied")
+        raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out to copy them")
     call = script_call(module, sample)
     check_tensors(call)
     mode = mode_note(module)

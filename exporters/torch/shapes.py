@@ -38,7 +38,7 @@ def read_shapes(shapes: Any, module: torch.nn.Module, sample: Sample, call: Flat
     """What ``shapes`` wants of each axis that is not to stay as it is.
 
     Raises:
-        InputError: It does not fit the arguments, or holds a dimension that is made of another.
+        InputError: It does not fit the arguments, or contains a dimension derived from another.
     """
     if hasattr(shapes, "dynamic_shapes"):  # a ShapesCollection, or AdditionalInputs
         shapes = shapes.dynamic_shapes(module, tuple(sample.args), dict(sample.kwargs))
@@ -68,17 +68,17 @@ def _check_ranges(wishes: Mapping[Axis, Wish], call: Flat) -> None:
 
 
 def shaped_groups(prober: Prober, wishes: Mapping[Axis, Wish], names: Sequence[str]) -> list[Group]:
-    """The groups that are wanted: those that are named, and what the module lets vary of the others.
+    """The groups that are wanted: those that are named, and of the others those that the module allows to vary.
 
     Raises:
-        ConversionError: The module does not take another size of an axis that has to vary.
+        ConversionError: The module does not accept another size of an axis that has to vary.
     """
     members: dict[str, list[Axis]] = {}
     for axis, wish in wishes.items():
         members.setdefault(wish.symbol, []).append(axis)
     hinted = members.pop("", [])
     found = prober.find_groups(list(wishes)) if hinted else []
-    for named_axes in members.values():  # what is only hinted may vary with a named one only
+    for named_axes in members.values():  # an axis that is only hinted at can vary only with a named one
         tied = [group.axes for group in found if not group.axes.isdisjoint(named_axes)]
         named_axes.extend(sorted({axis for group in tied for axis in group if axis in hinted}))
     named = [_named(prober, symbol, axes, wishes, names) for symbol, axes in members.items()]
@@ -128,7 +128,7 @@ def _by_argument(shapes: Any, tree: Tree) -> Iterator[tuple[Tree, Any]]:
 
 
 def _argument_name(tree: Tree) -> str:
-    """Of a container, the name that what is in it begins with."""
+    """For a container, the prefix of the names of its members."""
     return tree.name if not isinstance(tree, Container) else tree.path
 
 
@@ -140,7 +140,7 @@ def _by_tensor(tree: Tree, spec: Any) -> Iterator[tuple[Leaf, Any]]:
             for at, (key, child) in enumerate(children):
                 yield from _by_tensor(child, _part(spec, at, key, len(children)))
         case Constant(name=name) if spec is not None:
-            raise InputError("dynamic_shapes has axes for what is no tensor", value=name, hint=_HINT)
+            raise InputError("dynamic_shapes has axes for something that is not a tensor", value=name, hint=_HINT)
 
 
 def _part(spec: Any, at: int, key: Any, count: int) -> Any:
@@ -150,7 +150,7 @@ def _part(spec: Any, at: int, key: Any, count: int) -> Any:
         if len(spec) != count:
             raise InputError(f"dynamic_shapes has {len(spec)} entries where there are {count}: {spec}", hint=_HINT)
         return spec[at]
-    return getattr(spec, str(key), None)  # a dataclass of the class of the argument
+    return getattr(spec, str(key), None)  # an instance of the argument's dataclass
 
 
 def _by_axis(leaf: Leaf, axes: Any, tensor: torch.Tensor) -> Iterator[tuple[int, Any]]:
@@ -177,9 +177,9 @@ def _wish(dim: Any, place: str, size: int) -> Wish | None:
         return Wish("", hint == "DYNAMIC", dim.min or 0, dim.max)
     if hasattr(dim, "root"):
         raise InputError(
-            f"{dim.__name__} is made of another dimension, and those are not taken here",
+            f"{dim.__name__} is derived from another dimension, which is not supported here",
             value=place,
-            hint="give torch.export.Dim.AUTO, or export what torch.export.export makes with it",
+            hint="give torch.export.Dim.AUTO, or export the program that torch.export.export returns for it",
         )
     if isinstance(dim, torch.export.Dim):
         return Wish(dim.__name__, True, int(dim.min), dim.max if isinstance(dim.max, int) else None)

@@ -22,7 +22,7 @@ class ModuleSource:
         input_names: Graph inputs, in the order of the flat tensors.
         output_names: Graph outputs, in the order of the flat results.
         name: How reports call it.
-        groups: Axes that the caller wants for some sizes only; others are refused.
+        groups: Axes that the caller wants only for some sizes; others are refused.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class ModuleSource:
         """Call the module.
 
         Raises:
-            SourceRefusal: The module does not take these feeds.
-            InputError: It gives another number of results than the model.
+            SourceRefusal: The module does not accept these feeds.
+            InputError: It returns a different number of results than the model.
         """
         for group in self._groups:
             index, axis = min(group.axes)
             size = feeds[self._inputs[index]].shape[axis]
             if not group.wants(size):
-                raise SourceRefusal(f"{size} is outside of the range that was asked for '{group.symbol}'")
+                raise SourceRefusal(f"{size} is outside the range that was asked for '{group.symbol}'")
         try:
             flat = self._eager([from_numpy(feeds[name]) for name in self._inputs])
         except EagerRefusal as refusal:
@@ -61,7 +61,7 @@ class ModuleSource:
         return dict(zip(self._outputs, map(to_numpy, flat.tensors), strict=True))
 
     def exact(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
-        """Call a float64 copy of the module; ``None`` where it is too large, or insists on another type."""
+        """Call a float64 copy of the module; ``None`` if it is too large, or insists on another type."""
         try:
             self._double = self._double or self._eager.in_double(_MOST_COPIED)
             flat = self._double([_widened(from_numpy(feeds[name])) for name in self._inputs])
@@ -86,7 +86,7 @@ _VIEWED = {
     torch.float8_e5m2: torch.uint8,
     torch.float8_e5m2fnuz: torch.uint8,
 }
-"""Types that NumPy lacks and ml_dtypes has under the same name, with integers of their size."""
+"""Types that NumPy lacks but ml_dtypes has under the same name, with integers of their size."""
 
 _BY_NAME = {str(dtype).removeprefix("torch."): dtype for dtype in _VIEWED}
 

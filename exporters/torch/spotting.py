@@ -30,7 +30,7 @@ def user_line(frames: Sequence[traceback.FrameSummary]) -> str:
 
 
 def _standard(filename: str) -> bool:
-    """Whether a file is of Python's own library, inside of which others may be installed."""
+    """Whether a file belongs to Python's own library, inside which others may be installed."""
     return filename.startswith(_STDLIB) and "-packages" not in filename
 
 
@@ -39,18 +39,18 @@ def _is_theirs(filename: str) -> bool:
 
 
 def _line_in_module() -> str:
-    """The user's line inside the module that is running, and not the one that called ``export``."""
+    """The user's line inside the module that is running, not the one that called ``export``."""
     frames = traceback.extract_stack()
     start = max((at for at, each in enumerate(frames) if each.filename == _EAGER), default=0)
     return user_line(frames[start:])
 
 
 class OperatorSpotter(TorchDispatchMode):
-    """Notes the user's line of every operator that is asked for.
+    """Notes the user's line for every call of the given operators.
 
     Args:
         tag: Operators with this tag.
-        prefixes: Operators whose names begin so.
+        prefixes: Operators whose names begin with one of these.
 
     Attributes:
         found: Operator and line, in the order of the calls.
@@ -69,7 +69,7 @@ class OperatorSpotter(TorchDispatchMode):
 
 
 class DrawSpotter:
-    """Notes the user's lines after which Python's or NumPy's generator stands elsewhere: the callee is no Python.
+    """Notes the user's lines after which Python's or NumPy's generator has moved: the calls themselves are not Python.
 
     Attributes:
         found: Library and line, in the order of the draws.

@@ -1,4 +1,4 @@
-"""Nodes and inputs that torch.onnx writes and that do nothing, and shapes that onnx infers wrongly."""
+"""Nodes and inputs of torch.onnx that do nothing, and shapes that onnx infers wrongly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def drop_idle(model: onnx_ir.Model) -> None:
 
 
 def forget_half_spectra(model: onnx_ir.Model) -> None:
-    """Take away the shapes that follow a way back from half a spectrum: onnx (1.23) infers the length of the half."""
+    """Remove the shapes after an inverse transform of half a spectrum: onnx (1.23) infers the length of the half."""
     nodes = onnx_ir.traversal.RecursiveGraphIterator(model.graph)
     pending = [node.outputs[0] for node in nodes if node.op_type == "DFT" and _goes_back_from_half(node)]
     while pending:
@@ -62,7 +62,7 @@ def _drop_zeros(node: onnx_ir.Node, index: int) -> None:
 
 
 def _numbers(node: onnx_ir.Node, index: int) -> np.ndarray | None:
-    """A constant input that the translation made; ``None`` for what is computed, or a weight of the module."""
+    """A constant input that the translation created; ``None`` if it is computed or a weight of the module."""
     value = node.inputs[index] if index < len(node.inputs) else None
     tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
     return None if tensor is None or type(tensor).__name__ == "TorchTensor" else tensor.numpy()

@@ -20,7 +20,7 @@ from entrepot.exporters.torch.translations import decompositions, translations
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
 NATURAL_OPSET = 20
-"""What torch.onnx is asked for: its newest nodes that our default file opset has."""
+"""The opset asked of torch.onnx: the newest whose nodes our default file opset has."""
 
 
 def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
@@ -55,7 +55,7 @@ _Custom: TypeAlias = tuple[tuple[Any, Callable[..., Any]], ...]
 
 @functools.lru_cache(maxsize=2)
 def _decompositions(custom: _Custom) -> dict[Any, Any]:
-    """What torch takes apart for lack of a translation, and what we do; what users translate stays whole."""
+    """What torch decomposes for lack of a translation, and what we do; what users translate stays whole."""
     translated = set(_decomp.get_onnx_implemented_overloads(_registry(custom)))
     ours = {operator: function for operator, function in decompositions().items() if operator not in dict(custom)}
     return {**_decomp.create_onnx_friendly_decomposition_table(translated), **ours}
@@ -65,7 +65,7 @@ def _decompositions(custom: _Custom) -> dict[Any, Any]:
 def _registry(custom: _Custom) -> _registration.ONNXRegistry:
     """torch.onnx's translations, ours, and those that users have registered.
 
-    ``torch.onnx.export`` makes this table anew at each call (2.13), which takes longer than most translations.
+    ``torch.onnx.export`` rebuilds this table at each call (2.13), which takes longer than most translations.
     """
     registry = _registration.ONNXRegistry().from_torchlib(opset_version=NATURAL_OPSET)
     for operator, function in (*translations().items(), *custom):

@@ -1,4 +1,4 @@
-"""What is not exported yet, told in plain words instead of those of the part of torch that happens to fail."""
+"""What cannot be exported yet, in plain words instead of those of the part of torch that happens to fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from entrepot.ir.errors import ConversionError, UnsupportedOpError
 
 _PACKED = "packed sequences cannot be exported"
 _QUANTISED = "modules that torch has quantised cannot be exported"
-_QUANTISED_HINT = "export the module as it was before, and quantise the ONNX file"
+_QUANTISED_HINT = "export the module as it was before quantisation, and quantise the ONNX file"
 _OPERATORS = {
     ("aten::_pack_padded_sequence", "aten::_pad_packed_sequence"): (_PACKED, PACKED_HINT),
     ("quantized::", "aten::quantize_per_"): (_QUANTISED, _QUANTISED_HINT),
@@ -23,7 +23,7 @@ _QUANTISED_CLASSES = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized"
 
 
 def check_quantised(module: torch.nn.Module) -> None:
-    """Raise for a module with quantised parts: their weights lie where no exporter reaches them.
+    """Raise for a module with quantised parts: no exporter can reach their weights.
 
     Raises:
         UnsupportedOpError: There is such a part.
@@ -34,7 +34,7 @@ def check_quantised(module: torch.nn.Module) -> None:
 
 @contextlib.contextmanager
 def plain_refusals(eager: Eager, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
-    """Raise a plainer error for one of torch's, where the module does something that is known not to go."""
+    """Raise a plainer error than torch's if the module does something that is known not to work."""
     try:
         yield
     except (ConversionError, UnsupportedOpError) as error:

@@ -21,7 +21,7 @@ def wanted_groups(
 
     Raises:
         InputError: What the caller names does not exist.
-        ConversionError: The module does not take another size of an axis that has to vary.
+        ConversionError: The module does not accept another size of an axis that has to vary.
     """
     if options.dynamic_shapes is not None:
         wishes = read_shapes(options.dynamic_shapes, module, sample, call)

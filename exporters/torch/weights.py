@@ -1,4 +1,4 @@
-"""The weights of an exported model: its own, copied once from the module, or on request those of the module itself."""
+"""The weights of an exported model: its own, copied once from the module, or on request shared with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.onnx._internal.exporter._core import TorchTensor
 from entrepot.exporters.torch.pack import PackedRows
 from entrepot.ir.io.weights import all_tensors
 
-_SAMPLED = 64  # elements of a weight that are looked at: a training step changes nearly all of them
+_SAMPLED = 64  # how many elements of a weight are looked at: a training step changes nearly all of them
 
 
 def settle_weights(model: onnx_ir.Model, *, share: bool) -> None:
@@ -24,7 +24,7 @@ def settle_weights(model: onnx_ir.Model, *, share: bool) -> None:
 def _copy_weights(model: onnx_ir.Model) -> None:
     """Give ``model`` weights of its own, so that nothing done to the module later changes it.
 
-    Weights that are views of one storage are copied with it where that takes less than one copy of each.
+    Weights that are views of one storage are copied with it if that takes less than a copy of each.
     """
     live = [tensor for tensor, _ in all_tensors(model) if isinstance(tensor, TorchTensor)]
     copies = dict(zip(map(id, live), map(_as_numpy, _cloned([tensor.raw for tensor in live])), strict=True))
@@ -32,7 +32,7 @@ def _copy_weights(model: onnx_ir.Model) -> None:
 
 
 def _link_weights(model: onnx_ir.Model) -> None:
-    """Leave the weights those of the module, and let each say when it has changed."""
+    """Share the weights with the module, and let each say when it has changed."""
     _replace(model, _linked)
 
 
@@ -41,7 +41,7 @@ class LinkedTensor(onnx_ir.LazyTensor):
 
     Args:
         tensor: What gives the values.
-        sources: The module's tensors behind it.
+        sources: The module's tensors that they come from.
     """
 
     def __init__(self, tensor: onnx_ir.TensorProtocol, sources: Sequence[torch.Tensor]) -> None:
@@ -50,7 +50,7 @@ class LinkedTensor(onnx_ir.LazyTensor):
         self._sources = tuple(sources)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Changes when the module's tensors do; a write that passes by the version counter shows in some values."""
+        """Changes when the module's tensors do; a write that bypasses the version counter shows in sampled values."""
         return tuple(_fingerprint(source) for source in self._sources)
 
 
@@ -63,8 +63,8 @@ def _fingerprint(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 
 def _replace(model: onnx_ir.Model, change: Callable[[Any], onnx_ir.TensorProtocol]) -> None:
-    """Change every tensor of a module, whether it is an initializer or an attribute; one object stays one."""
-    done: dict[int, tuple[Any, onnx_ir.TensorProtocol]] = {}  # holds the old ones, so that no address is used twice
+    """Replace every tensor of a model, in initializers and attributes; each object is replaced only once."""
+    done: dict[int, tuple[Any, onnx_ir.TensorProtocol]] = {}  # keeps the old ones alive, so that no id is used twice
 
     def changed(tensor: Any) -> Any:
         if not isinstance(tensor, TorchTensor | PackedRows):

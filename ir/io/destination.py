@@ -1,6 +1,6 @@
-"""Where a result goes: into a file that appears whole or not at all, or through a pipe or device that is there.
+"""Where a result goes: into a file that appears whole or not at all, or through an existing pipe or device.
 
-Every writer asks ``destination`` what a path stands for, and most leave the rest to ``write_file``.
+Every writer asks ``destination`` what a path refers to, and most leave the rest to ``write_file``.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _STREAMS = (stat.S_IFCHR, stat.S_IFIFO)
 
 @dataclass(frozen=True)
 class Destination:
-    """What a path stands for.
+    """What a path refers to.
 
     Attributes:
         named: The path as it was given, absolute.
-        path: The file that is replaced: what a link leads to.
-        is_stream: It is a pipe or a character device, which is written through and never replaced.
+        path: The file that is replaced: what a link points to.
+        is_stream: It is a pipe or a character device, which is written to and never replaced.
     """
 
     named: Path
@@ -46,9 +46,9 @@ class Destination:
 
     @property
     def beside(self) -> Path | None:
-        """The folder in which other files are found from this one; ``None`` where there is no such folder.
+        """The folder where readers of this file look for others; ``None`` if there is none.
 
-        Readers look beside the path they are given, so behind a link into another folder they look in the wrong one.
+        Readers look beside the path they are given, so with a link into another folder they look in the wrong one.
         """
         if self.is_stream or not os.path.samefile(self.named.parent, self.path.parent):
             return None
@@ -57,7 +57,7 @@ class Destination:
     @contextlib.contextmanager
     def stream(self) -> Iterator[BinaryIO]:
         """The pipe or device, open for writing."""
-        # a pipe without a reader would block here for ever; with O_NONBLOCK it is ENXIO at once
+        # a pipe without a reader would block here for ever; with O_NONBLOCK it fails with ENXIO at once
         at_once = getattr(os, "O_NONBLOCK", 0)
         descriptor = os.open(self.named, os.O_WRONLY | at_once | getattr(os, "O_NOCTTY", 0))
         with open(descriptor, "wb") as file:
@@ -69,7 +69,7 @@ class Destination:
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
-        """What the system says becomes a ``StorageError`` about this place."""
+        """Turn an error of the system into a ``StorageError`` about this place."""
         try:
             yield
         except EntrepotError:
@@ -94,11 +94,11 @@ class Destination:
 
 
 def destination(path: str | os.PathLike[str]) -> Destination:
-    """What a path stands for, decided before anything is written.
+    """What a path refers to, decided before anything is written.
 
     Raises:
-        StorageError: It is a folder, a block device, a socket, or a link that leads in a circle.
-        InputError: It is no path at all.
+        StorageError: It is a folder, a block device, a socket, or a link that leads back to itself.
+        InputError: It is not a path at all.
     """
     named = Path(os.path.abspath(as_path(path)))
     try:
@@ -130,7 +130,7 @@ def _followed(named: Path, status: os.stat_result) -> Path:
 
 
 def folder_problem(folder: Path, path: Path | None = None) -> StorageError | None:
-    """Why no file can be made in a folder, as far as that can be seen without trying."""
+    """Why no file can be created in a folder, as far as that can be seen without trying."""
     if not folder.exists():
         above = next((parent for parent in folder.parents if parent.exists()), folder)
         if above.is_dir():
@@ -144,11 +144,11 @@ def folder_problem(folder: Path, path: Path | None = None) -> StorageError | Non
 
 
 def write_file(target: Target, write: Callable[[BinaryIO], object]) -> None:
-    """Write a result: a file is replaced whole or not at all, a pipe or device is written through.
+    """Write a result: a file is replaced whole or not at all, a pipe or device is written to directly.
 
     Args:
-        target: Where it goes. A link stays, and what it leads to is replaced.
-        write: Writes everything; it may ask ``tell()``, but a pipe cannot ``seek``.
+        target: Where it goes. A link stays, and what it points to is replaced.
+        write: Writes everything; it may call ``tell()``, but a pipe cannot ``seek``.
 
     Raises:
         StorageError: It cannot be written there; a file that was there before is untouched.
@@ -167,7 +167,7 @@ def write_file(target: Target, write: Callable[[BinaryIO], object]) -> None:
 
 
 def open_file(target: Target) -> BinaryIO | None:
-    """The target itself if it is a file that can be written to, and not the name of one."""
+    """The target itself if it is an open file and not the name of one."""
     if isinstance(target, str | bytes | os.PathLike) or not callable(getattr(target, "write", None)):
         return None
     if isinstance(target, io.TextIOBase):
@@ -187,7 +187,7 @@ def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 class _Counted(io.BufferedIOBase):
-    """Counts what passes; it has no file number, so that NumPy does not write past it."""
+    """Counts what is written; it has no file number, so that NumPy does not bypass it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

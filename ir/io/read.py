@@ -33,13 +33,13 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
 
     Args:
         source: Path of an ``.onnx`` file, its bytes, an ``onnx.ModelProto``, an ``onnx_ir.Model`` or a ``Model``.
-            The last two are taken as they are; the others are checked throughout.
+            The last two are taken as they are; the others are checked thoroughly.
         limits: Bounds on what the file may ask for; the defaults admit every real model.
         trust: ``"trusted"`` lifts the limits, and the rule that external data stays in the model's folder even by
-            links. It lifts no check of validity.
+            links. Validity is checked all the same.
 
     Returns:
-        A model that does not depend on ``source`` any more, except for the weights files.
+        A model that no longer depends on ``source``, except for the weights files.
 
     Raises:
         ModelFormatError: The source is not a valid model; the message names file, graph, node and cause.
@@ -65,7 +65,7 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
     elif isinstance(source, onnx.ModelProto):
         proto = source
     else:
-        hint = "ep.export makes a model of what a framework holds"
+        hint = "ep.export converts a framework's model"
         raise expected("the model", "a path, bytes, a ModelProto, an onnx_ir.Model or a Model", source, hint)
     base = None if path is None else Path(os.path.abspath(path)).parent
     with collector_paused():
@@ -75,8 +75,8 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
 def _path(source: str | os.PathLike[str]) -> Path:
     try:
         return Path(source)
-    except TypeError:  # a path of bytes
-        raise expected("the model", "a path of text", source) from None
+    except TypeError:  # a path as bytes
+        raise expected("the model", "a path as text", source) from None
 
 
 def _content(path: Path, context: Context) -> bytes:
@@ -96,5 +96,5 @@ def _parse(content: bytes, context: Context) -> onnx.ModelProto:
     try:
         return onnx.ModelProto.FromString(content)
     except DecodeError as error:
-        hint = "the file is truncated, damaged, nested too deeply, or no ONNX model"
+        hint = "the file is truncated, damaged, nested too deeply, or not an ONNX model"
         raise context.error(f"it is not a protobuf of an ONNX model ({len(content)} bytes)", hint=hint) from error

@@ -1,4 +1,4 @@
-"""Where the weights of a model go when it is saved: into the model, into a file beside it, or nowhere, being there."""
+"""Where the weights of a model go when it is saved: into the model, into a file beside it, or nowhere if in place."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from entrepot.ir.io.sparse import SparseTensor
 from entrepot.ir.subgraphs import subgraphs
 
 INLINE_LIMIT = (1 << 31) - (1 << 28)
-"""Weights up to here (1.75 GiB) stay in the model by default: protobuf ends at 2 GiB, and the graph needs room too."""
+"""Weights up to this size (1.75 GiB) stay in the model by default: protobuf ends at 2 GiB, and the graph takes some."""
 
 SMALL = 1024
 """Tensors below this many bytes stay in the model: they are shapes and axes, which readers like to see at once."""
 
 STREAMED = 1 << 16
-"""Initializers from here on are written straight from their memory, without passing through a proto."""
+"""Initializers from this size on are written straight from memory, without passing through a proto."""
 
 _PAGE = 4096
 
@@ -47,7 +47,7 @@ class Layout:
 
     Attributes:
         slots: By ``id`` of the tensor: its place in a data file. Every other tensor stays in the model.
-        outgoing: What the new data file holds, in order.
+        outgoing: What the new data file contains, in order.
         kept: Data files that are used as they are.
     """
 
@@ -61,7 +61,7 @@ def lay_out(model: onnx_ir.Model, folder: Path | None, external_data: str | None
 
     Args:
         model: What is saved.
-        folder: Where it is saved; ``None`` where no file can lie beside it, as for a pipe.
+        folder: Where it is saved; ``None`` if no file can lie beside it, as with a pipe.
         external_data: As for ``save``.
 
     Raises:
@@ -137,7 +137,7 @@ def _attribute_tensors(node: onnx_ir.Node) -> Iterator[onnx_ir.TensorProtocol]:
 
 def _place_beside(tensor: onnx_ir.TensorProtocol, is_beside: Callable[[str, DataFile | str], bool]) -> str | None:
     """The location of a tensor's bytes as seen from a folder, if the very same file lies there."""
-    if type(tensor) is MappedTensor:  # asked first: for classes that are protocols isinstance is slow
+    if type(tensor) is MappedTensor:  # checked first: isinstance is slow for protocols
         location = os.fspath(tensor.location)
         return location if is_beside(location, tensor.file) else None
     if not isinstance(tensor, onnx_ir.ExternalTensor) or not tensor.base_dir:
@@ -166,14 +166,14 @@ def _slot_of(tensor: onnx_ir.TensorProtocol, location: str) -> Slot:
 
 
 def _append(layout: Layout, tensors: list[onnx_ir.TensorProtocol]) -> None:
-    """Line tensors up in the new file; what was one range of a mapped file stays one."""
+    """Lay tensors out in the new file; what was one range of a mapped file stays one."""
     end = 0
     ranges: dict[tuple[int, int | None, int], Slot] = {}
     for tensor in tensors:
         shared = (id(tensor.file), tensor.offset, tensor.nbytes) if isinstance(tensor, MappedTensor) else None
         slot = ranges.get(shared) if shared else None
         if slot is None:
-            alignment = _PAGE if tensor.nbytes >= _PAGE else 64  # pages can be mapped, cache lines be computed on
+            alignment = _PAGE if tensor.nbytes >= _PAGE else 64  # pages can be mapped, and cache lines used in place
             offset = math.ceil(end / alignment) * alignment
             slot = Slot(None, offset, tensor.nbytes)
             layout.outgoing.append(tensor)
@@ -184,7 +184,7 @@ def _append(layout: Layout, tensors: list[onnx_ir.TensorProtocol]) -> None:
 
 
 def write_data(layout: Layout, file: BinaryIO) -> None:
-    """Write the new data file, one tensor after the other, each straight from where it lies."""
+    """Write the new data file, one tensor after the other, each straight from where it is."""
     for tensor in layout.outgoing:
         slot = layout.slots[id(tensor)]
         file.write(b"\0" * (slot.offset - file.tell()))
@@ -192,7 +192,7 @@ def write_data(layout: Layout, file: BinaryIO) -> None:
 
 
 def write_tensor(tensor: onnx_ir.TensorProtocol, file: BinaryIO) -> None:
-    """Write a tensor's bytes, and make sure that they are as many as its shape says."""
+    """Write a tensor's bytes, and make sure that there are as many as its shape requires."""
     start = file.tell()
     to_file = getattr(tensor, "tofile", None)  # not part of the protocol, but every tensor of onnx_ir has it
     if to_file is None:
@@ -206,7 +206,7 @@ def write_tensor(tensor: onnx_ir.TensorProtocol, file: BinaryIO) -> None:
 
 
 class TensorFiller:
-    """Puts tensors into protos as a layout says; large initializers are left out for ``write_model`` to stream.
+    """Puts tensors into protos according to a layout; large initializers are left out for ``write_model`` to stream.
 
     Args:
         layout: Where each tensor goes.
@@ -217,7 +217,7 @@ class TensorFiller:
         self._layout = layout
         self._data_name = data_name
         self.streamed: dict[str, onnx_ir.TensorProtocol] = {}
-        """Initializers of the main graph whose proto has a header and no data."""
+        """Initializers of the main graph whose proto has a header but no data."""
 
     def __call__(self, proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, main: bool) -> None:
         """Fill one proto."""
@@ -243,7 +243,7 @@ def write_model(proto: onnx.ModelProto, streamed: dict[str, onnx_ir.TensorProtoc
     """Write the protobuf by hand at its two outer levels, so that large initializers need no second copy in memory.
 
     Args:
-        proto: The model; emptied on the way.
+        proto: The model; emptied in the process.
         streamed: Initializers whose data is not in ``proto`` yet, by name.
         file: Where it goes.
     """

@@ -4,14 +4,14 @@ The model file is what counts: a save is done when the new one is renamed over t
 that no data file on disk is ever changed or replaced:
 
 1. New weights are written to a hidden file, synchronised, and renamed to the name asked for if that is free. If it is
-   taken they are called ``<stem>.<8 hex digits><suffix>``, a new name each time. (A second link under the name asked
+   taken, they are called ``<stem>.<8 hex digits><suffix>``, a new name each time. (A second link under the name asked
    for would be nicer to look at, but onnx refuses data files with several links, and a kill can leave one behind.)
 2. The new model, which refers to them, is written and synchronised in the same way, and renamed into place.
-3. The data file of the old model goes, unless another ``.onnx`` file of the folder mentions it. The next save after
-   that finds the name asked for free again. A hidden note makes sure that it also goes after a kill.
+3. The data file of the old model is removed, unless another ``.onnx`` file in the folder mentions it. The next save
+   then finds the name asked for free again. A hidden note makes sure that it is also removed after a kill.
 
 Weights that lie in the folder already, unchanged, are referred to and not written. Mapped weights stay valid when their
-file goes: the mapping keeps the bytes.
+file is removed: the mapping keeps the bytes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def to_proto(model: Model) -> onnx.ModelProto:
 
 
 def nbytes(model: Model) -> int:
-    """Bytes of the model in one file, but for a few per weight, without making it."""
+    """Bytes of the model in one file, give or take a few per weight, without building it."""
     held: list[int] = []
 
     def count(proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, _main: bool) -> None:
@@ -58,20 +58,20 @@ def save(model: Model, path: Target, *, external_data: str | None = "auto") -> N
 
     Args:
         model: What to write. It stays usable, also when it was read from the very files that are replaced.
-        path: Where the ``.onnx`` file goes; its folder must exist. A link stays, and what it leads to is replaced. A
-            pipe, a character device or an open binary file is written through, weights included.
+        path: Where the ``.onnx`` file goes; its folder must exist. A link stays, and what it points to is replaced. A
+            pipe, a character device or an open binary file is written to directly, weights included.
         external_data: ``"auto"`` refers to weights that lie in the folder already, and puts the others into the model,
             or into ``<file name>.data`` when they pass 1.75 GiB. Another string names the data file, beside the model,
             for all weights of 1 KiB or more. ``None`` keeps everything inside. No existing file is replaced by a data
-            file: if the name is taken, the new one is called ``<stem>.<8 hex digits><suffix>``, and the old one goes
-            once the model is saved and no other model of the folder uses it.
+            file: if the name is taken, the new one is called ``<stem>.<8 hex digits><suffix>``, and the old one is
+            removed once the model is saved and no other model in the folder uses it.
 
     Raises:
         StorageError: The files cannot be written (an ``OSError``); what was there before is untouched.
         MissingFileError: The folder does not exist.
         ModelFormatError: The model is not complete, or too large for one file.
-        InputError: ``path`` is no place for a file, ``external_data`` is not the name of one, or weights would have to
-            lie beside a pipe.
+        InputError: ``path`` is not a place for a file, ``external_data`` is not the name of one, or weights would have
+            to lie beside a pipe.
     """
     file = open_file(path)
     if file is not None:
@@ -87,7 +87,7 @@ def save(model: Model, path: Target, *, external_data: str | None = "auto") -> N
 
 
 def _write_alone(model: onnx_ir.Model, external_data: str | None, file: BinaryIO) -> None:
-    """Write a model beside which no file can lie."""
+    """Write a model that can have no file beside it."""
     _write(model, lay_out(model, None, external_data), "", file)
 
 
@@ -109,7 +109,7 @@ def _write(model: onnx_ir.Model, layout: Layout, data_name: str, file: BinaryIO)
 
 
 _OBSOLETE = b"entrepot: ours to remove\0"
-"""How a hidden file begins that names the data files of a save at work: those of the old model and of the new one."""
+"""The start of a hidden file that names the data files of a save in progress: the old model's and the new one's."""
 
 
 class _Save:
@@ -130,7 +130,7 @@ class _Save:
         if stale or name:
             note = _OBSOLETE + "\0".join({*stale, name}).encode()
             self._staging.write(lambda file: file.write(note))
-        self._staging.clear_killed(locked=self._locked)  # after the note, which repeats what theirs said
+        self._staging.clear_killed(locked=self._locked)  # after the note, which repeats what theirs say
         if name:
             data = self._staging.write(lambda file: write_data(self._layout, file))
             os.rename(data, self._folder / name)
@@ -156,8 +156,8 @@ class _Save:
     def _own_data_files(self) -> set[str]:
         """Data files that only the model about to be replaced can be using.
 
-        They are called as a save calls them. The names without a number could also be somebody else's: they count if
-        the old model mentions them, or a save that was killed wrote down that they are its own.
+        Their names are those that a save gives. A name without a number could also be somebody else's: it counts if
+        the old model mentions it, or a save that was killed noted it as its own.
         """
         obsolete = b"\0".join(self._staging.killed_notes(_OBSOLETE)).split(b"\0")
         found = set()
@@ -170,7 +170,7 @@ class _Save:
         return found
 
     def _is_used_elsewhere(self, name: str) -> bool:
-        """Whether a data file may be in use by another model of the folder, or is no plain file."""
+        """Whether a data file may be in use by another model in the folder, or is not a plain file."""
         try:
             if not stat.S_ISREG(os.lstat(self._folder / name).st_mode):
                 return True

@@ -31,10 +31,10 @@ def convert_opset(model: Model, target: Target) -> Model:
         target: The ai.onnx version, or one per domain: ``{"": 17, "ai.onnx.ml": 3}``. Other domains stay as they are.
 
     Returns:
-        A new model, or ``model`` itself when it is there already.
+        A new model, or ``model`` itself if it is at that version already.
 
     Raises:
-        ConversionError: A node cannot be expressed there; ``blockers`` lists every such node and why.
+        ConversionError: A node cannot be expressed at that version; ``blockers`` lists every such node and why.
     """
     targets = _targets(target)
     if is_there(model.ir, targets):
@@ -60,7 +60,7 @@ def can_convert(model: Source, target: Target) -> tuple[EntrepotError, ...]:
         target: See ``convert_opset``.
 
     Raises:
-        InputError: One of the two is none of these things.
+        InputError: One of the two is of the wrong type.
     """
     from entrepot.ir.io.read import load
 
@@ -72,13 +72,13 @@ def can_convert(model: Source, target: Target) -> tuple[EntrepotError, ...]:
 
 
 def raise_to_hub(model: Model) -> Model:
-    """The model at the versions that kernels, importers and passes are written for; itself when it is there already.
+    """The model at the versions that kernels, importers and passes are written for; itself if it is there already.
 
-    Tree ensembles in their older two forms stay what they are: ai.onnx.ml 5 deprecated both and changed nothing else,
-    so a model that holds one is raised to ai.onnx.ml 4.
+    Tree ensembles in their two older forms stay as they are: ai.onnx.ml 5 deprecated both and changed nothing else,
+    so a model that contains one is raised to ai.onnx.ml 4.
 
     Raises:
-        ConversionError: A node cannot be raised, or the file is of an opset newer than the hub.
+        ConversionError: A node cannot be raised, or the file's opset is newer than the hub's.
     """
     everywhere = scopes(model.ir)
     used = {canonical(domain) for scope in everywhere for domain in scope.opset_imports}

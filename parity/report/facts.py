@@ -1,4 +1,4 @@
-"""What a report says about the model that it judges."""
+"""What a report says about the model it judges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ModelFacts:
         weight_bytes: Their size.
         fixed_axes: Axes that an exporter had to fix at the sample's size, each with the reason.
         conditions: What must hold for the sizes of the inputs.
-        notes: What else an exporter found worth saying.
+        notes: Whatever else the exporter found worth saying.
     """
 
     inputs: tuple[ValueSpec, ...]

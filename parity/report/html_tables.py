@@ -75,7 +75,7 @@ def _figures(output: OutputComparison) -> list[str]:
 
 
 def _worst(worst: Worst | None, dtype: str | None) -> str:
-    """On two lines, with as many digits as tell two numbers of the type apart."""
+    """On two lines, with as many digits as it takes to tell two numbers of the type apart."""
     if worst is None:
         return ""
     short = isinstance(worst.expected, float) and dtype != "float64"

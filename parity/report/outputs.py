@@ -16,7 +16,7 @@ HEADINGS = ("output", "type", "verdict", "max abs", "max rel", "cosine", "of tol
 
 
 def verdict(comparison: Comparison) -> str:
-    """The answer in one line, with what it rests on."""
+    """The verdict in one line, and what it is based on."""
     count = len(comparison.outputs)
     outputs = f"{count} output{'s' * (count != 1)}"
     wrong = [output for output in comparison.outputs if not output.ok]

@@ -26,8 +26,8 @@ class Run:
         verdict: ``agrees``; ``differs``; ``error``: it could not be run, which is a failure; ``refused``: the source
             cannot take these inputs, so nothing is asked of the model (or, with a provider's name, the graph refuses
             empty inputs, which an exporter may excuse); ``declined``: a second opinion that nobody asked
-            for by name lacks an operator; ``noted``: it differs for NaN or infinities among other elements, about which
-            the kernels of runtimes do not agree.
+            for by name lacks an operator; ``noted``: it differs for NaN or infinities among other elements, where
+            the kernels of runtimes disagree.
         message: What is wrong, or why it was refused; empty when it agrees.
         symbol: The one symbol of the input shapes whose size was changed; else empty.
         seconds: Wall time of the model's run.
@@ -46,7 +46,7 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """Whether the model ran and agrees; what was refused or declined shows nothing."""
+        """Whether the model ran and agrees; what was refused or declined proves nothing."""
         return self.verdict == "agrees"
 
     def __bool__(self) -> bool:
@@ -74,8 +74,8 @@ class Report:
         model: What was judged.
         providers: Who ran the model.
         runs: One entry per set of inputs and provider, and one per refusal of the source.
-        facts: What the model takes and gives, its opsets and size, and which axes are fixed; ``None`` if unknown.
-        void: Why it says nothing any more, as the model has changed since; else empty.
+        facts: The model's inputs and outputs, opsets and size, and which axes are fixed; ``None`` if unknown.
+        void: Why it no longer holds, if the model has changed since; else empty.
     """
 
     source: str
@@ -92,7 +92,7 @@ class Report:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the exporter has to say: axes that are fixed and why, what was left out."""
+        """The exporter's notes: which axes are fixed and why, what was left out."""
         return self.facts.notes if self.facts is not None else ()
 
     def __bool__(self) -> bool:
@@ -100,7 +100,7 @@ class Report:
 
     @property
     def failures(self) -> tuple[Run, ...]:
-        """Runs that differ or could not be made."""
+        """Runs that differ or could not be carried out."""
         return tuple(run for run in self.runs if run.verdict in {"differs", "error"})
 
     @property
@@ -110,17 +110,17 @@ class Report:
 
     @property
     def declined(self) -> tuple[Run, ...]:
-        """Providers that do not run this model, one entry each."""
+        """Providers that cannot run this model, one entry each."""
         return tuple(run for run in self.runs if run.verdict == "declined")
 
     @property
     def noted(self) -> tuple[Run, ...]:
-        """Runs that differ for NaN or infinities only, where kernels of runtimes do not agree."""
+        """Runs that differ only for NaN or infinities, where kernels of runtimes disagree."""
         return tuple(run for run in self.runs if run.verdict == "noted")
 
     @property
     def refusals(self) -> tuple[Run, ...]:
-        """Inputs that the source does not take, and empty ones excused by an exporter."""
+        """Inputs that the source does not accept, and empty ones excused by an exporter."""
         return tuple(run for run in self.runs if run.verdict == "refused")
 
     @property
@@ -130,14 +130,14 @@ class Report:
 
     @property
     def unproven(self) -> tuple[str, ...]:
-        """Symbols for which the source refused every other size, so that only the sample's is proved."""
+        """Symbols for which the source refused every other size, so that only the sample's size is proved."""
         tried = dict.fromkeys(run.symbol for run in self.runs if run.symbol)
         accepted = {run.symbol for run in self.runs if run.verdict != "refused"}
         return tuple(symbol for symbol in tried if symbol not in accepted)
 
     @property
     def hollow(self) -> tuple[str, ...]:
-        """Outputs that agree, and of which no run compared a finite element: NaN met NaN, which proves little."""
+        """Outputs that agree without a finite element in any run: NaN met NaN, which proves little."""
         compared = [run.comparison for run in self.runs if run.comparison is not None]
         outputs = [output for comparison in compared for output in comparison.outputs]
         finite = {output.name for output in outputs if output.metrics is not None and output.metrics.finite}

@@ -32,7 +32,7 @@ def summary(report: Report) -> str:
 
 
 def mark(report: Report) -> str:
-    """The verdict in a word or two; agreement in which nothing was finite does not get the word of a proof."""
+    """The verdict in a word or two; agreement without anything finite is not called a proof."""
     if not report.ok:
         return "not verified"
     return "agrees, not proved" if _proves_nothing(report) else "verified"
@@ -121,7 +121,7 @@ def cells(run: Run) -> tuple[str, ...]:
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
-    """Headings and lines about what was judged; of many inputs, outputs and notes the first."""
+    """Headings and lines about what was judged; only the first of many inputs, outputs and notes."""
     groups = report.facts.groups() if report.facts is not None else {}
     lines: list[tuple[str, str]] = []
     for heading, found in groups.items():
@@ -132,7 +132,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
 
 
 def _messages(report: Report) -> list[str]:
-    """The first failures; JSON and HTML have all."""
+    """The first failures; JSON and HTML have them all."""
     failures = report.failures
     more = [f"... and {len(failures) - _TOLD} more"] if len(failures) > _TOLD else []
     return [_message(run) for run in failures[:_TOLD]] + more

@@ -39,7 +39,7 @@ class Compiled:
     Attributes:
         run: Takes the part's inputs by position, returns its outputs as a tuple.
         emitted: The generated source behind ``run``, where there is one.
-        how: What became of each node; empty where that is not known, as a library runs the part as a whole.
+        how: What became of each node; empty if unknown, because a library runs the part as a whole.
         locate: The node that an error raised in ``run`` comes from; empty when unknown.
     """
 
@@ -51,11 +51,11 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Setting:
-    """What every provider of one session is given.
+    """What every provider of a session is given.
 
     Attributes:
-        hub: The model at the hub's opset, whose nodes are asked for and compiled.
-        original: The model as it came.
+        hub: The model at the hub's opset, whose nodes providers are asked about and compile.
+        original: The model as it was given.
         limits: Bounds on what the model may cost.
         threads: Threads that one operator may use; ``None`` for the library's own choice.
     """
@@ -73,22 +73,22 @@ _HOMES = {
 }
 
 NAMES = tuple(_HOMES)
-"""The providers there are."""
+"""All providers."""
 
 Providers: TypeAlias = "str | Sequence[str]"
-"""Names in order of preference; a single one may stand for itself."""
+"""Names in order of preference, or a single name."""
 
 
 def as_providers(given: Providers) -> tuple[str, ...]:
     """The names of providers, each once.
 
     Raises:
-        InputError: They are no names, or there is none of a name.
+        InputError: They are not names, or there is no provider of that name.
     """
     hint = f"there are {', '.join(_HOMES)}"
     names = tuple(dict.fromkeys(as_names(given, "providers")))
     if not names:
-        raise expected("providers", "one name at least", given, hint=hint)
+        raise expected("providers", "at least one name", given, hint=hint)
     for name in names:
         if name not in _HOMES:
             raise InputError(f"unknown provider '{name}'", hint=hint)

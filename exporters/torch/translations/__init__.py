@@ -1,10 +1,10 @@
-"""What torch.export or torch.onnx would take apart or cannot translate, in forms that follow other sizes.
+"""What torch.export or torch.onnx would take apart or cannot translate, in forms that work for other sizes.
 
-A module here may hold three tables; tests hold all of them to eager results.
+A module here may contain three tables; tests compare all of them with eager results.
 
-- ``DECOMPOSITIONS``: torch operator to a function of the same signature over other operators, which takes its place in
+- ``DECOMPOSITIONS``: torch operator to a function of the same signature over other operators, replacing it in
   the captured graph, whoever called it. It returns ``NotImplemented`` for what it leaves to torch.
-- ``REPLACEMENTS``: torch function to a function that is called in its place during the capture: for what cannot be
+- ``REPLACEMENTS``: torch function to a function called in its place during the capture: for what cannot be
   captured as it is, or not with sizes that vary.
 - ``TRANSLATIONS``: torch operator to a function that builds ONNX nodes.
 """
@@ -26,7 +26,7 @@ def decompositions() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 @functools.cache
 def replacements() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Functions to capture in the place of others, from all modules of this package."""
+    """Functions to capture in place of others, from all modules of this package."""
     return _collect("REPLACEMENTS")
 
 

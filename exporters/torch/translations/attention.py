@@ -1,6 +1,6 @@
 """``scaled_dot_product_attention`` by its formula.
 
-torch.onnx's translation (2.13) takes four axes only, and gives NaN for a row that may attend to nothing, where torch
+torch.onnx's translation (2.13) takes only four axes, and gives NaN for a row that may attend to nothing, where torch
 gives 0.
 """
 

@@ -1,4 +1,4 @@
-"""Python numbers as tensors, in the precision that they have: torch.onnx (2.13) makes float32 of them first."""
+"""Python numbers as tensors in full precision: torch.onnx (2.13) rounds them to float32 first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FLOAT = int(onnx_ir.DataType.FLOAT)
 
 
 def translate_scalar_tensor(s: Any, dtype: int = _FLOAT, **_how: Any) -> Any:
-    """A number as a tensor of no axes."""
+    """A number as a tensor without axes."""
     kind = dtype if dtype != -1 else _FLOAT
     if onnx_ir.DataType(kind) in (onnx_ir.DataType.COMPLEX64, onnx_ir.DataType.COMPLEX128):
         return core.aten_scalar_tensor(s, kind)  # as a pair of reals
@@ -24,12 +24,12 @@ def translate_scalar_tensor(s: Any, dtype: int = _FLOAT, **_how: Any) -> Any:
 
 
 def translate_full(size: Any, fill_value: Any, dtype: int = -1, **_how: Any) -> Any:
-    """A tensor of one number; without a dtype the number says which."""
+    """A tensor filled with one number; without a dtype, its type decides."""
     return op.Expand(_number(fill_value, dtype), op.Cast(size, to=int(onnx_ir.DataType.INT64)))
 
 
 def translate_full_like(self: Any, fill_value: Any, dtype: int = -1, **_how: Any) -> Any:
-    """One number in the shape, and where no other is named the dtype, of another tensor."""
+    """One number in the shape of another tensor, and in its dtype unless another is named."""
     return op.Expand(_number(fill_value, _own(self, dtype)), op.Shape(self))
 
 

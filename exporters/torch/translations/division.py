@@ -1,6 +1,6 @@
-"""Remainders and quotients rounded down, from the exact remainder as torch makes them.
+"""Remainders and quotients rounded down, from the exact remainder as in torch.
 
-The textbook's ``x - floor(x / y) * y`` is off where ``x / y`` rounds up to a whole number, underflows or overflows.
+The textbook formula ``x - floor(x / y) * y`` is off where ``x / y`` rounds up to an integer, underflows or overflows.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def floor_divide(input: Any, other: Any) -> Any:
 
 
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """``torch.div`` where it rounds down."""
+    """``torch.div`` when it rounds down."""
     return floor_divide(input, other) if rounding_mode == "floor" else NotImplemented
 
 
 def _floats(input: Any, other: Any) -> tuple[Any, Any]:
-    """Both as tensors of the type that torch computes in; nothing for integers."""
+    """Both as tensors of the dtype that torch computes in; ``None`` for integers."""
     kind = torch.result_type(input, other)
     if not kind.is_floating_point:
         return None, None

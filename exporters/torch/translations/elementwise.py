@@ -16,17 +16,17 @@ def rsub(input: torch.Tensor, other: Any, *, alpha: float = 1) -> torch.Tensor:
 
 
 def fmax(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """The larger of each pair, and the other one where one is NaN."""
+    """The larger of each pair, or the other one where one is NaN."""
     return torch.maximum(torch.where(input.isnan(), other, input), torch.where(other.isnan(), input, other))
 
 
 def fmin(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """The smaller of each pair, and the other one where one is NaN."""
+    """The smaller of each pair, or the other one where one is NaN."""
     return torch.minimum(torch.where(input.isnan(), other, input), torch.where(other.isnan(), input, other))
 
 
 def hypot(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """sqrt(x² + y²), scaled by the larger against overflow."""
+    """sqrt(x² + y²), scaled by the larger to avoid overflow."""
     larger, smaller = torch.maximum(input.abs(), other.abs()), torch.minimum(input.abs(), other.abs())
     ratio = smaller / torch.where(larger == 0, torch.ones_like(larger), larger)
     length = larger * (1 + ratio * ratio).sqrt()
@@ -34,7 +34,7 @@ def hypot(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 
 
 def logit(input: torch.Tensor, eps: float | None = None) -> torch.Tensor:
-    """The inverse of the sigmoid; NaNs stay what they are."""
+    """The inverse of the sigmoid; NaNs stay NaNs."""
     x = input
     if eps is not None:
         x = torch.where(x < eps, eps, x)
@@ -48,7 +48,7 @@ def xlogy(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 
 
 def gcd(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """The greatest common divisor; Euclid's steps are as many as the widest type may need."""
+    """The greatest common divisor; Euclid's algorithm, with as many steps as the widest type may need."""
     a, b = torch.broadcast_tensors(input.abs(), other.abs())
     for _ in range({8: 13, 16: 24, 32: 47}.get(torch.iinfo(a.dtype).bits, 93)):
         a, b = b.where(b != 0, a), torch.where(b != 0, a % b.where(b != 0, torch.ones_like(b)), b)
@@ -64,7 +64,7 @@ def lcm(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 def rrelu(
     input: torch.Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> torch.Tensor:
-    """Outside of training, a leaky ReLU with the mean slope."""
+    """In evaluation mode, a leaky ReLU with the mean slope."""
     if training:
         return F.rrelu(input, lower, upper, training, inplace)
     return F.leaky_relu(input, (lower + upper) / 2)
@@ -81,7 +81,7 @@ def aminmax(input: torch.Tensor, *, dim: int | None = None, keepdim: bool = Fals
 
 
 def pdist(input: torch.Tensor, p: float = 2.0) -> torch.Tensor:
-    """Distances of all pairs of rows, each pair once; for a number of rows that is fixed."""
+    """Distances between all pairs of rows, each pair once, for a fixed number of rows."""
     count = input.shape[0]
     if not isinstance(count, int):
         return F.pdist(input, p)
@@ -109,7 +109,7 @@ def corrcoef(input: torch.Tensor) -> torch.Tensor:
 
 
 def fftfreq(n: int, d: float = 1.0, **how: Any) -> torch.Tensor:
-    """Frequencies of the bins of a Fourier transform."""
+    """The frequencies of the bins of a Fourier transform."""
     place = torch.arange(n, **how)
     return torch.where(place <= (n - 1) // 2, place, place - n) / (n * d)
 
@@ -151,7 +151,7 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.fft.fftfreq: fftfreq,
     F.grouped_mm: grouped_mm,
     torch._grouped_mm: grouped_mm,  # noqa: SLF001 - what F.grouped_mm calls without asking
-    # what transformers (5.23) captures in the place of F.grouped_mm: a loop over the values of its offsets
+    # what transformers (5.23) captures in place of F.grouped_mm: a loop over the values of its offsets
     "transformers::grouped_mm_fallback": grouped_mm,
     **_methods(aminmax, cov, corrcoef),
 }

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 _RESULTS: Any = torch.return_types
-_MOST = 32  # rows: each is some twenty nodes
+_MOST = 32  # rows: each takes some twenty nodes
 
 
 def _fits(matrix: torch.Tensor) -> bool:
@@ -88,7 +88,7 @@ def solve_triangular(
     left: bool = True,
     unitriangular: bool = False,
 ) -> torch.Tensor:
-    """X with A @ X = B where one triangle of A counts."""
+    """X with A @ X = B, where only one triangle of A counts."""
     if not left or not _fits(A):
         return torch.linalg.solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular)
     rows: dict[int, torch.Tensor] = {}

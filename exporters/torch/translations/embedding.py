@@ -1,4 +1,4 @@
-"""``embedding_bag`` by its meaning: look rows up, reduce each bag.
+"""``embedding_bag`` by its definition: look rows up, reduce each bag.
 
 torch.onnx translates it to a Loop over bags with one slice each, which fixes the length of a bag.
 """
@@ -55,7 +55,7 @@ def _rectangular(rows: torch.Tensor, counted: torch.Tensor | None, mode: str) ->
 def _ragged(
     rows: torch.Tensor, counted: torch.Tensor | None, offsets: torch.Tensor, mode: str, include_last_offset: bool
 ) -> torch.Tensor:
-    """Bags that begin at ``offsets``: row ``j`` is in the bag whose beginning was met last."""
+    """Bags that begin at ``offsets``: row ``j`` is in the last bag to begin at or before it."""
     bags = offsets.shape[0]
     begins = rows.new_zeros(rows.shape[0] + 1, dtype=torch.int64)
     begins = begins.scatter_add(0, offsets.to(torch.int64), torch.ones_like(offsets, dtype=torch.int64))

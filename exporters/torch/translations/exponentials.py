@@ -1,6 +1,6 @@
-"""exp and log where the textbook's formula loses its digits or overflows.
+"""exp and log where the textbook formula loses digits or overflows.
 
-W. Kahan's device: the rounding of ``1 + x`` is undone by what it does to a function that is nearly linear there.
+W. Kahan's trick: the rounding of ``1 + x`` is undone by what it does to a function that is nearly linear there.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def expm1(input: torch.Tensor) -> torch.Tensor:
 
 @floating
 def logaddexp(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """log(exp(a) + exp(b)), without the powers."""
+    """log(exp(a) + exp(b)), without overflow."""
     return _largest_plus(input, other, lambda gap: log1p(gap.exp()))
 
 
 @floating
 def logaddexp2(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """The same to the base 2."""
+    """The same to base 2."""
     return _largest_plus(input, other, lambda gap: log1p(gap.exp2()) / math.log(2))
 
 
@@ -79,7 +79,7 @@ def soft_margin_loss(input: torch.Tensor, target: torch.Tensor, reduction: int =
 
 def _largest_plus(input: torch.Tensor, other: torch.Tensor, rest: Any) -> torch.Tensor:
     larger = torch.maximum(input, other)
-    gap = torch.where(input == other, 0.0, -(input - other).abs())  # two infinities are no distance apart
+    gap = torch.where(input == other, 0.0, -(input - other).abs())  # the distance between two equal infinities is 0
     return torch.where(larger.isinf(), larger, larger + rest(gap))
 
 

@@ -25,7 +25,7 @@ _LANCZOS = (
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
-# M. Giles, "Approximating the erfinv function": towards 0, and towards -1 and 1.
+# M. Giles, "Approximating the erfinv function": near 0, and near -1 and 1.
 _NEAR = (
     2.81022636e-08,
     3.43273939e-07,
@@ -67,7 +67,7 @@ def lgamma(x: torch.Tensor) -> torch.Tensor:
 
 @in_double
 def multigammaln(x: torch.Tensor, order: int) -> torch.Tensor:
-    """The logarithm of the gamma function of several variables, a product of simple ones."""
+    """The logarithm of the multivariate gamma function, a product of ordinary ones."""
     value = torch.full_like(x, order * (order - 1) / 4 * math.log(math.pi))
     for step in range(order):
         value = value + lgamma(x - step / 2)
@@ -76,7 +76,7 @@ def multigammaln(x: torch.Tensor, order: int) -> torch.Tensor:
 
 @in_double
 def digamma(x: torch.Tensor) -> torch.Tensor:
-    """The derivative of log gamma, by its expansion far from 0 and recurrence and reflection towards it."""
+    """The derivative of log gamma, by its expansion far from 0, and by recurrence and reflection near it."""
     left = x < 0.5
     z = torch.where(left, 1 - x, x)
     value = torch.zeros_like(z)
@@ -104,13 +104,13 @@ def _polygamma(x: torch.Tensor, order: int) -> torch.Tensor:
     value = _zeta(order + 1, torch.where(left, 1 - x, x))
     turned = _cotangent_sum(order + 1, x) + (-1) ** order * value
     value = torch.where(left, torch.where((x == x.floor()) & ~x.isinf(), torch.inf, turned), value)
-    if order > 1:  # as torch says
+    if order > 1:  # as in torch
         value = torch.where(x.isinf(), torch.where(x < 0, torch.inf, torch.nan), value)
     return (-1) ** (order + 1) * math.factorial(order) * value
 
 
 def _zeta(power: int, x: torch.Tensor) -> torch.Tensor:
-    """The sum of 1 / (x + k)^power over all k, for x of one half and more, by Euler and Maclaurin's formula."""
+    """The sum of 1 / (x + k)^power over all k, for x of one half or more, by the Euler-Maclaurin formula."""
     value = torch.zeros_like(x)
     for step in range(10):
         value = value + (x + step) ** -power
@@ -137,13 +137,13 @@ def _cotangent_sum(power: int, x: torch.Tensor) -> torch.Tensor:
 
 
 def _cotangent(x: torch.Tensor) -> torch.Tensor:
-    """cot(pi x), from the part of x behind the point."""
+    """cot(pi x), from the fractional part of x."""
     turn = math.pi * (x - x.round())
     return turn.cos() / turn.sin()
 
 
 def erfinv(input: torch.Tensor) -> torch.Tensor:
-    """Giles' polynomials, which are exact to single precision, and for doubles steps of Newton's method."""
+    """Giles' polynomials, which are exact to single precision, followed by Newton steps for doubles."""
     x = input.to(torch.float64)
     inside = x.clamp(-1 + 1e-15, 1 - 1e-15)
     w = -torch.log1p(-inside * inside)

@@ -1,7 +1,7 @@
-"""Bounds and powers, in the operators that keep NaNs and infinities.
+"""Bounds and powers, with operators that keep NaNs and infinities.
 
-onnxruntime (1.31) gives Clip with one bound the largest finite number as the other, and takes Pow of one half for the
-power that C defines, which is infinite at minus infinity, where torch takes the root.
+onnxruntime (1.31) gives Clip with one bound the largest finite number as the other, and computes Pow of one half
+as C defines it, which is infinite at minus infinity, where torch takes the root.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def translate_clamp_max(self: Any, max: Any) -> Any:
 
 
 def translate_power(self: Any, exponent: Any) -> Any:
-    """A root where the exponent says so, else Pow."""
+    """A root if the exponent is 0.5 or -0.5, else Pow."""
     if self.dtype.is_floating_point() and exponent in (0.5, -0.5):
         root = op.Sqrt(self)
         return root if exponent > 0 else op.Reciprocal(root)

@@ -1,4 +1,4 @@
-"""Losses by their formulas, for models that return one."""
+"""Losses by their formulas, for models that return a loss."""
 
 from __future__ import annotations
 

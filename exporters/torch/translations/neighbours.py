@@ -11,7 +11,7 @@ _STEP = 0.6 * 2**-23
 
 
 def nextafter(input: torch.Tensor, other: torch.Tensor) -> Any:
-    """The float32 after ``input`` on the way to ``other``."""
+    """The next float32 after ``input`` towards ``other``."""
     if input.dtype != torch.float32 or other.dtype != torch.float32:
         return NotImplemented
     x = input.to(torch.float64).clamp(-(2.0**128), 2.0**128)

@@ -1,6 +1,7 @@
 """The error function's complement and the normal distribution, exact in their tails.
 
-Coefficients: Chebyshev's of ``(1 + 2x) exp(x²) erfc(x)`` in ``(x - 4) / (x + 4)``, from values of forty digits.
+The coefficients are of the Chebyshev series of ``(1 + 2x) exp(x²) erfc(x)`` in ``(x - 4) / (x + 4)``, from values of
+forty digits.
 """
 
 from __future__ import annotations
@@ -80,13 +81,13 @@ def ndtri(input: torch.Tensor) -> torch.Tensor:
 
 
 def _rounded(function: object, input: torch.Tensor) -> torch.Tensor:
-    """In double precision, with the terms that the type of the result can show."""
+    """In double precision, with as many terms as the type of the result can resolve."""
     kind = input.dtype if input.is_floating_point() else torch.get_default_dtype()
     return function(input.to(torch.float64), kind).to(kind)  # type: ignore[operator]
 
 
 def _erfcx_right(x: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
-    """For x of 0 and more."""
+    """For x of 0 or more."""
     place = torch.where(x.isinf(), 1.0, (x - 4) / (x + 4))
     return clenshaw(_SCALED, place, kind) / (1 + 2 * x)
 
@@ -105,7 +106,7 @@ def _log_ndtr(x: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
     size = x.abs() / math.sqrt(2)
     scaled = _erfcx_right(size, kind) / 2
     beyond = scaled * (-size * size).exp()  # the share on the far side of x
-    # log(1 - t): where t is so small that 1 - t loses it, by its series
+    # log(1 - t), by its series where t is so small that 1 - t loses it
     near = torch.where(beyond < 1e-5, -beyond * (1 + beyond / 2), (1 - beyond).log())
     return torch.where(x < 0, scaled.log() - size * size, near)
 

@@ -29,12 +29,12 @@ def searchsorted(
     side: str | None = None,
     sorter: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """How many elements of each sorted row lie before each value."""
+    """How many elements of each sorted row come before each value."""
     values = torch.as_tensor(input, dtype=None if isinstance(input, torch.Tensor) else sorted_sequence.dtype)
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     rows, values_ = sorted_sequence.unsqueeze(-2), values.unsqueeze(-1)
-    after = values_ < rows if right or side == "right" else values_ <= rows  # a NaN lies behind everything
+    after = values_ < rows if right or side == "right" else values_ <= rows  # a NaN comes after everything
     return (~after).sum(-1).to(torch.int32 if out_int32 else torch.int64)
 
 

@@ -1,4 +1,4 @@
-"""Pooling whose windows depend on the size of what they slide over, written so that the size may vary.
+"""Pooling whose windows depend on the size of the input, written so that the size may vary.
 
 torch.export (2.13) fixes the length in ``max_pool1d``, and asks questions about sizes where a window may start beyond
 the end (``ceil_mode``); torch.onnx translates adaptive pooling for the sizes of the sample, or not at all.
@@ -17,7 +17,7 @@ Sizes: TypeAlias = "int | Sequence[int]"
 
 
 def _spread(value: Any, axes: int) -> list[Any]:
-    """One number per axis, as torch spreads a single one."""
+    """One number per axis; a single one counts for all, as in torch."""
     values = list(value) if isinstance(value, tuple | list) else [value]
     return values * axes if len(values) == 1 else values
 

@@ -1,4 +1,4 @@
-"""In which precision a decomposition computes, and sums of Chebyshev polynomials."""
+"""The precision in which decompositions compute, and sums of Chebyshev polynomials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 _HALVES = (torch.float16, torch.bfloat16)
 _NEGLIGIBLE = 1e-10
-"""A term that float32 cannot see."""
+"""A term too small to matter in float32."""
 
 
 def floating(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ def floating(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
 
 
 def in_double(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
-    """Computed in float64 and rounded to what torch returns; integers become floats as in torch."""
+    """Computes in float64 and rounds to the dtype that torch returns; integers become floats as in torch."""
 
     @functools.wraps(function)
     def decomposition(input: torch.Tensor, *args: Any, **how: Any) -> torch.Tensor:
@@ -39,7 +39,7 @@ def in_double(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
 
 
 def clenshaw(coefficients: Sequence[float], x: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
-    """A sum of Chebyshev polynomials at ``x`` in [-1, 1], with the terms that a result of ``kind`` can show."""
+    """A sum of Chebyshev polynomials at ``x`` in [-1, 1], with as many terms as a result of ``kind`` can resolve."""
     double = kind == torch.float64
     kept = [number for number in coefficients if double or abs(number) > _NEGLIGIBLE]
     after, twice = torch.zeros_like(x), torch.zeros_like(x)

@@ -19,7 +19,7 @@ def projected_lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """What ``torch.lstm`` gives for weights that end with a projection of the hidden state."""
+    """What ``torch.lstm`` returns for weights that end with a projection of the hidden state."""
     per_cell = 5 if biases else 3
     directions = 2 if bidirectional else 1
     y = x.transpose(0, 1) if batch_first else x
@@ -47,7 +47,7 @@ def _direction(
         let_in, forget, new, let_out = gates.chunk(4, -1)
         memory = forget.sigmoid() * state[1] + let_in.sigmoid() * new.tanh()
         hidden = (let_out.sigmoid() * memory.tanh()) @ projection.mT
-        return (hidden, memory), hidden.clone()  # a scan may not give one tensor twice
+        return (hidden, memory), hidden.clone()  # a scan may not return the same tensor twice
 
     outside = x @ from_input.mT
     for bias in biases:

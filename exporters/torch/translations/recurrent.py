@@ -1,7 +1,7 @@
-"""LSTM, GRU and RNN as the operators they are.
+"""LSTM, GRU and RNN as single operators.
 
-torch.export takes them apart into one step per time step, which fixes the length. While a module is captured, one
-operator of ours stands in the place of each call, and the translation turns it into ONNX's.
+torch.export takes them apart into one step per time step, which fixes the length. While a module is captured, an
+operator of ours replaces each call, and the translation turns it into ONNX's.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ torch.library.register_fake("entrepot::recurrence", _shapes, lib=_library)
 
 
 _GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
-"""Where ONNX's gates (i o f c; z r h) lie in torch's weights (i f c o; r z h)."""
+"""Where ONNX's gates (i o f c; z r h) are in torch's weights (i f c o; r z h)."""
 
 
 def translate_recurrence(

@@ -27,7 +27,7 @@ def masked_select(input: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def _extreme_of_all(reduce: Callable[..., torch.Tensor]) -> Callable[..., Any]:
-    """Name the axes where torch means all of them; torch.onnx (2.13) asks for them inside of loops and branches."""
+    """Name the axes where torch means all of them; torch.onnx (2.13) requires them inside loops and branches."""
 
     def decomposition(input: torch.Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
         if dim or not input.dim():

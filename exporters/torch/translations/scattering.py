@@ -1,4 +1,4 @@
-"""Means of what is scattered to one place: torch.onnx (2.13) lacks them, or gives sums."""
+"""Means of values scattered to one place: torch.onnx (2.13) lacks them, or returns sums."""
 
 from __future__ import annotations
 

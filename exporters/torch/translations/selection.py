@@ -49,7 +49,7 @@ def nanmedian(input: torch.Tensor, dim: int | None = None, keepdim: bool = False
 
 
 def mode(input: torch.Tensor, dim: int = -1, keepdim: bool = False) -> _Pair:
-    """The most frequent value along an axis, the smallest of several, and its last place."""
+    """The most frequent value along an axis (the smallest, if there are several), and its last place."""
     x = input.movedim(dim, -1)
     counts = (x.unsqueeze(-1) == x.unsqueeze(-2)).sum(-1)
     frequent = counts == counts.amax(-1, keepdim=True)
@@ -96,7 +96,7 @@ def _extreme(input: torch.Tensor, dim: int, *, largest: bool) -> _Pair:
 
 
 def _beyond(kind: torch.dtype, *, largest: bool) -> float:
-    """What no element of this type lies beyond."""
+    """The value that no element of this type exceeds."""
     if kind.is_floating_point:
         return torch.inf if largest else -torch.inf
     return torch.iinfo(kind).max if largest else torch.iinfo(kind).min

@@ -16,7 +16,7 @@ aten = torch.ops.aten
 
 
 def signbit(input: torch.Tensor) -> Any:
-    """Whether a number is negative; minus zero is. The sign of a NaN cannot be told in ONNX, and is taken for plus."""
+    """Whether a number is negative; minus zero is. ONNX cannot tell the sign of a NaN, which counts as plus."""
     if not input.is_floating_point():
         return NotImplemented if input.dtype == torch.bool else input < 0
     return (input < 0) | (input.reciprocal() < 0)
@@ -44,7 +44,7 @@ def heaviside(input: torch.Tensor, values: torch.Tensor) -> Any:
 
 @floating
 def angle(input: torch.Tensor) -> torch.Tensor:
-    """That of a real number: 0, or pi below zero."""
+    """The angle of a real number: 0, or pi below zero."""
     return torch.where(input.isnan(), input, (input < 0).to(input.dtype) * math.pi)
 
 
@@ -53,7 +53,7 @@ def atan2(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """The angle of the point (other, input), by the arctangent of a number in [0, 1] and its octant."""
     height, width = input.abs(), other.abs()
     larger, smaller = torch.maximum(height, width), torch.minimum(height, width)
-    level = (height == width) & (height != 0)  # also two infinities
+    level = (height == width) & (height != 0)  # also for two infinities
     ratio = torch.where(level, 1.0, smaller / torch.where(larger == 0, 1.0, larger))
     angle = ratio.atan()
     angle = torch.where(height > width, math.pi / 2 - angle, angle)

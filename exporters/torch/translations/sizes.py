@@ -25,7 +25,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **how: Any) -
 
 
 def chunk(input: torch.Tensor, chunks: int, dim: int = 0) -> Any:
-    """Two halves; other numbers of chunks depend on the size in a way that a graph cannot follow."""
+    """Two halves; other numbers of chunks depend on the size in ways that a graph cannot follow."""
     size: Any = input.shape[dim]
     if chunks != 2 or isinstance(size, int):
         return torch.chunk(input, chunks, dim)
@@ -34,7 +34,7 @@ def chunk(input: torch.Tensor, chunks: int, dim: int = 0) -> Any:
 
 
 def affine_grid(theta: torch.Tensor, size: Sequence[int], align_corners: bool | None = None) -> torch.Tensor:
-    """Places of an affine map for ``grid_sample``: [batch, (depth,) height, width, 2 or 3]."""
+    """Sampling points of an affine map for ``grid_sample``: [batch, (depth,) height, width, 2 or 3]."""
     axes = [_places(count, bool(align_corners), theta.dtype) for count in reversed(size[2:])]
     shape = [size[0], *size[2:]]
     parts = [

@@ -117,8 +117,8 @@ def test_a_wrong_translation_does_not_leave():
         ("sin", torch.sin, "torch", "there is no torch operator 'sin'"),
         ("", torch.sin, "torch", "there is no torch operator ''"),
         (torch.sin, sine_in_onnx, "onnx", "only operators become ONNX nodes"),
-        (7, torch.sin, "torch", "a int is no operator"),
-        (torch.sin, 7, "torch", "a int is no function"),
+        (7, torch.sin, "torch", "expected an operator, got int"),
+        (torch.sin, 7, "torch", "expected a function, got int"),
         (torch.sin, torch.cos, "tensorflow", "into is 'tensorflow'"),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_required_axis_that_a_loop_fixes_is_refused_with_the_line():
 
 def test_a_required_axis_that_the_module_refuses_is_refused_with_the_line():
     with pytest.raises(
-        ep.ConversionError, match=r"the module itself refuses another size than 4 at test_dynamic\.py:\d+"
+        ep.ConversionError, match=r"the module itself refuses any size other than 4 at test_dynamic\.py:\d+"
     ):
         ep.export(Steps(), torch.randn(2, 5, 4), dynamic={"x": {2: "features"}})
 
@@ -98,7 +98,7 @@ def test_axes_given_one_name_are_linked():
     sample = (torch.randn(1, 3), torch.randn(1, 3))
     model = ep.export(Add(), sample, dynamic={"x": {0: "n"}, "y": {0: "n"}})
     assert shapes(model) == {"x": ("n", 3), "y": ("n", 3)}
-    with pytest.raises(ep.ConversionError, match="axes that must be equal need one name"):
+    with pytest.raises(ep.ConversionError, match="give axes that must be equal the same name"):
         ep.export(Add(), (torch.randn(2, 3), torch.randn(2, 3)), dynamic={"x": {0: "n"}, "y": {0: "m"}})
 
 

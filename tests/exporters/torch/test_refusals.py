@@ -74,7 +74,7 @@ def test_random_results_are_refused_with_operator_and_line():
 def test_a_branch_on_values_is_refused_with_the_line_and_a_remedy():
     refused(
         ep.ConversionError,
-        r"decides by the values of a tensor at test_refusals\.py:\d+.*torch\.cond",
+        r"branches on the values of a tensor at test_refusals\.py:\d+.*torch\.cond",
         Function(lambda x: x if x.sum() > 0 else -x),
     )
 
@@ -98,7 +98,7 @@ def test_an_operator_without_translation_is_named():
         (nn.ReLU(), X.to(torch.complex64), "value 'input': its dtype is torch.complex64"),
         (nn.ReLU(), X.to_sparse(), "sparse or quantised"),
         (nn.ReLU(), ({1, 2},), r"value 'input': a builtins\.set cannot be an input"),
-        (nn.ReLU(), 3.0, "the sample holds no tensor"),
+        (nn.ReLU(), 3.0, "the sample contains no tensor"),
         (nn.ReLU(), None, "a torch module needs a sample"),
         (Function(torch.fft.fft), X, "forward returns torch.complex64"),
         (Function(lambda _: None), X, "forward returns no tensor"),
