@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from entrepot.ir.arguments import as_flag
-from entrepot.ir.errors import VerificationError
 from entrepot.ir.opset import convert
 from entrepot.ir.progress import Progress, reporter
 
@@ -51,12 +50,7 @@ def convert_opset(
     converted = convert.convert_opset(source, target)
     if not verify or converted is source:
         return converted
-    from entrepot.exporters.conversion_proof import report_on
-    from entrepot.parity.tolerance import Tolerance
+    from entrepot.exporters.conversion_proof import prove_result
 
-    report = report_on(source, converted, feeds, tolerance=Tolerance.of(tolerance), progress=tell)
-    if report.failures:
-        text = f"the converted model does not compute the same thing: {report.summary()}"
-        raise VerificationError(text, report=report)
-    converted.report = report
+    prove_result(source, converted, feeds, tolerance=tolerance, progress=tell, made="converted")
     return converted

@@ -9,16 +9,36 @@ import numpy as np
 
 from entrepot.exporters.options import Judging
 from entrepot.exporters.proof import prove
-from entrepot.ir.errors import EntrepotError, InputError, UnsupportedOpError
+from entrepot.ir.errors import EntrepotError, InputError, UnsupportedOpError, VerificationError
 from entrepot.ir.model import Model
 from entrepot.parity.compare import compare
 from entrepot.parity.feeds import Feeds, generate
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run
-from entrepot.parity.tolerance import Tolerance
+from entrepot.parity.tolerance import Tolerance, ToleranceLike
 from entrepot.parity.verify import ModelSource, Outputs, SourceRefusal, default_providers, model_name
 from entrepot.runtime.feeds import feeds_of
 from entrepot.runtime.session import Session
+
+
+def prove_result(
+    source: Model,
+    result: Model,
+    feeds: Any,
+    *,
+    tolerance: ToleranceLike | None,
+    progress: Callable[[str], None],
+    made: str,
+) -> None:
+    """Give a model made from another one its report; see ``report_on``.
+
+    Raises:
+        VerificationError: It does not compute the same thing; the error carries the report.
+    """
+    report = report_on(source, result, feeds, tolerance=Tolerance.of(tolerance), progress=progress)
+    if report.failures:
+        raise VerificationError(f"the {made} model does not compute the same thing: {report.summary()}", report=report)
+    result.report = report
 
 
 def report_on(

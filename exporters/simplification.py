@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from entrepot.ir.arguments import as_flag
-from entrepot.ir.errors import VerificationError
 from entrepot.ir.progress import Progress, reporter
 
 if TYPE_CHECKING:
@@ -51,14 +50,9 @@ def simplify(
     result = _simplified(source)
     if not verify:
         return result
-    from entrepot.exporters.conversion_proof import report_on
-    from entrepot.parity.tolerance import Tolerance
+    from entrepot.exporters.conversion_proof import prove_result
 
-    report = report_on(source, result, feeds, tolerance=Tolerance.of(tolerance), progress=tell)
-    if report.failures:
-        text = f"the simplified model does not compute the same thing: {report.summary()}"
-        raise VerificationError(text, report=report)
-    result.report = report
+    prove_result(source, result, feeds, tolerance=tolerance, progress=tell, made="simplified")
     return result
 
 
