@@ -1,4 +1,4 @@
-"""``make demo``: PyTorch modules become files that are proved to compute the same, here and elsewhere.
+"""``make demo``: PyTorch modules become files that are proved to compute the same thing, here and elsewhere.
 
 Needs torch and scikit-learn; onnxruntime takes part where it is installed. Writes to ``out/demo`` or the folder named
 on the command line, and exits with 1 when anything disagrees.
