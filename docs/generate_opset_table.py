@@ -1,6 +1,6 @@
 """Write ``docs/opset_table.md``: where each operator can go, from the table of steps itself.
 
-``python docs/generate_opset_table.py`` writes the file; a test holds the file to what this prints.
+``python docs/generate_opset_table.py`` writes the file; a test checks that the file matches.
 """
 
 from __future__ import annotations
