@@ -2,7 +2,7 @@
 
     python -m benchmarks.backend_tests [--provider cpu] [--kind node] [--match softmax] [--hub] [--quiet]
 
-A wrong result is listed by name with what differs; a refusal with its reason.
+Wrong results are listed by name with what differs, refusals with their reasons.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What ``ep.export`` costs beside ``torch.onnx.export`` on the same module with the same dynamic axes.
+"""What ``ep.export`` costs compared with ``torch.onnx.export`` on the same module with the same dynamic axes.
 
     python benchmarks/export_cost.py [--models mlp resnet18 bert large] [--rounds 3]
 
 Each export runs in a process of its own, so that its peak memory is its own. Time is CPU time of the export alone, best
-of the rounds, after one export of a small model has paid for imports; verification is off: torch.onnx.export has none.
+of the rounds, after an export of a small model has paid for imports; verification is off: torch.onnx.export has none.
 Memory is the peak of the whole process: ``large`` is a stack of linear layers of 512 MiB, ``floor`` the same stack with
 layers of almost nothing.
 """
@@ -70,7 +70,7 @@ def child(who: str, name: str) -> None:
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    EXPORTS[who](*build("mlp"))  # what torch imports and caches at its first export is neither's cost
+    EXPORTS[who](*build("mlp"))  # what torch imports and caches at its first export counts for neither
     built = build(name)
     start = time.process_time()
     result = EXPORTS[who](*built)

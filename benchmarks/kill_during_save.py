@@ -1,4 +1,4 @@
-"""Kill -9 inside ``save`` at random moments: how often is what lies on disk then not one whole model?
+"""Kill -9 inside ``save`` at random moments: how often is what is left on disk not one whole model?
 
 Each round forks a process that saves one version of a model after the other to the same path, kills it at a random
 moment, and reads what is there: the metadata names a version, and every weight must be of that version.
@@ -29,7 +29,7 @@ MODES: dict[str, str | None] = {"inline": None, "external": "weights.bin", "exte
 
 
 def build(version: int, size: int) -> ep.Model:
-    """A sum of weights that all hold the version."""
+    """A sum of weights that all contain the version."""
     array = np.full(size, version, dtype=np.float32)
     weights = [numpy_helper.from_array(array, f"w{index}") for index in range(WEIGHTS)]
     graph = helper.make_graph(
@@ -57,7 +57,7 @@ def is_whole(path: Path) -> bool:
 
 
 def save_for_ever(path: Path, mode: str | None, start: int, size: int, ready: int) -> None:
-    """What the process does that is going to be killed."""
+    """What the process that is going to be killed does."""
     models = [build(start + step, size) for step in range(3)]
     os.write(ready, b"!")
     for step in count():
@@ -101,7 +101,7 @@ def measure(name: str, mode: str | None, kills: int, size: int, chance: random.R
 
 
 def main() -> int:
-    """Print the figures; the exit status tells whether any pair was broken or any file left."""
+    """Print the figures; the exit status says whether any pair was broken or any file left behind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--mib", type=int, default=16)

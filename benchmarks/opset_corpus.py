@@ -2,8 +2,8 @@
 
     python -m benchmarks.opset_corpus [--via 28] [--inside branch] [--targets 7-25] [--match resize] [--every 6]
 
-On the way down the last columns count what ``tests.judges.expressible`` says of the test: how many can certainly be
-said at that opset, and how many of those came out right.
+On the way down the last columns count what ``tests.judges.expressible`` says about the test: how many can certainly be
+expressed at that opset, and how many of those came out right.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--targets", default="7-25,28", help="opsets, as in 7,9,11-13")
-    parser.add_argument("--via", type=int, help="convert to this opset first, and only to targets the test can say")
+    parser.add_argument(
+        "--via", type=int, help="convert to this opset first, and only to targets that can express the test"
+    )
     parser.add_argument("--inside", choices=PLACES, help="put every test there first")
     parser.add_argument("--kind", nargs="*", default=KINDS, choices=KINDS)
-    parser.add_argument("--match", default="", help="only tests whose name holds this")
+    parser.add_argument("--match", default="", help="only tests whose name contains this")
     parser.add_argument("--every", type=int, default=1, help="only every n-th test")
     parser.add_argument("--list", nargs="*", default=["wrong", "invalid", "crashed"], choices=VERDICTS)
     parser.add_argument("--json", help="write one line per conversion to this file")
@@ -44,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _share(counts: Counter[str]) -> str:
-    """How many of the certainly expressible came out right, of those that an evaluator can judge."""
+    """How many of the certainly expressible tests came out right, among those that an evaluator can judge."""
     right, bad = counts["certain, right"], sum(counts[f"certain, {verdict}"] for verdict in BAD)
     return f"{right + bad:>12}{right / (right + bad):>12.1%}" if right + bad else ""
 

@@ -21,7 +21,7 @@ from tests.sweeps.rows import BAD, everything, judged, operators
 
 
 def _old_files(match: str, every: int) -> Iterator[tuple[Step, str, str]]:
-    """What only files of opsets 1 to 6 say, from there up."""
+    """What only files of opsets 1 to 6 contain, from there up."""
     for node in [node for node in old_nodes.old_nodes() if match in node.op_type][::every]:
         yield from old_rows.judged(node)
 

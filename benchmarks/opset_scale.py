@@ -2,11 +2,11 @@
 
     python -m benchmarks.opset_scale [--rounds 3]
 
-Three models of opset 18 go to 25: 88 nodes with 3 GiB of weights in another file (a sparse one, which takes no room),
+Three models of opset 18 go to 25: 88 nodes with 3 GiB of weights in another file (a sparse one, which takes no space),
 40,000 nodes, and 40,000 with 20,000 weights in another file. Each conversion runs in a process of its own: read the
 model, convert, write it beside the old one, whose weights the new one refers to. Time is CPU time of these three,
-best of the rounds; memory is the peak of the process over what it was before. A tiny conversion has paid for imports
-and tables. The bars: 0.5 s and 60 MB for the first model, 3 s for the others.
+best of the rounds; memory is the peak of the process above what it was before. A tiny conversion pays for imports
+and tables first. The bars: 0.5 s and 60 MB for the first model, 3 s for the others.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ BLOCK = """
 
 
 def write_heavy(path: Path) -> None:
-    """A stack of feed-forward layers whose weights are 3 GiB of nothing."""
+    """A stack of feed-forward layers whose weights are 3 GiB of zeros."""
     stored = "float one = {1.0}, float half = {0.5}, float root = {1.4142135}"
     body = "".join(LAYER.format(i=f"l{i}_", x=f"x{i}", y=f"x{i + 1}") for i in range(LAYERS))
     model = _parse(body, f"float[batch, length, {WIDTH}]", LAYERS, stored)

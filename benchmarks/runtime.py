@@ -27,7 +27,7 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 
 TARGETS = {"mlp": 0.95, "resnet50": 2.0, "bert": 1.4, "lstm": 2.0}
-"""What the prototypes reached, as multiples of onnxruntime's time."""
+"""What the prototypes achieved, as multiples of onnxruntime's time."""
 
 
 def torch_module(name: str) -> tuple[Any, tuple[Any, ...]]:
@@ -98,7 +98,7 @@ def runners(path: Path, feeds: Mapping[str, Any], *, reference: bool) -> dict[st
 
 
 def best_times(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Best CPU seconds per call; rounds take turns, so that a disturbance meets all alike."""
+    """Best CPU seconds per call; rounds take turns, so that a disturbance affects all alike."""
     best = dict.fromkeys(calls, math.inf)
     repeats = {name: _repeats(call) for name, call in calls.items()}
     for _ in range(rounds):
@@ -141,7 +141,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-reference", action="store_true", help="leave the slow onnx.reference out")
     parser.add_argument("--profile", action="store_true", help="show where the time goes instead")
-    parser.add_argument("--keep", type=Path, help="folder in which exported models are kept for the next time")
+    parser.add_argument("--keep", type=Path, help="folder where exported models are kept for the next run")
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
     print(f"{'model':10}{'entrepot ms':>12}{'/ onnxruntime':>15}{'target':>8}{'/ onnx.reference':>18}{'error':>10}")

@@ -1,11 +1,11 @@
-"""Small functions of torch at edge values: operator by largest error, beside torch.onnx's own export.
+"""Small functions of torch at edge values: the largest error by operator, beside that of torch.onnx's own export.
 
     python -m benchmarks.translation_accuracy [--match log] [--no-peer] [--all]
 
 Each function is exported from values drawn from N(0, 1) and then run at zeros of both signs, tiny and huge numbers,
 NaN and the infinities, for two operands at every pair of them. The functions are those of torch's own test table of
 unary and binary functions and of ``tests.op_cases.torch_functions``. Errors are in units in the last place (ULP) of
-what torch computes in float64; a point counts where torch in float32 gives the same kind of number. ``judge`` in
+what torch computes in float64; a point counts if torch in float32 gives the same kind of number. ``judge`` in
 ``tests.judges.precision`` says what is right. Where our file is right on our runtime and wrong on onnxruntime, the
 last column names the kernels of onnxruntime that differ on their own, given the right operands.
 """
@@ -31,7 +31,7 @@ import entrepot as ep
 from tests.judges.precision import Precision, judge
 from tests.op_cases.torch_functions import Function, Module, answers, edges, functions
 
-# what has no result to compare: complex numbers, CUDA alone, copies of others, casts that are undefined at the edges
+# nothing to compare: complex numbers, CUDA only, copies of others, casts that are undefined at the edges
 _LEFT_OUT = ("jiterator", "complex", "polar", "cfloat", "cdouble", "chalf", "bfloat16", "frexp", "fill")
 _UNDEFINED = ("byte", "char", "short", "int", "long", "rrelu")
 
@@ -47,7 +47,7 @@ _KNOWN = {
 
 @dataclass
 class Row:
-    """What became of one function, by who ran which file."""
+    """The outcome for one function, by who ran which file."""
 
     name: str
     cells: dict[str, Precision | str]
@@ -55,11 +55,11 @@ class Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; the exit code is 1 when our runtime is wrong about a file of ours and nobody knows why."""
+    """Print the table; the exit code is 1 when our runtime is wrong on our own file for a reason that is not known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--match", default="", help="only functions whose name contains this")
     parser.add_argument("--no-peer", action="store_true", help="without torch.onnx")
-    parser.add_argument("--all", action="store_true", help="also the rows in which everything is right")
+    parser.add_argument("--all", action="store_true", help="also show rows in which everything is right")
     options = parser.parse_args(arguments)
     logging.disable(logging.CRITICAL)
     columns = ["cpu", "onnxruntime"] + ([] if options.no_peer else ["torch.onnx"])
@@ -147,7 +147,7 @@ def _peer(function: Function, sample: tuple[torch.Tensor, ...]) -> dict[str, Any
 
 
 def _kernels(model: ep.Model, function: Function) -> list[str]:
-    """Kernels of onnxruntime that differ from ours when both are given what ours computed before them."""
+    """Kernels of onnxruntime that differ from ours when both are given what ours computed up to there."""
     seen: dict[str, Any] = {}
     feeds = dict(zip((spec.name for spec in model.inputs), function.inputs, strict=True))
     ep.Session(model, providers=["reference"]).run(feeds, observe=seen.__setitem__)

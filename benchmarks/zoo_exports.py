@@ -1,4 +1,4 @@
-"""Every model of the zoo, exported with ``dynamic="auto"``: which axes came out free, and whether it was verified.
+"""Every model of the zoo, exported with ``dynamic="auto"``: which axes came out dynamic, and whether it was verified.
 
     python -m benchmarks.zoo_exports [NAME ...]
 

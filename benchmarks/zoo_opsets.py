@@ -1,4 +1,4 @@
-"""Every torch model of the zoo, exported once and brought to every opset: what arrives, and does it compute the same?
+"""Every torch model of the zoo, exported once and converted to every opset: what works, and is it still correct?
 
     python -m benchmarks.zoo_opsets [NAME ...] [--targets 7-19,21-26,28] [--cache FOLDER]
 

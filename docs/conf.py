@@ -16,4 +16,4 @@ html_show_copyright = False
 napoleon_use_ivar = True  # dataclass fields are described once, in their class
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
-suppress_warnings = ["myst.xref_missing"]  # the included ARCHITECTURE.md links to files of the repository
+suppress_warnings = ["myst.xref_missing"]  # the included ARCHITECTURE.md links to files in the repository

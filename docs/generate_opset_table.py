@@ -1,6 +1,6 @@
 """Write ``docs/opset_table.md``: where each operator can go, from the table of steps itself.
 
-``python docs/generate_opset_table.py`` writes the file; a test holds the file to what this prints.
+``python docs/generate_opset_table.py`` writes the file; a test checks that the file matches.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _down(versions: tuple[int, ...]) -> list[tuple[int, int]]:
 
 
 def _told(domain: str, op_type: str, path: list[tuple[int, int]]) -> str:
-    """What each step does; several that do the same are told once."""
+    """What each step does; several that do the same are listed once."""
     says: dict[str, list[str]] = {}
     for start, stop in path:
         text = _what(Step(domain, op_type, start, stop))

@@ -1,6 +1,6 @@
 """Write ``docs/support_matrix.md``: which operators run on the cpu provider, from the tables themselves.
 
-``python docs/generate_support_matrix.py`` writes the file; a test holds the file to what this prints.
+``python docs/generate_support_matrix.py`` writes the file; a test checks that the file matches.
 """
 
 from __future__ import annotations

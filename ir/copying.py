@@ -11,7 +11,7 @@ def copy_graphs(model: onnx_ir.Model) -> onnx_ir.Model:
     """A copy whose graphs can be changed freely; tensors are shared.
 
     Raises:
-        ConversionError: Nodes are out of order, or refer to values of no graph.
+        ConversionError: Nodes are out of order, or refer to values that belong to no graph.
     """
     try:
         copy = model.clone()

@@ -80,7 +80,7 @@ class ConversionError(EntrepotError, ValueError):
 
 
 class VerificationError(EntrepotError, AssertionError):
-    """Two things that should compute the same do not.
+    """Two things that should compute the same thing do not.
 
     Attributes:
         report: The ``entrepot.parity.Report`` with every comparison made.

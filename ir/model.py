@@ -221,7 +221,7 @@ def _spec(value: onnx_ir.Value) -> ValueSpec:
 
 
 def describe_value(name: str, type_: onnx_ir.TypeProtocol | None, shape: onnx_ir.Shape | None) -> ValueSpec:
-    """A value in words: what is known of its type and shape."""
+    """A value in words: what is known about its type and shape."""
     known = None if type_ is None else type_.dtype
     dims = None if shape is None else tuple(_dim(dim) for dim in shape)
     return ValueSpec(name, None if known is None or not known.value else _dtype_name(known), dims, _kind(type_))

@@ -1,4 +1,4 @@
-"""``make demo``: PyTorch modules become files that are proved to compute the same, here and elsewhere.
+"""``make demo``: PyTorch modules become files that are proved to compute the same thing, here and elsewhere.
 
 Needs torch and scikit-learn; onnxruntime takes part where it is installed. Writes to ``out/demo`` or the folder named
 on the command line, and exits with 1 when anything disagrees.
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     Returns:
         0, or 1 when something disagreed or failed.
     """
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)  # tables in a log need room
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)  # tables in a log need space
     tour = Tour(console, Path(arguments[0] if arguments else "out/demo"))
     tour.folder.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 @dataclass
 class TorchSource:
-    """A module as the truth that a model is held to.
+    """A module as the truth that a model is judged by.
 
     Attributes:
         name: What the report calls it.

@@ -18,19 +18,19 @@ from entrepot.ir.subgraphs import subgraphs
 from entrepot.runtime.session import Session
 
 _SMALL = 1024
-"""Elements: smaller vectors of whole numbers are shapes and axes, and not weights."""
+"""Elements: smaller integer vectors are shapes and axes, not weights."""
 
 _ANYWAY = 1 << 14
 """Bytes; larger results are written only if what they are computed from is as large."""
 
 _KEPT = frozenset({"DequantizeLinear", "QuantizeLinear", "DynamicQuantizeLinear"})
-"""What is stored quantised stays so."""
+"""What is stored quantised stays quantised."""
 
 _WHOLE = (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.BOOL)
 
 
 class FoldConstants(ir.passes.InPlacePass):
-    """Replace what does not depend on the inputs by its value.
+    """Replace whatever does not depend on the inputs by its value.
 
     Before: ``x -> Shape -> Gather(0) -> Concat -> Reshape`` with a static ``x``. After: ``Reshape(x, [2, 3])``.
     Weights keep their names, so nothing is computed from them; nor is a value written that is much larger than what it
@@ -50,14 +50,14 @@ class FoldConstants(ir.passes.InPlacePass):
 
 
 def _extents(graph: ir.Graph, types: Types) -> dict[ir.Value, ir.TensorProtocol]:
-    """What Shape and Size make of values whose shape is static."""
+    """What Shape and Size return for values whose shape is static."""
     made = [node.outputs[0] for node in graph if not node.domain and node.op_type in {"Shape", "Size"}]
     arrays = {value: types.known.array(value) for value in made if value.uses() and not value.is_graph_output()}
     return {value: ir.tensor(array) for value, array in arrays.items() if array is not None}
 
 
 def _constant_nodes(graph: ir.Graph, types: Types) -> list[ir.Node]:
-    """Nodes of the graph, in order, that make the same in every run and may be replaced by it."""
+    """Nodes of the graph, in order, whose results are the same in every run and may replace them."""
     values = {value for value in graph.initializers.values() if _is_shape_like(value)}
     nodes = []
     for node in graph:
@@ -74,7 +74,7 @@ def _is_constant(node: ir.Node, values: set[ir.Value]) -> bool:
 
 
 def _is_shape_like(value: ir.Value) -> bool:
-    """Whether an initializer cannot be fed and is no weight: whole numbers, or a single number."""
+    """Whether an initializer cannot be fed and is not a weight: integers, or a single number."""
     tensor = value.const_value
     if tensor is None or value.is_graph_input():
         return False
@@ -90,7 +90,7 @@ def _is_worth_it(node: ir.Node, types: Types) -> bool:
 
 
 def _nbytes(value: ir.Value, types: Types) -> float:
-    """Infinite where it is not known, and for what is no tensor."""
+    """Infinite if unknown, or if the value is not a tensor."""
     spec = types.spec(value)
     if not isinstance(spec.type, ir.TensorType) or spec.type.dtype == ir.DataType.STRING or spec.shape is None:
         return float("inf")
@@ -99,7 +99,7 @@ def _nbytes(value: ir.Value, types: Types) -> float:
 
 
 def _ends(graph: ir.Graph, constant: Sequence[ir.Node]) -> list[ir.Value]:
-    """What other nodes read of the constant ones."""
+    """What other nodes read from the constant ones."""
     inner = set(constant)
     return [
         output for node in constant for output in node.outputs if any(user.node not in inner for user in output.uses())
@@ -133,7 +133,7 @@ def _run(model: ir.Model, values: Sequence[ir.Value]) -> dict[ir.Value, ir.Tenso
 
 
 def _put(graph: ir.Graph, values: Mapping[ir.Value, ir.TensorProtocol], nodes: Sequence[ir.Node]) -> None:
-    """Make initializers of values under their names, and remove those of ``nodes`` that nothing reads then."""
+    """Turn values into initializers under their names, and remove those of ``nodes`` that nothing reads then."""
     for value, tensor in values.items():
         constant = ir.Value(
             name=value.name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape.numpy()), const_value=tensor,

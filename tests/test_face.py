@@ -25,7 +25,7 @@ def _loaded(code: str) -> set[str]:
 
 
 def _cpu_seconds(*arguments: str, rounds: int = 5) -> float:
-    """Processor time of a whole interpreter, the least of several: a busy machine makes it more, never less."""
+    """Processor time of a whole interpreter, the least of several: a busy machine only ever adds to it."""
     times = []
     for _ in range(rounds):
         with subprocess.Popen([sys.executable, "-P", *arguments], stdout=subprocess.DEVNULL) as process:

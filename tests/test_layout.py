@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "sweeps": {"sweeps", "judges", "op_cases"},
     "benchmarks": {"benchmarks", "sweeps", "judges", "op_cases"},
 }
-"""The rooms that tests and benchmarks share; who judges depends on nobody who is judged."""
+"""The rooms that tests and benchmarks share; the judges depend on nothing that they judge."""
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)

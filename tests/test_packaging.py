@@ -1,4 +1,4 @@
-"""The package list, the links and the settings say the same as the tree."""
+"""The package list, the links and the settings match the tree."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_ruff_visits_each_file_once():
 
 
 def test_coverage_measures_the_real_folders():
-    measured = {"entrepot", *ROOMS} - {"models_zoo"}  # the zoo is material of tests
+    measured = {"entrepot", *ROOMS} - {"models_zoo"}  # the zoo is test material
     assert measured == set(CONFIG["tool"]["coverage"]["run"]["source"])
 
 

@@ -1,6 +1,6 @@
 """Whatever is passed to whatever is public: a result, or an error of ours that says what was wrong.
 
-Nothing here names a function or a method: they are found from the face, and from the objects that its calls give. A new
+Nothing here names a function or a method: they are found from the public names and what their calls return. A new
 one is covered without an edit, unless it has a parameter of a new name, for which ``GOOD`` may hold what makes sense.
 """
 
@@ -127,11 +127,11 @@ ZOO: dict[str, Callable[[], Any]] = {
 
 
 CALLBACKS = ("progress", "observe")
-"""Parameters that take a function: what one of the caller's own raises is theirs, so no others are given."""
+"""Parameters that take a function: what the caller's own function raises is theirs, so no others are passed."""
 
 
 def functions() -> dict[str, Callable[..., Any]]:
-    """What the face offers to call; errors are there to be caught."""
+    """The public callables; errors are there to be caught."""
     named = {name: getattr(ep, name) for name in ep.__all__}
     return {
         name: call for name, call in named.items() if not (isinstance(call, type) and issubclass(call, BaseException))
@@ -139,7 +139,7 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 
 def call(function: Callable[..., Any], changes: dict[str, Any]) -> Any:
-    """Call with what makes sense, but for the changes."""
+    """Call with what makes sense, except for the changes."""
     positional, named = [], {}
     for name, parameter in inspect.signature(function).parameters.items():
         needed = parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
@@ -214,7 +214,7 @@ def test_the_face_and_what_it_gives_are_found() -> None:
 
 
 def taken_back(result: Any) -> Any:
-    """What a call left behind goes with the end of the block, such as a registration."""
+    """What a call left behind, such as a registration, is removed at the end of the block."""
     return result if hasattr(result, "__enter__") and ours(result) else contextlib.nullcontext(result)
 
 

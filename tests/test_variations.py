@@ -1,4 +1,4 @@
-"""The surroundings in which the tests run by turns."""
+"""The variations in which the tests run in turn."""
 
 from __future__ import annotations
 

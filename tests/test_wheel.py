@@ -1,4 +1,4 @@
-"""The wheel holds the package and nothing else, and works where there is no checkout."""
+"""The wheel contains the package and nothing else, and works without a checkout."""
 
 from __future__ import annotations
 

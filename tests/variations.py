@@ -1,10 +1,10 @@
-"""Runs the tests in one of several surroundings, chosen by the date or by name; results must be the same in all.
+"""Runs the tests under one of several conditions, chosen by date or by name; results must be the same under all.
 
     python -m tests.variations [NAME] [PYTEST ARGUMENT ...]     make test VARIATION=haswell
     python -m tests.variations --list
 
-Processors sum in another order, threads share work otherwise, tests run in other orders and processes. One variation a
-day, as CI has it, tries all of them within two weeks.
+Processors sum in different orders, threads share work differently, tests run in other orders and processes. One
+variation a day, as in CI, tries all of them within two weeks.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ AS_USUAL = ("-n", "2", "--dist", "loadfile")
 
 
 class Variation(NamedTuple):
-    """What is set in the environment, and what pytest is told after what it is always told."""
+    """What is set in the environment, and the arguments for pytest after those that it always gets."""
 
     environment: Mapping[str, str] = {}
     options: tuple[str, ...] = ()
 
 
 def variations() -> dict[str, Variation]:
-    """Those that this machine can run: OpenBLAS and NumPy take no kernels that the processor lacks."""
+    """Those that this machine can run: OpenBLAS and NumPy cannot use kernels that the processor lacks."""
     found = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
     newest = [name for name in found if name.startswith(("X86_V4", "AVX512", "AVX10"))]
     usable = {"plain": Variation()}

@@ -57,7 +57,7 @@ def read_function(
 def check_expansion(context: Context, main: Size, functions: Mapping[FunctionId, Size]) -> None:
     """Refuse functions that call themselves, and models that grow past the limit when calls are expanded.
 
-    Each function is counted once, so that a small file that stands for billions of nodes is refused at once.
+    Each function is counted once, so that a small file that expands to billions of nodes is refused at once.
     """
     totals: dict[FunctionId, int] = {}
     for root in functions:

@@ -11,11 +11,11 @@ from entrepot.ir.passes.graphs import graphs
 
 
 class DropIdle(ir.passes.InPlacePass):
-    """Rewire what reads a node that hands its input on unchanged.
+    """Bypass nodes that pass their input on unchanged.
 
     Before: ``x -> Identity -> y -> Relu``. After: ``x -> Relu``.
-    Identity, Dropout outside of training, a Cast to the type that is there, a Transpose that moves nothing, and a
-    Concat, Sum, Mean, Max or Min of one value. A graph output keeps its name: what made the input makes it instead, or
+    Identity, Dropout outside training, a Cast to the type it has already, a Transpose that moves nothing, and a
+    Concat, Sum, Mean, Max or Min of one value. A graph output keeps its name: the node before computes it instead, or
     the node stays. Subgraphs and functions are covered.
     """
 
@@ -39,7 +39,7 @@ def _is_idle(node: ir.Node, types: Types) -> bool:
 
 
 def _is_idle_dropout(node: ir.Node, types: Types) -> bool:
-    if types.opsets.get("", 0) < 7:  # it trained unless told otherwise
+    if types.opsets.get("", 0) < 7:  # old versions trained unless told otherwise
         return node.attributes.get_int("is_test", 0) == 1
     mode = node.inputs[2] if len(node.inputs) > 2 else None
     known = types.known.array(mode)
@@ -85,5 +85,5 @@ def _drop(node: ir.Node) -> bool:
 
 
 def _may_be_renamed(value: ir.Value, graph: ir.Graph | ir.Function) -> bool:
-    """Whether it is made by a node of this graph, and is nobody's output yet."""
+    """Whether a node of this graph computes it, and it is not an output yet."""
     return value.producer() is not None and value.graph is graph and not value.is_graph_output()

@@ -7,7 +7,7 @@ from entrepot.ir.subgraphs import subgraphs
 
 
 class DropUnused(ir.passes.InPlacePass):
-    """Remove nodes that make nothing that is used, and weights that nothing uses.
+    """Remove nodes whose results are not used, and weights that nothing uses.
 
     Before: ``x -> Relu -> y``, ``x -> Neg -> h``. After: ``x -> Relu -> y``.
     Inputs and outputs stay. Subgraphs and functions are covered.
@@ -31,7 +31,7 @@ class DropUnused(ir.passes.InPlacePass):
 
 def _remove(node: ir.Node, graph: ir.Graph) -> None:
     graph.remove(node, safe=True)
-    for body in subgraphs(node):  # what it read of the graphs around it is not used any more
+    for body in subgraphs(node):  # what it read from the graphs around it is no longer used
         for inner in body.all_nodes():
             for index in range(len(inner.inputs)):
                 inner.replace_input_with(index, None)

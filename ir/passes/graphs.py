@@ -1,4 +1,4 @@
-"""The graphs of a model with the opsets in force in each, and what a pass may take for granted about a node."""
+"""The graphs of a model with the opsets in force in each, and what a pass may assume about a node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def graphs(model: ir.Model) -> Iterator[tuple[ir.Graph, Mapping[str, int]]]:
 
 
 def is_pure(node: ir.Node, opsets: Mapping[str, int]) -> bool:
-    """Whether a node makes the same of the same inputs, as far as the standard says; nothing is known of others."""
+    """Whether a node repeats its results for the same inputs; false for operators that the standard does not define."""
     domain = canonical(node.domain)
     version = since(domain, node.op_type, node.version or opsets.get(domain, 0))
     if not version:

@@ -15,8 +15,8 @@ class MergeRepeated(ir.passes.InPlacePass):
     """Compute once what several nodes of a graph compute from the same values.
 
     Before: ``a = Shape(x); b = Shape(x)``. After: ``a = Shape(x)``, with ``a`` wherever ``b`` was.
-    A node that makes a graph output stays, and so does one that is random, carries a graph, or is of a domain of which
-    nothing is known. Subgraphs and functions are covered, each by itself.
+    A node that computes a graph output stays, and so does one that is random, carries a graph, or belongs to an
+    unknown domain. Subgraphs and functions are covered, each by itself.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -41,7 +41,7 @@ def _merge(graph: ir.Graph, opsets: Mapping[str, int]) -> bool:
 
 
 def _key(node: ir.Node, opsets: Mapping[str, int]) -> Hashable | None:
-    """Equal for nodes that must make the same; ``None`` for one that may not."""
+    """Equal for nodes that must compute the same thing; ``None`` for a node that may not."""
     if any(True for _ in subgraphs(node)) or not is_pure(node, opsets) or _holds_large(node):
         return None
     attributes = tuple(

@@ -1,4 +1,4 @@
-"""Whether a result is what is expected: kind, type, shape, and values within the slack; who fails says where."""
+"""Whether a result is as expected: kind, type, shape, and values within the slack; a failure says where."""
 
 from __future__ import annotations
 

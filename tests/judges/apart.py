@@ -12,11 +12,11 @@ import onnx
 from tests.judges.oracle import run_onnxruntime
 
 LONGEST = 20
-"""Seconds after which a kernel is taken to run for ever."""
+"""Seconds after which a kernel is assumed to run for ever."""
 
 
 class Apart:
-    """Runs models one after the other; a process that dies costs one answer and is replaced."""
+    """Runs models one after the other; a process that dies costs one result and is replaced."""
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("spawn")
@@ -27,7 +27,7 @@ class Apart:
         """As ``run_onnxruntime``.
 
         Raises:
-            RuntimeError: Whatever onnxruntime raises there, or that it is gone.
+            RuntimeError: Whatever onnxruntime raises there, or the process is gone.
         """
         if self._ours is None:
             self._ours, theirs = self._context.Pipe()
@@ -37,7 +37,7 @@ class Apart:
         try:
             self._ours.send((model.SerializeToString(), feeds))
             if not self._ours.poll(LONGEST):
-                self.process.kill()  # whose end the next line is told
+                self.process.kill()  # the next line says that it ended
             ran, answer = self._ours.recv()
         except (EOFError, ConnectionError):
             self.close()

@@ -1,8 +1,8 @@
-"""How far two correct computations of one operator case may lie apart, on any processor and in any order of summation.
+"""How far apart two correct computations of one operator case may be, on any processor and in any order of summation.
 
-A bound is a magnitude times the rounding unit of the type that is computed in. Each of the two computations may be
+A bound is a magnitude times the rounding unit of the type used for computing. Each of the two computations may be
 wrong by half a unit for each of its roundings, so that a sum of n products, whatever its order, stays within
-``n * eps * Σ|a||b|``. What only moves, selects or compares values, or rounds once, is not named here: it must be equal.
+``n * eps * Σ|a||b|``. What only moves, selects or compares values, or rounds once, is not listed: it must be equal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.op_cases.case import Case
 Array = np.ndarray[Any, Any]
 
 LIBRARY = 4
-"""Units in the last place that NumPy promises of its elementary functions in float32, whatever kernel they run on."""
+"""Units in the last place that NumPy promises for its elementary functions in float32, whatever kernel they run on."""
 
 CALLS = {"Mish": 3, "Softplus": 2}
 """Elementary functions that are taken one of the other; elsewhere it is one at most, and two operations besides."""
@@ -32,7 +32,7 @@ CALLS = {"Mish": 3, "Softplus": 2}
 
 @dataclass(frozen=True)
 class Expected:
-    """What an output should be, and by how much it may differ; values that are not finite count only where it says."""
+    """What an output should be, and by how much it may differ; values that are not finite count only if it says so."""
 
     value: Any
     slack: Any
@@ -41,7 +41,7 @@ class Expected:
 
 @functools.lru_cache(maxsize=4000)
 def expectations(case: Case) -> dict[str, list[Expected]]:
-    """What each oracle says of each output, and for elementwise operators what the formula says in float64."""
+    """What each oracle computes for each output, and for elementwise operators the formula in float64."""
     found = {}
     for name, values in opinions(case).items():
         slack = slacks(case, values)
@@ -53,7 +53,7 @@ def expectations(case: Case) -> dict[str, list[Expected]]:
 
 
 def slacks(case: Case, values: Sequence[Any]) -> list[Any]:
-    """How far each output may be from what an oracle says it is."""
+    """How far each output may be from what an oracle computes."""
     wide = [_widened(value) for value in values]
     magnitudes: Sequence[Any] = [0.0] * len(wide)
     with np.errstate(all="ignore"):
@@ -94,7 +94,7 @@ def _by_formula(case: Case, dtype: Any) -> Expected:
 
 
 def _elementwise(case: Case, y: Array, *, for_oracle: bool) -> Array:
-    """Units in the last place of the result, and what the usual way to compute it loses besides."""
+    """Units in the last place of the result, plus what the usual way to compute it loses."""
     inputs, given = _inputs(case), case.attributes
     units = (2 if for_oracle else 1) * (LIBRARY * CALLS.get(case.op_type, 1) + 2)
     loses = LOSES.get(case.op_type) or (LOSES_IN_ORACLES.get(case.op_type) if for_oracle else None)
@@ -109,13 +109,13 @@ LOSES: dict[str, Callable[..., Array]] = {
     "SwiGLU": lambda x, y, a: np.abs(a.get("alpha", 1.0) * x * x * y) * np.exp(-np.maximum(-x, 0)),
     "Swish": lambda x, a: np.abs(a.get("alpha", 1.0) * x * x) * np.exp(-np.maximum(-x, 0)),
 }
-"""A step before the last one rounds something larger than the result: its size, for each input."""
+"""For steps that round something larger than the result: its size, for each input."""
 
 LOSES_IN_ORACLES: dict[str, Callable[..., Array]] = {
     **dict.fromkeys(("Elu", "Celu"), lambda x, a: abs(a.get("alpha", 1.0)) + 0 * x),  # exp(x) - 1
     "Selu": lambda x, a: abs(a.get("alpha", 1.68) * a.get("gamma", 1.06)) + 0 * x,
     "Mish": lambda x, _: np.abs(x),  # of its tanh near 0
-    **dict.fromkeys(("Sigmoid", "Sin", "Cos", "Tanh", "Erf"), lambda x, _: 1 + 0 * x),  # absolutely accurate only
+    **dict.fromkeys(("Sigmoid", "Sin", "Cos", "Tanh", "Erf"), lambda x, _: 1 + 0 * x),  # absolute accuracy only
     "Log": lambda x, _: 1 + 0 * x,
 }
 """As above, where we do better."""
@@ -132,12 +132,12 @@ def _slack(case: Case, value: Any, magnitude: Any) -> Any:
 
 
 def _floor(dtype: Any) -> float:
-    """The smallest normal number: what is below may be flushed to zero, by kernels and by processors."""
+    """The smallest normal number: anything below may be flushed to zero by kernels and processors."""
     return 0.0 if dtype.kind == "c" else float(ml_dtypes.finfo(dtype).smallest_normal)
 
 
 def _computed_unit(case: Case, dtype: Any) -> float:
-    """The unit of the result's type, or of the coarser one that the case says it is computed in."""
+    """The unit of the result's type, or of a coarser one that the case computes in."""
     coarse = [dtype if dtype.kind != "c" else np.float64]
     coarse += [case.computed] if case.computed is not None else []
     if "stash_type" in case.schema.attributes:
@@ -165,5 +165,5 @@ def _widened(value: Any) -> Any:
 
 
 def _as_many(magnitudes: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """One magnitude for each output; the first stands for those that are not told."""
+    """One magnitude for each output; the first also counts for those that are missing."""
     return [*magnitudes, *[magnitudes[0]] * len(values)][: len(values)]

@@ -1,4 +1,4 @@
-"""Whether a result is a convolution of its inputs, with whatever is done to it afterwards."""
+"""Whether a result is the convolution of its inputs, including what is done to it afterwards."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where evaluators of different opsets differ by themselves, or the specification leaves a result open.
+"""Where evaluators of different opsets disagree in any case, or the specification leaves a result open.
 
-Each entry names an operator, what must be true of a use of it, and why; nothing else of that operator is left out.
-``tests/ir/opset/test_rows.py`` holds every entry to still being needed.
+Each entry names an operator, what must be true of a use of it, and why; no other use of that operator is left out.
+``tests/ir/opset/test_rows.py`` checks that every entry is still needed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tests.op_cases.case import Case
 
 @dataclass(frozen=True)
 class Difference:
-    """Results that say nothing about a conversion.
+    """Results that prove nothing about a conversion.
 
     Attributes:
         op_type: The operator.
         below: A result is left out where it comes from an opset below this one, or starts from one.
         about: What must be true of the case.
         why: What differs.
-        above: No opset below this one is meant.
+        above: The entry does not apply below this opset.
     """
 
     op_type: str
@@ -57,7 +57,7 @@ def is_zero(case: Case) -> bool:
 
 
 def overflows(case: Case) -> bool:
-    """Floats of 16 bits, none at all or finite ones whose exponentials that type does not hold."""
+    """16-bit floats: either none, or finite ones whose exponentials that type cannot represent."""
     for value in _arrays(case):
         if value.dtype.name in ("float16", "bfloat16"):
             most = np.log(float(ml_dtypes.finfo(value.dtype).max))
@@ -138,7 +138,7 @@ DIFFERENCES = (
 
 
 def known(case: Case, step: Step) -> str:
-    """Why the evaluators differ by themselves about this case at this step, or nothing."""
+    """Why the evaluators disagree about this case at this step in any case, or nothing."""
     lower = min(step.start, step.stop) or max(step.start, step.stop) - 1
     for difference in DIFFERENCES:
         is_near = difference.above <= lower < difference.below

@@ -1,4 +1,4 @@
-"""Operators that draw lots: many draws, whose distribution is judged."""
+"""Operators that draw random numbers: many draws, whose distribution is judged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.op_cases.case import Case, f32, i64
 
 SHAPE = (4, 2000)
 UNLIKELY = 1e-6
-"""How seldom two rows of one distribution may be told apart."""
+"""How rarely two rows from the same distribution may be judged different."""
 
 TYPES = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
@@ -34,7 +34,7 @@ def draws_differ(want: np.ndarray, have: np.ndarray, _sample: Any = None) -> str
 
 
 def draws() -> Iterator[Case]:
-    """The operators that draw, with all they can be told."""
+    """The operators that draw, with all their options."""
     rng = np.random.default_rng(0)
     yield from _numbers(rng)
     p = np.repeat(np.array([[0.0], [0.3], [0.75], [1.0]], np.float32), SHAPE[1], 1)

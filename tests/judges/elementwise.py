@@ -1,4 +1,4 @@
-"""What elementwise operators give, as formulas in float64, where the file's float32 inputs are exact values.
+"""What elementwise operators compute, as formulas in float64, where the file's float32 inputs are exact values.
 
 A formula takes the inputs in the schema's order and the attributes by name, with the specification's defaults. It is
 written for accuracy, not for speed: no difference that cancels, nothing that overflows before the result does.
@@ -59,7 +59,7 @@ FORMULAS: dict[str, Callable[..., Array]] = {
     "Swish": lambda x, alpha=1.0: x * sigmoid(alpha * x),
     "ThresholdedRelu": lambda x, alpha=1.0: np.where(x > alpha, x, 0),
 }
-"""NaN goes where the formula takes it, which is not always where the operator does: ask the oracles about that."""
+"""NaN propagates as in the formula, not always as in the operator: ask the oracles about that."""
 
 
 def exact(op_type: str, inputs: list[Array], attributes: dict[str, Any]) -> Array:

@@ -45,10 +45,10 @@ Run: TypeAlias = Callable[[onnx.ModelProto, dict[str, Any]], list[Any]]
 
 
 def evaluate(proto: onnx.ModelProto, feeds: dict[str, Any], run: Run = run_onnxruntime) -> Answers:
-    """The results of a model by the first evaluator that knows its versions; ``run`` runs onnxruntime.
+    """The results of a model from the first evaluator that knows its versions; ``run`` runs onnxruntime.
 
     Raises:
-        BreachError: The model does what its opset does not allow, though the checker lets it pass.
+        BreachError: The model does something that its opset does not allow, although the checker lets it pass.
     """
     if opsets(proto).get("", early.NEWEST + 1) <= early.NEWEST:
         return _early(proto, feeds)
@@ -66,7 +66,7 @@ def evaluate(proto: onnx.ModelProto, feeds: dict[str, Any], run: Run = run_onnxr
 
 
 def _gathers_words(proto: onnx.ModelProto, feeds: dict[str, Any]) -> bool:
-    """Whether words are among what is gathered; ``test_rows`` tells when onnxruntime no longer loses them."""
+    """Whether strings are gathered; ``test_rows`` notices when onnxruntime no longer loses them."""
     gathers = any(node.op_type == "Gather" for node in proto.graph.node)
     return gathers and any(isinstance(value, np.ndarray) and value.dtype.kind == "O" for value in feeds.values())
 
@@ -91,7 +91,7 @@ def _reads_as(op_type: str, version: int, older: int) -> bool:
 
 
 def before(sample: Any, by: str | None) -> Answers:
-    """What the same evaluator makes of a test before any conversion."""
+    """What the same evaluator computes for a test before any conversion."""
     if by == "reference":
         return _reference(sample.model, sample.feeds)
     if by == "early":
@@ -158,7 +158,7 @@ def _means_the_same(node: onnx.NodeProto, version: int) -> bool:
 
 
 def _is_as_new(domain: str, op_type: str, version: int) -> bool:
-    """Whether newer versions take a node as it is."""
+    """Whether newer versions accept a node unchanged."""
     first = since(domain, op_type, version)
     later = [item for item in histories().get((domain, op_type), ()) if item >= first]
     return bool(first) and all(find(Step(domain, op_type, a, b)) is keep for a, b in itertools.pairwise(later))

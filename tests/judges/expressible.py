@@ -1,9 +1,9 @@
-"""Which models can certainly be said at an older opset: an oracle written from the schemas, not from our adapters.
+"""Which models can certainly be expressed at an older opset: an oracle written from the schemas, not our adapters.
 
 ``expressible.json`` has a row per version step and per introduction of an operator: whether a node can go below it
 (``down``), on which condition of its attributes and constants (``down_if``), what it is otherwise (``down_else``), and
 how low an operator goes that older opsets lack (``floor``; ``body``: as low as its schema's function body goes).
-A model is what the worst of its nodes is.
+The verdict on a model is that on its worst node.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Scope:
 
 
 def expressible(model: onnx.ModelProto, target: int) -> Verdict:
-    """Whether a model can be brought down to ai.onnx ``target``; ``certain`` where it is not above it."""
+    """Whether a model can be lowered to ai.onnx ``target``; ``certain`` if it is not above it."""
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except (onnx.shape_inference.InferenceError, RuntimeError):
@@ -121,7 +121,7 @@ def _introduction(row: dict[str, Any], node: onnx.NodeProto, scope: Scope, targe
 
 
 OLDEST_RUNTIME = 7
-"""The table says of some operators only that they can go down: to the oldest opset that runtimes load."""
+"""For some operators the table only says that they can go down: to the oldest opset that runtimes load."""
 
 
 def _body(node: onnx.NodeProto, scope: Scope, target: int) -> Verdict:
@@ -160,7 +160,7 @@ def _inside(function: onnx.FunctionProto, node: onnx.NodeProto, scope: Scope) ->
 
 
 def _types(node: onnx.NodeProto, scope: Scope, version: int) -> Verdict:
-    """Whether the older version knows the node's element types; a Cast around it may do where it does not."""
+    """Whether the older version knows the node's element types; if not, a Cast around it may do."""
     known = schema("", node.op_type, version)
     for formals, names in ((known.inputs, node.input), (known.outputs, node.output)):
         for index, name in enumerate(names):

@@ -1,7 +1,7 @@
 """What a graph of float32 computes, by onnx.reference in float64, and how far float32 may be from that at each value.
 
-The rounding of each node is that of ``bounds``; what its inputs are off by goes on through it (``SPREAD``). A result of
-ours, and that of onnxruntime, which judges the judge, are both within that distance, however nodes are fused.
+The rounding of each node is that of ``bounds``; what its inputs are off by goes on through it (``SPREAD``). Our result
+and that of onnxruntime, which judges the judge, are both within that distance, however nodes are fused.
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ def _exactly(value: Array) -> Ball:
 
 
 def _unless_overflowing(ball: Ball) -> Array:
-    """Nothing is asked of elements that float32 may not hold, or that come of such."""
+    """Nothing is required of elements that float32 may be unable to represent, or that depend on such."""
     safe = np.isfinite(ball.radius) & (np.abs(ball.value) + ball.radius < LARGEST)
     return np.where(safe, ball.radius, np.inf)
 
 
 def _largest(case: Case, inputs: Any, y: Array) -> Any:
-    """No more than the sum of what the inputs are off by: slopes are at most one."""
+    """No more than the sum of the inputs' errors: slopes are at most one."""
     return sum(x.radius for x in inputs if x is not None)
 
 
@@ -152,4 +152,4 @@ SPREAD: dict[str, Callable[[Case, Any, Array], Any]] = {
     "Softmax": lambda case, inputs, y: y * np.expm1(2 * inputs[0].radius.max(-1, keepdims=True)),
     "Sqrt": lambda case, inputs, y: inputs[0].radius / y,
 }
-"""How far a result is off because its inputs are."""
+"""The error of a result that stems from its inputs."""

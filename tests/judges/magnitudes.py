@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Use:
-    """A case in float64: its inputs, its attributes with the defaults, and what an oracle says it gives."""
+    """A case in float64: its inputs, its attributes with the defaults, and what an oracle computes."""
 
     case: Case
     inputs: Sequence[Any]
@@ -67,7 +67,7 @@ def sum_of_magnitudes(case: Case) -> Any:
 
 
 def terms(n: int) -> float:
-    """Roundings that add up in a sum of n: all of a few, and of many eight times what random signs leave of them."""
+    """Roundings that add up in a sum of n: all of a few; of many, eight times what random signs leave of them."""
     return min(n, 4 * math.sqrt(n))
 
 

@@ -1,4 +1,4 @@
-"""What others say an operator case gives: ``onnx.reference`` at the hub's opset, and onnxruntime at its newest."""
+"""What others compute for an operator case: ``onnx.reference`` at the hub's opset, and onnxruntime at its newest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.op_cases.case import Case
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ORT_OPSET = 26
-"""The newest opset that onnxruntime 1.31 registers kernels for; what came later is asked of it at this one."""
+"""The newest opset that onnxruntime 1.31 registers kernels for; later operators are run on it at this one."""
 
 
 def opinions(case: Case) -> dict[str, list[Any]]:
@@ -30,19 +30,19 @@ def opinions(case: Case) -> dict[str, list[Any]]:
 
 
 def silences(case: Case) -> dict[str, str]:
-    """What stops each oracle that the case trusts and that cannot run it; a test counts them."""
+    """What stops each oracle that the case trusts but that cannot run it; a test counts them."""
     found = {name: _asked(name, case) for name in case.oracles}
     return {name: reason for name, reason in found.items() if isinstance(reason, str)}
 
 
 def by_reference(case: Case) -> list[Any] | None:
-    """What onnx.reference gives, or ``None`` when it cannot run the case."""
+    """What onnx.reference computes, or ``None`` when it cannot run the case."""
     found = _asked("reference", case)
     return found if isinstance(found, list) else None
 
 
 def by_onnxruntime(case: Case) -> list[Any] | None:
-    """What onnxruntime gives, or ``None`` when it cannot run the case."""
+    """What onnxruntime computes, or ``None`` when it cannot run the case."""
     found = _asked("onnxruntime", case)
     return found if isinstance(found, list) else None
 

@@ -10,7 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 STEPS = 80
-"""Units in the last place: a formula of a few operations stays within, a wrong one does not."""
+"""Units in the last place: a formula of a few operations stays within this, a wrong one does not."""
 OWN = 32
 """How many times the source's own error is allowed: two formulas round differently where one of them cancels."""
 
@@ -31,11 +31,11 @@ class Precision:
 
 
 def judge(source: Array, exact: Array, actual: Array) -> Precision:
-    """Hold a result against its source.
+    """Compare a result with its source.
 
     Args:
-        source: What the framework answers.
-        exact: What it answers to the same inputs in float64.
+        source: What the framework computes.
+        exact: What it computes from the same inputs in float64.
         actual: What is judged; the same shape and dtype as ``source``.
     """
     if source.shape != actual.shape or source.dtype != actual.dtype:
@@ -63,7 +63,7 @@ def _judge_floats(source: Array, exact: Array, actual: Array) -> Precision:
     unit = np.maximum(np.abs(np.spacing(rounded)).astype(np.float64), np.finfo(source.dtype).smallest_subnormal)
     unit[~np.isfinite(unit)] = np.finfo(source.dtype).max
     allowed = np.maximum(relative * np.abs(exact), OWN * own) + tiny
-    allowed[~np.isfinite(allowed)] = 0  # one NaN or infinity is as good as the same one only
+    allowed[~np.isfinite(allowed)] = 0  # a NaN or infinity agrees only with the same one
     bad = error > allowed
     steps = error / unit
     at = int(np.where(bad, steps, -1).argmax()) if bad.any() else int(steps.argmax())

@@ -1,4 +1,4 @@
-"""Which variants of operator cases mean something, and what they compute: where both oracles say the same."""
+"""Which variants of operator cases make sense, and what they compute: those on which both oracles agree."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.judges.verdict import Sample, differs, invalid, tolerance
 from tests.op_cases.case import Case
 
 RECURRENT = ("RNN", "GRU", "LSTM")
-"""Whose kernels in onnxruntime (1.31) give memory as they find it, or never end, where there are no elements."""
+"""Operators whose kernels in onnxruntime (1.31) return uninitialised memory, or never end, without elements."""
 
 NO_KERNEL = ("NOT_IMPLEMENTED", "not a registered function/op")
 
 
 def settle(case: Case) -> Case | None:
-    """The case with what its oracles say it computes; ``None`` when it is not valid or they do not agree.
+    """The case with what its oracles compute; ``None`` when it is not valid or they do not agree.
 
-    onnx's reference takes values that no specification allows: it is believed alone only where onnxruntime has nothing
-    for the operator or the element type. A case that an oracle is known to be wrong about asks the other one.
+    onnx's reference accepts values that no specification allows: it is trusted alone only if onnxruntime has no kernel
+    for the operator or the element type. Where an oracle is known to be wrong, the other one is asked.
     """
     if case.op_type in RECURRENT and _is_empty(case):
         return None
@@ -46,7 +46,7 @@ def settle(case: Case) -> Case | None:
 
 
 def _needed(case: Case) -> int:
-    """How many oracles have to agree: all about no elements."""
+    """How many oracles have to agree: all of them if there are no elements."""
     return max(case.needs, len(case.oracles) if _is_empty(case) else 0)
 
 

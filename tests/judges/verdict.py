@@ -1,6 +1,6 @@
 """The verdict on one conversion: its stamp, onnx's full checker, inputs and outputs, and what it computes.
 
-What it computes is said by an evaluator that knows the opset (``tests.judges.evaluators``).
+An evaluator that knows the opset says what it computes (``tests.judges.evaluators``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VERDICTS = ("right", "refused", "wrong", "invalid", "not judged", "crashed")
 
 @dataclass(frozen=True)
 class Sample:
-    """A backend test: a model, what is fed and what is expected."""
+    """A backend test: a model, its feeds and the expected results."""
 
     name: str
     model: onnx.ModelProto
@@ -79,14 +79,14 @@ def judge(sample: Sample, model: Model, target: int) -> tuple[str, str]:
 
 
 def _invalid_too(sample: Sample, problem: str) -> tuple[str, str]:
-    """What is wrong with a conversion is not its fault when it is wrong with the test."""
+    """A fault of a conversion does not count if the test itself has it."""
     if invalid(sample, sample.model, opsets(sample.model)[sample.domain]):
         return "not judged", f"the test itself is invalid: {problem}"
     return "invalid", problem
 
 
 def _differs_too(sample: Sample, answers: Answers, problem: str) -> tuple[str, str]:
-    """An evaluator that disagrees with the test before any conversion is asked for the same answer, right or not."""
+    """An evaluator that disagrees with the test before any conversion has to give the same result after it."""
     own = before(sample, answers.by)
     if own.by is None or not differs(sample, sample.expected, own.values):
         return "wrong", problem
@@ -119,7 +119,7 @@ def tolerance(case: Case) -> tuple[float, float]:
 
 
 def opinion(case: Case) -> Sample | None:
-    """The case as a sample, expecting what an oracle that it trusts says; ``None`` where the outcome is free."""
+    """The case as a sample, expecting what a trusted oracle computes; ``None`` if the outcome is open."""
     expected = next(iter(opinions(case).values()), None)
     if expected is None or any(value is None for value in expected):
         return None

@@ -1,4 +1,4 @@
-"""Steps of the operators that no operator case has, those with bodies above all, on onnx's backend tests of them."""
+"""Steps of operators without operator cases, above all those with bodies, on onnx's backend tests for them."""
 
 from __future__ import annotations
 

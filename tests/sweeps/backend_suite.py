@@ -27,7 +27,7 @@ ATOL = 1e-6
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one test: ``passed``, ``wrong``, ``failed`` (an error) or ``unsupported`` (a typed refusal)."""
+    """The outcome of one test: ``passed``, ``wrong``, ``failed`` (an error) or ``unsupported`` (a typed refusal)."""
 
     name: str
     status: str

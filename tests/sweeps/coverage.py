@@ -1,4 +1,4 @@
-"""Which declared steps a sweep has seen go right, and why the others were not."""
+"""Which declared steps a sweep has seen succeed, and why the others did not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from entrepot.ir.opset.rules import Step, declared, why_impossible
 
 
 class Rows:
-    """Verdicts by step, and what was said last of each."""
+    """Verdicts by step, and the last message about each."""
 
     def __init__(self) -> None:
         self._counts: dict[Step, Counter[str]] = defaultdict(Counter)
@@ -21,7 +21,7 @@ class Rows:
         self._reasons[step, verdict] = why
 
     def table(self, verdicts: Sequence[str]) -> str:
-        """Verdicts of each direction, and how many steps of it went right at least once."""
+        """Verdicts by direction, and how many of its steps succeeded at least once."""
         lines = [f"{'':>6}{'steps':>12}" + "".join(f"{verdict:>12}" for verdict in verdicts)]
         for name in ("down", "up"):
             chosen = {step: counts for step, counts in self._counts.items() if _direction(step) == name}
@@ -31,7 +31,7 @@ class Rows:
         return "\n".join(lines)
 
     def why_not(self, step: Step) -> str | None:
-        """Why a step was never seen to go right, or ``None`` when it was."""
+        """Why a step never succeeded, or ``None`` if it did."""
         counts = self._counts.get(step, Counter())
         if counts["right"]:
             return None
@@ -46,7 +46,7 @@ class Rows:
 
 
 def unreached(rows: Rows, match: str = "") -> str:
-    """The declared steps that were never seen to go right, by direction, each with the reason."""
+    """The declared steps that never succeeded, by direction, each with the reason."""
     lines = []
     for name in ("down", "up"):
         steps = sorted(step for step in declared() if _direction(step) == name and match in step.op_type)

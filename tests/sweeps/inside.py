@@ -1,6 +1,6 @@
 """A backend test put inside something: a branch of an If, the body of a Loop, a model-local function.
 
-What can be converted at the top of a model can be converted there too, and computes the same.
+What can be converted at the top of a model can be converted there too, and computes the same thing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _branch(sample: Sample) -> onnx.ModelProto | None:
 
 
 def _loop(sample: Sample) -> onnx.ModelProto | None:
-    """A Loop makes one turn, and its outputs get an axis of one for that."""
+    """A Loop with one iteration, which adds an axis of size one to its outputs."""
     body = _body(sample, "body/")
     if body is None:
         return None
@@ -115,7 +115,7 @@ def _body(sample: Sample, prefix: str) -> onnx.GraphProto | None:
 
 
 def _rename(graph: onnx.GraphProto, prefix: str, kept: set[str]) -> None:
-    """Put a prefix before every name but the captured ones; what a body may not do is take a name from outside."""
+    """Put a prefix before every name but the captured ones; a body may not reuse a name from outside."""
 
     def new(name: str) -> str:
         return name if not name or name in kept else prefix + name

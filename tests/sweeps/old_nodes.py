@@ -1,4 +1,4 @@
-"""What only files of opsets 1 to 6 say: one node each, in every form that its versions there have."""
+"""What only files of opsets 1 to 6 contain: one node each, in every form that its versions there have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.judges.early.use import Array
 
 @dataclass(frozen=True)
 class OldNode:
-    """A node of an old opset and what it is given."""
+    """A node of an old opset and its inputs."""
 
     opset: int
     op_type: str

@@ -1,4 +1,4 @@
-"""Old nodes brought up across every version step of their operator, and from there down again."""
+"""Old nodes raised across every version step of their operator, and lowered again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def judged(node: OldNode) -> Iterator[tuple[Step, str, str]]:
 
 
 def forms(node: OldNode) -> Iterator[Sample]:
-    """The node as it is, with constants, and without shapes; what it computes is said by the early evaluator."""
+    """The node as it is, with constants, and without shapes; the early evaluator says what it computes."""
     expected = evaluate.run(node.model(), node.feeds())
     plain = Sample(str(node), node.model(expected), node.feeds(), expected, 1e-4, 1e-5)
     yield plain

@@ -2,8 +2,8 @@
 
 Each case, and each variant of it that ``tests.op_cases.variants`` makes, becomes a model of one node in three forms:
 as it is, with its parameter inputs as initializers (``#const``), and with inputs of unknown rank (``#rank``). It is
-brought down across each step of its operator, and from there up again. Where an older opset takes the very same node,
-that is brought up as well (``#old``), held to what onnxruntime's kernel of the older opset makes of it. All are judged
+lowered across each step of its operator, and raised again. Where an older opset accepts the very same node, that is
+raised as well (``#old``), and compared with what onnxruntime's kernel of the older opset computes. All are judged
 as ``tests.judges.verdict`` judges: stamp, checker, inputs and outputs, and the expected values in an evaluator that
 knows the opset.
 
@@ -53,7 +53,7 @@ def forms(case: Case) -> Iterator[Sample]:
 
 
 def without_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with nothing said of the shapes of its inputs and outputs."""
+    """The model without the shapes of its inputs and outputs."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     for value in [*bare.graph.input, *bare.graph.output]:
@@ -84,7 +84,7 @@ def judged(case: Case, *, changing: bool = False) -> Iterator[tuple[Step, str, s
 
 
 def verdicts(case: Case, chosen: Sequence[Step]) -> Iterator[tuple[Step, str, str]]:
-    """As ``judged``, of the steps given, with nothing excused."""
+    """As ``judged``, for the given steps, with nothing excused."""
     for sample in forms(case):
         model = _model(sample)
         for step in chosen:

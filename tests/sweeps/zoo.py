@@ -1,4 +1,4 @@
-"""Every torch model of the zoo, exported once and brought to every opset: what arrives, and does it compute the same?
+"""Every torch model of the zoo, exported once and converted to every opset: what works, and is it still correct?
 
 A conversion is ``ok`` when it carries the opset asked for, passes onnx's full checker, keeps its inputs and outputs,
 and computes what torch computed, at batch 1 and at a larger batch: in onnxruntime, whose kernels know each opset up to
@@ -23,7 +23,7 @@ from entrepot.parity.sensitivity import sensitivity
 
 Arrays: TypeAlias = dict[str, Any]
 Case: TypeAlias = tuple[Arrays, Arrays]
-"""What is fed, and what torch answered."""
+"""The feeds, and what torch computed."""
 
 ONNXRUNTIME_KNOWS = 26
 SMALL: dict[str, dict[str, Any]] = {
@@ -34,7 +34,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def exported(name: str, cache: Path, *, fresh: bool) -> tuple[ep.Model, list[Case]]:
-    """The model at the default opset with free axes, and torch's answers to its first and its last sample."""
+    """The model at the default opset with dynamic axes, and torch's results for its first and its last sample."""
     target, arrays = cache / f"{name}.onnx", cache / f"{name}.npz"
     if fresh or not arrays.exists():
         zoo = models_zoo.build(name, **SMALL.get(name, {}))
@@ -137,7 +137,7 @@ def _onnxruntime(proto: onnx.ModelProto, feeds: Arrays) -> Arrays:
 
 def _differs(model: ep.Model, feeds: Arrays, answers: Arrays, results: Arrays, scales: dict[str, float]) -> str:
     comparison = compare(answers, results, scales=scales)
-    if not comparison.ok:  # some networks amplify rounding: how much, the model as it was exported tells
+    if not comparison.ok:  # some networks amplify rounding: the model as it was exported shows how much
         source = ir.serde.serialize_model(model.ir)
         own = _onnxruntime(source, feeds)
         noise = sensitivity(lambda nudged: _onnxruntime(source, nudged), feeds, own)

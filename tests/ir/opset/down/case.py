@@ -10,7 +10,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Down(NamedTuple):
-    """A model in onnx's textual form, of an opset, and older ones where it has to compute the same."""
+    """A model in onnx's textual form, at one opset, and older opsets at which it has to compute the same thing."""
 
     opset: int
     targets: tuple[int, ...]
