@@ -312,4 +312,8 @@ def _plain(attribute: ir.Attr) -> Any:
         return tuple(tensor.numpy() for tensor in attribute.as_tensors())
     if attribute.type == ir.AttributeType.TYPE_PROTO:
         return types.of_attribute(value)
+    if attribute.type == ir.AttributeType.FLOAT:  # which a file will hold, whatever was given
+        return float(np.float32(value))
+    if attribute.type == ir.AttributeType.FLOATS:
+        return tuple(float(np.float32(each)) for each in value)
     return tuple(value) if isinstance(value, list | tuple) else value

@@ -98,7 +98,7 @@ def _agreeing(runs: list[Run]) -> str:
 
 
 def _not_compared(runs: list[Run]) -> str:
-    return _folded(f"{len(runs)} not compared", refusals_table(runs), _RUNS) if runs else ""
+    return _folded(f"{len(runs)} not counted", refusals_table(runs), _RUNS) if runs else ""
 
 
 def _folded(title: str, content: str, attributes: str = "") -> str:

@@ -30,7 +30,7 @@ def outputs_table(outputs: Iterable[OutputComparison]) -> str:
 
 
 def refusals_table(runs: Iterable[Run]) -> str:
-    """One row with its reason for everything that was not compared."""
+    """One row with its reason for everything that does not count."""
     return _table(("inputs", "provider", "verdict", "reason"), "\n".join(map(_refusal, runs)))
 
 

@@ -26,6 +26,10 @@ _STYLES = {
 }
 
 
+_NOTED = {"special": "differs for NaN or infinities"}
+_COARSE = "computes in single precision"
+
+
 def summary(report: Report) -> str:
     """The verdict in one line, with the largest error and what could not be proved."""
     return printable("; ".join([*_verdict(report), *_remarks(report)]))
@@ -70,9 +74,7 @@ def _remarks(report: Report) -> list[str]:
         f"no other size proved for {', '.join(report.unproven)}": report.unproven,
     }
     declined = [f"{run.provider} does not run it" for run in report.declined]
-    declined += [
-        f"{name} differs for NaN or infinities" for name in dict.fromkeys(run.provider for run in report.noted)
-    ]
+    declined += dict.fromkeys(f"{run.provider} {_NOTED.get(run.edge, _COARSE)}" for run in report.noted)
     return declined + [text for text, applies in remarks.items() if applies]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -14,7 +15,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from entrepot.ir.errors import ExecutionError
+from entrepot.ir.errors import ExecutionError, UnsupportedOpError
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
@@ -24,6 +25,10 @@ INLINE_BYTES = 1 << 30
 
 FATAL_ONLY = 4
 """Log severity: errors are raised, and need not be printed too."""
+
+
+_LACKING = re.compile(r"not (yet )?(support|implement)|NOT_IMPLEMENTED", re.IGNORECASE)
+"""What kernels say that are found at load and turn out to lack an element type when they run: LSTM of doubles."""
 
 
 class RefusedError(Exception):
@@ -55,6 +60,7 @@ class Engine:
         """The outputs in order.
 
         Raises:
+            UnsupportedOpError: A kernel finds, as it runs, that it lacks something.
             ExecutionError: onnxruntime fails while it runs.
         """
         feeds = dict(zip(self._inputs, values, strict=True))
@@ -64,7 +70,8 @@ class Engine:
             feeds = {name: _to_ort(value) for name, value in feeds.items()}
             return tuple(_from_ort(value) for value in self._session.run_with_ort_values(self._outputs, feeds))
         except _failures() as error:
-            raise ExecutionError(f"onnxruntime: {error}") from error
+            kind = UnsupportedOpError if _LACKING.search(str(error)) else ExecutionError
+            raise kind(f"onnxruntime: {error}") from error
 
 
 @cache

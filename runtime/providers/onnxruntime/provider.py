@@ -93,6 +93,8 @@ def _loadable(model: Model) -> Model:
 def _alone(node: ir.Node) -> ir.GraphView:
     made = set(node.outputs)
     taken = dict.fromkeys(value for value in reads(node) if value not in made and value.graph is node.graph)
-    known = [value for value in taken if value.const_value is not None]
-    inputs = [value for value in taken if value.const_value is None]
-    return ir.GraphView(inputs, [v for v in node.outputs if v.name], nodes=[node], initializers=known)
+    known = [value for value in taken if value.is_initializer() and value.const_value is not None]
+    makers = [value.producer() for value in taken]
+    constants = [maker for maker in dict.fromkeys(makers) if maker is not None and maker.op_type == "Constant"]
+    inputs = [value for value in taken if value not in known and value.producer() not in constants]
+    return ir.GraphView(inputs, [v for v in node.outputs if v.name], nodes=[*constants, node], initializers=known)

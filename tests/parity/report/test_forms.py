@@ -187,7 +187,7 @@ def test_an_error_is_open_with_its_message_as_it_is(bad):
 
 
 def test_what_was_not_compared_is_told_with_its_reason(bad):
-    assert "<summary>1 not compared</summary>" in bad._repr_html_()
+    assert "<summary>1 not counted</summary>" in bad._repr_html_()
     assert '<td>refused</td><td class="text">needs a row</td>' in bad._repr_html_()
 
 

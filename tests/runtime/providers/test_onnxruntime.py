@@ -50,6 +50,19 @@ def test_what_it_declines_runs_at_the_next_provider() -> None:
     np.testing.assert_array_equal(out["t"], [8, 1])
 
 
+CONSTANTS = """<ir_version: 10, opset_import: ["": 28]>
+g (float[N] x, int16[N] s) => (float[N, 1] y, int16[N] t)
+{ shape = Constant <value = int64[2] {-1, 1}> ()  y = Reshape(x, shape)  t = Min(s, s) }"""
+
+
+def test_a_node_that_reads_a_constant_is_not_taken_for_one_that_it_declines() -> None:
+    session = ep.Session(model(CONSTANTS), providers=["onnxruntime", "cpu"])
+    rows = {row.op_type: row for row in session.plan().placements}
+    assert (rows["Reshape"].provider, rows["Reshape"].declined) == ("onnxruntime", {})
+    out = session.run({"x": f32(-1, 3), "s": np.array([8, 1], np.int16)})
+    np.testing.assert_array_equal(out["y"], [[-1], [3]])
+
+
 def test_alone_it_names_what_it_declines() -> None:
     with pytest.raises(ep.UnsupportedOpError, match=r"no provider among onnxruntime runs:\n.*Min"):
         ep.Session(model(MIXED), providers=["onnxruntime"])
