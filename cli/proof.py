@@ -99,7 +99,7 @@ def prove(model: Model, result: Model, asked: Asked, output: Output) -> Proof:
     if not asked.verify:
         return Proof(None, "--no-verify")
     from entrepot.exporters.conversion_proof import prove_conversion
-    from entrepot.ir.errors import EntrepotError
+    from entrepot.ir.errors import EntrepotError, UnsupportedOpError
     from entrepot.ir.progress import reporter
 
     feeds, made_up = read_inputs(model, *asked.inputs)
@@ -108,7 +108,8 @@ def prove(model: Model, result: Model, asked: Asked, output: Output) -> Proof:
     except EntrepotError as error:
         if not made_up:
             raise
-        return Proof(None, f"{one_line(error)}; give its inputs with --input or --dim")
+        advice = "" if isinstance(error, UnsupportedOpError) else "; give its inputs with --input or --dim"
+        return Proof(None, f"{one_line(error)}{advice}")
     return Proof(report, "" if report.ok or report.failures else report.summary())
 
 

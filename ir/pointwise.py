@@ -13,8 +13,7 @@ Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor
 """
 # the same numbers at other places, or none looked at
 _MOVEMENT = """
-Compress Concat Constant ConstantOfShape Expand Flatten Gather GatherElements GatherND Identity Pad Reshape Shape Size
-Slice Split Squeeze Tile Transpose Unsqueeze
+Constant ConstantOfShape Expand Flatten Identity Reshape Shape Size Squeeze Tile Transpose Unsqueeze
 """
 _POINTWISE = frozenset(_ARITHMETIC.split() + _MOVEMENT.split())
 

@@ -82,6 +82,7 @@ class _Export:
         self.allowed: Collection[Axis] = ()
         self.mode = mode_note(module)
         self.fixed: dict[Axis, Fixed] = {}
+        self._first: Report | None = None
 
     def run(self) -> Model:
         """Probe, capture, translate, prove; with fewer dynamic axes again where the proof fails because of one."""
@@ -129,6 +130,7 @@ class _Export:
         Raises:
             VerificationError: There is nothing to give up: no axis varies, or the axes were asked for.
         """
+        self._first = report if self._first is None else self._first
         failed = {run.symbol: run for run in report.failures}
         at_sample = any(run.label in ("sample", "other values") for run in report.failures)
         if all(run.edge for run in report.failures):
@@ -138,7 +140,7 @@ class _Export:
         else:
             guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
         if not guilty or any(group.required for group in guilty):
-            raise unequal(report)
+            raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
         bound = prober.bind(guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
         if bound is not None and _required(bound) == _required(groups):
             self.options.tell(f"axes of '{guilty[0].symbol}' vary only together with others")

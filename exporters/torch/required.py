@@ -18,6 +18,7 @@ def required_groups(prober: Prober, dynamic: Mapping[str, Mapping[int, Any]], na
     """
     members: dict[str, list[Axis]] = {}
     for name, axes in dynamic.items():
+        _check_input(name, names)
         for axis, symbol in axes.items():
             members.setdefault(_symbol(symbol, name), []).append(_axis(prober, name, axis, names))
     return [required_group(prober, symbol, axes, names) for symbol, axes in members.items()]
@@ -30,9 +31,12 @@ def _symbol(symbol: Any, name: str) -> str:
     return str(text)
 
 
-def _axis(prober: Prober, name: str, axis: int, names: Sequence[str]) -> Axis:
+def _check_input(name: str, names: Sequence[str]) -> None:
     if name not in names:
         raise InputError(f"dynamic names an input '{name}'", hint=f"inputs are: {', '.join(names)}")
+
+
+def _axis(prober: Prober, name: str, axis: int, names: Sequence[str]) -> Axis:
     index = list(names).index(name)
     rank = prober.base[index].dim()
     if not -rank <= axis < rank:

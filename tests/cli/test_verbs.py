@@ -241,7 +241,9 @@ def test_what_cannot_be_proven_is_written_and_said_or_not_written_at_all(entrepo
     assert "nothing is written; not proven: " in entrepot(*words, "--require-proof", status=1).stdout
     assert not target.exists()
     assert not entrepot.json(*words)["verified"]
-    assert "\nnot proven: " in entrepot(*words).stdout
+    shown = entrepot(*words).stdout
+    assert "\nnot proven: " in shown
+    assert ("--input" in shown) == (reason == "inputs")  # others would not help
     assert target.exists()
 
 

@@ -1,12 +1,13 @@
 """``scaled_dot_product_attention`` by its formula.
 
-torch.onnx's translation (2.13) takes only four axes, and gives NaN for a row that may attend to nothing, where torch
-gives 0.
+torch.onnx's translation (2.13) takes four axes only, gives NaN for a row that may attend to nothing, where torch
+gives 0, and computes the scores of halves in half precision, where they overflow.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
@@ -30,19 +31,43 @@ def scaled_dot_product_attention(  # the signature is torch's
     if enable_gqa:
         key, value = (_repeated(each, query.shape[-3]) for each in (key, value))
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = (query * factor) @ key.transpose(-2, -1)
+    scores = (_widened(query) * factor) @ _widened(key).transpose(-2, -1)
+    return _weights(scores, attn_mask, is_causal=is_causal).to(value.dtype) @ value
+
+
+def _weights(scores: torch.Tensor, attn_mask: torch.Tensor | None, *, is_causal: bool) -> torch.Tensor:
     if is_causal:
-        allowed = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()
-        return scores.masked_fill(~allowed, -torch.inf).softmax(-1) @ value
+        allowed = torch.ones(*scores.shape[-2:], dtype=torch.bool).tril()
+        return scores.masked_fill(~allowed, -torch.inf).softmax(-1)
     if attn_mask is None:
-        return scores.softmax(-1) @ value
+        return scores.softmax(-1)
     allowed = attn_mask if attn_mask.dtype == torch.bool else attn_mask != -torch.inf
     bias = scores + attn_mask if attn_mask.dtype != torch.bool else scores.masked_fill(~allowed, -torch.inf)
-    return bias.softmax(-1).masked_fill(~allowed.any(-1, keepdim=True), 0.0) @ value
+    return bias.softmax(-1).masked_fill(~allowed.any(-1, keepdim=True), 0.0)
+
+
+def _widened(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def _repeated(tensor: torch.Tensor, heads: int) -> torch.Tensor:
     return tensor.repeat_interleave(heads // tensor.shape[-3], -3)
 
 
+def _within_torch(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    **how: Any,
+) -> Any:
+    """The same where torch's own functions call it, which replacements do not reach."""
+    if dropout_p:
+        return NotImplemented
+    return scaled_dot_product_attention(query, key, value, attn_mask, is_causal=is_causal, **how)
+
+
+DECOMPOSITIONS = {torch.ops.aten.scaled_dot_product_attention.default: _within_torch}
 REPLACEMENTS = {F.scaled_dot_product_attention: scaled_dot_product_attention}

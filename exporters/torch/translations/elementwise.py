@@ -7,6 +7,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
+from entrepot.exporters.torch.translations.precision import floating
+
 aten = torch.ops.aten
 
 
@@ -45,6 +47,28 @@ def logit(input: torch.Tensor, eps: float | None = None) -> torch.Tensor:
 def xlogy(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """The product x log(y), 0 for an x of 0 unless y is NaN."""
     return torch.where((input == 0) & ~other.isnan(), 0.0, input * other.log())
+
+
+@floating
+def lerp(input: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
+    """From ``input`` to ``end`` by ``weight``, counted from the nearer of them."""
+    gap = end - input
+    from_start, from_end = input + weight * gap, end - gap * (1 - weight)
+    if isinstance(weight, torch.Tensor):
+        return torch.where(weight.abs() < 0.5, from_start, from_end)
+    return from_start if abs(weight) < 0.5 else from_end
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Whether each element is among others; all pairs are compared."""
+    if not isinstance(elements, torch.Tensor):
+        return NotImplemented
+    if not isinstance(test_elements, torch.Tensor):
+        return elements != test_elements if invert else elements == test_elements
+    if test_elements.shape.numel() == 0:  # onnxruntime (1.31) loses the shape of a sum of nothing
+        return torch.full_like(elements, invert, dtype=torch.bool)
+    found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
+    return ~found if invert else found
 
 
 def gcd(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -138,7 +162,11 @@ DECOMPOSITIONS = {
     aten.fmin.default: fmin,
     aten.gcd.default: gcd,
     aten.hypot.default: hypot,
+    aten.isin.Tensor_Scalar: isin,
+    aten.isin.Tensor_Tensor: isin,
     aten.lcm.default: lcm,
+    aten.lerp.Scalar: lerp,
+    aten.lerp.Tensor: lerp,
     aten.logit.default: logit,
     aten.rrelu.default: _rrelu,
     aten.xlogy.Tensor: xlogy,

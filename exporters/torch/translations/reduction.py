@@ -37,7 +37,15 @@ def _extreme_of_all(reduce: Callable[..., torch.Tensor]) -> Callable[..., Any]:
     return decomposition
 
 
+def any_of(input: torch.Tensor, dim: Any = None, keepdim: bool = False) -> torch.Tensor:
+    """Whether any element is true, counted: the largest of none, which torch.onnx takes, is not 0."""
+    return input.to(torch.bool).to(torch.int64).sum(dim, keepdim) > 0
+
+
 DECOMPOSITIONS = {
+    torch.ops.aten.any.default: any_of,
+    torch.ops.aten.any.dim: any_of,
+    torch.ops.aten.any.dims: any_of,
     torch.ops.aten.amax.default: _extreme_of_all(torch.amax),
     torch.ops.aten.amin.default: _extreme_of_all(torch.amin),
 }

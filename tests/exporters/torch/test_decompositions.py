@@ -24,6 +24,7 @@ ASKED_BELOW = {
     aten.special_ndtr.default,  # torch loses the left tail, at any precision
     aten.remainder.Tensor,  # torch's fmod of vectors is NaN for quotients beyond 2**24, the one in a file is not
     aten.floor_divide.default,
+    aten.lerp.Tensor,  # where terms cancel, torch's fused multiplication and addition keeps what others round
 }
 
 
@@ -85,6 +86,20 @@ def test_the_left_tail_of_the_normal_distribution_is_not_lost():
     x = torch.tensor([-10.0, -5.0, 0.0, 9.0])
     expected = torch.tensor([7.619853024160526e-24, 2.866515718791939e-07, 0.5, 1.0])  # from tables
     torch.testing.assert_close(decompositions()[aten.special_ndtr.default](x), expected, rtol=1e-6, atol=0.0)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.float32, torch.float64])
+def test_interpolation_counts_from_the_nearer_end_as_torch_does(kind):
+    x = torch.tensor([0.0, -0.0, 1.0, -2.5, 1e4, torch.nan, torch.inf, -torch.inf], dtype=kind)
+    start, end, weight = (each.flatten() for each in torch.meshgrid(x, x, x, indexing="ij"))
+    ours = decompositions()
+    torch.testing.assert_close(
+        ours[aten.lerp.Tensor](start, end, weight), torch.lerp(start, end, weight), equal_nan=True
+    )
+    for number in (-1.0, 0.0, 0.3, 0.5, 1.0, 2.0):
+        torch.testing.assert_close(
+            ours[aten.lerp.Scalar](start, end, number), torch.lerp(start, end, number), equal_nan=True
+        )
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3, 4])

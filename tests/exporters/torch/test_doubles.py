@@ -10,7 +10,7 @@ from tests.op_cases.torch_functions import Module
 
 LACKING = {"lstm": nn.LSTM(6, 5), "gru": nn.GRU(6, 5), "rnn": nn.RNN(6, 5)}
 COARSE = {
-    "attention": nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
+    "attention": nn.TransformerEncoderLayer(8, 1, 16, batch_first=True),
     "gelu": nn.GELU(approximate="tanh"),
 }
 

@@ -118,3 +118,9 @@ def test_axes_that_there_are_not_are_refused(dynamic, message):
 
 def test_nothing_is_dynamic_unless_wanted():
     assert shapes(ep.export(nn.ReLU(), torch.randn(2, 3), dynamic=False)) == {"input": (2, 3)}
+
+
+@pytest.mark.parametrize("axes", [None, {0: None}, {0: "batch"}])
+def test_an_input_that_there_is_not_is_refused_whatever_is_said_of_it(axes):
+    with pytest.raises(ep.InputError, match="dynamic names an input 'x'"):
+        ep.export(nn.Linear(4, 2), torch.randn(3, 4), dynamic={"x": axes})

@@ -93,3 +93,51 @@ def test_a_loop_that_may_not_end_is_given_no_edge_values():
     report = ep.export(Halving(), X * 9, dynamic=False).report
     assert report.ok
     assert not any(run.edge for run in report.runs)
+
+
+class Masked(nn.Module):
+    """Attention by torch's own module, with keys that may all be left out."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x, left_out):
+        return self.attention(x, x, x, key_padding_mask=left_out, need_weights=False)[0]
+
+
+def test_rows_that_may_attend_to_nothing_are_0_in_torchs_own_attention_too():
+    left_out = torch.zeros(2, 5, dtype=torch.bool)
+    left_out[1] = True
+    x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
+    module = Masked().eval()
+    model = ep.export(module, (x, left_out))
+    assert not module(x, left_out).isnan().any()
+    assert ep.compare(module(x, left_out), ep.Session(model, providers="onnxruntime")(x, left_out))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_scores_of_attention_in_halves_do_not_overflow(dtype):
+    torch.manual_seed(0)
+    module = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).to(dtype).eval()
+    x = torch.randn(2, 5, 8, dtype=dtype)
+    model = ep.export(module, x)
+    assert ep.compare(module(1e4 * x), ep.Session(model)(1e4 * x))
+
+
+def test_a_failure_at_the_sample_says_nothing_about_axes(broken):
+    broken(aten.erfc.default, lambda x: x.erf())
+    with pytest.raises(ep.VerificationError) as caught:
+        ep.export(Module(torch.erfc), X)
+    assert not caught.value.report.facts.fixed_axes
+
+
+class Stencil(nn.Module):
+    """Neighbours by their weights: what is infinite times zero depends on the formula."""
+
+    def forward(self, x):
+        return F.interpolate(x[None], scale_factor=1.7, mode="linear")[0]
+
+
+def test_interpolation_in_float64_is_not_blamed_for_infinities_with_a_weight_of_zero():
+    assert ep.export(Stencil(), X.double(), dynamic=False).report.ok

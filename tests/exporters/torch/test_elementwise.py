@@ -80,3 +80,43 @@ class Custom(nn.Module):
 
 def test_an_operator_written_in_python_is_captured_as_its_python():
     assert ep.export(Custom(), FLOATS).report.ok
+
+
+MEMBERS = [torch.tensor([1.0, -0.0, torch.nan, 7.5]), torch.tensor([3, 5, 5]), torch.tensor([]), 0.0]
+
+
+@pytest.mark.parametrize("invert", [False, True])
+@pytest.mark.parametrize("members", MEMBERS, ids=["floats", "integers", "none", "number"])
+def test_membership_is_that_of_torch(members, invert):
+    x = torch.tensor([[0.0, 1.0, 2.0], [5.0, torch.nan, 7.5]])
+    model = ep.export(Members(members, invert), x)
+    assert ep.compare(torch.isin(x, members, invert=invert), ep.Session(model)(x))
+
+
+@pytest.mark.parametrize("how", [{}, {"dim": 1}, {"dim": 0}, {"dim": (0, 1), "keepdim": True}], ids=str)
+def test_none_of_nothing_is_true(how):
+    for x in (torch.zeros(3, 0), torch.tensor([[0.0, torch.nan], [0.0, -0.0]])):
+        model = ep.export(Any(how), x, dynamic=False, verify=x.numel() > 0)
+        assert ep.compare(torch.any(x, **how), ep.Session(model)(x))
+
+
+class Any(nn.Module):
+    """Whether anything is not 0."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+
+    def forward(self, x):
+        return torch.any(x, **self.how)
+
+
+class Members(nn.Module):
+    """Which elements are among some."""
+
+    def __init__(self, members, invert):
+        super().__init__()
+        self.members, self.invert = members, invert
+
+    def forward(self, x):
+        return torch.isin(x, self.members, invert=self.invert)
