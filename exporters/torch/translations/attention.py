@@ -55,18 +55,10 @@ def _repeated(tensor: torch.Tensor, heads: int) -> torch.Tensor:
 
 
 def _within_torch(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attn_mask: torch.Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    **how: Any,
+    query: Any, key: Any, value: Any, mask: Any = None, dropout_p: float = 0.0, *rest: Any, **how: Any
 ) -> Any:
     """The same where torch's own functions call it, which replacements do not reach."""
-    if dropout_p:
-        return NotImplemented
-    return scaled_dot_product_attention(query, key, value, attn_mask, is_causal=is_causal, **how)
+    return NotImplemented if dropout_p else scaled_dot_product_attention(query, key, value, mask, 0.0, *rest, **how)
 
 
 DECOMPOSITIONS = {torch.ops.aten.scaled_dot_product_attention.default: _within_torch}
