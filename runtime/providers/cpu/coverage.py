@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from entrepot.ir.subgraphs import subgraphs
 from entrepot.ir.table import OpKey
-from entrepot.runtime.fold import CONTROL_FLOW
+from entrepot.ir.traits import traits_of
 from entrepot.runtime.providers.cpu.bind import is_known
 
 
@@ -37,7 +37,7 @@ def _first_reason(nodes: ir.Graph | ir.Function, model: ir.Model, calls: tuple[i
 
 
 def _no_kernel(node: ir.Node, opset: int) -> str:
-    if node.domain == "" and (node.op_type in CONTROL_FLOW or node.op_type == "Constant"):
+    if traits_of(node).control_flow or (node.domain == "" and node.op_type == "Constant"):
         return ""
     schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
     if is_known(OpKey(node.domain, node.op_type, schema.since_version)):

@@ -14,7 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
-from entrepot.runtime.plan import Block, Call, Step, Value, with_work_of
+from entrepot.runtime.plan import FUSED, Block, Call, Step, Value, with_work_of
 from entrepot.runtime.providers.cpu import epilogues, gelu_pattern
 from entrepot.runtime.providers.cpu.bind import view
 from entrepot.runtime.providers.cpu.linear import linear
@@ -31,7 +31,7 @@ def fused(block: Block) -> Block:
     for step in list(block.steps):
         if step not in graph.gone:
             graph.anchor = step
-            for rule in _RULES.get(step.op_type, ()):
+            for rule in _RULES.get(step.op_type if step.domain == "" else "", ()):
                 rule(graph, step)
     return Block(block.inputs, block.outputs, [step for step in graph.steps() if step not in graph.gone], block.name)
 
@@ -93,7 +93,7 @@ def _fuse_conv(graph: _Graph, conv: Step) -> None:
     """Conv, then Add of a tensor of its result's shape, then an activation; each of the two may be missing."""
     steps, residual = [conv], None
     added = graph.only_reader(conv)
-    if added is not None and added.op_type == "Add":
+    if added is not None and added.is_a("Add"):
         residual = _other(added, conv)
         if residual is None or residual.constant is not None or not _same_shape(residual.type, conv.outputs[0]):
             residual = None
@@ -137,7 +137,7 @@ def _fuse_matmul(graph: _Graph, product: Step) -> None:
     """MatMul by a constant matrix, then Add of a constant row, then an activation or Add of a like tensor."""
     weight = product.inputs[1]
     added = graph.only_reader(product)
-    if weight is None or not isinstance(weight.constant, np.ndarray) or added is None or added.op_type != "Add":
+    if weight is None or not isinstance(weight.constant, np.ndarray) or added is None or not added.is_a("Add"):
         return
     bias = _other(added, product)
     if bias is None or not isinstance(bias.constant, np.ndarray):
@@ -149,7 +149,7 @@ def _fuse_matmul(graph: _Graph, product: Step) -> None:
         steps.append(after)
     else:
         second = graph.only_reader(added)
-        residual = None if second is None or second.op_type != "Add" else _other(second, added)
+        residual = None if second is None or not second.is_a("Add") else _other(second, added)
         if second is not None and residual is not None and _same_shape(residual.type, added.outputs[0]):
             steps.append(second)
         else:
@@ -169,7 +169,7 @@ def _fuse_gelu(graph: _Graph, erf: Step) -> None:
 def _fuse_swish(graph: _Graph, sigmoid: Step) -> None:
     """Sigmoid(x) times x, as exporters write it before opset 24."""
     product, x = graph.only_reader(sigmoid), sigmoid.inputs[0]
-    if product is None or product.op_type != "Mul" or x is None or x not in product.inputs:
+    if product is None or not product.is_a("Mul") or x is None or x not in product.inputs:
         return
     if x.type is not None and x.type.dtype == ir.DataType.FLOAT:  # narrower types round in between
         graph.replace([sigmoid, product], replace(product, key=OpKey("", "Swish", 24), inputs=[x], attributes={}))
@@ -196,7 +196,7 @@ def _step(steps: list[Step], inputs: list[Value | None], function: Callable[...,
     last = steps[-1]
     return replace(
         last,
-        key=OpKey("entrepot.fused", "".join(step.op_type for step in steps), 1),
+        key=OpKey(FUSED, "".join(step.op_type for step in steps), 1),
         inputs=inputs,
         attributes={},
         blocks={},
