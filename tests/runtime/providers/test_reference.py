@@ -6,7 +6,8 @@ import pytest
 
 import entrepot as ep
 from entrepot.ir.errors import ExecutionError
-from entrepot.runtime.providers.cpu import bind
+from entrepot.runtime.binding import Kernels
+from entrepot.runtime.providers.cpu.table import KERNELS
 from entrepot.runtime.providers.reference import provider as reference
 
 TEXT = """<ir_version: 10, opset_import: ["": 28]>
@@ -53,11 +54,13 @@ def test_the_cpu_provider_cannot_be_observed() -> None:
 
 
 def test_a_result_of_the_wrong_type_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(step: object) -> object:
-        call = bind.bind_plain(step)
+    plain = KERNELS.bind_plain
+
+    def wrong(self: Kernels, step: object) -> object:
+        call = plain(step)
         return lambda *inputs: np.asarray(call(*inputs)).astype(np.float64)
 
-    monkeypatch.setattr(reference, "bind_plain", wrong)
+    monkeypatch.setattr(Kernels, "bind_plain", wrong)
     text = """<ir_version: 10, opset_import: ["": 28]> g (float[2] x) => (float[2] y) { t = Relu(x)  y = Mul(t, t) }"""
     monkeypatch.setattr(reference, "became", lambda *_: {})
     with pytest.raises(ExecutionError, match=r"value 't': produced float64 where float32 is expected"):
