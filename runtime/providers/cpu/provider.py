@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import onnx_ir as ir
 
 from entrepot.runtime.absorb import absorbed
 from entrepot.runtime.became import became
 from entrepot.runtime.binding import bind_all
 from entrepot.runtime.coverage import reason_against
+from entrepot.runtime.device import HOST, Array
 from entrepot.runtime.emit import emit
 from entrepot.runtime.fuse import fused
 from entrepot.runtime.lower import Lowering
@@ -24,10 +28,20 @@ class CpuProvider:
     """Runs whole graphs, or parts of them, with NumPy."""
 
     name = "cpu"
+    device = HOST
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._model = setting.hub.ir
+
+    @staticmethod
+    def available() -> str:
+        """Always: it needs NumPy alone."""
+        return ""
+
+    def place(self, constant: np.ndarray[Any, Any]) -> Array:
+        """The constant itself."""
+        return constant
 
     def supports(self, node: ir.Node) -> str:
         """Empty, or the reason this provider does not run ``node``."""
