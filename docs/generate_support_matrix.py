@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx.defs
 
 from entrepot.ir.opset import ML_OPSET, OPSET
-from entrepot.runtime.fold import CONTROL_FLOW
+from entrepot.ir.traits import traits
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.providers.cpu.table import native, prepared
 
@@ -31,7 +31,7 @@ entry of a row is what runs: *prepared* (weights are packed when the session is 
 
 def ways(schema: onnx.defs.OpSchema) -> list[str]:
     """How an operator runs, best first; empty when it does not."""
-    if not schema.domain and schema.name in {*CONTROL_FLOW, "Constant"}:
+    if traits(schema.domain, schema.name).control_flow or (not schema.domain and schema.name == "Constant"):
         return ["runtime"]
     key = (schema.domain, schema.name, schema.since_version)
     tables = {"prepared": prepared, "native": native, "shared": shared}

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import onnx_ir
 
-# numbers in, a number at the same place out
-_ARITHMETIC = """
-Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu
-Clip Cos Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN LeakyRelu Less
-LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh
-Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor
-"""
-# the same numbers at other places, or none looked at
-_MOVEMENT = """
-Constant ConstantOfShape Expand Flatten Identity Reshape Shape Size Squeeze Tile Transpose Unsqueeze
-"""
-_POINTWISE = frozenset(_ARITHMETIC.split() + _MOVEMENT.split())
+from entrepot.ir.traits import Cost, traits_of
 
 
 def is_pointwise(model: onnx_ir.Model) -> bool:
@@ -23,17 +12,19 @@ def is_pointwise(model: onnx_ir.Model) -> bool:
 
     Such a model has no cancellation except within an element: each result can be judged by its own size.
     """
-    return not model.functions and all(
-        not node.domain and node.op_type in _POINTWISE for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph)
-    )
+    nodes = onnx_ir.traversal.RecursiveGraphIterator(model.graph)
+    return not model.functions and all(_is_pointwise(node) for node in nodes)
 
 
-_CHOOSING = frozenset(["ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "TopK", "Unique"])
+def _is_pointwise(node: onnx_ir.Node) -> bool:
+    known = traits_of(node)
+    laid_out_anew = known.moves and (known.cost is Cost.FREE or known.grows)
+    return laid_out_anew or (known.elementwise and node.op_type != "BitCast")  # bits say nothing of a number's size
 
 
 def chooses(model: onnx_ir.Model) -> bool:
     """Whether a result may depend on which of two equal elements comes first."""
-    return any(node.op_type in _CHOOSING for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph))
+    return any(traits_of(node).chooses for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph))
 
 
 def may_not_end(model: onnx_ir.Model) -> bool:

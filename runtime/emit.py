@@ -157,7 +157,7 @@ class Writer:
         """One statement per step, and ``del`` for what nothing reads any more."""
         for step, dying in zip(block.steps, last_uses(block), strict=True):
             outer, self._step = self._step, step
-            form = FORMS.get(step.op_type)
+            form = FORMS.get(step.op_type) if step.traits.control_flow else None
             form(self, step) if form is not None else self._call(step)
             names = [self.values[value] for value in dying if value.constant is None]
             if names:

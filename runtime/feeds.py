@@ -11,6 +11,7 @@ import numpy as np
 from entrepot.ir.arguments import described
 from entrepot.ir.errors import InputError
 from entrepot.runtime.arrays import as_array, is_array
+from entrepot.runtime.device import HOST, Device
 from entrepot.runtime.types import Dims, Type, of_value
 
 if TYPE_CHECKING:
@@ -97,20 +98,40 @@ def check_names(specs: Sequence[InputSpec], feeds: Mapping[str, Any]) -> None:
         raise InputError(f"feeds do not match: {', '.join(what)}", hint=f"the model's inputs are {names}")
 
 
-def arrays(specs: Sequence[InputSpec], feeds: Mapping[str, Any]) -> list[Any]:
-    """The feeds in input order, as NumPy arrays.
+def arrays(specs: Sequence[InputSpec], feeds: Mapping[str, Any], devices: Sequence[Device] = ()) -> list[Any]:
+    """The feeds in input order, as NumPy arrays, or as they are where they are on the device that will read them.
+
+    Args:
+        specs: What is asked of each.
+        feeds: By name.
+        devices: Who reads them, input by input; the host if left out.
 
     Raises:
         InputError: A feed has the wrong element type, rank or size, or sizes of one symbol differ.
     """
     symbols: dict[str, tuple[int, str]] = {}
     values = []
-    for spec in specs:
-        value = _as_declared(spec, feeds[spec.name])
+    for spec, device in zip(specs, devices or [HOST] * len(specs), strict=True):
+        far = device is not HOST and device.holds(feeds[spec.name])
+        value = _held(spec, feeds[spec.name], device) if far else _as_declared(spec, feeds[spec.name])
         if spec.shape is not None:
-            _check_shape(spec, value.shape, symbols)
+            _check_shape(spec, device.shape(value) if far else value.shape, symbols)
         values.append(value)
     return values
+
+
+def _held(spec: InputSpec, feed: Any, device: Device) -> Any:
+    """An array that is on the device already."""
+    known = spec.type
+    while known is not None and known.kind == "optional":
+        known = known.element
+    if known is not None and known.kind == "sequence":
+        raise InputError(f"a sequence is fed as a list, not as {type(feed).__name__}", value=spec.name)
+    if known is not None and known.numpy not in (None, device.dtype(feed)):
+        raise InputError(
+            f"expected {known.numpy}, got {device.dtype(feed)} with shape {device.shape(feed)}", value=spec.name
+        )
+    return feed
 
 
 def _as_declared(spec: InputSpec, feed: Any) -> Any:

@@ -10,19 +10,6 @@ import numpy as np
 from entrepot.runtime import types
 from entrepot.runtime.plan import Step, Value, as_tuple
 
-CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-"""Operators that hold subgraphs: part of the emitted source, not kernels."""
-
-RANDOM = frozenset(
-    {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
-"""Operators whose result may differ from run to run: never folded, never merged."""
-
-GROWING = frozenset(
-    {"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "Resize", "OneHot", "EyeLike", "CenterCropPad"}
-)
-"""Operators whose result may be far larger than their inputs."""
-
 MAX_BYTES = 1 << 24
 """A growing operator's result is folded up to this size."""
 
@@ -47,11 +34,12 @@ def fold(step: Step, evaluate: Callable[[Step], Any]) -> bool:
 
 
 def _foldable(step: Step) -> bool:
-    if step.blocks or step.op_type in CONTROL_FLOW or step.op_type in RANDOM or not step.inputs:
+    known = step.traits
+    if step.blocks or known.control_flow or known.random or not step.inputs:
         return False
     if any(value is not None and not isinstance(value.constant, np.ndarray) for value in step.inputs):
         return False
-    return step.op_type not in GROWING or _size(step.outputs[0]) <= MAX_BYTES
+    return not known.grows or _size(step.outputs[0]) <= MAX_BYTES
 
 
 def _size(value: Value | None) -> float:

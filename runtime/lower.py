@@ -15,7 +15,7 @@ from entrepot.ir.limits import Limits
 from entrepot.ir.table import OpKey
 from entrepot.runtime import types
 from entrepot.runtime.bodies import body_of
-from entrepot.runtime.fold import CONTROL_FLOW, constant_of, fold
+from entrepot.runtime.fold import constant_of, fold
 from entrepot.runtime.order import in_order
 from entrepot.runtime.plan import Block, Step, Value
 from entrepot.runtime.type_flow import set_types, subgraph_input_types
@@ -143,7 +143,7 @@ class Lowering:
         if step is None:
             return
         set_types(step)
-        if step.op_type not in CONTROL_FLOW and not self._known(step.key):
+        if not step.traits.control_flow and not self._known(step.key):
             self._body(node, step, frame, block)
             return
         if self._evaluate is None or not fold(step, self._evaluate):
@@ -191,7 +191,7 @@ class Lowering:
             if attribute.is_ref() or attribute.type != ir.AttributeType.GRAPH:
                 continue
             graph = attribute.as_graph()
-            if step.op_type not in CONTROL_FLOW:  # a body built from this node will contain it
+            if not step.traits.control_flow:  # a body built from this node will contain it
                 step.graphs[name] = ir.serde.serialize_graph(graph)
             else:
                 step.blocks[name] = self._graph(

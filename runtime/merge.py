@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from entrepot.runtime.fold import RANDOM
 from entrepot.runtime.plan import Block, Step, Value, with_work_of
 
 
@@ -49,7 +48,7 @@ def _rewire(step: Step, replaced: dict[Value, Value]) -> None:
 
 def _signature(step: Step) -> Hashable:
     """Equal for steps that must give equal results."""
-    if step.blocks or step.graphs or step.op_type in RANDOM:
+    if step.blocks or step.graphs or step.traits.random:
         return id(step)
     attributes = tuple(sorted((name, _hashable(value)) for name, value in step.attributes.items()))
     return step.key, tuple(map(_identity, step.inputs)), attributes

@@ -11,7 +11,11 @@ import onnx
 import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
+from entrepot.ir.traits import Traits, traits
 from entrepot.runtime.types import Type
+
+FUSED = "entrepot.fused"
+"""Domain of steps that do the work of several; their results are always memory of their own."""
 
 
 @dataclass(eq=False)
@@ -71,6 +75,15 @@ class Step:
     def domain(self) -> str:
         """Domain of the operator, empty for ai.onnx."""
         return self.key.domain
+
+    @property
+    def traits(self) -> Traits:
+        """What may be assumed about the operator."""
+        return traits(self.key.domain, self.key.op_type)
+
+    def is_a(self, *op_types: str) -> bool:
+        """Whether it is one of these operators of ai.onnx."""
+        return self.key.domain == "" and self.key.op_type in op_types
 
     @cached_property
     def schema(self) -> onnx.defs.OpSchema | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +12,7 @@ import onnx_ir as ir
 from entrepot.ir.errors import EntrepotError, ExecutionError
 from entrepot.runtime import types
 from entrepot.runtime.feeds import arrays, check_names, input_spec
+from entrepot.runtime.flow import Flow, Observer
 from entrepot.runtime.fold import KERNEL_ERRORS
 from entrepot.runtime.partition import Part
 from entrepot.runtime.providers import Compiled
@@ -48,7 +49,8 @@ class Program:
         self._context = context
         self._names = tuple(names)
         self.specs = tuple(input_spec(value.name or "", types.of_value(value)) for value in inputs)
-        self._function = _runner(parts, inputs, wanted)
+        self._flow = Flow(parts, inputs, wanted)
+        self._function = self._flow.runner()
         self._fed = tuple(spec.name for spec in self.specs)
         self._accepted: set[tuple[Any, ...]] = set()
 
@@ -69,15 +71,19 @@ class Program:
 
     def _checked(self, feeds: Mapping[str, Any]) -> list[Any]:
         check_names(self.specs, feeds)
-        values = arrays(self.specs, feeds)
-        if all(isinstance(value, np.ndarray) for value in values):
+        values = arrays(self.specs, feeds, self._flow.devices)
+        if all(isinstance(value, np.ndarray) or _is_held(value, feeds[name]) for name, value in zip(self._fed, values)):  # noqa: B905
             if len(self._accepted) >= _SHAPES_KEPT:
                 self._accepted.clear()
-            self._accepted.add(tuple((np.ndarray, value.dtype, value.shape) for value in values))
+            self._accepted.add(tuple((type(value), value.dtype, value.shape) for value in values))
         return values
 
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, feeds: Mapping[str, Any], observe: Observer | None = None) -> dict[str, Any]:
         """The outputs by name.
+
+        Args:
+            feeds: By name, in order or not.
+            observe: Told the name and value of everything computed, by parts that let themselves be observed.
 
         Raises:
             InputError: Feeds do not fit the model.
@@ -85,7 +91,8 @@ class Program:
         """
         values = self.values(feeds)
         try:
-            results = self._context.copy().run(self._function, *values)
+            function = self._function if observe is None else self._flow.runner(observe)
+            results = self._context.copy().run(function, *values)
         except EntrepotError as error:
             error.node = error.node or self._where(error)
             raise
@@ -93,6 +100,8 @@ class Program:
             raise ExecutionError(f"{type(error).__name__}: {error}", node=self._where(error)) from error
         if all_fresh(results, values):
             return dict(zip(self._names, results))  # noqa: B905 - as many as there are names
+        if self._flow.is_far:
+            return dict(zip(self._names, self._flow.handed_over(results, values), strict=True))
         fed = list(_arrays(values))
         return {name: _own(value, fed) for name, value in zip(self._names, results, strict=True)}
 
@@ -100,21 +109,9 @@ class Program:
         return next(filter(None, (compiled.locate(error) for _, compiled in self.parts)), "")
 
 
-def _runner(
-    parts: Sequence[tuple[Part, Compiled]], inputs: Sequence[ir.Value], wanted: Sequence[ir.Value]
-) -> Callable[..., tuple[Any, ...]]:
-    """One callable for all parts; a single part takes the inputs directly and is that callable itself."""
-    if len(parts) == 1:
-        return parts[0][1].run
-
-    def run(*feeds: Any) -> tuple[Any, ...]:
-        values = dict(zip(inputs, feeds, strict=True))
-        for part, compiled in parts:
-            results = compiled.run(*(values[value] for value in part.inputs))
-            values.update(zip(part.outputs, results, strict=True))
-        return tuple(values[value] for value in wanted)
-
-    return run
+def _is_held(value: Any, feed: Any) -> bool:
+    """Whether a feed is an array of a device, which took it as it is."""
+    return value is feed and hasattr(feed, "__dlpack__")
 
 
 def all_fresh(results: Sequence[Any], feeds: Sequence[Any]) -> bool:

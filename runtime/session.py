@@ -106,7 +106,8 @@ class Session:
         """Run the model once.
 
         Args:
-            feeds: Input name to array: an array or tensor of any library on the host, or Python numbers and lists.
+            feeds: Input name to array: an array or tensor of any library, on the host or on the device that runs the
+                model, or Python numbers and lists.
                 Arrays must have the declared element type. Initializers that are also inputs may be fed. Without names:
                 one array for a model with one input, or a list or tuple of all in order.
             outputs: Names to compute, or one; only what they need is run. Any value of the main graph may be asked for.
@@ -114,7 +115,8 @@ class Session:
             observe: Called with the name and value of everything computed; only with ``providers=["reference"]``.
 
         Returns:
-            Output name to array; sequences are lists, an empty optional is ``None``.
+            Output name to array; sequences are lists, an empty optional is ``None``. Arrays are NumPy's, unless a
+            feed was on the provider's own device: then they stay there.
 
         Raises:
             InputError: Feeds are missing, unknown, or of the wrong type, rank or size.
@@ -131,7 +133,7 @@ class Session:
             program = self._program(names, frozenset(name for name in feeds if name in self._defaults))
         if observe is None:
             return program.run(feeds)
-        return self._observed(program, feeds, observe)
+        return program.run(feeds, self._as_observer(observe))
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Run the model like a function: ``y = session(x)``.
@@ -169,25 +171,16 @@ class Session:
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (type(self), self._origin, self._options)
 
-    def _observed(
-        self, program: Program, feeds: Mapping[str, Any], observe: Callable[[str, Any], None]
-    ) -> dict[str, Any]:
+    def _as_observer(self, observe: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
         if not callable(observe):
             raise expected("observe", "a function that takes a name and a value", observe)
-        blind = [provider.name for provider in self._providers if not hasattr(provider, "observe")]
-        if blind:
-            raise InputError(
-                f"provider '{blind[0]}' cannot be observed", hint="use providers=['reference'] to observe values"
-            )
-        try:
-            self._set_observer(observe)
-            return program.run(feeds)
-        finally:
-            self._set_observer(None)
-
-    def _set_observer(self, observe: Callable[[str, Any], None] | None) -> None:
-        for provider in self._providers:
-            provider.observe = observe  # type: ignore[attr-defined] # only those that have it get here
+        for part, compiled in self._default.parts:
+            if compiled.observed is None:
+                raise InputError(
+                    f"provider '{part.provider.name}' cannot be observed",
+                    hint="use providers=['reference'] to observe values",
+                )
+        return observe
 
     def source(self) -> str:
         """The generated Python source that computes all outputs, one function per part.

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from entrepot.ir.arguments import as_names, expected
-from entrepot.ir.errors import InputError
+from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.limits import Limits
+from entrepot.runtime.device import Array, Device
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx_ir as ir
 
     from entrepot.ir.model import Model
@@ -19,11 +21,22 @@ if TYPE_CHECKING:
 
 
 class Provider(Protocol):
-    """What a session needs of whoever runs a part of a graph."""
+    """What a session needs of whoever runs a part of a graph; it is made for one session, from its ``Setting``."""
 
     @property
     def name(self) -> str:
         """What the user calls it."""
+
+    @property
+    def device(self) -> Device:
+        """Where its parts take their inputs and leave their outputs; shared by all providers of that memory."""
+
+    @staticmethod
+    def available() -> str:
+        """Empty, or what is missing here and how to get it, as the end of "provider 'x' ..."; imports nothing large."""
+
+    def place(self, constant: np.ndarray[Any, Any]) -> Array:
+        """A constant on the device; the same memory each time it is asked about the same constant."""
 
     def supports(self, node: ir.Node) -> str:
         """Empty, or the reason this provider does not run ``node``."""
@@ -41,12 +54,17 @@ class Compiled:
         emitted: The generated source behind ``run``, where there is one.
         how: What became of each node; empty if unknown, because a library runs the part as a whole.
         locate: The node that an error raised in ``run`` comes from; empty when unknown.
+        observed: Like ``run`` after a function that is told the name and value of everything computed; ``None`` where
+            values are not to be seen.
+        on_host: Positions of the inputs that ``run`` takes as NumPy arrays, on whatever device the others are.
     """
 
     run: Callable[..., tuple[Any, ...]]
     emitted: Emitted | None = None
     how: Mapping[ir.Node, str] = field(default_factory=dict)
     locate: Callable[[BaseException], str] = lambda error: ""
+    observed: Callable[..., tuple[Any, ...]] | None = None
+    on_host: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -101,6 +119,19 @@ def make(name: str, setting: Setting) -> Provider:
     Raises:
         MissingDependencyError: It needs a library that is not installed.
     """
-    module, attribute = _HOMES[name]
-    provider: Provider = getattr(importlib.import_module(module), attribute)(setting)
+    kind = _kind(name)
+    if reason := kind.available():
+        raise MissingDependencyError(f"provider '{name}' {reason}")
+    provider: Provider = kind(setting)
     return provider
+
+
+def availability(name: str) -> str:
+    """Empty, or why a provider, one of ``NAMES``, cannot be used here."""
+    reason: str = _kind(name).available()
+    return reason
+
+
+def _kind(name: str) -> Any:
+    module, attribute = _HOMES[name]
+    return getattr(importlib.import_module(module), attribute)

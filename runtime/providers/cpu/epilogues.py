@@ -20,7 +20,7 @@ Epilogue: TypeAlias = Callable[[Array, "Array | None"], object]
 
 def activation(step: Step) -> Activation | None:
     """A step as a change in place; ``None`` for what has no such form."""
-    make = _MAKERS.get(step.op_type)
+    make = _MAKERS.get(step.op_type) if step.domain == "" else None
     return None if make is None or step.outputs[0] is None else make(step)
 
 
@@ -47,7 +47,7 @@ def of_tile(with_residual: bool, activate: Activation | None) -> Epilogue:
 def floor(step: Step) -> Array | None:
     """The 0-d zero that a Relu takes the maximum with; ``None`` for other steps and unknown element types."""
     known = None if step.outputs[0] is None or step.outputs[0].type is None else step.outputs[0].type.numpy
-    return None if step.op_type != "Relu" or known is None or known.kind != "f" else np.zeros((), known)
+    return None if not step.is_a("Relu") or known is None or known.kind != "f" else np.zeros((), known)
 
 
 def _relu(step: Step) -> Activation | None:

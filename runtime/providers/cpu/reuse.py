@@ -6,45 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from entrepot.runtime.plan import Block, Step, Value
-
-FRESH = frozenset(
-    [
-        "Add",
-        "Sub",
-        "Mul",
-        "Div",
-        "Pow",
-        "Neg",
-        "Abs",
-        "Sqrt",
-        "Reciprocal",
-        "Exp",
-        "Log",
-        "Erf",
-        "Sin",
-        "Cos",
-        "Tanh",
-        "Sigmoid",
-        "Relu",
-        "Gelu",
-        "Swish",
-        "HardSwish",
-        "HardSigmoid",
-        "Softplus",
-        "MatMul",
-        "Gemm",
-        "Conv",
-        "ConvTranspose",
-        "Softmax",
-        "LogSoftmax",
-        "LayerNormalization",
-        "RMSNormalization",
-        "InstanceNormalization",
-        "GroupNormalization",
-    ]
-)
-"""Operators whose kernels always make memory of their own; others may return an operand, or a view of it."""
+from entrepot.runtime.plan import FUSED, Block, Step, Value
 
 _TWO_POSITIONS_ONLY = (np.maximum, np.minimum)
 """NumPy deprecates a positional ``out`` here."""
@@ -66,7 +28,7 @@ def reuse(block: Block) -> None:
 
 
 def _is_fresh(step: Step) -> bool:
-    return step.domain == "entrepot.fused" or (step.domain == "" and step.op_type in FRESH)
+    return step.domain == FUSED or step.traits.fresh
 
 
 def _takes_out(step: Step) -> bool:

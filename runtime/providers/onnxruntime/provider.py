@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.errors import EntrepotError, MissingDependencyError, UnsupportedOpError
+from entrepot.ir.errors import EntrepotError, UnsupportedOpError
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
+from entrepot.runtime.device import HOST, Array
 from entrepot.runtime.lower import inferred_types
 from entrepot.runtime.order import reads
 from entrepot.runtime.providers import Compiled, Setting
@@ -19,25 +23,29 @@ OPSET = 26
 
 
 class OnnxRuntimeProvider:
-    """Hands graphs to onnxruntime.
-
-    Raises:
-        MissingDependencyError: onnxruntime is not installed.
-    """
+    """Hands graphs to onnxruntime."""
 
     name = "onnxruntime"
+    device = HOST
 
     def __init__(self, setting: Setting) -> None:
-        try:
-            import onnxruntime  # noqa: F401 - whether it is there is all that is asked
-        except ImportError as error:
-            raise MissingDependencyError(
-                "provider 'onnxruntime' needs the onnxruntime package", hint="pip install 'entrepot[onnxruntime]'"
-            ) from error
         self._setting = setting
         self._whole: Engine | str | None = None
         self._single: dict[ir.Node, str] = {}
         self._types: dict[ir.Value, Type] | None = None
+
+    @staticmethod
+    def available() -> str:
+        """Empty where a module of that name is installed, from whichever of its builds."""
+        try:
+            import onnxruntime  # noqa: F401 - whether it is there, and loads, is all that is asked
+        except ImportError as error:
+            return f"needs the onnxruntime package: {error}; pip install 'entrepot[onnxruntime]'"
+        return ""
+
+    def place(self, constant: np.ndarray[Any, Any]) -> Array:
+        """The constant itself; onnxruntime keeps its own copies of what a part holds."""
+        return constant
 
     def supports(self, node: ir.Node) -> str:
         """Empty, or why onnxruntime does not run it; the whole model is tried first, then the node alone."""

@@ -3,54 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from itertools import repeat
+from typing import Any, TypeAlias
 
 from entrepot.ir.errors import ExecutionError
 from entrepot.runtime import types
 from entrepot.runtime.emit import Support
 from entrepot.runtime.plan import Block, Step, Value, as_tuple, last_uses
 
+Observer: TypeAlias = Callable[[str, Any], None]
+"""Told the name and value of every result, in subgraphs too."""
+
 
 class Interpreter:
-    """Runs a block and shows every value it produces.
+    """Runs a block, in any number of threads at once; what one run computes is kept by that run alone.
 
     Args:
         block: Steps bound to kernels.
         support: What control flow needs of arrays.
-        observe: Called with the name and value of every result, in subgraphs too.
     """
 
-    def __init__(self, block: Block, support: Support, observe: Callable[[str, Any], None]) -> None:
+    def __init__(self, block: Block, support: Support) -> None:
         self._block = block
         self._support = support
-        self._observe = observe
-        self._values: dict[Value, Any] = {}
-        self._dying: dict[int, list[list[Value]]] = {}
-        self._step: Step | None = None
+        self._dying = last_uses(block)
 
-    def run(self, *inputs: Any) -> tuple[Any, ...]:
+    def run(self, observe: Observer | None, *inputs: Any) -> tuple[Any, ...]:
         """The block's outputs for its inputs, both in order."""
-        self._values.clear()
-        self._step = None
-        results = self._run(self._block, inputs)
-        self._values.clear()
-        return tuple(results)
+        return tuple(_Run(self._support, observe, self._block, self._dying).block(self._block, inputs))
 
-    def locate(self, error: BaseException) -> str:
-        """The node that was running last."""
-        return "" if self._step is None else self._step.where
 
-    def _run(self, block: Block, inputs: Sequence[Any]) -> list[Any]:
+def located(error: BaseException) -> str:
+    """The node that was running when an interpreter raised an error: the innermost, in a body that one of a loop."""
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is _Run.block.__code__ and "step" in trace.tb_frame.f_locals:
+            found = trace.tb_frame.f_locals["step"].where
+        trace = trace.tb_next
+    return found
+
+
+class _Run:
+    """One run, with its values."""
+
+    def __init__(self, support: Support, observe: Observer | None, main: Block, dying: list[list[Value]]) -> None:
+        self._support = support
+        self._observe = observe
+        self._main = main
+        self._dying = dying
+        self._values: dict[Value, Any] = {}
+
+    def block(self, block: Block, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs of the main block, or of one within it."""
         self._values.update(zip(block.inputs, inputs, strict=True))
-        dying = self._dying.setdefault(id(block), last_uses(block)) if block is self._block else [[]] * len(block.steps)
-        for step, dead in zip(block.steps, dying, strict=True):
-            self._step = step
+        dying = self._dying if block is self._main else repeat(())
+        for step, dead in zip(block.steps, dying, strict=False):
             results = self._apply(step)
-            self._step = step
             for value, result in zip(step.outputs, results, strict=False):
                 if value is not None:
                     self._values[value] = self._checked(step, value, result)
-                    self._observe(value.name, self._values[value])
+                    if self._observe is not None:
+                        self._observe(value.name, self._values[value])
             for value in dead:
                 self._values.pop(value, None)
         return [self._read(value) for value in block.outputs]
@@ -79,7 +92,7 @@ class Interpreter:
 
     def _if(self, step: Step, inputs: list[Any]) -> list[Any]:
         branch = "then_branch" if self._support.truth(inputs[0]) else "else_branch"
-        return self._run(step.blocks[branch], ())
+        return self.block(step.blocks[branch], ())
 
     def _loop(self, step: Step, inputs: list[Any]) -> list[Any]:
         body = step.blocks["body"]
@@ -91,7 +104,7 @@ class Interpreter:
         for trip in self._support.trips(inputs[0]):
             if not self._support.truth(going_on):
                 break
-            results = self._run(body, [self._support.number(trip), going_on, *carried])
+            results = self.block(body, [self._support.number(trip), going_on, *carried])
             going_on, carried = results[0], results[1 : 1 + states]
             for items, result in zip(collected, results[1 + states :], strict=True):
                 items.append(result)
@@ -112,7 +125,7 @@ class Interpreter:
                 self._support.pick(array, size - 1 - trip if back else trip, axis)
                 for array, axis, back in zip(arrays, axes, backwards, strict=True)
             ]
-            results = self._run(body, [*carried, *slices])
+            results = self.block(body, [*carried, *slices])
             carried = results[:states]
             for items, result in zip(collected, results[states:], strict=True):
                 items.append(result)
@@ -128,14 +141,14 @@ class Interpreter:
         collected: list[list[Any]] = [[] for _ in body.outputs]
         for trip in self._support.trips(len(inputs[0])):
             members = [item[trip] if isinstance(item, list) else item for item in inputs]
-            for items, result in zip(collected, self._run(body, members), strict=True):
+            for items, result in zip(collected, self.block(body, members), strict=True):
                 items.append(result)
         return collected
 
 
-_FORMS: dict[str, Callable[[Interpreter, Step, list[Any]], Sequence[Any]]] = {
-    "If": Interpreter._if,  # noqa: SLF001 - the class's own dispatch
-    "Loop": Interpreter._loop,  # noqa: SLF001
-    "Scan": Interpreter._scan,  # noqa: SLF001
-    "SequenceMap": Interpreter._sequence_map,  # noqa: SLF001
+_FORMS: dict[str, Callable[[_Run, Step, list[Any]], Sequence[Any]]] = {
+    "If": _Run._if,  # noqa: SLF001 - the class's own dispatch
+    "Loop": _Run._loop,  # noqa: SLF001
+    "Scan": _Run._scan,  # noqa: SLF001
+    "SequenceMap": _Run._sequence_map,  # noqa: SLF001
 }

@@ -33,7 +33,7 @@ def absorbed(block: Block) -> Block:
     made: dict[Value, Step] = {}
     instead: dict[Step, Step | None] = {}
     for step in block.steps:
-        product = made.get(step.inputs[0]) if step.op_type == "BatchNormalization" and step.inputs[0] in alone else None
+        product = made.get(step.inputs[0]) if step.is_a("BatchNormalization") and step.inputs[0] in alone else None
         one = None if product is None else _one(product, step)
         if product is not None and one is not None:
             instead[product], instead[step] = None, one
@@ -81,7 +81,7 @@ def _addend(product: Step) -> Array | None:
     given = _constant(product, 2)
     if given is None or given.size != (given.shape[-1] if given.ndim else 1):
         return None  # a Gemm's may be a whole matrix, or a column
-    return given.astype(np.float64) * (product.attributes.get("beta", 1.0) if product.op_type == "Gemm" else 1.0)
+    return given.astype(np.float64) * (product.attributes.get("beta", 1.0) if product.is_a("Gemm") else 1.0)
 
 
 def _attributes(product: Step) -> dict[str, Any]:

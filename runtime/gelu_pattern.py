@@ -26,7 +26,7 @@ def find(erf: Step, maker: Callable[[Value | None], Step | None], after: NextSte
     factors: list[Value | None] = []
     while not _complete(factors, x):
         product = after(steps[-1])
-        if product is None or product.op_type != "Mul" or len(factors) >= 2:
+        if product is None or not product.is_a("Mul") or len(factors) >= 2:
             return None
         others = [value for value in product.inputs if value is not steps[-1].outputs[0]]
         halved = maker(others[0]) if len(others) == 1 else None
@@ -47,15 +47,15 @@ def _complete(factors: list[Value | None], x: Value) -> bool:
 def _argument(scaled: Step) -> Value | None:
     """What is divided by the square root of 2."""
     left, right = [*scaled.inputs, None, None][:2]
-    if scaled.op_type == "Div" and _near(right, math.sqrt(2)):
+    if scaled.is_a("Div") and _near(right, math.sqrt(2)):
         return left
-    if scaled.op_type == "Mul":
+    if scaled.is_a("Mul"):
         return left if _near(right, math.sqrt(0.5)) else right if _near(left, math.sqrt(0.5)) else None
     return None
 
 
 def _is(step: Step, op_type: str, value: float) -> bool:
-    return step.op_type == op_type and any(_near(operand, value) for operand in step.inputs)
+    return step.is_a(op_type) and any(_near(operand, value) for operand in step.inputs)
 
 
 def _constant(step: Step) -> Value | None:

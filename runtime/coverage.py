@@ -1,7 +1,8 @@
-"""Whether the cpu provider runs a node, told before anything is compiled."""
+"""Whether a provider with kernels of its own runs a node, told before anything is compiled."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import onnx
@@ -9,38 +10,40 @@ import onnx_ir as ir
 
 from entrepot.ir.subgraphs import subgraphs
 from entrepot.ir.table import OpKey
-from entrepot.runtime.fold import CONTROL_FLOW
-from entrepot.runtime.providers.cpu.bind import is_known
+from entrepot.ir.traits import traits_of
+
+Known = Callable[[OpKey], bool]
+"""Whether there is a kernel for an operator."""
 
 
-def reason_against(node: ir.Node, model: ir.Model, calls: tuple[ir.Function, ...] = ()) -> str:
+def reason_against(node: ir.Node, model: ir.Model, known: Known, calls: tuple[ir.Function, ...] = ()) -> str:
     """Empty when a kernel, a function or a schema's function body runs the node, else why none does."""
     function = model.functions.get(node.op_identifier())
     if function is not None:
         if function in calls:
             return f"function {function.name} calls itself"
-        return _first_reason(function, model, (*calls, function))
+        return _first_reason(function, model, known, (*calls, function))
     opset = model.graph.opset_imports.get(node.domain) or 1
     if not onnx.defs.has(node.op_type, opset, node.domain):
         return "ONNX defines no such operator"
-    return _no_kernel(node, opset) or "".join(
-        [reason for graph in subgraphs(node) if (reason := _first_reason(graph, model, calls))][:1]
+    return _no_kernel(node, opset, known) or "".join(
+        [reason for graph in subgraphs(node) if (reason := _first_reason(graph, model, known, calls))][:1]
     )
 
 
-def _first_reason(nodes: ir.Graph | ir.Function, model: ir.Model, calls: tuple[ir.Function, ...]) -> str:
+def _first_reason(nodes: ir.Graph | ir.Function, model: ir.Model, known: Known, calls: tuple[ir.Function, ...]) -> str:
     for inner in nodes:
-        reason = reason_against(inner, model, calls)
+        reason = reason_against(inner, model, known, calls)
         if reason:
             return f"{reason} ({inner.op_type} inside)"
     return ""
 
 
-def _no_kernel(node: ir.Node, opset: int) -> str:
-    if node.domain == "" and (node.op_type in CONTROL_FLOW or node.op_type == "Constant"):
+def _no_kernel(node: ir.Node, opset: int, known: Known) -> str:
+    if traits_of(node).control_flow or (node.domain == "" and node.op_type == "Constant"):
         return ""
     schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
-    if is_known(OpKey(node.domain, node.op_type, schema.since_version)):
+    if known(OpKey(node.domain, node.op_type, schema.since_version)):
         return ""
     bodies: Any = schema  # onnx's stub lacks what follows
     if bodies.has_function or bodies.has_context_dependent_function:

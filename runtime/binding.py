@@ -1,0 +1,102 @@
+"""Which kernel runs a step: prepared, then native, then the shared meaning over the provider's backend."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from entrepot.ir.table import OpKey, OpTable
+from entrepot.runtime.kernels.backend import Backend
+from entrepot.runtime.kernels.table import shared
+from entrepot.runtime.node_view import InputView, NodeView
+from entrepot.runtime.plan import Block, Call, Step, Value
+
+Kernel = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Where a provider finds the kernels of its operators, after which come the schemas' function bodies.
+
+    Attributes:
+        backend: Gives the array functions that shared meanings run on; called at the first need of one.
+        native: Kernels on the provider's own arrays.
+        prepared: Rules that see one node with its constants, and may bind a kernel made for it.
+    """
+
+    backend: Callable[[], Backend]
+    native: OpTable[Kernel]
+    prepared: OpTable[Kernel] | None = None
+
+    def is_known(self, key: OpKey) -> bool:
+        """Whether there is a kernel for an operator."""
+        return self.native.find(*key) is not None or shared.find(*key) is not None
+
+    def bind(self, step: Step) -> Call:
+        """The best kernel for one step, with what is known of its node bound to it."""
+        entry = None if self.prepared is None else self.prepared.find(*step.key)
+        function = None if entry is None else entry.function(view(step))
+        return self.bind_plain(step) if function is None else Call(function, "prepared")
+
+    def bind_plain(self, step: Step) -> Call:
+        """The kernel without preparation: what folding and the reference provider run.
+
+        Raises:
+            UnsupportedOpError: There is none.
+        """
+        entry = self.native.find(*step.key)
+        if entry is not None:
+            return Call(entry.function, "native", (), _attributes(step, entry.function))
+        entry = shared.get(*step.key)
+        return Call(entry.function, "shared", (self.backend(),), _attributes(step, entry.function))
+
+    def evaluate(self, step: Step) -> Any:
+        """Run a step whose inputs are all constant."""
+        with np.errstate(all="ignore"):
+            return self.bind_plain(step)(*(None if value is None else value.constant for value in step.inputs))
+
+
+def bind_all(block: Block, binder: Callable[[Step], Call]) -> None:
+    """Give every step of a block, and of the blocks within it, its kernel."""
+    for step in block.steps:
+        for inner in step.blocks.values():
+            bind_all(inner, binder)
+        if not step.blocks and step.call is None:
+            step.call = binder(step)
+
+
+def view(step: Step, single_use: tuple[bool, ...] = ()) -> NodeView:
+    """The node as a prepared kernel sees it."""
+    return NodeView(
+        op_type=step.op_type,
+        inputs=tuple(None if value is None else _input(value) for value in step.inputs),
+        domain=step.domain,
+        since=step.key.since,
+        name=step.name,
+        attributes={key: list(item) if isinstance(item, tuple) else item for key, item in step.attributes.items()},
+        n_outputs=len(step.outputs),
+        single_use=single_use or (False,) * len(step.inputs),
+    )
+
+
+def _input(value: Value) -> InputView:
+    known = value.type
+    if known is None or known.kind != "tensor":
+        return InputView(value.name, value.constant)
+    return InputView(value.name, value.constant, known.numpy, known.shape)
+
+
+def _attributes(step: Step, function: Callable[..., Any]) -> dict[str, Any]:
+    if _takes_n_outputs(function):
+        return {**step.attributes, "n_outputs": len(step.outputs)}
+    return step.attributes
+
+
+@cache
+def _takes_n_outputs(function: Callable[..., Any]) -> bool:
+    return not isinstance(function, np.ufunc) and "n_outputs" in inspect.signature(function).parameters

@@ -1,0 +1,123 @@
+"""Where a provider keeps its arrays, and how they get there and back."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from entrepot.runtime.types import array_of
+
+Array: TypeAlias = Any
+"""An array of a provider's library."""
+
+
+class Device(Protocol):
+    """A memory with its arrays; all providers of one device share an instance.
+
+    Arrays come from NumPy, or from any library through DLPack where both sides have it.
+    """
+
+    @property
+    def name(self) -> str:
+        """As the library writes it: ``cpu``, ``cuda:0``."""
+
+    @property
+    def stream(self) -> int | None:
+        """The stream that work is queued on, as DLPack numbers it; ``None`` where there are none."""
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is an array of this device, ready to be computed with."""
+
+    def dtype(self, array: Array) -> np.dtype[Any]:
+        """The element type of an array that it holds."""
+
+    def shape(self, array: Array) -> tuple[int, ...]:
+        """The shape of an array that it holds."""
+
+    def to_device(self, value: Any) -> Array:
+        """An array of this device with the values of a NumPy array, or of any array with ``__dlpack__``.
+
+        What it holds already is returned as it is. Memory that NumPy may change later is never shared.
+        """
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """A NumPy array of the same values; waits until they are computed."""
+
+    def copy(self, array: Array) -> Array:
+        """The same values in memory of their own."""
+
+    def synchronize(self) -> None:
+        """Wait until all work that was queued is done."""
+
+
+class Host:
+    """NumPy's memory: nothing moves."""
+
+    name = "cpu"
+    stream = None
+
+    def holds(self, value: Any) -> bool:
+        """Whether it is a NumPy array."""
+        return isinstance(value, np.ndarray)
+
+    def dtype(self, array: Array) -> np.dtype[Any]:
+        """The element type of an array."""
+        return array.dtype
+
+    def shape(self, array: Array) -> tuple[int, ...]:
+        """The shape of an array."""
+        return array.shape
+
+    def to_device(self, value: Any) -> Array:
+        """The array itself."""
+        return value
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """The array itself; a scalar of NumPy as one of rank 0."""
+        return array_of(array)
+
+    def copy(self, array: Array) -> Array:
+        """The same values in memory of their own."""
+        return np.array(array)
+
+    def synchronize(self) -> None:
+        """Nothing is queued."""
+
+
+HOST: Device = Host()
+"""The device of all providers that compute on NumPy arrays."""
+
+
+def moved(value: Any, source: Device, target: Device) -> Any:
+    """A value of one device on another, members of sequences one by one; ``None`` stays what it is.
+
+    What ``source`` does not hold is on the host: strings, and what was computed there.
+    """
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [moved(member, source, target) for member in value]
+    if not source.holds(value):
+        source, value = HOST, array_of(value)
+    if source is target or (source is HOST and value.dtype.kind == "O"):
+        return value
+    if target is HOST:
+        return source.to_host(value)
+    return target.to_device(value if source is HOST or hasattr(value, "__dlpack__") else source.to_host(value))
+
+
+class Placed:
+    """Constants of a session on a device, each moved there once, whichever parts and choices of outputs read it."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._moved: dict[tuple[Any, ...], tuple[np.ndarray[Any, Any], Array]] = {}
+
+    def __call__(self, constant: np.ndarray[Any, Any]) -> Array:
+        """The constant on the device."""
+        key = (constant.__array_interface__["data"][0], constant.shape, constant.strides, constant.dtype)
+        if constant.size == 0 or key not in self._moved:
+            # the constant is kept, so that no other array takes its address
+            self._moved[key] = constant, moved(constant, HOST, self._device)
+        return self._moved[key][1]
