@@ -144,6 +144,9 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder where exported models are kept for the next run")
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
+    from entrepot.runtime.blas import choice
+
+    print(choice())
     print(f"{'model':10}{'entrepot ms':>12}{'/ onnxruntime':>15}{'target':>8}{'/ onnx.reference':>18}{'error':>10}")
     with tempfile.TemporaryDirectory() as temporary:
         for name in arguments.model or list(TARGETS):

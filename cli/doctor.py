@@ -38,6 +38,7 @@ def examine() -> dict[str, Any]:
         "packages": packages,
         "providers": {name: _provider(name) for name in ("cpu", "reference", "onnxruntime")},
         "processors": _processors(),
+        "blas": _blas(),
         "thread_variables": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
         "memory_bytes": _memory(),
         "problems": [f"{name} is not installed" for name in CORE if packages[name] is None] + _conflicts(),
@@ -76,6 +77,12 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
+def _blas() -> str:
+    from entrepot.runtime.blas import choice
+
+    return str(choice())
+
+
 def _memory() -> int | None:
     names = getattr(os, "sysconf_names", {})
     if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
@@ -90,6 +97,7 @@ def _text(facts: dict[str, Any]) -> RenderableType:
         ("entrepot", facts["entrepot"]),
         ("python", f"{facts['python']} on {facts['platform']}"),
         ("processors", f"{facts['processors']}{f' ({variables})' if variables else ''}"),
+        ("matrix products", facts["blas"]),
         ("memory", "unknown" if memory is None else f"{memory / 2**30:.1f} GiB"),
         *((f"provider {name}", state) for name, state in facts["providers"].items()),
         *((name, version or "not installed") for name, version in facts["packages"].items()),

@@ -46,6 +46,7 @@ def command(
 ) -> None:
     """Run MODEL and show its outputs; inputs that are not given are random."""
     from entrepot.ir.progress import reporter
+    from entrepot.runtime.blas import choice
     from entrepot.runtime.session import Session
 
     loaded = read_model(model, output)
@@ -55,6 +56,8 @@ def command(
     tell = reporter(output.progress)
     tell("preparing")
     session = Session(loaded, providers=providers)
+    for remark in session.plan().remarks:
+        output.note(remark)
     tell("running")
     start = time.perf_counter()
     results = session.run(feeds)
@@ -63,7 +66,11 @@ def command(
         save_npz(save, results)
     if output_dir is not None:
         save_npy(output_dir, results)
-    facts = {"seconds": seconds, "outputs": {name: _facts(value) for name, value in results.items()}}
+    facts = {
+        "seconds": seconds,
+        "blas": str(choice()),
+        "outputs": {name: _facts(value) for name, value in results.items()},
+    }
     output.result(facts, lambda: _text(facts))
 
 

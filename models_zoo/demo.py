@@ -25,6 +25,7 @@ from entrepot import models_zoo
 from entrepot.models_zoo.torch.lenet_digits import Digits, LeNet, accuracy, digits, train
 from entrepot.parity.plan import Case
 from entrepot.parity.verify import verify
+from entrepot.runtime.blas import choice
 
 BATCHES = (1, 2, 7, 64)
 NEXT = """\
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)  # tables in a log need space
     tour = Tour(console, Path(arguments[0] if arguments else "out/demo"))
     tour.folder.mkdir(parents=True, exist_ok=True)
+    console.print(f"cpu provider: {choice()}", style="dim")
     start = time.perf_counter()
     try:
         fine = [tour.lenet(), tour.resnet50(), tour.bert()]

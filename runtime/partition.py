@@ -34,9 +34,15 @@ class Placement:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where every node of the main graph runs; prints as a table."""
+    """Where every node of the main graph runs; prints as a table.
+
+    Attributes:
+        placements: One per node.
+        remarks: What would make the session faster on this machine.
+    """
 
     placements: tuple[Placement, ...]
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         rows = [("node", "operator", "provider", "how", "declined by")]
@@ -45,7 +51,7 @@ class Plan:
             rows.append((row.node, row.op_type, row.provider, row.how, declined))
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         lines = ["  ".join([*(row[i].ljust(widths[i]) for i in range(4)), row[4]]).rstrip() for row in rows]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"note: {remark}" for remark in self.remarks)])
 
 
 @dataclass(frozen=True)

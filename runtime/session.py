@@ -214,7 +214,8 @@ class Session:
         for part, compiled in self._default.parts:
             rows = zip(part.graph, part.placements, strict=True)
             placements += [replace(row, how=compiled.how.get(node, "whole part")) for node, row in rows]
-        return Plan(tuple(placements))
+        remarks = dict.fromkeys(compiled.remark() for _, compiled in self._default.parts)
+        return Plan(tuple(placements), tuple(filter(None, remarks)))
 
     def _program(self, names: tuple[str, ...], overridden: frozenset[str]) -> Program:
         key = (names, overridden)

@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from entrepot.runtime.blas import libraries
+
 T = TypeVar("T")
 
 WORTH = 25_000_000
@@ -116,12 +118,7 @@ _NAMES = {
 @cache
 def _blas_switches() -> tuple[_Switch, ...]:
     """How to get and set the threads of the BLAS that NumPy uses; nothing for one that cannot be controlled."""
-    from threadpoolctl import threadpool_info
-
-    np.dot(np.ones((2, 2)), np.ones((2, 2)))
-    found = [info for info in threadpool_info() if info["user_api"] == "blas"]
-    ours = [info for info in found if "numpy" in Path(info["filepath"]).parent.as_posix()] or found
-    switches = (_switch(info["filepath"], _NAMES.get(info["internal_api"], [])) for info in ours)
+    switches = (_switch(info["filepath"], _NAMES.get(info["internal_api"], [])) for info in libraries())
     return tuple(switch for switch in switches if switch is not None)
 
 

@@ -13,6 +13,13 @@ settings.register_profile("nightly", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_report_header() -> str:
+    """What the cpu provider multiplies with: results differ in their last digits."""
+    from entrepot.runtime.blas import choice
+
+    return f"cpu provider: {choice()}"
+
+
 def _draw_the_same() -> None:
     """torch has one generator for a process and seeds it at random: what a test draws must not depend on either."""
     if "torch" in sys.modules:

@@ -37,6 +37,8 @@ def variations() -> dict[str, Variation]:
     if newest:
         usable["skylakex"] = Variation({"OPENBLAS_CORETYPE": "SkylakeX"})
         usable["no-avx512"] = Variation({"NPY_DISABLE_CPU_FEATURES": " ".join(newest)})
+    if sys.platform == "linux":
+        usable["blas-copy"] = Variation({"ENTREPOT_BLAS": "copy"})
     for count, word in ((1, "one-thread"), (2, "two-threads")):
         usable[word] = Variation(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(count)))
     usable |= {f"seed-{n}": Variation(options=(f"--randomly-seed={n}",)) for n in range(1, 6)}

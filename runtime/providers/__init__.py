@@ -57,6 +57,7 @@ class Compiled:
         observed: Like ``run`` after a function that is told the name and value of everything computed; ``None`` where
             values are not to be seen.
         on_host: Positions of the inputs that ``run`` takes as NumPy arrays, on whatever device the others are.
+        remark: Says what would make it faster here; empty if nothing is known.
     """
 
     run: Callable[..., tuple[Any, ...]]
@@ -65,6 +66,7 @@ class Compiled:
     locate: Callable[[BaseException], str] = lambda error: ""
     observed: Callable[..., tuple[Any, ...]] | None = None
     on_host: frozenset[int] = frozenset()
+    remark: Callable[[], str] = lambda: ""
 
 
 @dataclass(frozen=True)

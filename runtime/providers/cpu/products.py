@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.runtime.blas import product
 from entrepot.runtime.threads import WORTH, each, one_blas_thread
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -51,7 +52,7 @@ def dense(A: Array, B: Array, finish: Callable[[Array, Part], object] | None = N
 
     def make(part: Part) -> None:
         tile = y[part]
-        np.matmul(A[part[0]], B[:, part[1]], out=tile)
+        product(A[part[0]], B[:, part[1]], tile)
         if finish is not None:
             finish(tile, part)
 
@@ -78,7 +79,7 @@ def _stack(A: Array, B: Array, work: int) -> Array:
     places: Sequence[tuple[int, ...]] = list(np.ndindex(*A.shape[:-2]))
 
     def make(place: tuple[int, ...]) -> None:
-        np.matmul(A[place], B[place], out=y[place])
+        product(A[place], B[place], y[place])
 
     each(make, places, work)
     return y

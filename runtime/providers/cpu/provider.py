@@ -10,6 +10,7 @@ import onnx_ir as ir
 from entrepot.runtime.absorb import absorbed
 from entrepot.runtime.became import became
 from entrepot.runtime.binding import bind_all
+from entrepot.runtime.blas import choice
 from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import HOST, Array
 from entrepot.runtime.emit import emit
@@ -60,4 +61,5 @@ class CpuProvider:
         bind_all(block, KERNELS.bind)
         reuse(block)
         emitted = emit(block, numpy_support(limits))
-        return Compiled(emitted.function, emitted, became(part, block, lowering.settled), emitted.locate)
+        how = became(part, block, lowering.settled)
+        return Compiled(emitted.function, emitted, how, emitted.locate, remark=lambda: choice().remark)

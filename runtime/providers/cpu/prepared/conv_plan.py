@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from entrepot.runtime.blas import product
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.products import Part, is_alone, parts
 from entrepot.runtime.providers.cpu.scratch import scratch
@@ -132,7 +133,7 @@ class ConvPlan:
         if len(matrices) == 1:
             self._multiply(matrices[0], unrolled[0], tile, bias, other)
         else:  # a view even of a strided tile: only its first axis is split
-            np.matmul(matrices, unrolled, out=tile.reshape(*matrices.shape[:2], tile.shape[1]))
+            product(matrices, unrolled, tile.reshape(*matrices.shape[:2], tile.shape[1]))
             finish(tile, bias, self._epilogue, other)
 
     def _multiply(
@@ -142,7 +143,7 @@ class ConvPlan:
 
         def make(part: Part) -> None:
             own = tile[part]
-            np.matmul(matrix[part[0]], unrolled[:, part[1]], out=own)
+            product(matrix[part[0]], unrolled[:, part[1]], own)
             other = None if residual is None else residual[part]
             finish(own, None if bias is None else bias[part[0]], self._epilogue, other)
 
@@ -194,7 +195,7 @@ class PointwisePlan:
         def make(task: tuple[int, int, Part]) -> None:
             image, group, part = task
             tile = target[image, group][part]
-            np.matmul(packed.matrices[group, part[0]], source[image, group][:, part[1]], out=tile)
+            product(packed.matrices[group, part[0]], source[image, group][:, part[1]], tile)
             own = None if bias is None else bias[group, part[0]]
             finish(tile, own, self._epilogue, None if other is None else other[image, group][part])
 

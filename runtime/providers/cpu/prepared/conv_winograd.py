@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy import add, subtract
 
+from entrepot.runtime.blas import product
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.prepared.conv_plan import ConvPlan, Epilogue
 from entrepot.runtime.providers.cpu.scratch import scratch
@@ -129,7 +130,7 @@ class WinogradPlan:
             columns = (half[0, :, :count], half[1, :, :count], half[0, :, 1:], half[1, :, 1:])
             for tile, (combine_columns, left, right) in zip(tiles, _INPUT_ROWS, strict=True):
                 combine_columns(columns[left], columns[right], out=tile)
-            np.matmul(self._weights[4 * row : 4 * row + 4], tiles, out=products[row])
+            product(self._weights[4 * row : 4 * row + 4], tiles, products[row])
 
         each(make, range(4), self._weights.size * count)
         if self._bias is not None:
