@@ -92,9 +92,11 @@ def _opened(path: str) -> ctypes.CDLL:
             while done < size:
                 done += os.sendfile(handle, source.fileno(), done, size - done)
         # symbols are found in the copy before anything that somebody has made global
-        return ctypes.CDLL(f"/proc/self/fd/{handle}", mode=os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_DEEPBIND)
-    finally:
+        library = ctypes.CDLL(f"/proc/self/fd/{handle}", mode=os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_DEEPBIND)
+    except OSError:
         os.close(handle)
+        raise
+    return library  # the file stays open: the loader also knows it by this path, which must not come to mean another
 
 
 _opening = threading.Lock()

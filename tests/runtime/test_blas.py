@@ -177,5 +177,5 @@ def test_a_process_that_asks_for_a_copy_uses_it_and_may_fork():
 def test_a_library_that_cannot_be_opened_twice_says_so(tmp_path):
     path = tmp_path / "libnothing.so"
     path.write_bytes(b"no library")
-    with pytest.raises(OSError, match="invalid ELF header|file too short"):
+    with pytest.raises(OSError, match="file too short"):
         Copy(str(path), "Haswell")
