@@ -23,6 +23,7 @@ class Context:
         node: Node being read, or ``None`` between nodes.
         ir_version: The format version the file declares.
         shapes: Those read so far, by their bytes in the file; they are frozen, so that values can share them.
+        bulk: Data of tensors that was cut out before parsing, by the ticket that stands in its place.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, limits: Limits) -> None:
@@ -31,6 +32,7 @@ class Context:
         self.node: onnx.NodeProto | None = None
         self.ir_version = 0
         self.shapes: dict[bytes, onnx_ir.Shape] = {}
+        self.bulk: dict[bytes, memoryview] = {}
         self._graphs: list[str] = []
         self._nodes = 0
         self._bytes = 0

@@ -23,6 +23,7 @@ import numpy as np
 import onnx
 import onnx_ir
 
+from entrepot.ir.io.bulk import InFile, split
 from entrepot.ir.io.context import Context
 
 _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -272,8 +273,8 @@ def map_file(descriptor: int, path: Path) -> DataFile:
         os.close(descriptor)
 
 
-def read_file(path: Path, most: int) -> bytes:
-    """All of a file that the caller named; a FIFO, device or folder is an ``OSError``, without waiting for it.
+def read_file(path: Path, most: int) -> tuple[bytes, dict[bytes, memoryview]]:
+    """A model file that the caller named, its weights apart; a FIFO, device or folder is an ``OSError``, at once.
 
     Args:
         path: The file.
@@ -281,10 +282,11 @@ def read_file(path: Path, most: int) -> bytes:
     """
     descriptor = os.open(path, _BINARY | (_NO_LINKS & ~getattr(os, "O_NOFOLLOW", 0)))
     try:
-        if _regular(descriptor).st_size > most:
+        size = _regular(descriptor).st_size
+        if size > most:
             raise OSError(errno.EFBIG, f"it has more than {most} bytes")
         with open(descriptor, "rb", buffering=0, closefd=False) as file:
-            return file.read()
+            return split(InFile(file, size))
     finally:
         os.close(descriptor)
 

@@ -15,6 +15,7 @@ from entrepot.ir.arguments import expected
 from entrepot.ir.collector import collector_paused
 from entrepot.ir.errors import MissingFileError, StorageError
 from entrepot.ir.io.build import build_model
+from entrepot.ir.io.bulk import InMemory, split
 from entrepot.ir.io.context import Context
 from entrepot.ir.io.external import read_file
 from entrepot.ir.limits import Limits
@@ -61,7 +62,8 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
     if path is not None:
         proto = _parse(_content(path, context), context)
     elif isinstance(source, bytes | bytearray | memoryview):
-        proto = _parse(bytes(source), context)
+        content, context.bulk = split(InMemory(bytes(source)))
+        proto = _parse(content, context)
     elif isinstance(source, onnx.ModelProto):
         proto = source
     else:
@@ -81,7 +83,7 @@ def _path(source: str | os.PathLike[str]) -> Path:
 
 def _content(path: Path, context: Context) -> bytes:
     try:
-        return read_file(path, _PROTOBUF_LIMIT)
+        content, context.bulk = read_file(path, _PROTOBUF_LIMIT)
     except FileNotFoundError:
         raise MissingFileError("there is no such file", path=path) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
@@ -90,6 +92,7 @@ def _content(path: Path, context: Context) -> bytes:
             hint = "weights beyond 2 GiB lie in files beside the model"
             raise context.error("it is larger than a protobuf can be", hint=hint) from error
         raise StorageError(f"the file cannot be read: {error}", path=path, errno=number) from error
+    return content
 
 
 def _parse(content: bytes, context: Context) -> onnx.ModelProto:

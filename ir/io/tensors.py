@@ -8,6 +8,7 @@ import onnx
 import onnx_ir
 from onnx import TensorProto as T
 
+from entrepot.ir.io.bulk import TICKET
 from entrepot.ir.io.context import Context
 from entrepot.ir.io.external import DataFolder, array_of
 from entrepot.ir.io.sparse import SparseTensor, check_sparse
@@ -54,7 +55,10 @@ class TensorReader:
         context.count_bytes(nbytes, name)
         if proto.data_location == T.EXTERNAL:
             return self._folder.tensor(proto, dtype, onnx_ir.Shape(dims, frozen=True), nbytes, name)
-        raw = proto.raw_data if proto.HasField("raw_data") else None  # asked for once: each time makes a copy
+        raw: bytes | memoryview | None = None
+        if proto.HasField("raw_data"):
+            raw = proto.raw_data  # asked for once: each time makes a copy
+            raw = self._context.bulk.get(raw, raw) if len(raw) == TICKET else raw
         if raw is not None and (raw or not nbytes):  # some writers leave an empty message behind
             return self._raw(proto, raw, dims, dtype, nbytes, name)
         return self._typed(proto, dtype, size, name)
@@ -85,7 +89,7 @@ class TensorReader:
     def _raw(
         self,
         proto: onnx.TensorProto,
-        raw: bytes,
+        raw: bytes | memoryview,
         dims: list[int],
         dtype: onnx_ir.DataType,
         nbytes: int,
@@ -97,7 +101,7 @@ class TensorReader:
             )
         self._only_data(proto, "raw_data", name)
         if dtype.bitwidth < 8:
-            return _own_proto(proto)
+            return _own_proto(proto, raw)
         return onnx_ir.Tensor(
             array_of(raw, dtype, tuple(dims)), dtype, name=name,
             doc_string=self._context.text(proto.doc_string) or None,
@@ -141,8 +145,10 @@ class TensorReader:
                 raise self._context.error(f"tensor with data in {field} and in {other}", value=name)
 
 
-def _own_proto(proto: onnx.TensorProto) -> onnx_ir.TensorProtocol:
+def _own_proto(proto: onnx.TensorProto, raw: bytes | memoryview | None = None) -> onnx_ir.TensorProtocol:
     """A tensor over a copy: a view into the proto would keep the whole file in memory."""
     own = onnx.TensorProto()
     own.CopyFrom(proto)
+    if raw is not None:
+        own.raw_data = bytes(raw)
     return onnx_ir.serde.TensorProtoTensor(own)
