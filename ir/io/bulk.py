@@ -5,13 +5,11 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-_GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
-"""Numbers of fields: of a ModelProto, its GraphProto and the TensorProtos in it."""
+from entrepot.ir.io.wire import BYTES, GRAPH, INITIALIZER, RAW_DATA, Field, fields, head
 
 WORTH = 1 << 24
 """Bytes of a file from which on its weights are cut out."""
@@ -21,19 +19,6 @@ LEAST = 1 << 12
 
 TICKET = 24
 """Bytes that stand in the place of those cut out: a random number that no file can guess, and a count."""
-
-_BYTES = 2
-"""The wire type of messages, strings and bytes."""
-
-
-class Field(NamedTuple):
-    """One field of a message: its number and wire type, where its tag begins, and its content."""
-
-    number: int
-    kind: int
-    tag: int
-    start: int
-    end: int
 
 
 class Source(Protocol):
@@ -126,15 +111,15 @@ def split(source: Source) -> tuple[bytes, dict[bytes, memoryview]]:
     if source.size < WORTH:
         return source.piece(0, source.size), {}
     try:
-        graphs = [field for field in _fields(source, 0, source.size) if field.number == _GRAPH]
-        stubs = _stubs(source, graphs[0]) if len(graphs) == 1 and graphs[0].kind == _BYTES else []
+        graphs = [field for field in fields(source, 0, source.size) if field.number == GRAPH]
+        stubs = _stubs(source, graphs[0]) if len(graphs) == 1 and graphs[0].kind == BYTES else []
     except (IndexError, ValueError):
         stubs = []
     if not stubs:
         return source.piece(0, source.size), {}
     data = {stub.ticket: source.array(stub.raw.start, stub.raw.end) for stub in stubs}
     body = _without_data(source, graphs[0], stubs)
-    tag = _tag(_GRAPH) + _varint(len(body))
+    tag = head(GRAPH, len(body))
     return b"".join([source.piece(0, graphs[0].tag), tag, body, source.piece(graphs[0].end, source.size)]), data
 
 
@@ -149,10 +134,10 @@ class _Stub(NamedTuple):
 def _stubs(source: Source, graph: Field) -> list[_Stub]:
     secret = os.urandom(TICKET - 8)
     found: list[_Stub] = []
-    for field in _fields(source, graph.start, graph.end):
-        if field.number == _INITIALIZER and field.kind == _BYTES and field.end - field.start >= LEAST:
-            raw = [inner for inner in _fields(source, field.start, field.end) if inner.number == _RAW_DATA]
-            if len(raw) == 1 and raw[0].kind == _BYTES and raw[0].end - raw[0].start >= LEAST:
+    for field in fields(source, graph.start, graph.end):
+        if field.number == INITIALIZER and field.kind == BYTES and field.end - field.start >= LEAST:
+            raw = [inner for inner in fields(source, field.start, field.end) if inner.number == RAW_DATA]
+            if len(raw) == 1 and raw[0].kind == BYTES and raw[0].end - raw[0].start >= LEAST:
                 found.append(_Stub(field, raw[0], secret + len(found).to_bytes(8, "little")))
     return found
 
@@ -161,62 +146,10 @@ def _without_data(source: Source, graph: Field, stubs: list[_Stub]) -> bytes:
     pieces, kept = [], graph.start
     for tensor, raw, ticket in stubs:
         parts = [
-            source.piece(tensor.start, raw.tag), _tag(_RAW_DATA), _varint(TICKET), ticket,
+            source.piece(tensor.start, raw.tag), head(RAW_DATA, TICKET), ticket,
             source.piece(raw.end, tensor.end),
         ]  # fmt: skip
-        pieces += [source.piece(kept, tensor.tag), _tag(_INITIALIZER), _varint(sum(map(len, parts))), *parts]
+        pieces += [source.piece(kept, tensor.tag), head(INITIALIZER, sum(map(len, parts))), *parts]
         kept = tensor.end
     pieces.append(source.piece(kept, graph.end))
     return b"".join(pieces)
-
-
-def _fields(source: Source, at: int, end: int) -> Iterator[Field]:
-    """The fields of a message, one after the other.
-
-    Raises:
-        IndexError, ValueError: They do not fill it.
-    """
-    while at < end:
-        tag = at
-        key, at = _number(source, at)
-        kind = key & 7
-        if kind == 0:
-            start, stop = at, _number(source, at)[1]
-        elif kind == _BYTES:
-            size, start = _number(source, at)
-            stop = start + size
-        elif kind in (1, 5):
-            start, stop = at, at + (8 if kind == 1 else 4)
-        else:
-            raise ValueError(f"wire type {kind}")
-        if stop > end:
-            raise ValueError("a field ends beyond its message")
-        yield Field(key >> 3, kind, tag, start, stop)
-        at = stop
-
-
-def _number(source: Source, at: int) -> tuple[int, int]:
-    """A varint, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = source.byte(at)
-        value |= (byte & 127) << shift
-        at += 1
-        if byte < 128:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise ValueError("a number of more than 64 bits")
-
-
-def _tag(number: int) -> bytes:
-    return _varint(number << 3 | _BYTES)
-
-
-def _varint(value: int) -> bytes:
-    digits = bytearray()
-    while value > 127:
-        digits.append(value & 127 | 128)
-        value >>= 7
-    digits.append(value)
-    return bytes(digits)

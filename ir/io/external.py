@@ -25,6 +25,7 @@ import onnx_ir
 
 from entrepot.ir.io.bulk import InFile, split
 from entrepot.ir.io.context import Context
+from entrepot.ir.io.copying import copy_part
 
 _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
@@ -115,7 +116,7 @@ class MappedTensor(onnx_ir.ExternalTensor):
 
     def tofile(self, file: Any) -> None:
         """Write the bytes without a copy in memory."""
-        file.write(self.content)
+        copy_part(self.file.path, self.file.identity, self.content, self.offset or 0, file)
 
     def release(self) -> None:
         """Forget the array; the mapping itself ends with its last user."""

@@ -17,6 +17,7 @@ from entrepot.ir.errors import InputError, ModelFormatError
 from entrepot.ir.io.external import DataFile, MappedTensor
 from entrepot.ir.io.serialize import inline, write_header
 from entrepot.ir.io.sparse import SparseTensor
+from entrepot.ir.io.wire import GRAPH, INITIALIZER, RAW_DATA, head
 from entrepot.ir.subgraphs import subgraphs
 
 INLINE_LIMIT = (1 << 31) - (1 << 28)
@@ -247,45 +248,27 @@ def write_model(proto: onnx.ModelProto, streamed: dict[str, onnx_ir.TensorProtoc
         streamed: Initializers whose data is not in ``proto`` yet, by name.
         file: Where it goes.
     """
-    heads = [(tensor.SerializeToString(), streamed.get(tensor.name)) for tensor in proto.graph.initializer]
+    starts = [(tensor.SerializeToString(), streamed.get(tensor.name)) for tensor in proto.graph.initializer]
     del proto.graph.initializer[:]
     graph = proto.graph.SerializeToString()
     proto.ClearField("graph")
     outside = proto.SerializeToString()
-    sizes = [len(head) + (0 if tensor is None else len(_data_tag(tensor)) + tensor.nbytes) for head, tensor in heads]
-    graph_size = len(graph) + sum(len(_tag(_INITIALIZER, size)) + size for size in sizes)
+    sizes = [
+        len(start) + (0 if tensor is None else len(head(RAW_DATA, tensor.nbytes)) + tensor.nbytes)
+        for start, tensor in starts
+    ]
+    graph_size = len(graph) + sum(len(head(INITIALIZER, size)) + size for size in sizes)
     if len(outside) + graph_size > PROTOBUF_LIMIT:
         raise ModelFormatError(
             f"the model would have {len(outside) + graph_size} bytes, but protobuf ends at {PROTOBUF_LIMIT}",
             hint="save with external_data='auto', and keep large tensors out of attributes",
         )
-    file.write(outside + _tag(_GRAPH, graph_size) + graph)
-    for (head, tensor), size in zip(heads, sizes, strict=True):
-        file.write(_tag(_INITIALIZER, size) + head)
+    file.write(outside + head(GRAPH, graph_size) + graph)
+    for (start, tensor), size in zip(starts, sizes, strict=True):
+        file.write(head(INITIALIZER, size) + start)
         if tensor is not None:
-            file.write(_data_tag(tensor))
+            file.write(head(RAW_DATA, tensor.nbytes))
             write_tensor(tensor, file)
 
 
 PROTOBUF_LIMIT = (1 << 31) - 64
-_GRAPH = onnx.ModelProto.GRAPH_FIELD_NUMBER
-_INITIALIZER = onnx.GraphProto.INITIALIZER_FIELD_NUMBER
-_RAW_DATA = onnx.TensorProto.RAW_DATA_FIELD_NUMBER
-
-
-def _data_tag(tensor: onnx_ir.TensorProtocol) -> bytes:
-    return _tag(_RAW_DATA, tensor.nbytes)
-
-
-def _tag(field_number: int, size: int) -> bytes:
-    """The start of a field of ``size`` bytes in protobuf's wire format."""
-    return _varint(field_number << 3 | 2) + _varint(size)
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
