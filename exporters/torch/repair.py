@@ -18,6 +18,8 @@ from entrepot.exporters.torch.indices import widen_indices
 from entrepot.exporters.torch.pack import pack_weights
 from entrepot.exporters.torch.tidy import drop_idle, forget_half_spectra
 from entrepot.ir.errors import ConversionError
+from entrepot.ir.passes.cleanup import Level, clean_up
+from entrepot.runtime.constants import evaluate
 
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
@@ -26,7 +28,12 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
 
 
 def repair(
-    model: onnx_ir.Model, module: torch.nn.Module, *, input_names: Sequence[str], output_names: Sequence[str]
+    model: onnx_ir.Model,
+    module: torch.nn.Module,
+    *,
+    input_names: Sequence[str],
+    output_names: Sequence[str],
+    optimize: Level = "basic",
 ) -> None:
     """Clean ``model`` in place and give its inputs, outputs and weights their names."""
     _annotate(model)
@@ -41,6 +48,7 @@ def repair(
     common.CommonSubexpressionEliminationPass()(model)
     common.RemoveUnusedNodesPass()(model)
     pack_weights(model)
+    clean_up(model, level=optimize, evaluate=evaluate, weights={str(value.name) for value in parameters})
     common.RemoveUnusedNodesPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
     common.OutputFixPass()(model)

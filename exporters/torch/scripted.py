@@ -23,6 +23,8 @@ from entrepot.exporters.torch.wanted import wanted_groups
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
+from entrepot.ir.passes.cleanup import clean_up
+from entrepot.runtime.constants import evaluate
 
 
 def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options) -> Model:
@@ -49,6 +51,7 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
         inputs, outputs = graph_names(module, call, result, options)
         options.tell("translating to ONNX")
         graph = _translate(module, call, groups, inputs, outputs).ir
+        clean_up(graph, level=options.optimize, evaluate=evaluate, weights=set(graph.graph.initializers))
         describe_model(graph, module, call, result, inputs, outputs)
         add_notes(graph, fixed_axes(prober, groups, allowed, {}), mode, *constant_notes(call, result))
         settle_sizes(graph, module_limits(prober, groups), options)
