@@ -48,11 +48,16 @@ def repair(
     common.CommonSubexpressionEliminationPass()(model)
     common.RemoveUnusedNodesPass()(model)
     pack_weights(model)
-    clean_up(model, level=optimize, evaluate=evaluate, weights={str(value.name) for value in parameters})
+    clean_up(model, level=optimize, evaluate=evaluate, weights=weight_names(module))
     common.RemoveUnusedNodesPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
     common.OutputFixPass()(model)
     _name(model, input_names, output_names)
+
+
+def weight_names(module: torch.nn.Module) -> set[str]:
+    """The names of a module's parameters and buffers; other initializers are constants of its code."""
+    return {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
 
 
 def _fold(model: onnx_ir.Model, parameters: Collection[onnx_ir.Value]) -> None:
