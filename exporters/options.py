@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from entrepot.ir.arguments import expected
 
 if TYPE_CHECKING:
+    from entrepot.ir.passes.cleanup import Level
     from entrepot.parity.compare import Tolerance
 
 Axes: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | None"
@@ -94,6 +95,7 @@ class Options:
         dynamic_shapes: Which axes may vary, as torch.export takes it; ``dynamic`` is then "auto".
         checks: Whether the graph refuses sizes for which it was not made.
         share: Whether the model uses the weights of the source instead of copies.
+        optimize: How far the graph is cleaned up.
     """
 
     opset: int | None
@@ -106,6 +108,7 @@ class Options:
     share: bool = False
     checks: bool = False
     dynamic_shapes: Any = None
+    optimize: Level = "basic"
 
     @property
     def judging(self) -> Judging:

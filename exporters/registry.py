@@ -10,13 +10,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from entrepot.exporters.options import Dynamic, Judging, Options, as_dynamic
-from entrepot.ir.arguments import IntegerLike, PathLike, as_flag, as_names, as_opset, as_path
+from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_names, as_opset, as_path
 from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.progress import Progress, reporter
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
     from entrepot.ir.model import Model
+    from entrepot.ir.passes.cleanup import Level
     from entrepot.parity.report.report import Report
     from entrepot.parity.tolerance import Tolerance, ToleranceLike
     from entrepot.runtime.providers import Providers
@@ -52,6 +53,7 @@ def export(
     share: bool = False,
     checks: bool = False,
     dynamic_shapes: Any = None,
+    optimize: Level = "basic",
     progress: Progress = None,
 ) -> Model:
     """Turn a model of any framework into a verified ``Model``.
@@ -77,6 +79,9 @@ def export(
             ``conditions``, where it might otherwise broadcast them or carry on.
         dynamic_shapes: Instead of ``dynamic``: what ``torch.export.export`` takes under this name. A ``Dim`` makes its
             axes vary or is an error, ``Dim.AUTO`` lets them vary if the module does, and the rest is fixed.
+        optimize: ``"basic"``: only the nodes that are needed, with shapes written as constants where they can be and
+            batch normalisations absorbed into the weights before them; ``"none"``: the operators of the source, one
+            node or more for each. A file that is ONNX already is not changed; see ``simplify``.
         progress: ``True``, ``False``, or a function that is given each line; by default, long work is reported on a
             terminal.
 
@@ -106,6 +111,7 @@ def export(
         share=as_flag(share, "share"),
         checks=as_flag(checks, "checks"),
         dynamic_shapes=dynamic_shapes,
+        optimize=as_choice(optimize, ("none", "basic"), "optimize"),
     )
     model: Model = _exporter(obj).export(obj, sample, options)
     if target is not None:

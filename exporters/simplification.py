@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from entrepot.ir.model import Model
     from entrepot.parity.tolerance import ToleranceLike
 
-_ROUNDS = 10
-
 
 def simplify(
     model: Source,
@@ -25,8 +23,9 @@ def simplify(
 ) -> Model:
     """The same model without what it does not need: the argument is not changed and weights are shared.
 
-    Constants are computed once; repeated and idle nodes are removed, and so are functions, opsets and weights that
-    nothing uses. Inputs, outputs and the weights that stay keep their names; metadata stays.
+    Constants are computed once, chains of reshapes, transposes and casts joined, and batch normalisations absorbed into
+    the weights before them; repeated and idle nodes are removed, and so are functions, opsets and weights that nothing
+    uses. Inputs, outputs and the weights that stay keep their names; metadata stays.
 
     Args:
         model: What ``load`` takes, at any opset.
@@ -57,30 +56,15 @@ def simplify(
 
 
 def _simplified(source: Model) -> Model:
-    from entrepot.ir.copying import copy_graphs
-    from entrepot.ir.model import Model
-
-    graphs = copy_graphs(source.ir)
-    for _ in range(_ROUNDS):  # each step may make others possible
-        modified = [step(graphs).modified for step in _steps()]
-        if not any(modified):
-            break
-    return Model(graphs, path=source.path)
-
-
-def _steps() -> tuple[Any, ...]:
     from onnx_ir.passes import common
 
-    from entrepot.ir.passes.drop_idle import DropIdle
-    from entrepot.ir.passes.drop_unused import DropUnused
-    from entrepot.ir.passes.merge_repeated import MergeRepeated
-    from entrepot.runtime.fold_constants import FoldConstants
+    from entrepot.ir.copying import copy_graphs
+    from entrepot.ir.model import Model
+    from entrepot.ir.passes.cleanup import clean_up
+    from entrepot.runtime.constants import evaluate
 
-    return (
-        DropIdle(),
-        MergeRepeated(),
-        FoldConstants(),
-        DropUnused(),
-        common.RemoveUnusedFunctionsPass(),  # type: ignore[no-untyped-call]
-        common.RemoveUnusedOpsetsPass(),
-    )
+    graphs = copy_graphs(source.ir)
+    clean_up(graphs, evaluate=evaluate)
+    common.RemoveUnusedFunctionsPass()(graphs)  # type: ignore[no-untyped-call]
+    common.RemoveUnusedOpsetsPass()(graphs)
+    return Model(graphs, path=source.path)

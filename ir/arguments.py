@@ -131,6 +131,17 @@ def as_names(given: Any, what: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def as_choice(given: Any, choices: tuple[T, ...], what: str) -> T:
+    """One of several words.
+
+    Raises:
+        InputError: It is none of them.
+    """
+    if isinstance(given, str) and given in choices:
+        return choices[choices.index(given)]
+    raise expected(what, " or ".join(f'"{choice}"' for choice in choices), given)
+
+
 def as_kind(given: Any, kind: type[T], what: str, hint: str | None = None) -> T:
     """An argument that must be of one class.
 

@@ -115,7 +115,7 @@ class _Export:
         result = prober.result = eager(self.call.tensors)
         check_outputs(result)
         inputs, outputs = graph_names(self.module, self.call, result, self.options)
-        repair(graph, self.module, input_names=inputs, output_names=outputs)
+        repair(graph, self.module, input_names=inputs, output_names=outputs, optimize=self.options.optimize)
         rename_symbols(graph, captured.groups)
         describe_model(graph, self.module, self.call, result, inputs, outputs)
         settle_weights(graph, share=self.options.share)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir
 
+from entrepot.ir.derived import DerivedTensor
+
 _PACKED = {"LSTM": {1: "W", 2: "R", 3: "B"}, "GRU": {1: "W", 2: "R", 3: "B"}, "RNN": {1: "W", 2: "R", 3: "B"}}
 
 
@@ -18,17 +20,6 @@ class Recipe:
     make: Callable[[], np.ndarray]
     shape: tuple[int, ...]
     sources: tuple[onnx_ir.TensorProtocol, ...]
-
-
-class PackedRows(onnx_ir.LazyTensor):
-    """A weight that is put together from parameters when it is read."""
-
-    def __init__(self, recipe: Recipe, name: str, dtype: onnx_ir.DataType) -> None:
-        def read() -> onnx_ir.TensorProtocol:
-            return onnx_ir.Tensor(recipe.make(), dtype=dtype, name=name)
-
-        super().__init__(read, dtype, onnx_ir.Shape(recipe.shape), name=name)
-        self.sources = recipe.sources
 
 
 def pack_weights(model: onnx_ir.Model) -> None:
@@ -53,7 +44,7 @@ def _initializer(graph: onnx_ir.Graph, recipe: Recipe, part: str, dtype: onnx_ir
     base = f"{owner}.{part}_l{layer}" if owner else f"{part}_l{layer}"
     name = base if base not in graph.initializers else f"{base}_{len(graph.initializers)}"
     dtype = dtype or onnx_ir.DataType.from_numpy(recipe.make().dtype)
-    tensor = PackedRows(recipe, name, dtype)
+    tensor = DerivedTensor(recipe.make, recipe.sources, dtype=dtype, shape=recipe.shape, name=name)
     value = onnx_ir.Value(name=name, shape=tensor.shape, type=onnx_ir.TensorType(dtype), const_value=tensor)
     graph.register_initializer(value)
     return value

@@ -53,7 +53,7 @@ def export_program(program: torch.export.ExportedProgram, sample: Any, options: 
         options.tell("translating to ONNX")
         graph = translate(_without_constants(program))
         inputs, outputs = graph_names(module, call, result, options)
-        repair(graph, module, input_names=inputs, output_names=outputs)
+        repair(graph, module, input_names=inputs, output_names=outputs, optimize=options.optimize)
         rename_symbols(graph, groups)
         describe_model(graph, module, call, result, inputs, outputs)
         settle_weights(graph, share=options.share)

@@ -18,6 +18,8 @@ from entrepot.exporters.torch.indices import widen_indices
 from entrepot.exporters.torch.pack import pack_weights
 from entrepot.exporters.torch.tidy import drop_idle, forget_half_spectra
 from entrepot.ir.errors import ConversionError
+from entrepot.ir.passes.cleanup import Level, clean_up
+from entrepot.runtime.constants import evaluate
 
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
@@ -26,7 +28,12 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
 
 
 def repair(
-    model: onnx_ir.Model, module: torch.nn.Module, *, input_names: Sequence[str], output_names: Sequence[str]
+    model: onnx_ir.Model,
+    module: torch.nn.Module,
+    *,
+    input_names: Sequence[str],
+    output_names: Sequence[str],
+    optimize: Level = "basic",
 ) -> None:
     """Clean ``model`` in place and give its inputs, outputs and weights their names."""
     _annotate(model)
@@ -41,10 +48,16 @@ def repair(
     common.CommonSubexpressionEliminationPass()(model)
     common.RemoveUnusedNodesPass()(model)
     pack_weights(model)
+    clean_up(model, level=optimize, evaluate=evaluate, weights=weight_names(module))
     common.RemoveUnusedNodesPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
     common.OutputFixPass()(model)
     _name(model, input_names, output_names)
+
+
+def weight_names(module: torch.nn.Module) -> set[str]:
+    """The names of a module's parameters and buffers; other initializers are constants of its code."""
+    return {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
 
 
 def _fold(model: onnx_ir.Model, parameters: Collection[onnx_ir.Value]) -> None:

@@ -18,11 +18,14 @@ from entrepot.exporters.torch.flatten import Flat, flatten_named
 from entrepot.exporters.torch.guard import quiet, untouched
 from entrepot.exporters.torch.limits import module_limits
 from entrepot.exporters.torch.notes import add_notes, constant_notes, fixed_axes, mode_note
+from entrepot.exporters.torch.repair import weight_names
 from entrepot.exporters.torch.translate import NATURAL_OPSET
 from entrepot.exporters.torch.wanted import wanted_groups
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
+from entrepot.ir.passes.cleanup import clean_up
+from entrepot.runtime.constants import evaluate
 
 
 def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options) -> Model:
@@ -49,6 +52,7 @@ def export_script(module: torch.jit.ScriptModule, sample: Any, options: Options)
         inputs, outputs = graph_names(module, call, result, options)
         options.tell("translating to ONNX")
         graph = _translate(module, call, groups, inputs, outputs).ir
+        clean_up(graph, level=options.optimize, evaluate=evaluate, weights=weight_names(module))
         describe_model(graph, module, call, result, inputs, outputs)
         add_notes(graph, fixed_axes(prober, groups, allowed, {}), mode, *constant_notes(call, result))
         settle_sizes(graph, module_limits(prober, groups), options)

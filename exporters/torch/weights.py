@@ -10,7 +10,7 @@ import onnx_ir
 import torch
 from torch.onnx._internal.exporter._core import TorchTensor
 
-from entrepot.exporters.torch.pack import PackedRows
+from entrepot.ir.derived import DerivedTensor
 from entrepot.ir.io.weights import all_tensors
 
 _SAMPLED = 64  # how many elements of a weight are looked at: a training step changes nearly all of them
@@ -67,7 +67,7 @@ def _replace(model: onnx_ir.Model, change: Callable[[Any], onnx_ir.TensorProtoco
     done: dict[int, tuple[Any, onnx_ir.TensorProtocol]] = {}  # keeps the old ones alive, so that no id is used twice
 
     def changed(tensor: Any) -> Any:
-        if not isinstance(tensor, TorchTensor | PackedRows):
+        if not isinstance(tensor, TorchTensor | DerivedTensor):
             return tensor
         if id(tensor) not in done:
             done[id(tensor)] = tensor, change(tensor)
@@ -97,7 +97,7 @@ def _laid_out(tensor: Any) -> np.ndarray:
 
 
 def _linked(tensor: Any) -> onnx_ir.TensorProtocol:
-    parts = tensor.sources if isinstance(tensor, PackedRows) else (tensor,)
+    parts = tensor.sources if isinstance(tensor, DerivedTensor) else (tensor,)
     return LinkedTensor(tensor, [part.raw for part in parts if isinstance(part, TorchTensor)])
 
 

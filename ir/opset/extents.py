@@ -25,6 +25,11 @@ Extent: TypeAlias = "int | Axis | None"
 """A number, the extent of an axis, or something else that is computed."""
 
 
+def is_named(dim: ir.SymbolicDim) -> bool:
+    """Whether a symbol says more than "some size": several converters write ``?`` for all that they do not know."""
+    return bool((dim.value or "").strip("?"))
+
+
 class Extents:
     """Takes vectors of sizes apart.
 
@@ -60,7 +65,7 @@ class Extents:
             return True
         other = self._types.shape(one.value)
         symbol = other[one.axis] if other is not None and one.axis < len(other) else None
-        return symbol == dim and dim is not None and getattr(dim, "value", dim) is not None
+        return symbol == dim and dim is not None and (isinstance(dim, int) or is_named(dim))
 
     def _opaque(self, value: ir.Value) -> list[Extent] | None:
         shape = self._types.shape(value)

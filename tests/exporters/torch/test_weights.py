@@ -175,6 +175,8 @@ def _memory(array):
     """Where the memory lies that an array is a view of, and how much it is."""
     while isinstance(array.base, np.ndarray):
         array = array.base
+    if array.base is None:  # it was rearranged
+        return array.ctypes.data, array.nbytes
     storage = array.base.untyped_storage()  # it was copied by torch
     return storage.data_ptr(), storage.nbytes()
 

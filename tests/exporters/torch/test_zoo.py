@@ -51,7 +51,10 @@ def test_weights_are_stored_once_and_under_the_names_of_the_module(name):
     assert stored <= 1.05 * sum(tensor.nbytes for tensor in tensors.values()) + 4096
     packed = ("W_l", "R_l", "B_l")
     strangers = [
-        key for key in graph.initializers if key not in tensors and not key.rpartition(".")[2].startswith(packed)
+        key
+        for key, value in graph.initializers.items()
+        if key not in tensors and not key.rpartition(".")[2].startswith(packed)
+        if value.const_value.dtype.is_floating_point()  # the others are tables of positions
     ]
     assert all("lifted" in key or graph.initializers[key].const_value.nbytes <= 1024 for key in strangers), strangers
 

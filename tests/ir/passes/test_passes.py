@@ -5,45 +5,16 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import onnx.parser
-import onnx_ir
-import onnxruntime
 import pytest
 
 import entrepot as ep
 from entrepot.ir.passes.drop_idle import DropIdle
 from entrepot.ir.passes.drop_unused import DropUnused
+from entrepot.ir.passes.fold_constants import FoldConstants
 from entrepot.ir.passes.merge_repeated import MergeRepeated
 from entrepot.parity.feeds import generate
-from entrepot.runtime.fold_constants import FoldConstants
-
-X, Y = "float[2, 3] x", "float[2, 3] y"
-
-
-def model(body, inputs=X, outputs=Y, weights="", opset=20, ir_version=10):
-    text = (
-        f'<ir_version: {ir_version}, opset_import: ["": {opset}]> net ({inputs}) => ({outputs}) {weights} {{ {body} }}'
-    )
-    return ep.load(onnx.parser.parse_model(text))
-
-
-def text_of(graph):
-    """``y = Add(x, x)``, bodies in braces."""
-    lines = []
-    for node in graph:
-        names = ", ".join("" if value is None else value.name for value in node.inputs)
-        bodies = "".join(
-            f" {{{text_of(attr.value)}}}"
-            for attr in node.attributes.values()
-            if attr.type == onnx_ir.AttributeType.GRAPH
-        )
-        lines.append(f"{', '.join(value.name for value in node.outputs)} = {node.op_type}({names}){bodies}")
-    return "; ".join(lines)
-
-
-def run(proto, feeds):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(proto.SerializeToString(), options).run(None, feeds)
+from entrepot.runtime.constants import evaluate
+from tests.ir.passes.forms import X, Y, model, run, text_of
 
 
 def check(step, source, expected):
@@ -194,7 +165,7 @@ def test_a_node_that_makes_an_output_stays():
     ],
 )
 def test_constants_are_computed_once(body, weights, expected):
-    check(FoldConstants(), model(body, weights=weights), expected)
+    check(FoldConstants(evaluate), model(body, weights=weights), expected)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +179,7 @@ def test_constants_are_computed_once(body, weights, expected):
     ],
 )
 def test_what_is_no_constant_or_a_weight_stays(body, inputs, weights, ir_version):
-    check(FoldConstants(), model(body, inputs=inputs, weights=weights, ir_version=ir_version, opset=13), None)
+    check(FoldConstants(evaluate), model(body, inputs=inputs, weights=weights, ir_version=ir_version, opset=13), None)
 
 
 def test_a_constant_that_would_fill_the_file_is_not_written():
@@ -216,20 +187,20 @@ def test_a_constant_that_would_fill_the_file_is_not_written():
         "s = Constant<value_ints = [1000, 1000]>() c = ConstantOfShape(s) d = ReduceSum<keepdims = 0>(c) y = Add(x, d)"
     )
     source = model(body)
-    FoldConstants()(source.ir)
+    FoldConstants(evaluate)(source.ir)
     assert source.to_proto().ByteSize() < 1000
 
 
 def test_a_constant_output_keeps_its_node():
     source = model("z = Constant<value = float {1}>() y = Relu(x)", outputs=f"{Y}, float z")
-    check(FoldConstants(), source, None)
+    check(FoldConstants(evaluate), source, None)
 
 
 def test_what_our_runtime_cannot_compute_stays():
     text = """<ir_version: 10, opset_import: ["": 20, "acme": 1]> net (float[3] x) => (float[3] y, float[3] z) {
         a = Constant<value = float[3] {1, 2, 3}>() b = acme.Fancy(a) c = Exp(a) y = Add(x, b) z = Add(x, c) }"""
     source = ep.load(onnx.parser.parse_model(text))
-    FoldConstants()(source.ir)
+    FoldConstants(evaluate)(source.ir)
     assert text_of(source.ir.graph) == "b = Fancy(a); y = Add(x, b); z = Add(x, c)"
 
 

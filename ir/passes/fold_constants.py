@@ -1,8 +1,7 @@
-"""Constants of a model, computed once by our own runtime and written into it."""
-
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -15,7 +14,9 @@ from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import INITIALIZERS_ARE_INPUTS
 from entrepot.ir.passes.graphs import is_pure
 from entrepot.ir.subgraphs import subgraphs
-from entrepot.runtime.session import Session
+
+Evaluate: TypeAlias = Callable[[Model], Mapping[str, Any]]
+"""Runs a model without inputs: its outputs by name, or nothing if it cannot be run."""
 
 _SMALL = 1024
 """Elements: smaller integer vectors are shapes and axes, not weights."""
@@ -35,7 +36,16 @@ class FoldConstants(ir.passes.InPlacePass):
     Before: ``x -> Shape -> Gather(0) -> Concat -> Reshape`` with a static ``x``. After: ``Reshape(x, [2, 3])``.
     Weights keep their names, so nothing is computed from them; nor is a value written that is much larger than what it
     is computed from. Constants of the main graph become initializers. A graph output keeps its node.
+
+    Args:
+        evaluate: Computes the values, as the runtime would.
+        weights: Names of initializers that are weights, however small.
     """
+
+    def __init__(self, evaluate: Evaluate, weights: Collection[str] = ()) -> None:
+        super().__init__()
+        self._evaluate = evaluate
+        self._weights = weights
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Change the model in place."""
@@ -43,10 +53,33 @@ class FoldConstants(ir.passes.InPlacePass):
             return ir.passes.PassResult(model, modified=False)
         extents = _extents(model.graph, scope_types(model)[model.graph])
         _put(model.graph, extents, [node for node in model.graph if node.outputs[0] in extents])
-        constant = _constant_nodes(model.graph, scope_types(model)[model.graph])
-        values = _computed(model, _ends(model.graph, constant))
+        constant = _constant_nodes(model.graph, scope_types(model)[model.graph], self._weights)
+        values = self._computed(model, _ends(model.graph, constant))
         _put(model.graph, values, constant)
         return ir.passes.PassResult(model, modified=bool(extents or values))
+
+    def _computed(self, model: ir.Model, ends: Iterable[ir.Value]) -> dict[ir.Value, ir.TensorProtocol]:
+        found: dict[ir.Value, ir.TensorProtocol] = {}
+        waiting = []
+        for value in ends:
+            tensor = ir.convenience.get_const_tensor(value)
+            if tensor is None:
+                waiting.append(value)
+            else:
+                found[value] = tensor
+        together = self._run(model, waiting)
+        return found | (together or {key: one for value in waiting for key, one in self._run(model, [value]).items()})
+
+    def _run(self, model: ir.Model, values: Sequence[ir.Value]) -> dict[ir.Value, ir.TensorProtocol]:
+        """The values, or nothing if they cannot all be computed."""
+        if not values:
+            return {}
+        try:
+            part = extract(Model(model), [], [value.name or "" for value in values])
+        except EntrepotError:
+            return {}  # what cannot be taken out is left to whoever runs the model
+        results = self._evaluate(part)
+        return {value: ir.tensor(results[name], name=name) for value in values if (name := value.name or "") in results}
 
 
 def _extents(graph: ir.Graph, types: Types) -> dict[ir.Value, ir.TensorProtocol]:
@@ -56,9 +89,9 @@ def _extents(graph: ir.Graph, types: Types) -> dict[ir.Value, ir.TensorProtocol]
     return {value: ir.tensor(array) for value, array in arrays.items() if array is not None}
 
 
-def _constant_nodes(graph: ir.Graph, types: Types) -> list[ir.Node]:
+def _constant_nodes(graph: ir.Graph, types: Types, weights: Collection[str]) -> list[ir.Node]:
     """Nodes of the graph, in order, whose results are the same in every run and may replace them."""
-    values = {value for value in graph.initializers.values() if _is_shape_like(value)}
+    values = {value for value in graph.initializers.values() if value.name not in weights and _is_shape_like(value)}
     nodes = []
     for node in graph:
         if _is_constant(node, values) and is_pure(node, types.opsets) and _is_worth_it(node, types):
@@ -104,32 +137,6 @@ def _ends(graph: ir.Graph, constant: Sequence[ir.Node]) -> list[ir.Value]:
     return [
         output for node in constant for output in node.outputs if any(user.node not in inner for user in output.uses())
     ]
-
-
-def _computed(model: ir.Model, ends: Iterable[ir.Value]) -> dict[ir.Value, ir.TensorProtocol]:
-    found: dict[ir.Value, ir.TensorProtocol] = {}
-    waiting = []
-    for value in ends:
-        tensor = ir.convenience.get_const_tensor(value)
-        if tensor is None:
-            waiting.append(value)
-        else:
-            found[value] = tensor
-    return found | (
-        _run(model, waiting) or {key: one for value in waiting for key, one in _run(model, [value]).items()}
-    )
-
-
-def _run(model: ir.Model, values: Sequence[ir.Value]) -> dict[ir.Value, ir.TensorProtocol]:
-    """The values, or nothing if our runtime cannot compute them all."""
-    if not values:
-        return {}
-    try:
-        part = extract(Model(model), [], [value.name or "" for value in values])
-        results = Session(part, providers=("cpu",)).run({})
-    except EntrepotError:
-        return {}  # what fails here fails, or is refused, where the model is run
-    return {value: ir.tensor(results[value.name or ""], name=value.name) for value in values}
 
 
 def _put(graph: ir.Graph, values: Mapping[ir.Value, ir.TensorProtocol], nodes: Sequence[ir.Node]) -> None:

@@ -1,0 +1,61 @@
+"""The passes that every model goes through before it is written, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Literal, TypeAlias, get_args
+
+import onnx_ir as ir
+
+from entrepot.ir.passes.absorb_normalization import AbsorbNormalization
+from entrepot.ir.passes.absorb_padding import AbsorbPadding
+from entrepot.ir.passes.arrange_weights import ArrangeWeights
+from entrepot.ir.passes.drop_idle import DropIdle
+from entrepot.ir.passes.drop_unused import DropUnused
+from entrepot.ir.passes.fold_constants import Evaluate, FoldConstants
+from entrepot.ir.passes.gather_slices import GatherSlices
+from entrepot.ir.passes.join_moves import JoinMoves
+from entrepot.ir.passes.lift_constants import LiftConstants
+from entrepot.ir.passes.merge_repeated import MergeRepeated
+from entrepot.ir.passes.settle_shapes import SettleShapes
+
+Level: TypeAlias = Literal["none", "basic"]
+"""``"none"``: nodes as they are; ``"basic"``: without those that are not needed."""
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+_ROUNDS = 10
+
+
+def clean_up(model: ir.Model, *, level: Level = "basic", evaluate: Evaluate, weights: Collection[str] = ()) -> bool:
+    """Remove what a model does not need; inputs, outputs and weights keep their names.
+
+    Args:
+        model: Changed in place; its tensors are not.
+        level: How far to go.
+        evaluate: Runs a model without inputs; see ``FoldConstants``.
+        weights: Names of initializers that are weights, even if they are single numbers; others may be constants.
+
+    Returns:
+        Whether anything changed.
+    """
+    if level == "none":
+        return False
+    steps: Sequence[Callable[[ir.Model], ir.passes.PassResult]] = (
+        DropIdle(weights),
+        JoinMoves(),
+        GatherSlices(),
+        SettleShapes(),
+        MergeRepeated(),
+        FoldConstants(evaluate, weights),
+        DropUnused(),
+        AbsorbPadding(),
+        ArrangeWeights(),
+        AbsorbNormalization(),
+        LiftConstants(),
+    )
+    for done in range(_ROUNDS):  # each step may make others possible
+        modified = [step(model).modified for step in steps]
+        if not any(modified):
+            return done > 0
+    return True
