@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from entrepot.exporters.options import Judging, Options
-from entrepot.exporters.proof import prove
+from entrepot.exporters.proof.conversion import prove_result, report_on
 from entrepot.exporters.sample import Sample
-from entrepot.ir.errors import InputError, VerificationError
+from entrepot.ir.errors import InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
-from entrepot.parity.feeds import generate
 from entrepot.parity.report.report import Report
-from entrepot.parity.verify import ModelSource
 from entrepot.runtime.feeds import feeds_of
 
 
@@ -30,18 +28,16 @@ def export(source: Any, sample: Any, options: Options) -> Model:
         return model
     converted = convert_opset(model, options.opset)
     if options.verify:
-        report = verify(model, converted, sample, options.judging)
-        if not report.ok:
-            raise VerificationError("the converted model does not compute the same thing", report=report)
-        converted.report = report
+        feeds = None if sample is None else _feeds(model, Sample.of(sample))
+        prove_result(model, converted, feeds, options.judging, made="converted")
     return converted
 
 
 def verify(source: Any, model: Model, sample: Any, judging: Judging) -> Report:
     """Run both models on the sample (a dict of arrays, or arrays in input order; random if there is none)."""
     original = load(source)
-    feeds = generate(original) if sample is None else _feeds(original, Sample.of(sample))
-    return prove(ModelSource(original), model, feeds, judging)
+    feeds = None if sample is None else _feeds(original, Sample.of(sample))
+    return report_on(original, model, feeds, judging)
 
 
 def _feeds(model: Model, sample: Sample) -> dict[str, Any]:

@@ -81,7 +81,8 @@ def export(
             terminal.
 
     Returns:
-        The model; its ``report`` holds the verification. It does not change when ``obj`` does, unless ``share`` is set.
+        The model; its ``report`` holds the verification, which is not ``ok`` where nobody independent could run the
+        result. It does not change when ``obj`` does, unless ``share`` is set.
 
     Raises:
         InputError: The object is not a model we know, the sample does not fit it, or an argument is none of the things
@@ -134,7 +135,7 @@ def verify(
         progress: See ``export``.
 
     Returns:
-        The report; it is true when they agree.
+        The report; it is true when they agree and somebody independent could judge.
 
     Raises:
         InputError: The sample does not fit, or an argument is none of the things above.

@@ -9,13 +9,14 @@ from typing import Any
 import torch
 
 from entrepot.exporters.options import Judging, Options
+from entrepot.exporters.proof.prove import agrees, unequal
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.annotate import describe_model, graph_names, numbers_in, rename_symbols
 from entrepot.exporters.torch.axes import Axis, Group, Prober
 from entrepot.exporters.torch.capture import Capture, axis_name, capture
 from entrepot.exporters.torch.checks import check_module, check_outputs, check_results, check_tensors
 from entrepot.exporters.torch.eager import Eager, EagerRefusal
-from entrepot.exporters.torch.finish import at_opset, compare, settle_sizes, unequal
+from entrepot.exporters.torch.finish import at_opset, compare, settle_sizes
 from entrepot.exporters.torch.flatten import flatten_call
 from entrepot.exporters.torch.guard import ModuleState, untouched
 from entrepot.exporters.torch.limits import module_limits
@@ -98,7 +99,7 @@ class _Export:
                 if not self.options.verify:
                     return model
                 report = compare(eager, self.call, model, self.options.judging, captured.groups)
-                if report.ok:
+                if agrees(report):
                     model.report = report
                     return model
                 groups = self._without_guilty(captured.groups, report, prober)

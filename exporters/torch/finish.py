@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import onnx_ir
 
 from entrepot.exporters.options import Judging, Options
-from entrepot.exporters.proof import prove
+from entrepot.exporters.proof.prove import agrees, prove, unequal
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.torch.axes import Group
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.flatten import Flat
 from entrepot.exporters.torch.source import ModuleSource, to_numpy
-from entrepot.ir.errors import InputError, VerificationError
+from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
 from entrepot.ir.opset.convert import convert_opset
@@ -42,15 +42,10 @@ def proved(eager: Eager, call: Flat, model: Model, options: Options) -> Model:
     """
     if options.verify:
         report = compare(eager, call, model, options.judging)
-        if not report.ok:
+        if not agrees(report):
             raise unequal(report)
         model.report = report
     return model
-
-
-def unequal(report: Report) -> VerificationError:
-    """The error for a report that is not ok."""
-    return VerificationError(f"the exported model does not compute the same thing: {report.summary()}", report=report)
 
 
 def compare(eager: Eager, call: Flat, model: Model, judging: Judging, groups: Sequence[Group] = ()) -> Report:

@@ -259,7 +259,8 @@ def test_compare_of_equal_models_is_ok_on_all_providers(entrepot, relu, write):
     other = write("z = Neg(x)  w = Neg(z)  y = Relu(w)", name="other")
     document = entrepot.json("compare", relu, other)
     assert document["ok"]
-    assert {run["provider"] for run in document["runs"]} == {"cpu", "onnxruntime"}
+    ran = {run["provider"] for run in document["runs"] if run["verdict"] == "agrees"}
+    assert ran == {"cpu", "onnxruntime"}
     assert {run["inputs"] for run in document["runs"]} >= {"sample", "other values", "batch=0"}
 
 

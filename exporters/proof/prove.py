@@ -1,14 +1,19 @@
-"""The verification that every export ends with: the cases that parity plans, with allowances for empty inputs."""
+"""The one proof: a source that can be trusted, a model, every case that may tell them apart, and who is in doubt.
+
+Every exporter, ``convert_opset``, ``simplify``, ``verify`` and the command line end here.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from entrepot.exporters.options import Judging
+from entrepot.exporters.proof.judge import doubt_about_runs
+from entrepot.ir.errors import VerificationError
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import may_not_end
 from entrepot.parity import verify as parity
@@ -26,6 +31,7 @@ def prove(
     judging: Judging,
     *,
     edges: Mapping[str, int] | None = None,
+    only_sample: bool = False,
 ) -> Report:
     """Run ``source`` and ``model`` on the sample, other values, every axis at other sizes, and edge values.
 
@@ -35,21 +41,50 @@ def prove(
     process in LSTM. A graph that refuses an empty input is recorded but not a failure; a wrong result is one.
 
     Args:
-        source: What to trust.
+        source: What to trust. If it has a ``doubt``, a reason why its word proves nothing, so has the report.
         model: What to judge.
         sample: Its inputs.
         judging: Who runs it, and what agreement means.
         edges: Further sizes to try, by symbol: where the capture assumed something about small sizes.
+        only_sample: Leave all but the sample out.
     """
-    names = tuple(parity.default_providers() if judging.providers is None else judging.providers)
-    tolerance, progress = judging.tolerance, judging.progress
-    cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_small_cases(model, sample, edges or {}))]
+    cases = [Case("sample", sample)] if only_sample else _cases(source, model, sample, edges or {})
+    report = _run(source, model, cases, judging)
+    agreeing = {run.provider for run in report.runs if run.ok}
+    doubts = (getattr(source, "doubt", ""), _nobody(report), doubt_about_runs(model, agreeing))
+    return dataclasses.replace(report, doubt=next(filter(None, doubts), ""))
+
+
+def agrees(report: Report) -> bool:
+    """Whether the model ran and nothing speaks against it; ``report.ok`` asks for a judge without doubt as well."""
+    return not report.failures and bool(report.ran)
+
+
+def unequal(report: Report, what: str = "the exported model") -> VerificationError:
+    """The error for a report that refutes a model."""
+    return VerificationError(f"{what} does not compute the same thing: {report.summary()}", report=report)
+
+
+def _nobody(report: Report) -> str:
+    reasons = [run.message for run in report.declined]
+    return f"nothing here runs the result: {'; '.join(reasons)}" if reasons and not report.ran else ""
+
+
+def _cases(source: parity.Source, model: Model, sample: Feeds, edges: Mapping[str, int]) -> list[Case]:
+    cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_small_cases(model, sample, edges))]
     if isinstance(source, parity.ExactSource) and not may_not_end(model.ir):
         cases += edge_cases(sample)
+    return cases
+
+
+def _run(source: parity.Source, model: Model, cases: Sequence[Case], judging: Judging) -> Report:
+    names = tuple(parity.default_providers() if judging.providers is None else judging.providers)
+    tolerance, progress = judging.tolerance, judging.progress
     full = [case for case in cases if not _is_empty(case)]
     empty = [case for case in cases if _is_empty(case)]
     report = parity.verify(source, model, full, providers=judging.providers, tolerance=tolerance, progress=progress)
-    if not empty or "cpu" not in names or not report.ok:
+    able = {*names} - {run.provider for run in report.declined}
+    if not empty or "cpu" not in able or not report.ok:
         return report
     extra = parity.verify(source, model, empty, providers=("cpu",), tolerance=tolerance, progress=progress)
     return dataclasses.replace(report, runs=report.runs + tuple(map(_excused, extra.runs)))
