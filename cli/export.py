@@ -54,13 +54,13 @@ def command(
 
     SOURCE is package.module:attribute (a model, or a function or class that makes one), or a file of the framework.
     """
-    from entrepot.exporters.registry import export
+    from entrepot.exporters.api import export
     from entrepot.ir.errors import InputError, VerificationError
     from entrepot.parity.compare import Tolerance
 
     if require_proof and not verify:
         raise click.UsageError("--require-proof and --no-verify exclude each other", click.get_current_context())
-    built = Path(source) if Path(source).is_file() else load_object(source)
+    built = Path(source) if Path(source).exists() else load_object(source)
     try:
         model = export(
             built,

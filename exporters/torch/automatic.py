@@ -8,7 +8,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 
-from entrepot.exporters.torch.axes import Group
+from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.torch.blame import shape_environment
 
 

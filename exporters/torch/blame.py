@@ -18,7 +18,7 @@ from entrepot.exporters.torch.spotting import user_line
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
 if TYPE_CHECKING:
-    from entrepot.exporters.torch.axes import Axis, Group
+    from entrepot.exporters.axes.groups import Axis, Group
 
 _DATA_DEPENDENT = re.compile(r"data-dependent|GuardOnDataDependent|unbacked symint|\bu\d+\b", re.IGNORECASE)
 

@@ -10,13 +10,15 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.axes.conditions import holding_range
+from entrepot.exporters.axes.groups import Axis, Group, axis_name, resized
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.notes import CAPTURED, Fixed
+from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
+from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.automatic import broken_condition
-from entrepot.exporters.torch.axes import Axis, Group, Prober, resized
 from entrepot.exporters.torch.blame import DIM_SUFFIX, captured_blame, export_flat, guard_line, plain
-from entrepot.exporters.torch.conditions import holding_range
 from entrepot.exporters.torch.eager import MODEL_ERRORS
-from entrepot.exporters.torch.flatten import Flat, Tree, flatten, unflatten
-from entrepot.exporters.torch.notes import CAPTURED, Fixed
 from entrepot.ir.errors import ConversionError, EntrepotError
 
 _MOST_ATTEMPTS = 12  # each attempt settles at least one axis; more attempts mean that settling does not converge
@@ -57,7 +59,7 @@ class FlatModule(torch.nn.Module):
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Call the module with the structure it expects."""
         args, kwargs = unflatten(self._tree, tensors)
-        flat = flatten(self.module(*args, **kwargs))
+        flat = flatten(self.module(*args, **kwargs), arrays=TORCH)
         self.numbers.clear()
         self.numbers.update(flat.numbers)
         return tuple(flat.tensors)
@@ -132,11 +134,6 @@ def _fewer(
     return (kept, dropped) if dropped else None
 
 
-def axis_name(axis: Axis, names: Sequence[str]) -> str:
-    """``x.0``: an input and an axis of it."""
-    return f"{names[axis[0]]}.{axis[1]}"
-
-
 def _export(flat: FlatModule, tensors: list[torch.Tensor], groups: list[Group]) -> torch.export.ExportedProgram:
     dims = {group.symbol: _dim(group) for group in groups}
     return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes})
@@ -162,7 +159,7 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     changed = {axis: size for axis, size in sizes.items() if size != prober.size(axis)}
     if not changed or prober.takes(changed) is not None:
         return list(start)
-    return resized(start, changed)
+    return resized(TORCH, start, changed)
 
 
 def _settle(
@@ -207,7 +204,8 @@ def _range(
         return {}
     index, axis = min(by_symbol[symbol].axes)
     present = tensors[index].shape[axis]
-    found = holding_range(condition, present, by_symbol[symbol].axes)
+    understood = of_size(condition, by_symbol[symbol].axes)
+    found = None if understood is None else holding_range(understood, present)
     if found is None:
         return {"min": by_symbol[symbol].sizes[0]}
     smallest, largest = found
@@ -249,6 +247,21 @@ def _narrow(group: Group, bounds: Mapping[str, int]) -> bool:
 
 def _conditions(message: str) -> list[tuple[str, str]]:
     return re.findall(r"Not all values of (\w+) = .*? satisfy the generated guard (.*)", message)
+
+
+_SIZE = re.compile(r"L\['tensors'\]\[(\d+)\]\.size\(\)\[(\d+)\]")
+
+
+def of_size(condition: str, axes: frozenset[Axis]) -> str | None:
+    """A condition as torch.export writes it, ``2 <= L['tensors'][0].size()[1]``, in terms of the one name ``size``.
+
+    Args:
+        condition: Perhaps with a full stop.
+        axes: The axes that have this size; a condition on others as well is ``None``.
+    """
+    if any((int(index), int(axis)) not in axes for index, axis in _SIZE.findall(condition)):
+        return None
+    return _SIZE.sub("size", condition.strip().rstrip("."))
 
 
 def _constants(message: str) -> list[str]:

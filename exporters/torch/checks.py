@@ -6,7 +6,7 @@ import itertools
 
 import torch
 
-from entrepot.exporters.torch.flatten import Flat, constants, is_number
+from entrepot.exporters.structure import Flat, constants, is_number
 from entrepot.ir.errors import InputError
 
 

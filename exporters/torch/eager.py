@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from entrepot.exporters.torch.flatten import Flat, Tree, constants, flatten, unflatten
+from entrepot.exporters.exporter import Callee, Refusal
+from entrepot.exporters.structure import Flat, Tree, constants, flatten, unflatten
+from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.ir.errors import ConversionError, InputError
@@ -22,20 +24,12 @@ MODEL_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError
 _SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
 
 
-class EagerRefusal(Exception):  # noqa: N818 - an answer, not a fault
-    """The module itself does not take these inputs.
-
-    Attributes:
-        source: The user's line that refused, ``net.py:12 in forward: y = x @ w``.
-    """
-
-    def __init__(self, cause: BaseException) -> None:
-        first = next(iter(str(cause).splitlines()), "")
-        super().__init__(f"{type(cause).__name__}: {first}")
-        self.source = user_line(traceback.extract_tb(cause.__traceback__))
+def refusal(cause: BaseException) -> Refusal:
+    """What a module raised, with the user's line."""
+    return Refusal(cause, user_line(traceback.extract_tb(cause.__traceback__)))
 
 
-class Eager:
+class Eager(Callee):
     """A module as a function from flat tensors to flat tensors.
 
     Args:
@@ -49,6 +43,8 @@ class Eager:
         drew: Whether the last call drew random numbers.
     """
 
+    arrays = TORCH
+
     def __init__(
         self, module: torch.nn.Module, tree: Tree, state: ModuleState, kind: torch.dtype | None = None
     ) -> None:
@@ -56,25 +52,24 @@ class Eager:
         self.tree = tree
         self._state = state
         self._kind = kind
-        self.numbers: frozenset[str] = frozenset()
         self.drew = False
 
-    def __call__(self, tensors: Sequence[torch.Tensor], *, seed: int = 0, restore: bool = True) -> Flat:
+    def __call__(self, tensors: Sequence[torch.Tensor], /, *, seed: int = 0, restore: bool = True) -> Flat:
         """Call the module on copies of ``tensors``.
 
         Raises:
-            EagerRefusal: The module raised.
+            Refusal: The module raised.
         """
         args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])
         _seed(seed)
         before = random_state()
         try:
             with quiet(), _default_type(self._kind):
-                return flatten(self.module(*args, **kwargs), numbers=self.numbers)
+                return flatten(self.module(*args, **kwargs), numbers=self.numbers, arrays=TORCH)
         except InputError:
             raise
         except MODEL_ERRORS as error:
-            raise EagerRefusal(error) from error
+            raise refusal(error) from error
         finally:
             self.drew = random_state() != before
             if restore:
@@ -84,24 +79,25 @@ class Eager:
         """A copy that computes in float64.
 
         Raises:
-            EagerRefusal: Its weights would take more than ``most`` bytes, or it cannot be copied.
+            Refusal: Its weights would take more than ``most`` bytes, or it cannot be copied.
         """
         if 8 * sum(tensor.numel() for tensor in (*self.module.parameters(), *self.module.buffers())) > most:
-            raise EagerRefusal(MemoryError("its weights are too large to be copied"))
+            raise Refusal(MemoryError("its weights are too large to be copied"))
         try:
             with quiet():
                 module = copy.deepcopy(self.module).double()
         except MODEL_ERRORS as error:
-            raise EagerRefusal(error) from error
+            raise refusal(error) from error
         double = Eager(module, self.tree, ModuleState(module), kind=torch.float64)
         double.numbers = self.numbers
         return double
 
-    def takes_shape(self, tensors: Sequence[torch.Tensor]) -> bool:
+    def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
         """Whether the module accepts tensors of these shapes, tried without values and so at no cost."""
         try:
-            with quiet(), FakeTensorMode(allow_non_fake_inputs=True) as fake:
-                without_values = [torch.empty_like(tensor) for tensor in map(fake.from_tensor, tensors)]
+            with quiet(), FakeTensorMode(allow_non_fake_inputs=True):
+                pairs = zip(arrays, shapes, strict=True)
+                without_values = [torch.empty(shape, dtype=tensor.dtype) for tensor, shape in pairs]
                 args, kwargs = unflatten(self.tree, without_values)
                 self.module(*args, **kwargs)
         except MODEL_ERRORS:
@@ -121,12 +117,12 @@ class Eager:
             first = self(tensors, seed=0, restore=False)
             buffers_changed, drew = self._state.buffers_changed, self.drew
             second = self(tensors, seed=1)
-        except EagerRefusal as refusal:
+        except Refusal as refused:
             raise InputError(
-                f"the module does not take the sample: {refusal}"
-                + (f", at {refusal.source}" if refusal.source else ""),
+                f"the module does not take the sample: {refused}"
+                + (f", at {refused.source}" if refused.source else ""),
                 hint="call the module with the sample once to see the whole traceback",
-            ) from refusal
+            ) from refused
         if not _equal(first, second):
             raise self._not_a_function(tensors, first, buffers_changed=buffers_changed)
         if drew and not all(_equal(first, self(tensors, seed=seed)) for seed in range(2, _SEEDS)):

@@ -1,4 +1,4 @@
-"""Which sizes a module or a program accepts, as conditions over the symbols of its axes."""
+"""Which sizes a captured program accepts, as conditions over the symbols of its axes."""
 
 from __future__ import annotations
 
@@ -8,43 +8,11 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 
-from entrepot.exporters.torch.axes import Group, Prober
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.limits import limits_of
 from entrepot.exporters.torch.blame import shape_environment
 
 _TRIED = 256  # the sizes below it reveal a step of up to a quarter of it
-
-
-def module_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
-    """The smallest size of each group that the module accepts, and the largest that the capture found."""
-    return [text for group in groups for text in _limits(group, *_bounds(prober, group))]
-
-
-def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
-    """What the module accepts, within what was asked for."""
-    least, most = group.asked
-    ends = [end for end in (most, group.bounds.get("max")) if end is not None]
-    return max(least, _least(prober, group)), min(ends, default=None)
-
-
-def _limits(group: Group, least: int, most: int | None) -> Iterator[str]:
-    if least > 1:
-        yield f"{group.symbol} >= {least}"
-    if most is not None:
-        yield f"{group.symbol} <= {most}"
-
-
-def _least(prober: Prober, group: Group) -> int:
-    """Found by bisection; size 0 is not tried, as hardly any module is made for it."""
-    refused, taken = 0, prober.size(min(group.axes))
-    if taken > 1 and prober.takes(dict.fromkeys(group.axes, 1)) is None:
-        return 1
-    while taken - refused > 1:
-        middle = (refused + taken) // 2
-        if prober.takes(dict.fromkeys(group.axes, middle)) is None:
-            taken = middle
-        else:
-            refused = middle
-    return taken
 
 
 def program_limits(
@@ -62,7 +30,7 @@ def program_limits(
         size = sizes[group.symbol]
         if size.is_Symbol:
             bounds = program.range_constraints.get(size)
-            texts += _limits(group, *_range(bounds)) if bounds is not None else []
+            texts += limits_of(group, *_range(bounds)) if bounds is not None else []
             texts += _steps(program, size, group.symbol)
         elif size.free_symbols.isdisjoint(sizes.values()):
             texts += _multiple(group.symbol, size)

@@ -1,4 +1,4 @@
-"""What torch.onnx returns, as a graph that reads well: inlined, folded where it is about shapes, named, annotated.
+"""What torch.onnx returns, as the pipeline takes it: annotated, inlined, with weights named and constants folded.
 
 Parameters are never folded: a graph keeps ``fc.weight`` and transposes it, rather than a copy under another name.
 """
@@ -6,7 +6,7 @@ Parameters are never folded: a graph keeps ``fc.weight`` and transposes it, rath
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 import onnx_ir
@@ -14,9 +14,6 @@ import torch
 from onnx_ir.passes import common
 from onnxscript.optimizer import _constant_folding
 
-from entrepot.exporters.torch.indices import widen_indices
-from entrepot.exporters.torch.pack import pack_weights
-from entrepot.exporters.torch.tidy import drop_idle, forget_half_spectra
 from entrepot.ir.errors import ConversionError
 
 _TORCH = str(Path(torch.__file__).parent)
@@ -25,26 +22,13 @@ _FOLD_LIMIT = 1024  # elements: shapes, axes, small tables of constants
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
 
 
-def repair(
-    model: onnx_ir.Model, module: torch.nn.Module, *, input_names: Sequence[str], output_names: Sequence[str]
-) -> None:
-    """Clean ``model`` in place and give its inputs, outputs and weights their names."""
+def repair(model: onnx_ir.Model, module: torch.nn.Module) -> None:
+    """Annotate ``model`` in place, inline it, name its weights, and fold what is constant."""
     _annotate(model)
     common.InlinePass()(model)
     parameters = set(model.graph.initializers.values())
     _name_weights(model, module)
     _fold(model, parameters)
-    drop_idle(model)
-    widen_indices(model)
-    forget_half_spectra(model)
-    common.IdentityEliminationPass()(model)
-    common.CommonSubexpressionEliminationPass()(model)
-    common.RemoveUnusedNodesPass()(model)
-    pack_weights(model)
-    common.RemoveUnusedNodesPass()(model)
-    common.RemoveUnusedOpsetsPass()(model)
-    common.OutputFixPass()(model)
-    _name(model, input_names, output_names)
 
 
 def _fold(model: onnx_ir.Model, parameters: Collection[onnx_ir.Value]) -> None:
@@ -118,38 +102,3 @@ def _name_weights(model: onnx_ir.Model, module: torch.nn.Module) -> None:
         value.name = first
         if tensor is not None:
             tensor.name = first
-
-
-def _name(model: onnx_ir.Model, input_names: Sequence[str], output_names: Sequence[str]) -> None:
-    graph = model.graph
-    used = set(graph.initializers)
-    wanted = [*zip(graph.inputs, input_names, strict=True), *zip(graph.outputs, output_names, strict=True)]
-    reserved = {id(value) for value, _ in wanted}
-    for value in _inner_values(graph):  # an inner value may already have a wanted name
-        if id(value) not in reserved:
-            value.name = _unique(value.name or "value", used | {name for _, name in wanted})
-            used.add(value.name)
-    for value, name in wanted:
-        value.name = name
-    names: set[str] = set()
-    for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
-        path = node.metadata_props.get("entrepot.module", "")
-        node.name = _unique(f"{path}/{node.op_type}" if path else node.op_type, names)
-        names.add(node.name)
-
-
-def _inner_values(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
-    for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
-        for attribute in node.attributes.values():
-            if attribute.type == onnx_ir.AttributeType.GRAPH:
-                yield from attribute.as_graph().inputs
-        yield from node.outputs
-
-
-def _unique(name: str, used: Iterable[str]) -> str:
-    taken = used if isinstance(used, set) else set(used)
-    candidate, number = name, 0
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}_{number}"
-    return candidate

@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.axes.groups import Axis, Group, name_groups
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.axes.required import required_group, unvarying
 from entrepot.exporters.sample import Sample
-from entrepot.exporters.torch.axes import Axis, Group, Prober, name_groups
-from entrepot.exporters.torch.flatten import Constant, Container, Flat, Leaf, Tree
-from entrepot.exporters.torch.required import required_group, unvarying
+from entrepot.exporters.structure import Constant, Container, Flat, Leaf, Tree
+from entrepot.exporters.torch.arrays import TORCH
 from entrepot.ir.errors import InputError
 
 _HINT = "give names, Dims and hints by argument as to torch.export.export, or use dynamic={'x': {0: 'batch'}}"
@@ -84,7 +86,7 @@ def shaped_groups(prober: Prober, wishes: Mapping[Axis, Wish], names: Sequence[s
     named = [_named(prober, symbol, axes, wishes, names) for symbol, axes in members.items()]
     owners = frozenset[Axis]().union(*(group.axes for group in named))
     free = [group for group in found if owners.isdisjoint(group.axes)]
-    name_groups(free, prober.base, names, {group.symbol for group in named})
+    name_groups(free, TORCH, prober.base, names, {group.symbol for group in named})
     for group in free:
         group.required = any(wishes[axis].required for axis in group.axes)
         _limit(group, [wishes[axis] for axis in group.axes])

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from entrepot.exporters.torch.eager import Eager, EagerRefusal
-from entrepot.exporters.torch.flatten import PACKED_HINT
+from entrepot.exporters.exporter import Refusal
+from entrepot.exporters.torch.arrays import PACKED_HINT
+from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.spotting import OperatorSpotter
 from entrepot.ir.errors import ConversionError, UnsupportedOpError
 
@@ -50,7 +51,7 @@ def _explanation(eager: Eager, tensors: Sequence[torch.Tensor]) -> UnsupportedOp
         try:
             with spotter:
                 eager(tensors)
-        except EagerRefusal:
+        except Refusal:
             return None
         for operator, line in spotter.found:
             return UnsupportedOpError(f"{what}: {operator}{f' at {line}' if line else ''}", hint=hint)

@@ -10,7 +10,7 @@ import onnx_ir
 import torch
 from torch.onnx._internal.exporter._core import TorchTensor
 
-from entrepot.exporters.torch.pack import PackedRows
+from entrepot.exporters.cleanup.pack import PackedRows
 from entrepot.ir.io.weights import all_tensors
 
 _SAMPLED = 64  # how many elements of a weight are looked at: a training step changes nearly all of them
@@ -19,6 +19,17 @@ _SAMPLED = 64  # how many elements of a weight are looked at: a training step ch
 def settle_weights(model: onnx_ir.Model, *, share: bool) -> None:
     """Copy the weights, or link them to those of the module."""
     (_link_weights if share else _copy_weights)(model)
+
+
+def weight_names(model: onnx_ir.Model) -> set[str]:
+    """The values that are tensors of the module: its parameters, buffers and lifted constants."""
+    values = [*model.graph.initializers.values()]
+    values += [node.outputs[0] for node in model.graph if node.op_type == "Constant"]
+    return {value.name or "" for value in values if isinstance(_constant(value), TorchTensor)}
+
+
+def _constant(value: onnx_ir.Value) -> Any:
+    return onnx_ir.convenience.get_const_tensor(value)
 
 
 def _copy_weights(model: onnx_ir.Model) -> None:

@@ -1,4 +1,4 @@
-"""Weights that ONNX lays out differently from torch: rearranged when they are read, and not before."""
+"""Weights that ONNX lays out differently from a framework: rearranged when they are read, and not before."""
 
 from __future__ import annotations
 

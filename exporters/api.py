@@ -1,17 +1,15 @@
-"""``export`` and ``verify``: an exporter is found by the names of an object's classes, without importing frameworks."""
+"""``export`` and ``verify``: what is asked for is read once, and handed to the exporter of the framework."""
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from entrepot.exporters.dispatch import exporter_of
 from entrepot.exporters.options import Dynamic, Judging, Options, as_dynamic
 from entrepot.ir.arguments import IntegerLike, PathLike, as_flag, as_names, as_opset, as_path
-from entrepot.ir.errors import InputError, MissingDependencyError
+from entrepot.ir.errors import InputError
 from entrepot.ir.progress import Progress, reporter
 
 if TYPE_CHECKING:
@@ -20,22 +18,6 @@ if TYPE_CHECKING:
     from entrepot.parity.report.report import Report
     from entrepot.parity.tolerance import Tolerance, ToleranceLike
     from entrepot.runtime.providers import Providers
-
-_EXPORTERS = {
-    "torch": "entrepot.exporters.torch.export",
-    "onnx": "entrepot.exporters.onnx",
-    "onnx_ir": "entrepot.exporters.onnx",
-    "entrepot.ir.model": "entrepot.exporters.onnx",
-}
-"""Package or module of a class, to the exporter for its objects. Each has ``export`` and ``verify``."""
-
-_SUFFIXES = {
-    ".onnx": "entrepot.exporters.onnx",
-    ".pt2": "entrepot.exporters.torch.files",
-    ".pt": "entrepot.exporters.torch.files",
-    ".pth": "entrepot.exporters.torch.files",
-    ".ts": "entrepot.exporters.torch.files",
-}
 
 
 def export(
@@ -108,7 +90,7 @@ def export(
         checks=as_flag(checks, "checks"),
         dynamic_shapes=dynamic_shapes,
     )
-    model: Model = _exporter(obj).export(obj, sample, options)
+    model = exporter_of(obj, sample).export(obj, sample, options)
     if target is not None:
         options.tell(f"saving {os.fspath(target)}")
         model.save(target)
@@ -145,40 +127,10 @@ def verify(
 
     names = None if providers is None else as_providers(providers)
     judging = Judging(names, _tolerance(tolerance), reporter(progress))
-    report: Report = _exporter(source).verify(source, load(model), sample, judging)
-    return report
+    return exporter_of(source, sample).verify(source, load(model), sample, judging)
 
 
 def _tolerance(given: ToleranceLike | None) -> Tolerance | None:
     from entrepot.parity.tolerance import Tolerance
 
     return Tolerance.of(given)
-
-
-def _exporter(obj: Any) -> ModuleType:
-    if isinstance(obj, str | os.PathLike):
-        suffix = Path(as_path(obj, "the model")).suffix.lower()
-        if suffix in _SUFFIXES:
-            return _load(_SUFFIXES[suffix])
-        raise InputError(f"cannot tell what '{obj}' is", hint=f"files we know end in {', '.join(_SUFFIXES)}")
-    if isinstance(obj, bytes | bytearray | memoryview):
-        return _load(_EXPORTERS["onnx"])
-    for cls in type(obj).__mro__:
-        for package, home in _EXPORTERS.items():
-            if f"{cls.__module__}.".startswith(f"{package}."):
-                return _load(home)
-    raise InputError(
-        f"cannot export a {type(obj).__module__}.{type(obj).__qualname__}",
-        hint="give a torch.nn.Module (wrap a function in one), an ExportedProgram, a ScriptModule, or a model file",
-    )
-
-
-def _load(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("entrepot"):
-            raise
-        raise MissingDependencyError(
-            f"'{error.name}' is needed to export this", hint="pip install 'entrepot[torch]'"
-        ) from error

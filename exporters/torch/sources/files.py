@@ -5,27 +5,12 @@ from __future__ import annotations
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from entrepot.exporters.options import Judging, Options
-from entrepot.exporters.torch import export as torch_export
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
 from entrepot.ir.errors import InputError, MissingFileError, ModelFormatError
-from entrepot.ir.model import Model
-from entrepot.parity.report.report import Report
-
-
-def export(path: str | os.PathLike[str], sample: Any, options: Options) -> Model:
-    """Read the file and export what is in it."""
-    return torch_export.export(read(path), sample, options)
-
-
-def verify(path: str | os.PathLike[str], model: Model, sample: Any, judging: Judging) -> Report:
-    """Read the file and compare what is in it."""
-    return torch_export.verify(read(path), model, sample, judging)
 
 
 def read(path: str | os.PathLike[str]) -> torch.export.ExportedProgram | torch.jit.ScriptModule:

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir
-import torch
 
-from entrepot.exporters.torch.annotate import output_name
-from entrepot.exporters.torch.axes import Axis, Group, Prober, all_axes
-from entrepot.exporters.torch.flatten import Flat, constants
+from entrepot.exporters.axes.groups import Axis, Group, all_axes
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.naming import output_name
+from entrepot.exporters.structure import Flat, constants
 
 REFUSED = "the module refuses other sizes"
 CAPTURED = "the capture fixed it"
@@ -76,21 +76,12 @@ def add_notes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], *others: str) -
         model.metadata_props["entrepot.notes"] = json.dumps(notes)
 
 
-def mode_note(module: torch.nn.Module) -> str:
-    """That the module was exported in evaluation mode, if it was in training mode before."""
-    training = [name for name, part in module.named_modules() if part.training]
-    if not training:
-        return ""
-    which = "the module was" if "" in training else f"{_listed(training)} {'were' if len(training) > 1 else 'was'}"
-    return f"exported in evaluation mode, though {which} in training mode"
-
-
 def constant_notes(call: Flat, result: Flat) -> list[str]:
     """Arguments and results that are not tensors, and so part of the graph instead of its inputs and outputs."""
     given = [f"{place.name} = {place.value!r}" for place in constants(call.tree) if place.value is not None]
     made = [f"{output_name(place.name)} = {place.value!r}" for place in constants(result.tree)]
     notes = {"constant, so not inputs": given, "constant, so not outputs": made}
-    return [f"{what}: {_listed(names)}" for what, names in notes.items() if names]
+    return [f"{what}: {listed(names)}" for what, names in notes.items() if names]
 
 
 def _about_axes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], names: Mapping[Axis, str]) -> Iterator[str]:
@@ -100,7 +91,7 @@ def _about_axes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], names: Mappin
         together.setdefault((fixed[axis].why, fixed[axis].line), []).append(axis)
     for axes in together.values():
         sizes = [f"{names[index, axis]} = {_size(model, index, axis)}" for index, axis in axes]
-        yield f"fixed: {_listed(sizes)}: {fixed[axes[0]]}"
+        yield f"fixed: {listed(sizes)}: {fixed[axes[0]]}"
 
 
 def _size(model: onnx_ir.Model, index: int, axis: int) -> object:
@@ -108,6 +99,7 @@ def _size(model: onnx_ir.Model, index: int, axis: int) -> object:
     return "?" if shape is None else shape[axis]
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
     shown = ", ".join(names[:_SHOWN])
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

@@ -1,6 +1,8 @@
-"""Nodes and inputs of torch.onnx that do nothing, and shapes that onnx infers wrongly."""
+"""Nodes and inputs that do nothing, and shapes that onnx infers wrongly."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import numpy as np
 import onnx_ir
@@ -9,13 +11,13 @@ _WHOLE = 2**31 - 1  # an end at or beyond this takes everything there is
 _BIASED = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
 
 
-def drop_idle(model: onnx_ir.Model) -> None:
-    """Rewire ``y = x[:]`` to ``x``, and leave out a bias of zeros."""
+def drop_idle(model: onnx_ir.Model, weights: Collection[str]) -> None:
+    """Rewire ``y = x[:]`` to ``x``, and leave out a bias of zeros, unless it is a weight."""
     for node in list(onnx_ir.traversal.RecursiveGraphIterator(model.graph)):
-        if node.op_type == "Slice" and _takes_all(node):
+        if node.op_type == "Slice" and _takes_all(node, weights):
             _bypass(node)
         elif len(node.inputs) > _BIASED.get(node.op_type, len(node.inputs)):
-            _drop_zeros(node, _BIASED[node.op_type])
+            _drop_zeros(node, _BIASED[node.op_type], weights)
 
 
 def forget_half_spectra(model: onnx_ir.Model) -> None:
@@ -33,8 +35,8 @@ def _goes_back_from_half(node: onnx_ir.Node) -> bool:
     return all(node.attributes.get_int(name, 0) for name in ("inverse", "onesided"))
 
 
-def _takes_all(node: onnx_ir.Node) -> bool:
-    starts, ends, steps = (_numbers(node, index) for index in (1, 2, 4))
+def _takes_all(node: onnx_ir.Node, weights: Collection[str]) -> bool:
+    starts, ends, steps = (_numbers(node, index, weights) for index in (1, 2, 4))
     return (
         starts is not None
         and ends is not None
@@ -53,16 +55,18 @@ def _bypass(node: onnx_ir.Node) -> None:
     node.graph.remove(node, safe=True)
 
 
-def _drop_zeros(node: onnx_ir.Node, index: int) -> None:
+def _drop_zeros(node: onnx_ir.Node, index: int, weights: Collection[str]) -> None:
     value = node.inputs[index]
-    numbers = _numbers(node, index)
+    numbers = _numbers(node, index, weights)
     if value is None or numbers is None or numbers.any() or len(value.uses()) > 1:
         return
     node.resize_inputs(index)
 
 
-def _numbers(node: onnx_ir.Node, index: int) -> np.ndarray | None:
-    """A constant input that the translation created; ``None`` if it is computed or a weight of the module."""
+def _numbers(node: onnx_ir.Node, index: int, weights: Collection[str]) -> np.ndarray | None:
+    """A constant input that the translation created; ``None`` if it is computed or a weight."""
     value = node.inputs[index] if index < len(node.inputs) else None
-    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
-    return None if tensor is None or type(tensor).__name__ == "TorchTensor" else tensor.numpy()
+    if value is None or value.name in weights:
+        return None
+    tensor = onnx_ir.convenience.get_const_tensor(value)
+    return None if tensor is None else tensor.numpy()

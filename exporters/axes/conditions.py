@@ -1,15 +1,13 @@
-"""The sizes for which a condition that torch.export puts on an axis holds."""
+"""The sizes for which a condition that a capture puts on an axis holds."""
 
 from __future__ import annotations
 
 import ast
 import math
 import operator
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-_SIZE = re.compile(r"L\['tensors'\]\[(\d+)\]\.size\(\)\[(\d+)\]")
 _OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -45,21 +43,18 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 _FAR = 2**31
 
 
-def holding_range(condition: str, present: int, axes: frozenset[tuple[int, int]]) -> tuple[int, float] | None:
+def holding_range(condition: str, present: int) -> tuple[int, float] | None:
     """The smallest and the largest size around ``present`` between which a condition holds throughout.
 
     Args:
-        condition: As torch.export writes it, ``2 <= L['tensors'][0].size()[1]``.
+        condition: In Python's notation, with functions as sympy prints them, of the one name ``size``: ``2 <= size``.
         present: A size for which it holds.
-        axes: The axes that have this size; a condition on others as well is not understood.
 
     Returns:
         The sizes, infinity where there is no largest one; ``None`` when the condition is not understood.
     """
-    if any((int(index), int(axis)) not in axes for index, axis in _SIZE.findall(condition)):
-        return None
     try:
-        tree = ast.parse(_SIZE.sub("size", condition.strip().rstrip(".")), mode="eval").body
+        tree = ast.parse(condition.strip(), mode="eval").body
         if not _value(tree, present):
             return None
         return _edge(tree, [*range(present - 1, 0, -1)], present), _largest(tree, present)

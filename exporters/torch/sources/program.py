@@ -3,79 +3,91 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.export.graph_signature import ConstantArgument, OutputKind, SymFloatArgument, SymIntArgument
 
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, name_groups
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.exporter import Captured
+from entrepot.exporters.notes import PROGRAMMED, Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
-from entrepot.exporters.torch.annotate import describe_model, graph_names, rename_symbols
-from entrepot.exporters.torch.axes import Axis, Group, all_axes, name_groups
-from entrepot.exporters.torch.checks import check_module, check_outputs, check_results, check_tensors
-from entrepot.exporters.torch.eager import Eager
-from entrepot.exporters.torch.finish import at_opset, proved, settle_sizes
-from entrepot.exporters.torch.flatten import Flat, flatten_call, places
-from entrepot.exporters.torch.guard import untouched
+from entrepot.exporters.structure import Flat, flatten_call, places
+from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.checks import check_outputs, check_results
 from entrepot.exporters.torch.limits import program_limits
-from entrepot.exporters.torch.notes import PROGRAMMED, Fixed, add_notes, constant_notes
 from entrepot.exporters.torch.repair import repair
+from entrepot.exporters.torch.sources.calling import TorchSource
 from entrepot.exporters.torch.translate import translate
-from entrepot.exporters.torch.weights import settle_weights
+from entrepot.exporters.torch.weights import weight_names
 from entrepot.ir.errors import InputError
-from entrepot.ir.model import Model
 
 
-def export_program(program: torch.export.ExportedProgram, sample: Any, options: Options) -> Model:
-    """Translate a captured program, and verify the model against it.
+class ProgramSource(TorchSource):
+    """A program, with its own sample unless the caller gives another.
 
     Raises:
-        InputError: The dynamic axes asked for are not those of the program, or it has no example inputs.
+        InputError: It has no example inputs, and no sample is given.
     """
-    module = program.module()
-    check_module(module)
-    call = program_call(program, module, sample)
-    groups, sizes = _groups(program, call)
-    if options.dynamic_shapes is not None or (
-        options.dynamic is not True and options.dynamic != "auto" and not (options.dynamic is False and not groups)
-    ):
-        raise InputError(
-            "an ExportedProgram has the dynamic axes it was captured with",
-            hint="give dynamic_shapes to torch.export.export, or export the module itself",
-        )
-    with untouched(module) as state:
-        eager = Eager(module, call.tree, state)
-        options.tell("running the program on the sample")
-        eager.numbers = _numbers(program, eager.require_function(call.tensors))
-        result = eager(call.tensors)
+
+    noun = "program"
+
+    def __init__(self, program: torch.export.ExportedProgram, sample: Any) -> None:
+        module = program.module()
+        super().__init__(module, _call(program, module, sample))
+        self._program = program
+        self._groups, self._sizes = _groups(program, self.call)
+
+    def accept(self, options: Options) -> None:
+        """Refuse other axes than those it was captured with.
+
+        Raises:
+            InputError: Other axes are asked for.
+        """
+        own = options.dynamic is True or options.dynamic == "auto" or (options.dynamic is False and not self._groups)
+        if options.dynamic_shapes is not None or not own:
+            raise InputError(
+                "an ExportedProgram has the dynamic axes it was captured with",
+                hint="give dynamic_shapes to torch.export.export, or export the module itself",
+            )
+
+    def settled(self) -> Flat:
+        """The result, with numbers that depend on a size as tensors."""
+        self.numbers = _numbers(self._program, super().settled())
+        return self(self.call.tensors)
+
+    def check(self, result: Flat) -> None:
+        """Refuse results for which ONNX has no type, and programs without results."""
         check_results(result)
         check_outputs(result)
+
+    def groups(self, prober: Prober, options: Options) -> tuple[list[Group], Collection[Axis], Mapping[Axis, Fixed]]:
+        """The program's own dynamic axes; all others were fixed by its capture."""
+        axes = all_axes(self.call.tensors)
+        varying = {axis for group in self._groups for axis in group.axes}
+        return self._groups, axes, {axis: Fixed(PROGRAMMED) for axis in axes if axis not in varying}
+
+    def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        """Translate the program as it is."""
         options.tell("translating to ONNX")
-        graph = translate(_without_constants(program))
-        inputs, outputs = graph_names(module, call, result, options)
-        repair(graph, module, input_names=inputs, output_names=outputs)
-        rename_symbols(graph, groups)
-        describe_model(graph, module, call, result, inputs, outputs)
-        settle_weights(graph, share=options.share)
-        varying = {axis for group in groups for axis in group.axes}
-        add_notes(
-            graph,
-            {axis: Fixed(PROGRAMMED) for axis in all_axes(call.tensors) if axis not in varying},
-            *constant_notes(call, result),
-        )
-        settle_sizes(graph, program_limits(program, groups, sizes), options)
-        return proved(eager, call, at_opset(graph, options), options)
+        graph = translate(_without_constants(self._program))
+        repair(graph, self.module)
+        return Captured(graph, groups, numbers=self.numbers, weights=weight_names(graph))
+
+    def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
+        """Those that the program was captured with."""
+        return program_limits(self._program, groups, self._sizes)
 
 
-def program_call(program: torch.export.ExportedProgram, module: torch.nn.Module, sample: Any) -> Flat:
-    """The flat sample: the caller's, or the one the program was captured with."""
+def _call(program: torch.export.ExportedProgram, module: torch.nn.Module, sample: Any) -> Flat:
     if sample is None:
         if program.example_inputs is None:
             raise InputError("the program has no example inputs", hint="give a sample")
         sample = Sample(*program.example_inputs)
-    call = flatten_call(Sample.of(sample), module.forward)
-    check_tensors(call)
-    return call
+    return flatten_call(Sample.of(sample), module.forward, TORCH)
 
 
 def _groups(program: torch.export.ExportedProgram, call: Flat) -> tuple[list[Group], dict[str, Any]]:
@@ -88,8 +100,8 @@ def _groups(program: torch.export.ExportedProgram, call: Flat) -> tuple[list[Gro
         for axis, size in enumerate(tensor.shape):
             if isinstance(size, torch.SymInt):
                 members.setdefault(size.node.expr, set()).add((index, axis))
-    groups = [Group(frozenset(axes), "", []) for axes in members.values()]
-    name_groups(groups, call.tensors, call.names)
+    groups = [Group(frozenset(axes), "", [], required=True) for axes in members.values()]
+    name_groups(groups, TORCH, call.tensors, call.names)
     return groups, {group.symbol: size for group, size in zip(groups, members, strict=True)}
 
 

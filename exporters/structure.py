@@ -1,6 +1,6 @@
 """Nested inputs and outputs as a flat list of named tensors, and back.
 
-torch has a registry for this (pytree); a dataclass that nobody registered, or a class whose registration differs
+Frameworks have registries for this (pytrees); a dataclass that nobody registered, or a class whose registration differs
 between versions, would fail there. Names come from the forward signature and from the structure: ``batch.user``,
 ``hidden.0``.
 """
@@ -16,16 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-import torch
-
+from entrepot.exporters.arrays import NUMPY, Array, Arrays
 from entrepot.exporters.sample import Sample
 from entrepot.ir.errors import InputError
 
 Tree: TypeAlias = "Leaf | Constant | Container"
-_CONSTANTS = (type(None), bool, int, float, str, bytes, enum.Enum, torch.dtype, torch.device)
-
-PACKED_HINT = "run the layer on the padded tensor and mask its result by the lengths"
+_CONSTANTS = (type(None), bool, int, float, str, bytes, enum.Enum)
 
 
 @dataclass(frozen=True)
@@ -73,12 +69,12 @@ class Flat:
     """
 
     tree: Tree
-    tensors: list[torch.Tensor]
+    tensors: list[Array]
     names: list[str]
     numbers: frozenset[str] = frozenset()
 
 
-def flatten(value: Any, name: str = "", numbers: frozenset[str] = frozenset()) -> Flat:
+def flatten(value: Any, name: str = "", numbers: frozenset[str] = frozenset(), arrays: Arrays = NUMPY) -> Flat:
     """Take a structure apart; tensors are named by their path below ``name``.
 
     Args:
@@ -86,30 +82,31 @@ def flatten(value: Any, name: str = "", numbers: frozenset[str] = frozenset()) -
         name: The prefix of every path.
         numbers: Paths at which a Python number becomes a tensor; while torch captures, every number that depends on a
             size does.
+        arrays: What counts as a tensor.
 
     Raises:
         InputError: Something in it is neither a tensor, a plain container nor a Python scalar.
     """
     flat = Flat(Constant(name, None), [], [], numbers)
-    flat.tree = _take_apart(value, name, flat)
+    flat.tree = _take_apart(value, name, flat, arrays)
     return flat
 
 
-def flatten_call(sample: Sample, forward: Callable[..., Any]) -> Flat:
+def flatten_call(sample: Sample, forward: Callable[..., Any], arrays: Arrays = NUMPY) -> Flat:
     """Take the arguments of a call apart, in the order of the signature of ``forward``.
 
     Raises:
         InputError: The arguments do not fit the signature, or contain something that cannot be an input.
     """
     bound = _bind(sample, forward)
-    return flatten_named(list(_named_args(bound)), bound.kwargs)
+    return flatten_named(list(_named_args(bound)), bound.kwargs, arrays)
 
 
-def flatten_named(positional: Sequence[tuple[str, Any]], keyword: Mapping[str, Any]) -> Flat:
+def flatten_named(positional: Sequence[tuple[str, Any]], keyword: Mapping[str, Any], arrays: Arrays = NUMPY) -> Flat:
     """Take named arguments apart; the tree makes a pair of a tuple and a dict."""
     flat = Flat(Constant("", None), [], [])
-    args = tuple(_take_apart(value, name, flat) for name, value in positional)
-    kwargs = tuple((key, _take_apart(value, key, flat)) for key, value in keyword.items())
+    args = tuple(_take_apart(value, name, flat, arrays) for name, value in positional)
+    kwargs = tuple((key, _take_apart(value, key, flat, arrays)) for key, value in keyword.items())
     flat.tree = Container(
         "tuple",
         (),
@@ -185,47 +182,32 @@ def _named_args(bound: inspect.BoundArguments) -> Iterator[tuple[str, Any]]:
         yield name, remaining.pop(0)
 
 
-def _take_apart(value: Any, name: str, flat: Flat) -> Tree:
-    if isinstance(value, np.ndarray):
-        value = _tensor(value, name)
-    if isinstance(value, torch.SymInt | torch.SymFloat) or (name in flat.numbers and is_number(value)):
+def _take_apart(value: Any, name: str, flat: Flat, arrays: Arrays) -> Tree:
+    if arrays.is_symbolic(value) or (name in flat.numbers and is_number(value)):
         flat.numbers |= {name}
-        value = torch.scalar_tensor(value, dtype=_NUMBERS[type(value)])
-    if isinstance(value, torch.Tensor):
-        flat.tensors.append(value.detach().contiguous() if value.layout is torch.strided else value.detach())
+        value = arrays.of_number(value)
+    array = arrays.leaf(value, name)
+    if array is not None:
+        flat.tensors.append(array)
         flat.names.append(name)
         return Leaf(name, len(flat.tensors) - 1)
-    if isinstance(value, _CONSTANTS):
+    if isinstance(value, (*_CONSTANTS, *arrays.constants)):
         return Constant(name, value)
     kind, items = _items(value, name)
-    children = tuple((key, _take_apart(child, f"{name}.{key}" if name else str(key), flat)) for key, child in items)
+    children = tuple(
+        (key, _take_apart(child, f"{name}.{key}" if name else str(key), flat, arrays)) for key, child in items
+    )
     plain = type(value) in (tuple, list, dict)
     # an empty prototype keeps no tensors alive
     return Container(kind, type(value)() if plain else value, children, name)
 
 
-_NUMBERS = {int: torch.int64, torch.SymInt: torch.int64, float: torch.float32, torch.SymFloat: torch.float32}
-
-
 def is_number(value: Any) -> bool:
     """Whether a result is a Python number, which may depend on a size; booleans do not count."""
-    return type(value) in _NUMBERS
-
-
-def _tensor(array: np.ndarray, name: str) -> torch.Tensor:
-    from entrepot.exporters.torch.source import from_numpy
-
-    try:
-        return from_numpy(array)
-    except TypeError as error:
-        raise InputError(f"an array of {array.dtype} cannot become a tensor", value=name or None) from error
+    return type(value) in (int, float)
 
 
 def _items(value: Any, name: str) -> tuple[str, list[tuple[Any, Any]]]:
-    if isinstance(value, torch.nn.utils.rnn.PackedSequence):
-        raise InputError(
-            "a PackedSequence cannot be an input or output of a graph", value=name or None, hint=PACKED_HINT
-        )
     if isinstance(value, Mapping):
         return "dict", list(value.items())
     if isinstance(value, tuple):

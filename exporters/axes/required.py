@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from entrepot.exporters.torch.axes import Axis, Group, Prober
+from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.probe import Prober
 from entrepot.ir.errors import ConversionError, InputError
 
 
@@ -38,7 +39,7 @@ def _check_input(name: str, names: Sequence[str]) -> None:
 
 def _axis(prober: Prober, name: str, axis: int, names: Sequence[str]) -> Axis:
     index = list(names).index(name)
-    rank = prober.base[index].dim()
+    rank = len(prober.base[index].shape)
     if not -rank <= axis < rank:
         raise InputError(f"dynamic names axis {axis}, but the rank is {rank}", value=name)
     return index, axis % rank

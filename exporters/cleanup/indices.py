@@ -1,4 +1,4 @@
-"""Indices of int32, which torch.onnx (2.13) passes to operators that take only int64."""
+"""Indices of int32, which torch.onnx (2.13), for one, passes to operators that take only int64."""
 
 from __future__ import annotations
 
