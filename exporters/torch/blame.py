@@ -8,20 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.fx.experimental import _config as capture_settings
 
-from entrepot.exporters.torch.custom import operator_of
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
 from entrepot.exporters.torch.rewriting import Rewriting
 from entrepot.exporters.torch.spotting import user_line
+from entrepot.exporters.torch.upstream import capture_settings, custom_operator, is_about_sizes, is_about_values
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
 if TYPE_CHECKING:
     from entrepot.exporters.axes.groups import Axis, Group
-
-_DATA_DEPENDENT = re.compile(r"data-dependent|GuardOnDataDependent|unbacked symint|\bu\d+\b", re.IGNORECASE)
-
 
 DIM_SUFFIX = "__axis"
 """Suffix of names for torch.export, which reads them as formulas: ``sequence`` or ``N`` would be functions."""
@@ -41,19 +37,19 @@ def captured_blame(
 ) -> EntrepotError:
     """The error to raise for one of torch.export's."""
     refused = [group for group in groups if re.search(rf"\b{re.escape(group.symbol)}\b", plain(error))]
-    if "Constraints violated" in plain(error) and refused:
+    if is_about_sizes(plain(error)) and refused:
         return _axis_blame(error, flat, tensors, groups, refused[0], names)
     line = user_line(traceback.extract_tb(error.__traceback__))
     first = next(iter(str(error).splitlines()), type(error).__name__)
     operator = next(
-        filter(None, (operator_of(frame.f_code) for frame, _ in traceback.walk_tb(error.__traceback__))), ""
+        filter(None, (custom_operator(frame.f_code) for frame, _ in traceback.walk_tb(error.__traceback__))), ""
     )
     if operator:
         return UnsupportedOpError(
             f"the custom operator {operator} cannot be followed{_at(line)}: {type(error).__name__}: {first}",
             hint=f'say how it is exported: ep.register_translation("{operator}", function)',
         )
-    if _DATA_DEPENDENT.search(str(error)):
+    if is_about_values(str(error)):
         return ConversionError(
             f"forward branches on the values of a tensor{_at(line)}, which a graph cannot follow: {first}",
             hint="write a branch with torch.cond, a loop with torch.while_loop, or bound the size with torch._check",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,13 @@ from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.automatic import broken_condition
 from entrepot.exporters.torch.blame import DIM_SUFFIX, captured_blame, export_flat, guard_line, plain
 from entrepot.exporters.torch.eager import MODEL_ERRORS
+from entrepot.exporters.torch.upstream import (
+    of_size,
+    specialised,
+    suggested_bounds,
+    suggested_fixes,
+    unmet_conditions,
+)
 from entrepot.ir.errors import ConversionError, EntrepotError
 
 _MOST_ATTEMPTS = 12  # each attempt settles at least one axis; more attempts mean that settling does not converge
@@ -168,8 +174,8 @@ def _settle(
     """Follow torch.export's conditions and suggestions; ``None`` when there are none that concern our symbols."""
     by_symbol = {group.symbol: group for group in groups}
     dropped: dict[str, str] = {}
-    told = [(symbol, _range(by_symbol, symbol, text, tensors), text) for symbol, text in _conditions(message)]
-    told += [(symbol, bounds, "") for symbol, value in _suggestions(message) if (bounds := _bounds(value))]
+    told = [(symbol, _range(by_symbol, symbol, text, tensors), text) for symbol, text in unmet_conditions(message)]
+    told += [(symbol, bounds, "") for symbol, value in suggested_fixes(message) if (bounds := suggested_bounds(value))]
     narrowed: set[str] = set()
     for symbol, bounds, condition in told:
         if symbol in by_symbol and symbol not in dropped:
@@ -177,15 +183,15 @@ def _settle(
             if reason:
                 dropped[symbol] = f"the capture needs {condition}" if reason == _NO_NEWS else reason
     linked = False
-    for symbol, value in _suggestions(message):
-        if symbol not in by_symbol or symbol in dropped or symbol in narrowed or _bounds(value):
+    for symbol, value in suggested_fixes(message):
+        if symbol not in by_symbol or symbol in dropped or symbol in narrowed or suggested_bounds(value):
             continue
         if value in by_symbol and value not in dropped and value != symbol:
             by_symbol[value].axes |= by_symbol.pop(symbol).axes
             linked = True
         else:
             dropped[symbol] = f"the capture needs {symbol} = {value}"
-    for symbol in _constants(message):
+    for symbol in specialised(message):
         if symbol in by_symbol:
             dropped.setdefault(symbol, "forward turns it into a constant")
     reasons = [(by_symbol.pop(symbol), reason) for symbol, reason in dropped.items()]
@@ -243,39 +249,3 @@ def _narrow(group: Group, bounds: Mapping[str, int]) -> bool:
     if "max" in bounds:
         group.bounds["max"] = min(bounds["max"], before.get("max", bounds["max"]))
     return group.bounds != before
-
-
-def _conditions(message: str) -> list[tuple[str, str]]:
-    return re.findall(r"Not all values of (\w+) = .*? satisfy the generated guard (.*)", message)
-
-
-_SIZE = re.compile(r"L\['tensors'\]\[(\d+)\]\.size\(\)\[(\d+)\]")
-
-
-def of_size(condition: str, axes: frozenset[Axis]) -> str | None:
-    """A condition as torch.export writes it, ``2 <= L['tensors'][0].size()[1]``, in terms of the one name ``size``.
-
-    Args:
-        condition: Perhaps with a full stop.
-        axes: The axes that have this size; a condition on others as well is ``None``.
-    """
-    if any((int(index), int(axis)) not in axes for index, axis in _SIZE.findall(condition)):
-        return None
-    return _SIZE.sub("size", condition.strip().rstrip("."))
-
-
-def _constants(message: str) -> list[str]:
-    return re.findall(r"You marked (\w+) as dynamic but your code specialized it", message)
-
-
-def _suggestions(message: str) -> list[tuple[str, str]]:
-    _, _, fixes = message.partition("Suggested fixes:")
-    return re.findall(r"^\s*(\w+)\s*=\s*(.+?)\s*$", fixes, flags=re.MULTILINE)
-
-
-def _bounds(value: str) -> dict[str, int]:
-    """``Dim('x', min=3, max=9)``, or ``4 <= L['tensors'][1].size()[1] and ...``, as keyword arguments of Dim."""
-    if value.startswith("Dim("):
-        return {key: int(number) for key, number in re.findall(r"(min|max)=(\d+)", value)}
-    least, most = re.match(r"(\d+) <= ", value), re.search(r" <= (\d+)$", value)
-    return ({"min": int(least[1])} if least else {}) | ({"max": int(most[1])} if most else {})

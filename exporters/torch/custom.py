@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import CodeType
 from typing import Any
 
 import torch
-from torch._library.custom_ops import OPDEFS
 
+from entrepot.exporters.torch.upstream import OpOverload, OpOverloadPacket, custom_function, packet_name
 from entrepot.ir.errors import InputError
 
 _KNOWN = ("aten::", "prims::", "entrepot::")
@@ -43,7 +42,7 @@ def add(target: Any, function: Callable[..., Any], into: str) -> Entry:
     if not callable(function):
         raise InputError(f"expected a function, got {type(function).__name__}", hint="give what to call in its place")
     name, targets = _targets(target)
-    if into == "onnx" and not all(isinstance(each, torch._ops.OpOverload) for each in targets):  # noqa: SLF001 - no public name
+    if into == "onnx" and not all(isinstance(each, OpOverload) for each in targets):
         raise InputError(
             f"{name} is a Python function, and only operators become ONNX nodes",
             hint='name the operator, "aten::relu", or give a function that computes with torch',
@@ -76,23 +75,14 @@ def registered(func: Any) -> Callable[..., Any] | None:
 def python_of(func: Any) -> Callable[..., Any] | None:
     """The Python function of a custom operator, if it has one: ONNX lacks the operator, but may have what it calls."""
     name = qualified_name(func)
-    if not name or name.startswith(_KNOWN) or name not in OPDEFS:
-        return None
-    made: Callable[..., Any] = OPDEFS[name]._init_fn  # noqa: SLF001 - what the decorator was given
-    return made
-
-
-def operator_of(code: CodeType) -> str:
-    """The name of the custom operator whose Python function this is, or ""."""
-    made = {getattr(operator._init_fn, "__code__", None): name for name, operator in OPDEFS.items()}  # noqa: SLF001
-    return made.get(code, "")
+    return None if not name or name.startswith(_KNOWN) else custom_function(name)
 
 
 def qualified_name(func: Any) -> str:
     """``mylib::scale``, for an operator and each of its overloads; else ""."""
-    if isinstance(func, torch._ops.OpOverload):  # noqa: SLF001 - no public name
+    if isinstance(func, OpOverload):
         func = func.overloadpacket
-    return str(func._qualified_op_name) if isinstance(func, torch._ops.OpOverloadPacket) else ""  # noqa: SLF001
+    return packet_name(func) if isinstance(func, OpOverloadPacket) else ""
 
 
 def _targets(target: Any) -> tuple[str, tuple[Any, ...]]:
@@ -126,6 +116,6 @@ def _operator(name: str) -> Any:
 
 
 def _overloads(target: Any) -> list[Any]:
-    if isinstance(target, torch._ops.OpOverloadPacket):  # noqa: SLF001 - no public name
+    if isinstance(target, OpOverloadPacket):
         return [getattr(target, name) for name in target.overloads()]
-    return [target] if isinstance(target, torch._ops.OpOverload) else []  # noqa: SLF001
+    return [target] if isinstance(target, OpOverload) else []

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.spotting import DrawSpotter, OperatorSpotter, user_line
+from entrepot.exporters.torch.upstream import FakeTensorMode
 from entrepot.ir.errors import ConversionError, InputError
 
 # What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.upstream import writes
 from entrepot.ir.errors import ConversionError
 
 _NOISY_LOGGERS = (
@@ -34,8 +35,8 @@ class ModuleState:
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._attributes = [(part, _shallow(part.__dict__)) for part in module.modules()]
-        self._buffers = [(buffer, _version(buffer), buffer.detach().clone()) for buffer in module.buffers()]
-        self._parameters = [(name, value, _version(value)) for name, value in module.named_parameters()]
+        self._buffers = [(buffer, writes(buffer), buffer.detach().clone()) for buffer in module.buffers()]
+        self._parameters = [(name, value, writes(value)) for name, value in module.named_parameters()]
         self._torch = torch.get_rng_state()
         self._numpy = np.random.get_state()  # noqa: NPY002 - the global state is what forward may draw from
         self._python = random.getstate()
@@ -50,14 +51,14 @@ class ModuleState:
             _restore_attributes(part, attributes)
         with torch.no_grad():
             for index, (buffer, version, value) in enumerate(self._buffers):
-                if _version(buffer) != version:
+                if writes(buffer) != version:
                     buffer.copy_(value)
-                    self._buffers[index] = (buffer, _version(buffer), value)
+                    self._buffers[index] = (buffer, writes(buffer), value)
         torch.set_rng_state(self._torch)
         np.random.set_state(self._numpy)  # noqa: NPY002
         random.setstate(self._python)
         for name, value, version in self._parameters:
-            if _version(value) != version:
+            if writes(value) != version:
                 raise ConversionError(
                     f"forward writes to the parameter '{name}'",
                     value=name,
@@ -67,7 +68,7 @@ class ModuleState:
     @property
     def buffers_changed(self) -> bool:
         """Whether ``forward`` has written to a buffer since the last ``restore``."""
-        return any(_version(buffer) != version for buffer, version, _ in self._buffers)
+        return any(writes(buffer) != version for buffer, version, _ in self._buffers)
 
 
 @contextlib.contextmanager
@@ -121,11 +122,6 @@ def random_state() -> dict[str, object]:
         "numpy.random": (inner["key"].tobytes(), inner["pos"], numpy["has_gauss"], numpy["gauss"]),
         "random": random.getstate(),
     }
-
-
-def _version(tensor: torch.Tensor) -> int:
-    """How often a tensor was written to."""
-    return tensor._version  # noqa: SLF001 - autograd's public counter, in spite of its name
 
 
 def _shallow(attributes: dict[str, Any]) -> dict[str, tuple[Any, Any]]:

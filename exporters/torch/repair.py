@@ -12,8 +12,8 @@ from pathlib import Path
 import onnx_ir
 import torch
 from onnx_ir.passes import common
-from onnxscript.optimizer import _constant_folding
 
+from entrepot.exporters.torch.upstream import FoldConstantsPass
 from entrepot.ir.errors import ConversionError
 
 _TORCH = str(Path(torch.__file__).parent)
@@ -33,7 +33,7 @@ def repair(model: onnx_ir.Model, module: torch.nn.Module) -> None:
 
 def _fold(model: onnx_ir.Model, parameters: Collection[onnx_ir.Value]) -> None:
     try:
-        _constant_folding.FoldConstantsPass(
+        FoldConstantsPass(
             shape_inference=True,
             input_size_limit=_FOLD_LIMIT,
             output_size_limit=_FOLD_LIMIT,

@@ -12,9 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from entrepot.exporters.torch.guard import random_state
+from entrepot.exporters.torch.upstream import TorchDispatchMode
 
 _SKIPPED = (str(Path(torch.__file__).parent), str(Path(np.__file__).parent), str(Path(__file__).parent), "<")
 _EAGER = str(Path(__file__).with_name("eager.py"))

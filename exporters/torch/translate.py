@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import onnx_ir
 import torch
-from onnxscript._framework_apis import torch_2_11
-from torch.fx.experimental import _config as capture_settings
-from torch.onnx._internal.exporter import _core, _decomp, _fx_passes, _registration
 
 from entrepot.exporters.torch.custom import onnx_translations
 from entrepot.exporters.torch.eager import MODEL_ERRORS
 from entrepot.exporters.torch.guard import quiet
 from entrepot.exporters.torch.translations import decompositions, translations
+from entrepot.exporters.torch.upstream import (
+    ONNXRegistry,
+    capture_settings,
+    convert_version,
+    create_onnx_friendly_decomposition_table,
+    get_onnx_implemented_overloads,
+    insert_type_promotion_nodes,
+    remove_assertion_nodes,
+    to_onnx_program,
+    untranslated,
+)
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
 NATURAL_OPSET = 20
@@ -34,8 +41,8 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
         # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
         with quiet():
             program, registry = _decomposed(program), _registry(onnx_translations())
-            result = _core._exported_program_to_onnx_program(program, registry=registry)  # noqa: SLF001
-            return torch_2_11.convert_version(result.model, NATURAL_OPSET)
+            result = to_onnx_program(program, registry=registry)
+            return convert_version(result.model, NATURAL_OPSET)
     except MODEL_ERRORS as error:
         raise _refusal(error, program) from error
 
@@ -45,8 +52,8 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     with capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
         program = program.run_decompositions(_decompositions(onnx_translations()))
-        _fx_passes.insert_type_promotion_nodes(program.graph_module)
-        _fx_passes.remove_assertion_nodes(program.graph_module)
+        insert_type_promotion_nodes(program.graph_module)
+        remove_assertion_nodes(program.graph_module)
     return program
 
 
@@ -56,18 +63,18 @@ _Custom: TypeAlias = tuple[tuple[Any, Callable[..., Any]], ...]
 @functools.lru_cache(maxsize=2)
 def _decompositions(custom: _Custom) -> dict[Any, Any]:
     """What torch decomposes for lack of a translation, and what we do; what users translate stays whole."""
-    translated = set(_decomp.get_onnx_implemented_overloads(_registry(custom)))
+    translated = set(get_onnx_implemented_overloads(_registry(custom)))
     ours = {operator: function for operator, function in decompositions().items() if operator not in dict(custom)}
-    return {**_decomp.create_onnx_friendly_decomposition_table(translated), **ours}
+    return {**create_onnx_friendly_decomposition_table(translated), **ours}
 
 
 @functools.lru_cache(maxsize=2)
-def _registry(custom: _Custom) -> _registration.ONNXRegistry:
+def _registry(custom: _Custom) -> ONNXRegistry:
     """torch.onnx's translations, ours, and those that users have registered.
 
     ``torch.onnx.export`` rebuilds this table at each call (2.13), which takes longer than most translations.
     """
-    registry = _registration.ONNXRegistry().from_torchlib(opset_version=NATURAL_OPSET)
+    registry = ONNXRegistry().from_torchlib(opset_version=NATURAL_OPSET)
     for operator, function in (*translations().items(), *custom):
         registry.register_op(operator, function, is_complex=False)
     return registry
@@ -79,12 +86,12 @@ def _refusal(error: BaseException, program: torch.export.ExportedProgram) -> Ent
     if ours is not None:
         return ours
     root = causes[-1]
-    missing = re.search(r"No ONNX function found for <OpOverload\(op='([^']+)', overload='([^']+)'\)>", str(root))
+    missing = untranslated(str(root))
     if missing:
-        name = f"{missing[1]}.{missing[2]}".removesuffix(".default")
-        operator = missing[1].replace(".", "::", 1)
+        name = ".".join(missing).removesuffix(".default")
+        operator = missing[0].replace(".", "::", 1)
         return UnsupportedOpError(
-            f"no ONNX translation for torch operator {name}{_places(program, missing[1])}",
+            f"no ONNX translation for torch operator {name}{_places(program, missing[0])}",
             hint=f'write that line with other operators, or ep.register_translation("{operator}", ...)',
         )
     first = next(iter(str(root).splitlines()), "")

@@ -11,6 +11,7 @@ from entrepot.exporters.exporter import Refusal
 from entrepot.exporters.torch.arrays import PACKED_HINT
 from entrepot.exporters.torch.eager import Eager
 from entrepot.exporters.torch.spotting import OperatorSpotter
+from entrepot.exporters.torch.upstream import is_quantised_class, script_type
 from entrepot.ir.errors import ConversionError, UnsupportedOpError
 
 _PACKED = "packed sequences cannot be exported"
@@ -20,7 +21,6 @@ _OPERATORS = {
     ("aten::_pack_padded_sequence", "aten::_pad_packed_sequence"): (_PACKED, PACKED_HINT),
     ("quantized::", "aten::quantize_per_"): (_QUANTISED, _QUANTISED_HINT),
 }
-_QUANTISED_CLASSES = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
 
 
 def check_quantised(module: torch.nn.Module) -> None:
@@ -61,7 +61,7 @@ def _explanation(eager: Eager, tensors: Sequence[torch.Tensor]) -> UnsupportedOp
 def _quantised(module: torch.nn.Module) -> Iterator[tuple[str, str]]:
     """Name and kind of every quantised part."""
     for name, part in module.named_modules():
-        if type(part).__module__.startswith(_QUANTISED_CLASSES):
+        if is_quantised_class(type(part)):
             yield name, f"{type(part).__module__}.{type(part).__qualname__}"
         for key, value in (
             *vars(part).items(),
@@ -71,5 +71,5 @@ def _quantised(module: torch.nn.Module) -> Iterator[tuple[str, str]]:
             path = f"{name}.{key}" if name else key
             if isinstance(value, torch.Tensor) and value.is_quantized:
                 yield path, f"tensor of {value.dtype}"
-            elif isinstance(value, torch.ScriptObject) and "PackedParams" in str(value._type()):  # noqa: SLF001
+            elif isinstance(value, torch.ScriptObject) and "PackedParams" in script_type(value):
                 yield path, "set of packed weights"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx_ir
 import torch
-from torch.onnx._internal.exporter._core import TorchTensor
 
 from entrepot.exporters.cleanup.pack import PackedRows
+from entrepot.exporters.torch.upstream import TorchTensor, writes
 from entrepot.ir.io.weights import all_tensors
 
 _SAMPLED = 64  # how many elements of a weight are looked at: a training step changes nearly all of them
@@ -70,7 +70,7 @@ def _fingerprint(tensor: torch.Tensor) -> tuple[Any, ...]:
     places = np.unique(np.linspace(0, max(tensor.numel() - 1, 0), _SAMPLED).astype(np.int64))[: tensor.numel()]
     index = tuple(torch.from_numpy(each) for each in np.unravel_index(places, tuple(tensor.shape) or (1,)))
     seen = tensor.reshape(tuple(tensor.shape) or (1,))[index]
-    return tensor._version, tensor.data_ptr(), seen.contiguous().view(torch.uint8).numpy().tobytes()  # noqa: SLF001
+    return writes(tensor), tensor.data_ptr(), seen.contiguous().view(torch.uint8).numpy().tobytes()
 
 
 def _replace(model: onnx_ir.Model, change: Callable[[Any], onnx_ir.TensorProtocol]) -> None:
