@@ -13,11 +13,12 @@ import onnx_ir
 import torch
 from onnx_ir.passes import common
 
+from entrepot.exporters import structure
 from entrepot.exporters.torch.upstream import FoldConstantsPass
 from entrepot.ir.errors import ConversionError
 
 _TORCH = str(Path(torch.__file__).parent)
-_HERE = str(Path(__file__).parent)
+_OURS = str(Path(structure.__file__).parent)
 _FOLD_LIMIT = 1024  # elements: shapes, axes, small tables of constants
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
 
@@ -50,7 +51,7 @@ def _may_fold(node: onnx_ir.Node, parameters: Collection[onnx_ir.Value | None]) 
 
 def source_of(stack_trace: str) -> str:
     """``net.py:12``: the user's innermost line of a torch stack trace, or torch's own when there is no other."""
-    frames = [match.groups() for match in _FRAME.finditer(stack_trace) if not match[1].startswith(_HERE)]
+    frames = [match.groups() for match in _FRAME.finditer(stack_trace) if not match[1].startswith(_OURS)]
     mine = [frame for frame in frames if not frame[0].startswith(_TORCH)]
     for path, line, _ in reversed(mine or frames):
         return f"{Path(path).name}:{line}"

@@ -13,10 +13,12 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from entrepot.exporters import structure
 from entrepot.exporters.torch.guard import random_state
 from entrepot.exporters.torch.upstream import TorchDispatchMode
 
-_SKIPPED = (str(Path(torch.__file__).parent), str(Path(np.__file__).parent), str(Path(__file__).parent), "<")
+_OURS = str(Path(structure.__file__).parent)  # the exporters' room, wherever it is installed
+_SKIPPED = (str(Path(torch.__file__).parent), str(Path(np.__file__).parent), _OURS, "<")
 _EAGER = str(Path(__file__).with_name("eager.py"))
 _STDLIB = sysconfig.get_path("stdlib")
 
