@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import entrepot as ep
 from entrepot.cli import main
-from entrepot.exporters.torch import translate
+from entrepot.exporters.torch.lowering import translate
 from entrepot.exporters.torch.translations import decompositions
 from entrepot.ir.opset import rules
 from entrepot.ir.table import Entry, OpKey

@@ -13,10 +13,10 @@ from entrepot.exporters.exporter import Callee, Source
 from entrepot.exporters.notes import listed
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.checks import check_module, check_results, check_tensors
-from entrepot.exporters.torch.eager import Eager
-from entrepot.exporters.torch.guard import ModuleState, untouched
-from entrepot.exporters.torch.weights import settle_weights
+from entrepot.exporters.torch.lowering.weights import settle_weights
+from entrepot.exporters.torch.running.checks import check_module, check_results, check_tensors
+from entrepot.exporters.torch.running.eager import Eager
+from entrepot.exporters.torch.running.guard import ModuleState, untouched
 
 
 class TorchSource(Source):

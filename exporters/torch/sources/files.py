@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from entrepot.exporters.torch.eager import MODEL_ERRORS
-from entrepot.exporters.torch.guard import quiet
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
 from entrepot.ir.errors import InputError, MissingFileError, ModelFormatError
 
 

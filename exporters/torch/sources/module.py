@@ -14,13 +14,13 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.capture import capture
-from entrepot.exporters.torch.repair import repair
-from entrepot.exporters.torch.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.capture.capture import capture
+from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.lowering.repair import repair
+from entrepot.exporters.torch.lowering.translate import translate
+from entrepot.exporters.torch.lowering.weights import weight_names
+from entrepot.exporters.torch.running.unsupported import check_quantised, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
-from entrepot.exporters.torch.translate import translate
-from entrepot.exporters.torch.unsupported import check_quantised, plain_refusals
-from entrepot.exporters.torch.weights import weight_names
 
 
 class ModuleSource(TorchSource):

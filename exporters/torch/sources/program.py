@@ -17,12 +17,12 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten_call, places
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.checks import check_outputs, check_results
-from entrepot.exporters.torch.limits import program_limits
-from entrepot.exporters.torch.repair import repair
+from entrepot.exporters.torch.capture.limits import program_limits
+from entrepot.exporters.torch.lowering.repair import repair
+from entrepot.exporters.torch.lowering.translate import translate
+from entrepot.exporters.torch.lowering.weights import weight_names
+from entrepot.exporters.torch.running.checks import check_outputs, check_results
 from entrepot.exporters.torch.sources.calling import TorchSource
-from entrepot.exporters.torch.translate import translate
-from entrepot.exporters.torch.weights import weight_names
 from entrepot.ir.errors import InputError
 
 

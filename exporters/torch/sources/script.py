@@ -16,12 +16,12 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten_named
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.checks import check_outputs, check_results
-from entrepot.exporters.torch.eager import MODEL_ERRORS
-from entrepot.exporters.torch.guard import quiet
-from entrepot.exporters.torch.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.lowering.translate import NATURAL_OPSET
+from entrepot.exporters.torch.running.checks import check_outputs, check_results
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
-from entrepot.exporters.torch.translate import NATURAL_OPSET
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.io.read import load
 

@@ -7,8 +7,8 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.eager import Eager
-from entrepot.exporters.torch.guard import untouched
+from entrepot.exporters.torch.running.eager import Eager
+from entrepot.exporters.torch.running.guard import untouched
 
 
 class Function(nn.Module):

@@ -16,9 +16,9 @@ from torch import nn
 
 import entrepot as ep
 from entrepot.exporters.torch import upstream
-from entrepot.exporters.torch.blame import DIM_SUFFIX
-from entrepot.exporters.torch.eager import MODEL_ERRORS
-from entrepot.exporters.torch.guard import quiet
+from entrepot.exporters.torch.capture.blame import DIM_SUFFIX
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
 
 ROOM = Path(upstream.__file__).parent
 LIBRARIES = ("torch", "onnxscript", "onnx")

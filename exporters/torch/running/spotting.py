@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from entrepot.exporters import structure
-from entrepot.exporters.torch.guard import random_state
+from entrepot.exporters.torch.running.guard import random_state
 from entrepot.exporters.torch.upstream import TorchDispatchMode
 
 _OURS = str(Path(structure.__file__).parent)  # the exporters' room, wherever it is installed

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entrepot.exporters.torch.eager import MODEL_ERRORS
-from entrepot.exporters.torch.guard import quiet
-from entrepot.exporters.torch.rewriting import Rewriting
-from entrepot.exporters.torch.spotting import user_line
+from entrepot.exporters.torch.capture.rewriting import Rewriting
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.running.spotting import user_line
 from entrepot.exporters.torch.upstream import capture_settings, custom_operator, is_about_sizes, is_about_values
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 

@@ -15,9 +15,9 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.automatic import broken_condition
-from entrepot.exporters.torch.blame import DIM_SUFFIX, captured_blame, export_flat, guard_line, plain
-from entrepot.exporters.torch.eager import MODEL_ERRORS
+from entrepot.exporters.torch.capture.automatic import broken_condition
+from entrepot.exporters.torch.capture.blame import DIM_SUFFIX, captured_blame, export_flat, guard_line, plain
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.upstream import (
     of_size,
     specialised,

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import onnx_ir
 import torch
 
-from entrepot.exporters.torch.custom import onnx_translations
-from entrepot.exporters.torch.eager import MODEL_ERRORS
-from entrepot.exporters.torch.guard import quiet
+from entrepot.exporters.torch.lowering.custom import onnx_translations
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.translations import decompositions, translations
 from entrepot.exporters.torch.upstream import (
     ONNXRegistry,
@@ -106,7 +106,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _places(program: torch.export.ExportedProgram, name: str) -> str:
-    from entrepot.exporters.torch.repair import source_of
+    from entrepot.exporters.torch.lowering.repair import source_of
 
     lines = [
         source_of(node.meta.get("stack_trace") or "") for node in program.graph.nodes if name in _qualified(node.target)

@@ -10,7 +10,7 @@ import torch
 
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.limits import limits_of
-from entrepot.exporters.torch.blame import shape_environment
+from entrepot.exporters.torch.capture.blame import shape_environment
 
 _TRIED = 256  # the sizes below it reveal a step of up to a quarter of it
 

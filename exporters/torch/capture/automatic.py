@@ -9,7 +9,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.axes.groups import Group
-from entrepot.exporters.torch.blame import shape_environment
+from entrepot.exporters.torch.capture.blame import shape_environment
 
 
 def broken_condition(program: torch.export.ExportedProgram, group: Group) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
-from entrepot.exporters.torch.custom import python_of, qualified_name, registered
+from entrepot.exporters.torch.lowering.custom import python_of, qualified_name, registered
 from entrepot.exporters.torch.translations import replacements
 
 _REPLACEMENTS: dict[Any, Callable[..., Any]] = (

@@ -9,8 +9,8 @@ import torch
 
 from entrepot.exporters.exporter import Refusal
 from entrepot.exporters.torch.arrays import PACKED_HINT
-from entrepot.exporters.torch.eager import Eager
-from entrepot.exporters.torch.spotting import OperatorSpotter
+from entrepot.exporters.torch.running.eager import Eager
+from entrepot.exporters.torch.running.spotting import OperatorSpotter
 from entrepot.exporters.torch.upstream import is_quantised_class, script_type
 from entrepot.ir.errors import ConversionError, UnsupportedOpError
 

@@ -14,8 +14,8 @@ import torch
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.guard import ModuleState, quiet, random_state
-from entrepot.exporters.torch.spotting import DrawSpotter, OperatorSpotter, user_line
+from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
+from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.upstream import FakeTensorMode
 from entrepot.ir.errors import ConversionError, InputError
 
