@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def command(
 
     if require_proof and not verify:
         raise click.UsageError("--require-proof and --no-verify exclude each other", click.get_current_context())
-    built = Path(source) if Path(source).exists() else load_object(source)
+    built = Path(source) if os.path.exists(source) else load_object(source)
     try:
         model = export(
             built,

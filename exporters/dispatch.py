@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,7 @@ def _unknown(found: Found) -> InputError:
     if found.path is None:
         kind = type(found.obj)
         return InputError(f"cannot export a {kind.__module__}.{kind.__qualname__}", hint=hint)
-    if not found.path.exists():
+    if not os.path.exists(found.path):
         return InputError(f"cannot tell what '{found.path}' is: it does not exist", hint="check the path")
     what = kind_of(found)
     if what is None:

@@ -51,7 +51,7 @@ class Found:
     @property
     def is_folder(self) -> bool:
         """Whether it is a folder."""
-        return self.path is not None and self.path.is_dir()
+        return self.path is not None and os.path.isdir(self.path)  # which, unlike pathlib, takes any name
 
     def has_suffix(self, *suffixes: str) -> bool:
         """Whether the name of the file or folder ends in one of these."""
@@ -59,12 +59,12 @@ class Found:
 
     def contains(self, name: str) -> bool:
         """Whether it is a folder in which there is a file of this name."""
-        return self.path is not None and (self.path / name).is_file()
+        return self.path is not None and os.path.isfile(self.path / name)
 
     @functools.cached_property
     def head(self) -> bytes:
         """The first bytes of the file; empty if there is none, or it cannot be read."""
-        if self.path is None or not self.path.is_file():
+        if self.path is None or not os.path.isfile(self.path):
             return b""
         try:
             with self.path.open("rb") as file:

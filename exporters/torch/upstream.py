@@ -7,7 +7,8 @@ who uses it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -88,6 +89,49 @@ def is_quantised_class(kind: type) -> bool:
 
 
 _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
+
+
+# --- what a capture noted about sizes
+
+
+@dataclass(frozen=True)
+class SizeGuard:
+    """One condition that a capture relies on.
+
+    Attributes:
+        condition: In sympy, over the symbols of sizes.
+        place: The user's frame that asked, or torch's, as a ``FrameSummary`` or text.
+    """
+
+    condition: Any
+    place: Any
+
+
+@dataclass(frozen=True)
+class SizeNotes:
+    """What torch.export noted about sizes during a capture.
+
+    Attributes:
+        guards: The conditions that have to hold.
+        sizes: The size of each symbol in the sample.
+    """
+
+    guards: tuple[SizeGuard, ...]
+    sizes: Mapping[Any, int]
+
+
+def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
+    """The notes of a program; none if it was not captured in this process."""
+    modes = (getattr(node.meta.get("val"), "fake_mode", None) for node in program.graph.nodes)
+    environment = next((mode.shape_env for mode in modes if mode is not None), None)
+    if environment is None:
+        return SizeNotes((), {})
+    guards = tuple(SizeGuard(guard.expr, _place(guard.sloc)) for guard in environment.guards)
+    return SizeNotes(guards, environment.backed_var_to_val)
+
+
+def _place(location: Any) -> Any:
+    return getattr(location, "maybe_user_loc", None) or getattr(location, "user_loc", None) or location.framework_loc
 
 
 # --- texts of errors

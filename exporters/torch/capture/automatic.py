@@ -9,7 +9,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.axes.groups import Group
-from entrepot.exporters.torch.capture.blame import shape_environment
+from entrepot.exporters.torch.upstream import SizeNotes, size_notes
 
 
 def broken_condition(program: torch.export.ExportedProgram, group: Group) -> str:
@@ -22,11 +22,11 @@ def broken_condition(program: torch.export.ExportedProgram, group: Group) -> str
     symbols = _symbols(program, group)
     if symbols is None:
         return "forward turns it into a constant"
-    environment = shape_environment(program)
-    for guard in environment.guards if environment is not None else ():
-        mine = guard.expr.free_symbols & symbols
-        if mine and not all(_holds(environment, guard.expr, mine, size) for size in _sizes(group)):
-            return f"the capture needs {guard.expr}"
+    notes = size_notes(program)
+    for guard in notes.guards:
+        mine = guard.condition.free_symbols & symbols
+        if mine and not all(_holds(notes, guard.condition, mine, size) for size in _sizes(group)):
+            return f"the capture needs {guard.condition}"
     return ""
 
 
@@ -45,8 +45,6 @@ def _sizes(group: Group) -> Iterator[int]:
     return (size for size in candidates if size <= most)
 
 
-def _holds(environment: Any, condition: Any, mine: set[Any], size: int) -> bool:
-    others = {
-        symbol: sympy.Integer(environment.backed_var_to_val.get(symbol, 2)) for symbol in condition.free_symbols - mine
-    }
+def _holds(notes: SizeNotes, condition: Any, mine: set[Any], size: int) -> bool:
+    others = {symbol: sympy.Integer(notes.sizes.get(symbol, 2)) for symbol in condition.free_symbols - mine}
     return bool(condition.xreplace(others | dict.fromkeys(mine, sympy.Integer(size))))

@@ -13,7 +13,13 @@ from entrepot.exporters.torch.capture.rewriting import Rewriting
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
-from entrepot.exporters.torch.upstream import capture_settings, custom_operator, is_about_sizes, is_about_values
+from entrepot.exporters.torch.upstream import (
+    capture_settings,
+    custom_operator,
+    is_about_sizes,
+    is_about_values,
+    size_notes,
+)
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
 if TYPE_CHECKING:
@@ -92,20 +98,14 @@ def guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: S
         program = export_flat(flat, tensors, automatic)
     except MODEL_ERRORS:
         return ""
-    environment = shape_environment(program)
-    if environment is None:
-        return ""
+    notes = size_notes(program)
     size = tensors[min(group.axes)[0]].shape[min(group.axes)[1]]
-    for guard in environment.guards:
-        if size in {environment.backed_var_to_val.get(symbol) for symbol in guard.expr.free_symbols}:
-            return _location(guard.sloc)
+    for guard in notes.guards:
+        if size in {notes.sizes.get(symbol) for symbol in guard.condition.free_symbols}:
+            return (
+                user_line([guard.place]) if isinstance(guard.place, traceback.FrameSummary) else str(guard.place or "")
+            )
     return ""
-
-
-def _location(place: Any) -> str:
-    """The user's frame of a guard, or else torch's."""
-    frame = getattr(place, "maybe_user_loc", None) or getattr(place, "user_loc", None) or place.framework_loc
-    return user_line([frame]) if isinstance(frame, traceback.FrameSummary) else str(frame or "")
 
 
 def export_flat(
@@ -118,15 +118,6 @@ def export_flat(
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     with quiet(), Rewriting(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
         return torch.export.export(flat, tuple(tensors), dynamic_shapes=(tuple(spec),), strict=False)
-
-
-def shape_environment(program: torch.export.ExportedProgram) -> Any:
-    """What torch.export noted about sizes during the capture."""
-    for node in program.graph.nodes:
-        mode = getattr(node.meta.get("val"), "fake_mode", None)
-        if mode is not None:
-            return mode.shape_env
-    return None
 
 
 def _at(line: str) -> str:

@@ -10,7 +10,7 @@ import torch
 
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.limits import limits_of
-from entrepot.exporters.torch.capture.blame import shape_environment
+from entrepot.exporters.torch.upstream import size_notes
 
 _TRIED = 256  # the sizes below it reveal a step of up to a quarter of it
 
@@ -39,8 +39,7 @@ def program_limits(
 
 def _steps(program: torch.export.ExportedProgram, size: Any, symbol: str) -> Iterator[str]:
     """``width % 4 == 0``, where the equations that the capture found for a size hold for its multiples of 4 only."""
-    environment = shape_environment(program)
-    found = [] if environment is None else [guard.expr for guard in environment.guards]
+    found = [guard.condition for guard in size_notes(program).guards]
     equations = [each for each in found if isinstance(each, sympy.Eq) and each.free_symbols == {size}]
     taken = [
         n for n in range(2, _TRIED) if equations and all(each.xreplace({size: sympy.Integer(n)}) for each in equations)

@@ -215,6 +215,19 @@ def test_torchlib_has_the_functions_that_ours_fall_back_on():
     assert ep.Session(module)(np.array([2.0, 3.0], np.float32)).tolist() == [8.0, 27.0]
 
 
+class Even(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.reshape(-1, 2) if x.shape[0] > 3 else x
+
+
+def test_a_capture_notes_its_conditions_with_the_sample_and_the_line():
+    notes = upstream.size_notes(program(Even(), torch.ones(6), dynamic_shapes=({0: torch.export.Dim.AUTO},)))
+    (symbol,) = notes.sizes
+    assert notes.sizes[symbol] == 6
+    assert all(guard.condition.free_symbols <= {symbol} for guard in notes.guards)
+    assert any("reshape" in str(getattr(guard.place, "line", guard.place)) for guard in notes.guards)
+
+
 # --- what errors say
 
 
