@@ -11,9 +11,12 @@ import entrepot
 from entrepot.cli.exit_codes import Exit
 from entrepot.cli.group import verb
 from entrepot.cli.output import Output, rows, stack
+from entrepot.cli.tested import TESTED
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from entrepot.ir.plugins import Plugin
 
 CORE = ("numpy", "ml_dtypes", "onnx", "onnx-ir", "click", "rich", "safetensors")
 OPTIONAL = ("torch", "onnxscript", "onnxruntime", "tensorflow", "keras", "jax", "scikit-learn", "transformers")
@@ -30,12 +33,17 @@ def command(output: Output) -> int:
 
 def examine() -> dict[str, Any]:
     """Everything ``doctor`` shows; no framework is imported for it."""
+    from entrepot.ir.plugins import GROUPS, plugins
+
     packages = {name: _version(name) for name in (*CORE, *OPTIONAL)}
+    registered = {group: [_described(plugin) for plugin in plugins(group)] for group in GROUPS}
     return {
         "entrepot": entrepot.__version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": packages,
+        "tested": TESTED,
+        "registered": registered,
         "providers": {name: _provider(name) for name in ("cpu", "reference", "onnxruntime")},
         "processors": _processors(),
         "blas": _blas(),
@@ -50,6 +58,18 @@ def _version(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+def _described(plugin: Plugin) -> str:
+    return f"{plugin.name} ({plugin.value} of {plugin.distribution})"
+
+
+def _compared(name: str, version: str | None) -> str:
+    """An installed version, beside the one that this release is tested with if that is another."""
+    if version is None:
+        return "not installed"
+    tested = TESTED.get(name, "")
+    return version if not tested or version.partition("+")[0] == tested else f"{version} (tested with {tested})"
 
 
 def _provider(name: str) -> str:
@@ -100,7 +120,8 @@ def _text(facts: dict[str, Any]) -> RenderableType:
         ("matrix products", facts["blas"]),
         ("memory", "unknown" if memory is None else f"{memory / 2**30:.1f} GiB"),
         *((f"provider {name}", state) for name, state in facts["providers"].items()),
-        *((name, version or "not installed") for name, version in facts["packages"].items()),
+        *((name, _compared(name, version)) for name, version in facts["packages"].items()),
+        *((group, text) for group, found in facts["registered"].items() for text in found),
     ]
     problems = [("problem:", problem) for problem in facts["problems"]] or [("no problems found", "")]
     return stack(rows("", "", cells=general), rows("", "", cells=problems))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ _SAMPLE_HINT = "add --sample package.module:attribute: the inputs to call the mo
     "--dynamic/--static", default=True, show_default=True, help="Let every axis vary that the model allows to vary."
 )
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Compare with the source.")
+@click.option("--require-proof", is_flag=True, help="Without a proof, write nothing and exit with 1.")
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; 0 when only --rtol is given.")
 @click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance; 0 when only --atol is given.")
 @click.option("--html", type=TARGET, help="Also write the verification as a web page.")
@@ -44,6 +46,7 @@ def command(
     opset: int | None,
     dynamic: bool,
     verify: bool,
+    require_proof: bool,
     atol: float | None,
     rtol: float | None,
     html: Target | None,
@@ -52,11 +55,13 @@ def command(
 
     SOURCE is package.module:attribute (a model, or a function or class that makes one), or a file of the framework.
     """
-    from entrepot.exporters.registry import export
+    from entrepot.exporters.api import export
     from entrepot.ir.errors import InputError, VerificationError
     from entrepot.parity.compare import Tolerance
 
-    built = Path(source) if Path(source).is_file() else load_object(source)
+    if require_proof and not verify:
+        raise click.UsageError("--require-proof and --no-verify exclude each other", click.get_current_context())
+    built = Path(source) if os.path.exists(source) else load_object(source)
     try:
         model = export(
             built,
@@ -74,9 +79,12 @@ def command(
         if sample is None and "sample" in error.message:
             raise InputError(error.message, hint=_SAMPLE_HINT) from error
         raise
-    model.save(target)
     if html is not None and model.report is not None:
         model.report.to_html(html)
+    if require_proof and not _is_proved(model):
+        output.result(_facts(model, None), lambda: stack("nothing is written", *_verdict(model)))
+        return Exit.DIFFERS
+    model.save(target)
     for note in model.notes:
         output.note(f"note: {note}")
     output.result(_facts(model, target), lambda: _text(model, target))
@@ -95,11 +103,16 @@ def _show_failure(error: VerificationError, html: Target | None, output: Output)
         show(error.report)
 
 
-def _facts(model: Model, target: Target) -> dict[str, Any]:
+def _is_proved(model: Model) -> bool:
+    """Whether nothing was made that needs a proof, or it has one: an ONNX file at the same opset is only copied."""
+    return model.report is None or model.report.ok
+
+
+def _facts(model: Model, target: Target | None) -> dict[str, Any]:
     from entrepot.parity.report.json import as_dict
 
     return {
-        "path": str(target),
+        "path": None if target is None else str(target),
         "opset": model.opset,
         "inputs": [str(spec) for spec in model.inputs],
         "outputs": [str(spec) for spec in model.outputs],
@@ -110,5 +123,8 @@ def _facts(model: Model, target: Target) -> dict[str, Any]:
 
 def _text(model: Model, target: Target) -> RenderableType:
     cells = [("input", str(spec)) for spec in model.inputs] + [("output", str(spec)) for spec in model.outputs]
-    verdict = [] if model.report is None else [replace(model.report, facts=None)]  # already printed
-    return stack(rows("", "", cells=cells), *verdict, f"written to {target}, opset {model.opset}")
+    return stack(rows("", "", cells=cells), *_verdict(model), f"written to {target}, opset {model.opset}")
+
+
+def _verdict(model: Model) -> list[RenderableType]:
+    return [] if model.report is None else [replace(model.report, facts=None)]  # they are printed already

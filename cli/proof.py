@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from entrepot.cli.exit_codes import Exit, one_line
+from entrepot.cli.exit_codes import Exit
 from entrepot.cli.inputs import input_options, read_inputs
 
 if TYPE_CHECKING:
@@ -40,12 +40,21 @@ class Proof:
     """What the comparison found.
 
     Attributes:
-        report: The comparison, if one was made.
-        reason: Why nothing is proven; empty when it is, and when it is refuted.
+        report: The comparison; ``None`` if none was wanted.
+        advice: What would help to prove it, if anything would.
     """
 
     report: Report | None
-    reason: str = ""
+    advice: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is proven; empty when it is, and when it is refuted."""
+        if self.report is None:
+            return "--no-verify"
+        if self.report.ok or self.report.failures:
+            return ""
+        return (self.report.doubt or self.report.summary()) + self.advice
 
     @property
     def refuted(self) -> bool:
@@ -97,20 +106,15 @@ def prove(model: Model, result: Model, asked: Asked, output: Output) -> Proof:
         EntrepotError: The model does not run on the inputs that were given.
     """
     if not asked.verify:
-        return Proof(None, "--no-verify")
-    from entrepot.exporters.conversion_proof import prove_conversion
-    from entrepot.ir.errors import EntrepotError, UnsupportedOpError
+        return Proof(None)
+    from entrepot.exporters.options import Judging
+    from entrepot.exporters.proof.conversion import report_on
     from entrepot.ir.progress import reporter
 
     feeds, made_up = read_inputs(model, *asked.inputs)
-    try:
-        report = prove_conversion(model, result, feeds, progress=reporter(output.progress))
-    except EntrepotError as error:
-        if not made_up:
-            raise
-        advice = "" if isinstance(error, UnsupportedOpError) else "; give its inputs with --input or --dim"
-        return Proof(None, f"{one_line(error)}{advice}")
-    return Proof(report, "" if report.ok or report.failures else report.summary())
+    report = report_on(model, result, feeds, Judging(progress=reporter(output.progress)), made_up=bool(made_up))
+    refused = any(run.provider == "source" for run in report.refusals) and not report.ran
+    return Proof(report, "; give its inputs with --input or --dim" if refused and made_up else "")
 
 
 def deliver(

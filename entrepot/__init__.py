@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from entrepot.exporters.api import export, verify
     from entrepot.exporters.conversion import convert_opset
-    from entrepot.exporters.registry import export, verify
     from entrepot.exporters.sample import Sample
     from entrepot.exporters.simplification import simplify
     from entrepot.exporters.translation import register_translation
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         MissingDependencyError,
         MissingFileError,
         ModelFormatError,
+        PluginError,
         ResourceLimitError,
         StorageError,
         UnsupportedOpError,
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "export": "entrepot.exporters.registry",
-    "verify": "entrepot.exporters.registry",
+    "export": "entrepot.exporters.api",
+    "verify": "entrepot.exporters.api",
     "Sample": "entrepot.exporters.sample",
     "register_translation": "entrepot.exporters.translation",
     "load": "entrepot.ir.io.read",
@@ -65,6 +66,7 @@ _HOMES = {
     "StorageError": "entrepot.ir.errors",
     "MissingFileError": "entrepot.ir.errors",
     "MissingDependencyError": "entrepot.ir.errors",
+    "PluginError": "entrepot.ir.errors",
 }
 
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
@@ -74,7 +76,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "register_translation",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
     "ExecutionError", "ResourceLimitError", "InputError", "StorageError", "MissingFileError",
-    "MissingDependencyError",
+    "MissingDependencyError", "PluginError",
 ]  # fmt: skip
 
 

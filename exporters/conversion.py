@@ -36,7 +36,7 @@ def convert_opset(
 
     Returns:
         A new model, or ``model`` itself if it is at that version already. With ``verify`` its ``report`` holds the
-        proof; where no inputs can be made up or the model cannot be run here, it is not ``ok`` and says why.
+        proof; where no inputs can be made up or nobody independent can run the models, it is not ``ok`` and says why.
 
     Raises:
         ConversionError: A node cannot be expressed at that version; ``blockers`` lists every such node and why.
@@ -50,7 +50,10 @@ def convert_opset(
     converted = convert.convert_opset(source, target)
     if not verify or converted is source:
         return converted
-    from entrepot.exporters.conversion_proof import prove_result
+    from entrepot.exporters.options import Judging
+    from entrepot.exporters.proof.conversion import prove_result
+    from entrepot.parity.tolerance import Tolerance
 
-    prove_result(source, converted, feeds, tolerance=tolerance, progress=tell, made="converted")
+    judging = Judging(tolerance=Tolerance.of(tolerance), progress=tell)
+    prove_result(source, converted, feeds, judging, made="converted")
     return converted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from entrepot.ir.arguments import expected
@@ -98,13 +98,13 @@ class Options:
         optimize: How far the graph is cleaned up.
     """
 
-    opset: int | None
-    dynamic: Dynamic
-    verify: bool
-    tolerance: Tolerance | None
-    input_names: Sequence[str] | None
-    output_names: Sequence[str] | None
-    tell: Callable[[str], None]
+    opset: int | None = None
+    dynamic: Dynamic = "auto"
+    verify: bool = True
+    tolerance: Tolerance | None = None
+    input_names: Sequence[str] | None = None
+    output_names: Sequence[str] | None = None
+    tell: Callable[[str], None] = field(default=lambda line: None)
     share: bool = False
     checks: bool = False
     dynamic_shapes: Any = None

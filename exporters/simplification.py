@@ -49,9 +49,12 @@ def simplify(
     result = _simplified(source)
     if not verify:
         return result
-    from entrepot.exporters.conversion_proof import prove_result
+    from entrepot.exporters.options import Judging
+    from entrepot.exporters.proof.conversion import prove_result
+    from entrepot.parity.tolerance import Tolerance
 
-    prove_result(source, result, feeds, tolerance=tolerance, progress=tell, made="simplified")
+    judging = Judging(tolerance=Tolerance.of(tolerance), progress=tell)
+    prove_result(source, result, feeds, judging, made="simplified")
     return result
 
 

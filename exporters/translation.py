@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from entrepot.ir.errors import MissingDependencyError
 
 if TYPE_CHECKING:
-    from entrepot.exporters.torch.custom import Entry
+    from entrepot.exporters.torch.lowering.custom import Entry
 
 
 class Translation:
@@ -54,7 +54,7 @@ def register_translation(
         MissingDependencyError: torch is not installed.
     """
     try:
-        from entrepot.exporters.torch import custom
+        from entrepot.exporters.torch.lowering import custom
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("entrepot"):
             raise

@@ -130,6 +130,10 @@ class MissingDependencyError(EntrepotError, ImportError):  # type: ignore[misc] 
     """An optional package is needed but not installed; the hint is the command that installs it."""
 
 
+class PluginError(MissingDependencyError):
+    """What another distribution registers by an entry point is needed and broken; the message names it."""
+
+
 def describe_node(node: onnx_ir.Node, opset: int | None = None) -> str:
     """``node 'conv1' (Conv, opset 13)``, as every error names a node."""
     domain = f"{node.domain}::" if node.domain else ""

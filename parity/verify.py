@@ -12,7 +12,13 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from entrepot.ir.errors import EntrepotError, InputError, MissingDependencyError, UnsupportedOpError
+from entrepot.ir.errors import (
+    ConversionError,
+    EntrepotError,
+    InputError,
+    MissingDependencyError,
+    UnsupportedOpError,
+)
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import chooses, is_pointwise
 from entrepot.ir.progress import Progress, reporter
@@ -24,6 +30,7 @@ from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run, Verdict
 from entrepot.parity.sensitivity import own_error, sensitivity
 from entrepot.parity.tolerance import ToleranceLike
+from entrepot.parity.untouched import Untouched, is_loadable
 from entrepot.runtime.providers import Providers, as_providers
 from entrepot.runtime.session import Session
 
@@ -71,7 +78,7 @@ class ModelSource:
 
     def __init__(self, model: Model, provider: str = "cpu") -> None:
         self.name = f"{model_name(model)} on {provider}"
-        self._session = Session(model, providers=(provider,))
+        self._runner = _opened(model, provider)
 
     def run(self, feeds: dict[str, np.ndarray]) -> Outputs:
         """Outputs by name.
@@ -80,7 +87,7 @@ class ModelSource:
             SourceRefusal: The model cannot be run on these feeds.
         """
         try:
-            return self._session.run(feeds)
+            return self._runner.run(feeds)
         except EntrepotError as error:
             raise SourceRefusal(str(error)) from error
 
@@ -101,8 +108,8 @@ def verify(
         model: What to judge.
         feeds: The sample first (which the source must take), then others; ``plan_cases`` makes a good list.
         providers: Who runs the model; by default ``cpu``, and as a second opinion ``onnxruntime`` where it is
-            installed. An operator that the second opinion lacks, or runs on doubles in single precision, is recorded
-            but not a failure, unless it is asked for by name.
+            installed, on the file as it is. An operator that one of them lacks, or that the second opinion runs on
+            doubles in single precision, is recorded but not a failure, unless the provider is asked for by name.
         tolerance: See ``compare``.
         progress: See ``entrepot.ir.progress``.
 
@@ -124,9 +131,8 @@ def verify(
     rows = [[_refused(case, answer, at)] for at, (case, answer) in enumerate(zip(cases, answers, strict=True))]
     judge = _Judge(source, model, tolerance, scales)
     for name in names:
-        unasked = providers is None and name != "cpu"
-        runner = _Runner(model, name, judge, unasked=unasked)
-        if unasked and (reason := runner.declines):
+        runner = _Runner(model, name, judge, unasked=providers is None)
+        if providers is None and (reason := runner.declines):
             rows[0].append(Run("every input", name, "declined", reason))
             continue
         for row, case, answer in zip(rows, cases, answers, strict=True):
@@ -138,6 +144,12 @@ def verify(
                     break
     runs = tuple(each for row in rows for each in row if each is not None)
     return Report(source.name, model_name(model), names, runs, ModelFacts.of(model))
+
+
+def _opened(model: Model, provider: str) -> Session | Untouched:
+    if provider == "onnxruntime" and is_loadable(model):
+        return Untouched(model)
+    return Session(model, providers=(provider,))
 
 
 def default_providers() -> tuple[str, ...]:
@@ -236,13 +248,13 @@ class _Runner:
 
     def __init__(self, model: Model, provider: str, judge: _Judge, *, unasked: bool) -> None:
         self._provider = provider
-        self._unasked = unasked
+        self._unasked = unasked and provider != "cpu"
         self._judge = judge
         self._opened = self._open(model)
 
-    def _open(self, model: Model) -> Session | EntrepotError:
+    def _open(self, model: Model) -> Session | Untouched | EntrepotError:
         try:
-            return Session(model, providers=(self._provider,))
+            return _opened(model, self._provider)
         except (InputError, MissingDependencyError):
             raise  # says something about the call, nothing about the model
         except EntrepotError as error:
@@ -250,8 +262,8 @@ class _Runner:
 
     @property
     def declines(self) -> str:
-        """Which operators it lacks; empty when it lacks none."""
-        return str(self._opened) if isinstance(self._opened, UnsupportedOpError) else ""
+        """Which operators it lacks, or cannot read; empty when there are none."""
+        return str(self._opened) if isinstance(self._opened, UnsupportedOpError | ConversionError) else ""
 
     def _difference(self, case: Case, expected: Outputs, actual: Outputs) -> Verdict:
         """Whether a difference is a failure, or known of kernels and so only noted.

@@ -33,6 +33,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "unproven": list(report.unproven),
         "hollow": list(report.hollow),
         "void": report.void,
+        "doubt": report.doubt,
         "runs": [_run(run) for run in report.runs],
     }
 

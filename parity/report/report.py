@@ -76,6 +76,7 @@ class Report:
         runs: One entry per set of inputs and provider, and one per refusal of the source.
         facts: The model's inputs and outputs, opsets and size, and which axes are fixed; ``None`` if unknown.
         void: Why it no longer holds, if the model has changed since; else empty.
+        doubt: Why agreement proves nothing, because nobody independent could judge; else empty.
     """
 
     source: str
@@ -84,11 +85,12 @@ class Report:
     runs: tuple[Run, ...]
     facts: ModelFacts | None = None
     void: str = ""
+    doubt: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether something was compared, nothing failed, and the model is still the one that was compared."""
-        return not self.void and not self.failures and any(run.ok for run in self.runs)
+        """Whether something was compared, nothing failed or is in doubt, and the model is still the one compared."""
+        return not (self.void or self.doubt or self.failures) and any(run.ok for run in self.runs)
 
     @property
     def notes(self) -> tuple[str, ...]:

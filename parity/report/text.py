@@ -38,7 +38,7 @@ def summary(report: Report) -> str:
 def mark(report: Report) -> str:
     """The verdict in a word or two; agreement without anything finite is not called a proof."""
     if not report.ok:
-        return "not verified"
+        return "unproven" if report.doubt and not (report.void or report.failures) else "not verified"
     return "agrees, not proved" if _proves_nothing(report) else "verified"
 
 
@@ -50,6 +50,9 @@ def _verdict(report: Report) -> list[str]:
     ran, worst = len(report.ran), report.worst
     if report.void:
         return [f"NOT verified against {report.source} any more: {report.void}"]
+    if report.doubt and not report.failures:
+        agreement = [] if worst is None else [f"{ran} runs agree"]
+        return [f"NOT verified against {report.source}: unproven, because {report.doubt}", *agreement]
     if worst is None or not (report.ok or report.failures):
         return [f"NOT verified against {report.source}: nothing was compared"]
     if report.failures:

@@ -6,12 +6,14 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
 import onnx_ir
 import pytest
 
+from entrepot.cli.tested import TESTED
 from entrepot.ir.io.read import load
 from entrepot.ir.opset import convert
 from entrepot.ir.opset.convert import can_convert
@@ -259,7 +261,8 @@ def test_compare_of_equal_models_is_ok_on_all_providers(entrepot, relu, write):
     other = write("z = Neg(x)  w = Neg(z)  y = Relu(w)", name="other")
     document = entrepot.json("compare", relu, other)
     assert document["ok"]
-    assert {run["provider"] for run in document["runs"]} == {"cpu", "onnxruntime"}
+    ran = {run["provider"] for run in document["runs"] if run["verdict"] == "agrees"}
+    assert ran == {"cpu", "onnxruntime"}
     assert {run["inputs"] for run in document["runs"]} >= {"sample", "other values", "batch=0"}
 
 
@@ -302,6 +305,27 @@ def test_doctor_tells_what_is_missing_and_what_clashes(entrepot, monkeypatch):
     problems = entrepot.json("doctor", status=5)["problems"]
     assert problems[0] == "onnx is not installed"
     assert problems[1].startswith("onnxruntime and onnxruntime-gpu overwrite")
+
+
+def test_doctor_tells_what_it_was_tested_with(entrepot, monkeypatch):
+    lines = (Path(__file__).parents[2] / "constraints.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if "==" in line)
+    assert {name: pinned.get(name) for name in TESTED} == TESTED
+    monkeypatch.setattr("entrepot.cli.doctor._version", lambda name: f"{TESTED.get(name, '1')}+cpu")
+    assert "tested with" not in entrepot("doctor").stdout
+    monkeypatch.setattr("entrepot.cli.doctor._version", lambda name: "0.0.1")
+    assert f"0.0.1 (tested with {TESTED['onnx']})" in entrepot("doctor").stdout
+
+
+def test_doctor_lists_what_others_register_without_importing_it(entrepot, tmp_path, monkeypatch):
+    info = tmp_path / "toy-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[entrepot.providers]\ngpu = surely_not_there:Provider\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    facts = entrepot.json("doctor")
+    assert facts["registered"]["providers"] == ["gpu (surely_not_there:Provider of toy 1.2)"]
+    assert "gpu (surely_not_there:Provider of toy 1.2)" in entrepot("doctor").stdout
 
 
 # --- what all verbs that read a model share

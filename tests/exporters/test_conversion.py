@@ -89,7 +89,7 @@ def test_a_model_without_operators_of_ours_is_judged_by_onnxruntime() -> None:
     report = ep.convert_opset(model, 17, verify=True).report
     assert report is not None
     assert report.ok
-    assert report.providers == ("onnxruntime",)
+    assert {run.provider for run in report.ran} == {"onnxruntime"}
 
 
 def test_a_size_that_a_provider_refuses_in_the_original_too_is_no_failure():

@@ -17,7 +17,6 @@ import onnx_ir as ir
 
 import entrepot as ep
 from entrepot import models_zoo
-from entrepot.exporters.sample import Sample
 from entrepot.parity.compare import compare, scales_of
 from entrepot.parity.sensitivity import sensitivity
 
@@ -52,17 +51,14 @@ def exported(name: str, cache: Path, *, fresh: bool) -> tuple[ep.Model, list[Cas
 def _answer(module: Any, model: ep.Model, sample: Any) -> Case:
     import torch
 
-    from entrepot.exporters.torch.eager import Eager
-    from entrepot.exporters.torch.flatten import flatten_call
-    from entrepot.exporters.torch.guard import untouched
-    from entrepot.exporters.torch.source import ModuleSource, to_numpy
+    from entrepot.exporters.called import Called
+    from entrepot.exporters.torch.sources.module import ModuleSource
 
-    call = flatten_call(Sample.of(sample), module.forward)
+    source = ModuleSource(module, sample)
     inputs = [spec.name for spec in model.inputs]
-    with torch.no_grad(), untouched(module) as state:
-        source = ModuleSource(Eager(module, call.tree, state), inputs, [spec.name for spec in model.outputs], "torch")
-        feeds = dict(zip(inputs, map(to_numpy, call.tensors), strict=True))
-        return feeds, source.run(feeds)
+    with torch.no_grad(), source.guard():
+        feeds = dict(zip(inputs, map(source.arrays.to_numpy, source.call.tensors), strict=True))
+        return feeds, Called(source, inputs, [spec.name for spec in model.outputs]).run(feeds)
 
 
 def _stored(stored: Any, at: int) -> Case:

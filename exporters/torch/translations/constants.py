@@ -7,7 +7,8 @@ from typing import Any
 import onnx_ir
 import torch
 from onnxscript import opset20
-from onnxscript.function_libs.torch_lib.ops import core
+
+from entrepot.exporters.torch.upstream import aten_scalar_tensor
 
 op: Any = opset20
 aten = torch.ops.aten
@@ -19,7 +20,7 @@ def translate_scalar_tensor(s: Any, dtype: int = _FLOAT, **_how: Any) -> Any:
     """A number as a tensor without axes."""
     kind = dtype if dtype != -1 else _FLOAT
     if onnx_ir.DataType(kind) in (onnx_ir.DataType.COMPLEX64, onnx_ir.DataType.COMPLEX128):
-        return core.aten_scalar_tensor(s, kind)  # as a pair of reals
+        return aten_scalar_tensor(s, kind)  # as a pair of reals
     return _number(s, kind)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._decomp import get_decompositions
+
+from entrepot.exporters.torch.upstream import get_decompositions
 
 aten = torch.ops.aten
 

@@ -11,7 +11,8 @@ from typing import Any
 import onnx_ir
 import torch
 from onnxscript import opset20
-from onnxscript.function_libs.torch_lib.ops import core
+
+from entrepot.exporters.torch.upstream import aten_pow_tensor_scalar
 
 op: Any = opset20
 aten = torch.ops.aten
@@ -43,7 +44,7 @@ def translate_power(self: Any, exponent: Any) -> Any:
     if self.dtype.is_floating_point() and exponent in (0.5, -0.5):
         root = op.Sqrt(self)
         return root if exponent > 0 else op.Reciprocal(root)
-    return core.aten_pow_tensor_scalar(self, exponent)
+    return aten_pow_tensor_scalar(self, exponent)
 
 
 def _like(number: Any, tensor: Any) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch._higher_order_ops.scan import scan
+
+from entrepot.exporters.torch.upstream import scan
 
 _State = tuple[torch.Tensor, torch.Tensor]
 

@@ -2,11 +2,13 @@ import pytest
 import torch
 from torch import nn
 
+from entrepot.exporters.axes.groups import name_groups, resized
+from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.sample import Sample
-from entrepot.exporters.torch.axes import Prober, name_groups, resized
-from entrepot.exporters.torch.eager import Eager
-from entrepot.exporters.torch.flatten import flatten_call
-from entrepot.exporters.torch.guard import untouched
+from entrepot.exporters.structure import flatten_call
+from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.running.eager import Eager
+from entrepot.exporters.torch.running.guard import untouched
 
 
 class Function(nn.Module):
@@ -18,12 +20,12 @@ class Function(nn.Module):
 def found(function, *args) -> dict[str, set[str]]:
     """Symbol to the axes that share it."""
     module = Function(function)
-    call = flatten_call(Sample(args), function)
+    call = flatten_call(Sample(args), function, TORCH)
     with untouched(module) as state:
         eager = Eager(module, call.tree, state)
         prober = Prober(eager, call.tensors, eager.require_function(call.tensors))
         groups = prober.find_groups()
-    name_groups(groups, prober.base, call.names)
+    name_groups(groups, TORCH, prober.base, call.names)
     return {group.symbol: {f"{call.names[index]}.{axis}" for index, axis in group.axes} for group in groups}
 
 
@@ -92,10 +94,10 @@ def test_images_and_ids_get_the_names_a_reader_expects():
 
 @pytest.mark.parametrize(("size", "values"), [(6, [0, 0, 3, 3, 7, 7]), (2, [0, 3]), (0, [])])
 def test_resized_values_keep_their_order(size, values):
-    (tensor,) = resized([torch.tensor([0, 3, 7])], {(0, 0): size})
+    (tensor,) = resized(TORCH, [torch.tensor([0, 3, 7])], {(0, 0): size})
     assert tensor.tolist() == values
 
 
 def test_an_empty_axis_grows_with_zeros():
-    (tensor,) = resized([torch.zeros(0, 2, dtype=torch.int64)], {(0, 0): 3})
+    (tensor,) = resized(TORCH, [torch.zeros(0, 2, dtype=torch.int64)], {(0, 0): 3})
     assert tensor.tolist() == [[0, 0]] * 3

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 import entrepot as ep
-from entrepot.exporters.torch.conditions import holding_range
+from entrepot.exporters.axes.conditions import holding_range
+from entrepot.exporters.torch.upstream import of_size
 
 SIZE = "L['tensors'][0].size()[1]"
 
@@ -27,7 +28,9 @@ SIZE = "L['tensors'][0].size()[1]"
     ],
 )
 def test_a_condition_holds_between_a_smallest_and_a_largest_size(condition, expected):
-    assert holding_range(condition, 8, frozenset({(0, 1)})) == expected
+    understood = of_size(condition, frozenset({(0, 1)}))
+    found = None if understood is None else holding_range(understood, 8)
+    assert found == expected
 
 
 class Table(nn.Module):

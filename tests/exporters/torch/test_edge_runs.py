@@ -6,7 +6,7 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
 
 import entrepot as ep
-from entrepot.exporters.torch import translate
+from entrepot.exporters.torch.lowering import translate
 from entrepot.exporters.torch.translations import decompositions
 from tests.op_cases.torch_functions import Module
 

@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import json
 from collections import OrderedDict, namedtuple
 
@@ -6,17 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from entrepot.exporters import structure
 from entrepot.exporters.sample import Sample
-from entrepot.exporters.torch.flatten import (
-    flatten,
-    flatten_call,
-    leaves,
-    same_structure,
-    structure_json,
-    unflatten,
-)
+from entrepot.exporters.structure import leaves, same_structure, structure_json, unflatten
+from entrepot.exporters.torch.arrays import TORCH
 from entrepot.ir.errors import InputError
 
+flatten = functools.partial(structure.flatten, arrays=TORCH)
+flatten_call = functools.partial(structure.flatten_call, arrays=TORCH)
 Pair = namedtuple("Pair", "first second")  # noqa: PYI024 - its kind is what is tested
 ONE, TWO, THREE = (torch.tensor(float(number)) for number in range(1, 4))
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from entrepot.exporters.torch.guard import quiet, untouched
+from entrepot.exporters.torch.running.guard import quiet, untouched
 from entrepot.ir.errors import ConversionError
 
 

@@ -81,7 +81,7 @@ def test_every_axis_of_an_input_that_is_fixed_is_told_with_its_reason(function, 
 
 
 def test_a_graph_that_does_not_follow_a_size_says_so(monkeypatch):
-    from entrepot.exporters.torch import export as exporter
+    from entrepot.exporters.torch.sources import module as exporter
 
     def wrong(program):
         graph = real(program)

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
-from entrepot.exporters.torch.finish import at_opset
+from entrepot.exporters.pipeline import at_opset
 
 OPSETS = range(7, 29)
 ONNXRUNTIME_KNOWS = 26

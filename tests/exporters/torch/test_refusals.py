@@ -109,7 +109,7 @@ def test_what_cannot_be_exported_is_refused_before_any_capture(module, sample, m
 
 
 def test_a_wrong_translation_does_not_leave(monkeypatch):
-    from entrepot.exporters.torch import export as exporter
+    from entrepot.exporters.torch.sources import module as exporter
 
     def wrong(program):
         graph = real(program)

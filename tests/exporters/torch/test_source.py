@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from entrepot.exporters.torch.source import from_numpy, to_numpy
+from entrepot.exporters.torch.arrays import from_numpy, to_numpy
 
 
 @pytest.mark.parametrize(

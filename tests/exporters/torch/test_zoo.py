@@ -7,7 +7,8 @@ import pytest
 
 import entrepot as ep
 from entrepot.exporters.sample import Sample
-from entrepot.exporters.torch.flatten import flatten_call
+from entrepot.exporters.structure import flatten_call
+from entrepot.exporters.torch.arrays import TORCH
 from entrepot.models_zoo import registry
 
 CONTROL_FLOW = {"early_exit": {"If"}, "fixed_point": {"Loop"}, "lstm_tagger": {"LSTM"}, "gru_classifier": {"GRU"}}
@@ -65,7 +66,7 @@ def test_weights_are_stored_once_and_under_the_names_of_the_module(name):
 def test_every_shape_that_the_graph_declares_is_that_of_the_values(name):
     model, zoo = exported(name), built(name)
     sample = Sample.of(zoo.samples[-1])
-    call = flatten_call(sample, zoo.module.forward)
+    call = flatten_call(sample, zoo.module.forward, TORCH)
     feeds = {spec.name: tensor.numpy() for spec, tensor in zip(model.inputs, call.tensors, strict=True)}
     sizes: dict[str, int] = {}
     for spec in model.inputs:

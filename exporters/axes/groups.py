@@ -1,0 +1,98 @@
+"""Axes that share a size, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from entrepot.exporters.arrays import Array, Arrays
+
+Axis: TypeAlias = tuple[int, int]
+"""Which tensor of the flat sample, which axis of it."""
+
+
+@dataclass
+class Group:
+    """Axes that always have the same size.
+
+    Attributes:
+        axes: The members.
+        symbol: Its name in the graph.
+        sizes: Sizes that the module accepted while the other groups kept theirs, the present one first.
+        bounds: ``min`` and ``max``, where the capture found any.
+        automatic: Whether there are conditions that hold within the bounds but that it cannot prove itself.
+        required: Whether the caller asked for it by name; it is an error if it cannot vary.
+        asked: The smallest and the largest size that the caller wants.
+    """
+
+    axes: frozenset[Axis]
+    symbol: str
+    sizes: list[int]
+    bounds: dict[str, int] = field(
+        default_factory=lambda: {"min": 2}
+    )  # size 1 is proved by running, not by the capture
+    automatic: bool = False
+    required: bool = False
+    asked: tuple[int, int | None] = (0, None)
+
+    def wants(self, size: int) -> bool:
+        """Whether the caller wants a size."""
+        least, most = self.asked
+        return least <= size and (most is None or size <= most)
+
+
+def all_axes(tensors: Sequence[Array]) -> list[Axis]:
+    """Every axis of every tensor."""
+    return [(index, axis) for index, tensor in enumerate(tensors) for axis in range(len(tensor.shape))]
+
+
+def resized(arrays: Arrays, tensors: Sequence[Array], sizes: Mapping[Axis, int]) -> list[Array]:
+    """The tensors with some axes at other sizes, filled from their own values in their own order.
+
+    Keeping their order keeps indices in range and sorted tensors (offsets, positions) sorted.
+    """
+    result = list(tensors)
+    for (index, axis), size in sizes.items():
+        result[index] = arrays.resized(result[index], axis, size)
+    return result
+
+
+def name_groups(
+    groups: Sequence[Group],
+    arrays: Arrays,
+    tensors: Sequence[Array],
+    names: Sequence[str],
+    taken: Collection[str] = (),
+) -> None:
+    """Give every group a symbol that is not taken.
+
+    ``batch`` is the leading axis that most inputs share; the others are named by what the input suggests.
+    """
+    leading = [group for group in groups if any(axis == 0 for _, axis in group.axes)]
+    batch = max(leading, key=lambda group: len(group.axes), default=None)
+    used: set[str] = set(taken)
+    for group in groups:
+        index, axis = min(group.axes)
+        image = not any((index, 1) in other.axes for other in groups)
+        wish = "batch" if group is batch else _suggestion(tensors[index], arrays, axis, names[index], image=image)
+        group.symbol = wish if wish not in used else _identifier(f"{names[index]}_dim{axis}")
+        used.add(group.symbol)
+
+
+def _suggestion(tensor: Array, arrays: Arrays, axis: int, name: str, *, image: bool) -> str:
+    rank, kind = len(tensor.shape), arrays.kind(tensor)
+    if rank == 2 and axis == 1 and kind == "integer":
+        return "sequence"
+    if rank == 4 and axis in (2, 3) and kind == "float" and image:
+        return ("height", "width")[axis - 2]
+    return _identifier(f"{name}_dim{axis}")
+
+
+def _identifier(text: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in text)
+
+
+def axis_name(axis: Axis, names: Sequence[str]) -> str:
+    """``x.0``: an input and an axis of it."""
+    return f"{names[axis[0]]}.{axis[1]}"

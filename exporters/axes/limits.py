@@ -1,0 +1,43 @@
+"""Which sizes a model accepts, as conditions over the symbols of its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.probe import Prober
+
+
+def size_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
+    """The smallest size of each group that the model accepts, and the largest that the capture found."""
+    return [text for group in groups for text in limits_of(group, *_bounds(prober, group))]
+
+
+def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
+    """What the model accepts, within what was asked for."""
+    least, most = group.asked
+    ends = [end for end in (most, group.bounds.get("max")) if end is not None]
+    return max(least, _least(prober, group)), min(ends, default=None)
+
+
+def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
+    """What is to be said of a smallest and a largest size."""
+    """What is to be said of a smallest and a largest size."""
+    if least > 1:
+        yield f"{group.symbol} >= {least}"
+    if most is not None:
+        yield f"{group.symbol} <= {most}"
+
+
+def _least(prober: Prober, group: Group) -> int:
+    """Found by bisection; size 0 is not tried, as hardly any model is made for it."""
+    refused, taken = 0, prober.size(min(group.axes))
+    if taken > 1 and prober.takes(dict.fromkeys(group.axes, 1)) is None:
+        return 1
+    while taken - refused > 1:
+        middle = (refused + taken) // 2
+        if prober.takes(dict.fromkeys(group.axes, middle)) is None:
+            taken = middle
+        else:
+            refused = middle
+    return taken

@@ -1,0 +1,191 @@
+"""Which axes a model really allows to vary, found by running it at other sizes.
+
+A capture could be asked instead, but torch.export's automatic dimensions, for one, turn refusals into silently fixed
+sizes. Here an axis is dynamic when the model itself accepts other sizes and its results keep their structure and rank.
+Axes that fail apart and pass together are linked: they share a symbol. A size of 1 is enlarged first, if the model
+allows it: otherwise broadcasting would make a tied axis look free, and the capture would take the 1 for a constant.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from entrepot.exporters.arrays import Array
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
+from entrepot.exporters.axes.subsets import minimal, subsets, without_one
+from entrepot.exporters.exporter import Callee, Refusal
+from entrepot.exporters.structure import Flat, same_structure
+
+
+class Prober:
+    """Tries sizes on a model.
+
+    Args:
+        callee: The model.
+        tensors: The flat sample; ``Prober.base`` becomes the same with sizes of 1 enlarged.
+        result: What the model returns for it; a trial at another size must return the same structure.
+    """
+
+    def __init__(self, callee: Callee, tensors: Sequence[Array], result: Flat) -> None:
+        self._callee = callee
+        self.base = list(tensors)
+        self.result = result
+        self._open: list[Axis] | None = None
+        self._answers: dict[frozenset[tuple[Axis, int]], Refusal | None] = {}
+
+    def find_groups(self, among: Sequence[Axis] | None = None) -> list[Group]:
+        """Every group of axes that may vary, in the order of the inputs; symbols are not named yet.
+
+        Args:
+            among: The axes to try; by default all.
+        """
+        self._open = None if among is None else list(among)
+        self._enlarge_ones()
+        alone = {axis: sizes for axis in self._candidates() if (sizes := self.other_sizes([axis]))}
+        growing = [axis for axis, sizes in alone.items() if max(sizes) > self.size(axis)]
+        groups = []
+        for size, members in self._by_size(axis for axis in self._candidates() if axis not in growing).items():
+            linked = self._linked([axis for axis in members if axis not in alone])
+            bound = {axis for group in linked for axis in group.axes}
+            tolerant = [axis for axis in growing if self.size(axis) == size]
+            led = self._led([axis for axis in members if axis not in bound], tolerant)
+            groups += linked + led
+            for axis in frozenset[Axis]().union(*(group.axes for group in led)):
+                alone.pop(axis, None)
+        groups += [Group(frozenset([axis]), "", [self.size(axis), *sizes]) for axis, sizes in alone.items()]
+        return sorted(groups, key=lambda group: min(group.axes))
+
+    def size(self, axis: Axis) -> int:
+        """The size of an axis of the base sample."""
+        return self.base[axis[0]].shape[axis[1]]
+
+    def takes(self, sizes: Mapping[Axis, int]) -> Refusal | None:
+        """Run the model at changed sizes; ``None`` if it accepts them."""
+        key = frozenset(sizes.items())
+        if key not in self._answers:
+            self._answers[key] = self._try(sizes)
+        return self._answers[key]
+
+    def takes_shape(self, axes: Iterable[Axis], size: int) -> bool:
+        """Whether the model accepts a size that is too large to run it with."""
+        chosen = set(axes)
+        shapes = [
+            [size if (index, axis) in chosen else old for axis, old in enumerate(tensor.shape)]
+            for index, tensor in enumerate(self.base)
+        ]
+        return self._callee.takes_shapes(self.base, shapes)
+
+    def _try(self, sizes: Mapping[Axis, int]) -> Refusal | None:
+        try:
+            result = self._callee(resized(self._callee.arrays, self.base, sizes))
+        except Refusal as refusal:
+            return refusal
+        if self._comparable(result):
+            return None
+        return Refusal(TypeError("the structure or the rank of the results changes with the size"))
+
+    def fresh_sizes(self, size: int, taken: Iterable[int] = ()) -> list[int]:
+        """Up to two larger and two smaller sizes, none of which happens to occur in the sample."""
+        used = {dim for tensor in self.base for dim in tensor.shape} | set(taken) | {0, 1}
+        larger = next(other for other in itertools.count(size + 1) if other not in used)
+        largest = next(other for other in itertools.count(max(2 * size, larger) + 1) if other not in used)
+        smaller = next((other for other in range(size - 1, 1, -1) if other not in used), None)
+        smallest = next((other for other in range(size // 2, 1, -1) if other not in used), None)
+        return list(dict.fromkeys(other for other in (larger, largest, smaller, smallest) if other is not None))
+
+    def enlarge(self, axes: Iterable[Axis], size: int) -> None:
+        """Start from another size of some axes."""
+        self.base = resized(self._callee.arrays, self.base, dict.fromkeys(axes, size))
+        self._answers.clear()
+
+    def _comparable(self, result: Flat) -> bool:
+        return same_structure(result.tree, self.result.tree) and all(
+            len(a.shape) == len(b.shape) and a.dtype == b.dtype
+            for a, b in zip(result.tensors, self.result.tensors, strict=True)
+        )
+
+    def _candidates(self) -> list[Axis]:
+        return all_axes(self.base) if self._open is None else self._open
+
+    def _by_size(self, axes: Iterable[Axis]) -> dict[int, list[Axis]]:
+        found: dict[int, list[Axis]] = {}
+        for axis in axes:
+            found.setdefault(self.size(axis), []).append(axis)
+        return found
+
+    def other_sizes(self, axes: Iterable[Axis]) -> list[int]:
+        """Two other sizes that the model accepts when ``axes`` have them together, or none.
+
+        One is not enough: a pooling that rounds down accepts 29 instead of 28 without letting the axis vary.
+        """
+        axes, found = list(axes), list[int]()
+        for size in self.fresh_sizes(self.size(axes[0])):
+            if self.takes(dict.fromkeys(axes, size)) is None:
+                found.append(size)
+            if len(found) == 2:
+                return found
+        return []
+
+    def _linked(self, members: list[Axis]) -> list[Group]:
+        """Split axes of one size, none of which varies alone, into minimal groups that vary together."""
+        groups = []
+        while together := next((axes for axes in subsets(members) if self.other_sizes(axes)), None):
+            kept = minimal(together, lambda axes: bool(self.other_sizes(axes)))
+            groups.append(Group(frozenset(kept), "", [self.size(kept[0]), *self.other_sizes(kept)]))
+            members = [axis for axis in members if axis not in kept]
+        return groups
+
+    def _led(self, stuck: list[Axis], tolerant: list[Axis]) -> list[Group]:
+        """Groups of axes that can grow only together with others, while those may also grow alone.
+
+        Some accept a mask with more rows than there are ids, and read the first ones; then there may also be
+        fewer ids, and yet the two belong together.
+        """
+        groups = []
+        while stuck and tolerant:
+            choices = [*subsets(stuck), *([axis] for axis in stuck)]
+            together = next((axes for axes in choices if self._grows(stuck, [*axes, *tolerant])), None)
+            if together is None:
+                break
+            needed = minimal([*tolerant, *together], functools.partial(self._grows, stuck))
+            groups.append(Group(frozenset(needed), "", [self.size(needed[0]), *self.other_sizes(needed)]))
+            stuck = [axis for axis in stuck if axis not in needed]
+            tolerant = [axis for axis in tolerant if axis not in needed]
+        return groups
+
+    def bind(self, group: Group, groups: Sequence[Group]) -> list[Group] | None:
+        """Groups in which ``group`` varies with others that now have its size, if the model accepts that.
+
+        A model that skips a mask of ones accepts one of any batch size; its graph does not.
+        """
+        size = self.size(min(group.axes))
+        others = [other for other in groups if other is not group and self.size(min(other.axes)) == size]
+        axes = group.axes.union(*(other.axes for other in others))
+        if not others or not (sizes := self.other_sizes(sorted(axes))):
+            return None
+        first = min([group, *others], key=lambda each: min(each.axes))
+        required = any(each.required for each in (group, *others))
+        together = Group(axes, first.symbol, [size, *sizes], required=required)
+        return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
+
+    def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:
+        """Whether axes, some of which cannot vary without the others, accept a larger size together."""
+        return any(axis in stuck for axis in axes) and max(self.other_sizes(axes), default=0) > self.size(axes[0])
+
+    def _enlarge_ones(self) -> None:
+        """Make axes of size 1 larger, first the leading ones together (a batch of one), then any others that vary."""
+        ones = [axis for axis in self._candidates() if self.size(axis) <= 1]
+        self._enlarge_first(without_one([axis for axis in ones if axis[1] == 0]))
+        for axis in ones:
+            self._enlarge_first([[axis]] if self.size(axis) <= 1 else [])
+        self._enlarge_first(subsets([axis for axis in ones if self.size(axis) <= 1]))
+
+    def _enlarge_first(self, choices: Iterable[list[Axis]]) -> None:
+        """Enlarge the axes of the first choice that the model accepts."""
+        size = self.fresh_sizes(1)[0]
+        for axes in choices:
+            if axes and self.takes(dict.fromkeys(axes, size)) is None:
+                self.enlarge(axes, size)
+                return

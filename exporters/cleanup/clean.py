@@ -1,0 +1,35 @@
+"""A translated graph as one that reads well."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import onnx_ir
+from onnx_ir.passes import common
+
+from entrepot.exporters.cleanup.idle import drop_idle, forget_half_spectra
+from entrepot.exporters.cleanup.indices import widen_indices
+from entrepot.exporters.cleanup.pack import pack_weights
+from entrepot.ir.passes.cleanup import Level, clean_up
+from entrepot.runtime.constants import evaluate
+
+
+def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level) -> None:
+    """Remove what a graph does not need, in place; inputs and outputs stay as they are, and weights keep their names.
+
+    Args:
+        model: As a source captured it, at any opset.
+        weights: Names of initializers whose values are not looked at: they may be another model's after training.
+        level: How far to go, as for ``ir.passes.cleanup.clean_up``.
+    """
+    drop_idle(model, weights)
+    widen_indices(model)
+    forget_half_spectra(model)
+    common.IdentityEliminationPass()(model)
+    common.CommonSubexpressionEliminationPass()(model)
+    common.RemoveUnusedNodesPass()(model)
+    pack_weights(model)
+    clean_up(model, level=level, evaluate=evaluate, weights=weights)
+    common.RemoveUnusedNodesPass()(model)
+    common.RemoveUnusedOpsetsPass()(model)
+    common.OutputFixPass()(model)

@@ -1,0 +1,100 @@
+"""Which exporter takes a thing: ours first, then those that other distributions register."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from entrepot.exporters.recognition import Found, is_onnx, is_torch, kind_of
+from entrepot.ir.arguments import as_path
+from entrepot.ir.errors import EntrepotError, InputError, MissingDependencyError
+from entrepot.ir.plugins import plugins
+
+if TYPE_CHECKING:
+    from entrepot.exporters.exporter import Exporter
+
+_NEEDED = ("name", "recognises", "export", "verify")
+
+
+@dataclass(frozen=True)
+class Room:
+    """An exporter of ours, which is imported when it is needed.
+
+    Attributes:
+        home: The module whose ``EXPORTER`` it is.
+        recognises: Whether a thing is for it, told without importing the framework.
+        extra: What to install for it.
+    """
+
+    home: str
+    recognises: Callable[[Found], bool]
+    extra: str = ""
+
+    def open(self) -> Exporter:
+        """The exporter.
+
+        Raises:
+            MissingDependencyError: Its framework is not installed.
+        """
+        try:
+            exporter: Exporter = importlib.import_module(self.home).EXPORTER
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("entrepot"):
+                raise
+            raise MissingDependencyError(
+                f"'{error.name}' is needed to export this", hint=f"pip install 'entrepot[{self.extra}]'"
+            ) from error
+        return exporter
+
+
+ROOMS = (
+    Room("entrepot.exporters.onnx.exporter", is_onnx),
+    Room("entrepot.exporters.torch.exporter", is_torch, extra="torch"),
+)
+"""In the order in which they are asked; a new framework adds a line."""
+
+
+def exporter_of(obj: Any, sample: Any = None) -> Exporter:
+    """The exporter that takes an object, a file or a folder.
+
+    Raises:
+        InputError: None does.
+        MissingDependencyError: Its framework is not installed.
+        PluginError: None does, and one that somebody else registers is broken.
+    """
+    found = Found.of(obj, sample)
+    if found.path is not None:
+        as_path(obj, "the model")
+    room = next((room for room in ROOMS if room.recognises(found)), None)
+    return room.open() if room is not None else _registered(found)
+
+
+def _registered(found: Found) -> Exporter:
+    broken: EntrepotError | None = None
+    for plugin in plugins("exporters"):
+        try:
+            exporter: Exporter = plugin.load(needs=_NEEDED)
+        except EntrepotError as error:
+            broken = broken or error
+            continue
+        if exporter.recognises(found):
+            return exporter
+    raise broken or _unknown(found)
+
+
+def _unknown(found: Found) -> InputError:
+    hint = "give a torch.nn.Module (wrap a function in one), an ExportedProgram, a ScriptModule, or a model file"
+    if found.path is None:
+        kind = type(found.obj)
+        return InputError(f"cannot export a {kind.__module__}.{kind.__qualname__}", hint=hint)
+    if not os.path.exists(found.path):
+        return InputError(f"cannot tell what '{found.path}' is: it does not exist", hint="check the path")
+    what = kind_of(found)
+    if what is None:
+        return InputError(
+            f"cannot tell what '{found.path}' is", hint="give an ONNX model, a .pt2 or a TorchScript file"
+        )
+    return InputError(f"'{found.path}' is {what}, which cannot be exported", hint="load it, and export the model")

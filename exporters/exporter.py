@@ -1,0 +1,223 @@
+"""What a framework brings to be exported: an ``Exporter``, which recognises things, and the ``Source`` that it opens.
+
+Everything else is the pipeline's: which axes vary, names, structure, opset, proof.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from entrepot.exporters.arrays import NUMPY, Array, Arrays
+from entrepot.exporters.options import Judging, Options
+from entrepot.exporters.structure import Flat, constants, is_number
+from entrepot.ir.errors import InputError
+
+if TYPE_CHECKING:
+    import onnx_ir
+
+    from entrepot.exporters.axes.groups import Axis, Group
+    from entrepot.exporters.axes.probe import Prober
+    from entrepot.exporters.notes import Fixed
+    from entrepot.exporters.recognition import Found
+    from entrepot.ir.model import Model
+    from entrepot.parity.report.report import Report
+
+
+class Refusal(Exception):  # noqa: N818 - an answer, not a fault
+    """A model itself does not take these inputs.
+
+    Args:
+        cause: What it raised.
+        source: The user's line that refused, ``net.py:12 in forward: y = x @ w``, if known.
+    """
+
+    def __init__(self, cause: BaseException, source: str = "") -> None:
+        first = next(iter(str(cause).splitlines()), "")
+        super().__init__(f"{type(cause).__name__}: {first}")
+        self.source = source
+
+
+@dataclass
+class Captured:
+    """What was made of a model for certain axes.
+
+    Attributes:
+        graph: Its nodes, at any opset; inputs and outputs in flat order, weights under the names that they keep.
+        groups: The axes that vary in it, of those that were asked for.
+        fixed: Axes that were asked for and do not vary, each with the reason.
+        numbers: Results that are Python numbers of the model but outputs of the graph, because they depend on a size.
+        weights: Names of the initializers that are weights; ``None`` for all.
+    """
+
+    graph: onnx_ir.Model
+    groups: list[Group]
+    fixed: Mapping[Axis, Fixed] = field(default_factory=dict)
+    numbers: frozenset[str] = frozenset()
+    weights: Collection[str] | None = None
+
+
+class Callee(Protocol):
+    """A model as a function from flat arrays to flat arrays.
+
+    Attributes:
+        arrays: The kind of arrays that it takes.
+        numbers: Results that are Python numbers and are returned as arrays; the pipeline sets it after the capture.
+    """
+
+    arrays: Arrays = NUMPY
+    numbers: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def __call__(self, arrays: Sequence[Array], /) -> Flat:
+        """Call the model as its user would.
+
+        Raises:
+            Refusal: It does not take these sizes or values.
+        """
+
+    def takes_shapes(self, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> bool:
+        """Whether it is known to take arrays like these at shapes that are too large to be tried."""
+        return False
+
+
+class Source(Callee, Protocol):
+    """One model with one sample, ready to be exported. A class that names this as its base inherits what is optional.
+
+    A source that can also compute in float64 has a method ``in_double``, which returns such a ``Callee`` or raises
+    ``Refusal``; then edge values are tried as well.
+
+    Attributes:
+        framework: Its name and version, for the file.
+        name: What the graph and reports call the model.
+        origin: Where its class or function is defined, ``package.module:Name``.
+        noun: What its framework calls such a thing, for progress.
+        call: The flat sample.
+        parameters: Names that inputs and outputs may not have.
+    """
+
+    framework: str
+    name: str
+    origin: str
+    call: Flat
+    noun: str = "model"
+    parameters: Collection[str] = ()
+
+    @abstractmethod
+    def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        """The model as a graph in which the axes of ``groups`` vary.
+
+        A source that can be captured at concrete sizes only returns no groups, and says why in ``fixed``.
+
+        Args:
+            prober: Has the sample with sizes of 1 enlarged, and knows which sizes the model takes.
+            groups: Axes that the model allows to vary; those that are required have to, or it is an error.
+            options: What the caller asked for; ``tell`` is to be told each stage.
+
+        Raises:
+            ConversionError: The model cannot be captured, or a required axis cannot vary.
+            UnsupportedOpError: An operator has no counterpart.
+        """
+
+    def accept(self, options: Options) -> None:
+        """Refuse options that it cannot follow.
+
+        Raises:
+            InputError: There are such options.
+        """
+        if options.share:
+            raise InputError(f"weights cannot be shared with a {self.noun}", hint="leave share out to copy them")
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[None]:
+        """Inside, the model is ready to be called and captured; afterwards everything is as it was before."""
+        yield
+
+    def settled(self) -> Flat:
+        """The result for the sample, once it is clear that another call would return the same.
+
+        Raises:
+            InputError: The model does not take the sample.
+            ConversionError: It depends on more than its inputs.
+        """
+        from entrepot.exporters.steady import settled
+
+        return settled(self)
+
+    def check(self, result: Flat) -> None:
+        """Refuse results for which ONNX has no type.
+
+        Raises:
+            InputError: There is nothing among them that can be an output.
+        """
+        if not result.tensors and not any(is_number(place.value) for place in constants(result.tree)):
+            raise InputError(f"the {self.noun} returns no array", hint="return at least one")
+
+    def groups(self, prober: Prober, options: Options) -> tuple[list[Group], Collection[Axis], Mapping[Axis, Fixed]]:
+        """The axes that are to vary, those that may, and reasons that are known for others; found by probing."""
+        from entrepot.exporters.axes.wanted import wanted_groups
+
+        return *wanted_groups(prober, self, options), {}
+
+    def shaped_groups(self, prober: Prober, dynamic_shapes: Any) -> tuple[list[Group], Collection[Axis]]:
+        """The same for the ``dynamic_shapes`` of ``export``.
+
+        Raises:
+            InputError: It is not understood.
+        """
+        raise InputError("dynamic_shapes is for torch modules", hint='name the axes: dynamic={"x": {0: "batch"}}')
+
+    def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
+        """Conditions on sizes, in Python's notation over symbols."""
+        from entrepot.exporters.axes.limits import size_limits
+
+        return size_limits(prober, groups)
+
+    def own_weights(self, graph: onnx_ir.Model, *, share: bool) -> None:
+        """Give a graph weights that no later change of the model reaches, or that are shared with it."""
+
+    def notes(self) -> Sequence[str]:
+        """What else a user should know."""
+        return ()
+
+
+class Exporter(Protocol):
+    """One framework.
+
+    Attributes:
+        name: What it is called.
+    """
+
+    name: str
+
+    @abstractmethod
+    def recognises(self, found: Found) -> bool:
+        """Whether an object, a file or a folder is one of its models; nothing has to be imported to tell."""
+
+    @abstractmethod
+    def open(self, obj: Any, sample: Any) -> Source:
+        """A model with its sample.
+
+        Args:
+            obj: What was recognised.
+            sample: What the caller gave, or ``None``.
+
+        Raises:
+            InputError: It is no model that can be exported, or the sample does not fit it.
+            ModelFormatError: The file cannot be read.
+        """
+
+    def export(self, obj: Any, sample: Any, options: Options) -> Model:
+        """See ``entrepot.export``."""
+        from entrepot.exporters import pipeline
+
+        return pipeline.export(self.open(obj, sample), options)
+
+    def verify(self, obj: Any, model: Model, sample: Any, judging: Judging) -> Report:
+        """See ``entrepot.verify``."""
+        from entrepot.exporters import pipeline
+
+        return pipeline.verify(self.open(obj, sample), model, judging)

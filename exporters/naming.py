@@ -1,0 +1,122 @@
+"""Names of inputs, outputs, values and nodes, and the symbols of axes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import onnx_ir
+
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.options import Options
+from entrepot.exporters.structure import Flat
+from entrepot.ir.errors import InputError
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def graph_names(parameters: Collection[str], call: Flat, result: Flat, options: Options) -> tuple[list[str], list[str]]:
+    """Names of the graph's inputs and outputs: the caller's, or those of the signature and the result.
+
+    Raises:
+        InputError: The caller gave too few, too many, or the same twice.
+    """
+    inputs = _chosen(options.input_names, call.names, parameters, "_in", "input_names")
+    wanted = [output_name(name) for name in result.names]
+    outputs = _chosen(options.output_names, wanted, {*parameters, *inputs}, "_out", "output_names")
+    return inputs, outputs
+
+
+def rename_symbols(model: onnx_ir.Model, groups: Sequence[Group]) -> None:
+    """Replace the symbols of a capture (``s77``, ``2*s77``) by those of the groups, wherever shapes mention them."""
+    names: dict[str, str] = {}
+    for group in groups:
+        for index, axis in group.axes:
+            shape = model.graph.inputs[index].shape
+            dim = None if shape is None else shape[axis]
+            if isinstance(dim, onnx_ir.SymbolicDim) and dim.value is not None:
+                names[dim.value] = group.symbol
+    for value in _all_values(model.graph):
+        if value.shape is not None:
+            value.shape = onnx_ir.Shape([_renamed(dim, names) for dim in value.shape])
+
+
+def name_graph(model: onnx_ir.Model, input_names: Sequence[str], output_names: Sequence[str]) -> None:
+    """Give inputs, outputs, inner values and nodes their names; a node is called after its module and operator."""
+    graph = model.graph
+    used = set(graph.initializers)
+    wanted = [*zip(graph.inputs, input_names, strict=True), *zip(graph.outputs, output_names, strict=True)]
+    reserved = {id(value) for value, _ in wanted}
+    for value in _inner_values(graph):  # an inner value may already have a wanted name
+        if id(value) not in reserved:
+            value.name = _unique(value.name or "value", used | {name for _, name in wanted})
+            used.add(value.name)
+    for value, name in wanted:
+        value.name = name
+    names: set[str] = set()
+    for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
+        path = node.metadata_props.get("entrepot.module", "")
+        node.name = _unique(f"{path}/{node.op_type}" if path else node.op_type, names)
+        names.add(node.name)
+
+
+def _inner_values(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
+    for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
+        for attribute in node.attributes.values():
+            if attribute.type == onnx_ir.AttributeType.GRAPH:
+                yield from attribute.as_graph().inputs
+        yield from node.outputs
+
+
+def _unique(name: str, used: Iterable[str]) -> str:
+    taken = used if isinstance(used, set) else set(used)
+    candidate, number = name, 0
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+
+def _chosen(
+    given: Sequence[str] | None, found: Sequence[str], taken: Collection[str], suffix: str, what: str
+) -> list[str]:
+    if given is None:
+        return _distinct([f"{name}{suffix}" if name in taken else name for name in found])
+    if len(given) != len(found) or len(set(given)) != len(given) or set(given) & set(taken):
+        raise InputError(
+            f"{what} is {list(given)}, for {list(found)}", hint="give each its own name, and none of a parameter"
+        )
+    return list(given)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    result: list[str] = []
+    for name in names:
+        candidate, number = name, 1
+        while candidate in result:
+            number += 1
+            candidate = f"{name}_{number}"
+        result.append(candidate)
+    return result
+
+
+def output_name(path: str) -> str:
+    """``output`` for the one result, ``output_1`` for the second of a tuple, the key or field name for the rest."""
+    if not path:
+        return "output"
+    return f"output_{path}" if path[0].isdigit() else path
+
+
+def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | str | None:
+    if isinstance(dim, int):
+        return dim
+    if dim.value is None:
+        return None
+    if dim.value in names and not names.keys() >= set(_WORD.findall(dim.value)):
+        return names[dim.value]  # computed from a size that no axis has: 4*s77 without s77
+    return _WORD.sub(lambda word: names.get(word[0], word[0]), dim.value)
+
+
+def _all_values(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
+    yield from graph.inputs
+    yield from _inner_values(graph)

@@ -1,0 +1,105 @@
+"""What a user should know about an export that went well: sizes that are fixed and why, the mode, what was left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx_ir
+
+from entrepot.exporters.axes.groups import Axis, Group, all_axes
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.naming import output_name
+from entrepot.exporters.structure import Flat, constants
+
+REFUSED = "the module refuses other sizes"
+CAPTURED = "the capture fixed it"
+UNFOLLOWED = "the graph does not follow other sizes"
+UNASKED = "it was not asked to vary"
+PROGRAMMED = "the program was captured so"
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Why an axis keeps its size in the sample.
+
+    Attributes:
+        why: One of the reasons above.
+        detail: What was found, in the words of whatever found it.
+        line: The user's line that caused it, if known.
+    """
+
+    why: str
+    detail: str = ""
+    line: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.why}{f' at {self.line}' if self.line else ''}{f' ({self.detail})' if self.detail else ''}"
+
+
+def fixed_axes(
+    prober: Prober, groups: Sequence[Group], allowed: Collection[Axis], known: Mapping[Axis, Fixed]
+) -> dict[Axis, Fixed]:
+    """Every axis that does not vary, with the reason; none where the caller wanted none to vary.
+
+    Args:
+        prober: Knows how the module reacts to other sizes.
+        groups: The axes that vary.
+        allowed: The axes that the caller allows to vary.
+        known: Reasons that were found along the way.
+    """
+    varying = {axis for group in groups for axis in group.axes}
+    static = [axis for axis in all_axes(prober.base) if axis not in varying] if allowed else []
+    others = {
+        axis: _refused(prober, axis) if axis in allowed else Fixed(UNASKED) for axis in static if axis not in known
+    }
+    return others | {axis: known[axis] for axis in static if axis in known}
+
+
+def _refused(prober: Prober, axis: Axis) -> Fixed:
+    """How the module refuses another size of an axis that it does not allow to vary."""
+    sizes = prober.fresh_sizes(prober.size(axis))
+    refusal = next((found for size in sizes if (found := prober.takes({axis: size})) is not None), None)
+    return Fixed(REFUSED) if refusal is None else Fixed(REFUSED, str(refusal), refusal.source)
+
+
+def add_notes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], *others: str) -> None:
+    """Write into the file why axes of its inputs are fixed, and whatever else there is to say."""
+    names = {axis: f"{model.graph.inputs[axis[0]].name}.{axis[1]}" for axis in fixed}
+    if fixed:
+        reasons = {names[axis]: str(reason) for axis, reason in sorted(fixed.items(), key=lambda item: item[0])}
+        model.metadata_props["entrepot.fixed_axes"] = json.dumps(reasons)
+    notes = [note for note in others if note] + list(_about_axes(model, fixed, names))
+    if notes:
+        model.metadata_props["entrepot.notes"] = json.dumps(notes)
+
+
+def constant_notes(call: Flat, result: Flat) -> list[str]:
+    """Arguments and results that are not tensors, and so part of the graph instead of its inputs and outputs."""
+    given = [f"{place.name} = {place.value!r}" for place in constants(call.tree) if place.value is not None]
+    made = [f"{output_name(place.name)} = {place.value!r}" for place in constants(result.tree)]
+    notes = {"constant, so not inputs": given, "constant, so not outputs": made}
+    return [f"{what}: {listed(names)}" for what, names in notes.items() if names]
+
+
+def _about_axes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], names: Mapping[Axis, str]) -> Iterator[str]:
+    """One note for all axes that have the same reason."""
+    together: dict[tuple[str, str], list[Axis]] = {}
+    for axis in sorted(fixed):
+        together.setdefault((fixed[axis].why, fixed[axis].line), []).append(axis)
+    for axes in together.values():
+        sizes = [f"{names[index, axis]} = {_size(model, index, axis)}" for index, axis in axes]
+        yield f"fixed: {listed(sizes)}: {fixed[axes[0]]}"
+
+
+def _size(model: onnx_ir.Model, index: int, axis: int) -> object:
+    shape = model.graph.inputs[index].shape
+    return "?" if shape is None else shape[axis]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

@@ -1,0 +1,175 @@
+"""The one pipeline: probe axes, capture, clean up, name, bring to the opset, prove; with fewer axes again if need be.
+
+Sources bring what depends on their framework; see ``exporters/exporter.py``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Sequence
+
+import onnx_ir
+
+from entrepot.exporters.axes.groups import Axis, Group, axis_name
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.called import called
+from entrepot.exporters.cleanup.clean import tidy
+from entrepot.exporters.description import describe_model, numbers_in
+from entrepot.exporters.exporter import Captured, Refusal, Source
+from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
+from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes
+from entrepot.exporters.options import Judging, Options
+from entrepot.exporters.proof.prove import agrees, prove, unequal
+from entrepot.exporters.size_checks import check_conditions, state_conditions
+from entrepot.exporters.structure import Flat
+from entrepot.ir.errors import ConversionError, InputError
+from entrepot.ir.model import Model
+from entrepot.ir.opset import DEFAULT
+from entrepot.ir.opset.convert import convert_opset
+from entrepot.parity.report.report import Report, Run
+
+
+def export(source: Source, options: Options) -> Model:
+    """See ``entrepot.export``."""
+    source.accept(options)
+    with source.guard():
+        return _Export(source, options).run()
+
+
+def verify(source: Source, model: Model, judging: Judging) -> Report:
+    """See ``entrepot.verify``."""
+    with source.guard():
+        with contextlib.suppress(Refusal):  # the report will say so
+            source.numbers = numbers_in(model.metadata, source(source.call.tensors))
+        return _compare(source, model, judging)
+
+
+class _Export:
+    """One export; the steps in order, and what they share."""
+
+    def __init__(self, source: Source, options: Options) -> None:
+        self.source = source
+        self.options = options
+        options.tell(f"running the {source.noun} on the sample")
+        result = source.settled()
+        source.check(result)
+        self.prober = Prober(source, source.call.tensors, result)
+        self.fixed: dict[Axis, Fixed] = {}
+        self.allowed: Collection[Axis] = ()
+        self._first: Report | None = None
+
+    def run(self) -> Model:
+        """Probe, capture, finish, prove; with fewer dynamic axes again where the proof fails because of one."""
+        groups, self.allowed, known = self.source.groups(self.prober, self.options)
+        self.fixed |= known
+        while True:
+            captured = self._capture(groups)
+            model = self._finish(captured)
+            if not self.options.verify:
+                return model
+            report = _compare(self.source, model, self.options.judging, captured.groups)
+            if agrees(report):
+                model.report = report
+                return model
+            groups = self._without_guilty(captured.groups, report)
+
+    def _capture(self, groups: list[Group]) -> Captured:
+        captured = self.source.capture(self.prober, groups, self.options)
+        self.fixed |= captured.fixed
+        self.source.numbers = captured.numbers
+        varying = _axes(captured.groups)
+        for group in groups:
+            if group.required and (lost := sorted(group.axes - varying)):
+                where = axis_name(lost[0], self.source.call.names)
+                reason = self.fixed.get(lost[0], "the capture fixed it")
+                raise ConversionError(f"axis {where} cannot be dynamic as '{group.symbol}': {reason}")
+        return captured
+
+    def _finish(self, captured: Captured) -> Model:
+        """A captured graph as a model: cleaned up, named, described, at the opset that was asked for."""
+        source, graph, options = self.source, captured.graph, self.options
+        result = self.prober.result = source(source.call.tensors)
+        if not result.tensors:
+            raise InputError(
+                f"the {source.noun} returns nothing but constants", hint="return a tensor, or let an axis vary"
+            )
+        inputs, outputs = graph_names(source.parameters, source.call, result, options)
+        weights = set(graph.graph.initializers) if captured.weights is None else captured.weights
+        tidy(graph, weights, options.optimize)
+        name_graph(graph, inputs, outputs)
+        rename_symbols(graph, captured.groups)
+        describe_model(graph, source, result, inputs, outputs)
+        source.own_weights(graph, share=options.share)
+        fixed = fixed_axes(self.prober, captured.groups, self.allowed, self.fixed)
+        add_notes(graph, fixed, *source.notes(), *constant_notes(source.call, result))
+        _settle_sizes(graph, source.limits(self.prober, captured.groups), options)
+        return at_opset(graph, options)
+
+    def _without_guilty(self, groups: list[Group], report: Report) -> list[Group]:
+        """The groups whose sizes did not lead to the failure, or with two of them bound together.
+
+        Raises:
+            VerificationError: There is nothing to give up: no axis varies, or the axes were asked for.
+        """
+        self._first = report if self._first is None else self._first
+        failed = {run.symbol: run for run in report.failures}
+        at_sample = any(run.label in ("sample", "other values") for run in report.failures)
+        if all(run.edge for run in report.failures):
+            raise unequal(report)
+        if at_sample:  # the operators for varying sizes may be at fault
+            guilty = groups[1:] if len(groups) > 1 else groups
+        else:
+            guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
+        if not guilty or any(group.required for group in guilty):
+            raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
+        bound = self.prober.bind(guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
+        if bound is not None and _required(bound) == _required(groups):
+            self.options.tell(f"axes of '{guilty[0].symbol}' vary only together with others")
+            return bound
+        for group in guilty:
+            self._fix(group, report.failures[0] if at_sample else failed.get(group.symbol))
+        return [group for group in groups if group not in guilty]
+
+    def _fix(self, group: Group, run: Run | None) -> None:
+        reason = Fixed(UNFOLLOWED, "" if run is None else f"{run.label} on {run.provider}: {run.message}")
+        for axis in sorted(group.axes):
+            self.fixed[axis] = reason
+            self.options.tell(f"axis {axis_name(axis, self.source.call.names)} is fixed: {reason}")
+
+
+def _axes(groups: Sequence[Group]) -> frozenset[Axis]:
+    return frozenset[Axis]().union(*(group.axes for group in groups))
+
+
+def _required(groups: Sequence[Group]) -> set[str]:
+    return {group.symbol for group in groups if group.required}
+
+
+def _settle_sizes(graph: onnx_ir.Model, limits: Sequence[str], options: Options) -> None:
+    """State the conditions on the sizes of inputs, and check them in the graph if that is wanted."""
+    state_conditions(graph, limits)
+    if options.checks:
+        check_conditions(graph, limits)
+
+
+def at_opset(graph: onnx_ir.Model, options: Options) -> Model:
+    """The model at the requested opset, converted only if it is at another."""
+    model = Model(graph)
+    opset = DEFAULT if options.opset is None else options.opset
+    return model if opset == model.opset else convert_opset(model, opset)
+
+
+def _compare(source: Source, model: Model, judging: Judging, groups: Sequence[Group] = ()) -> Report:
+    """Run the source and the model side by side; inputs and outputs are matched by position.
+
+    Raises:
+        InputError: The model takes a different number of inputs.
+    """
+    call: Flat = source.call
+    inputs = [spec.name for spec in model.inputs]
+    if len(inputs) != len(call.tensors):
+        raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
+    trusted = called(source, inputs, [spec.name for spec in model.outputs], groups)
+    feeds = dict(zip(inputs, map(source.arrays.to_numpy, call.tensors), strict=True))
+    edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
+    return prove(trusted, model, feeds, judging, edges=edges)

@@ -1,0 +1,147 @@
+"""Who may say what an ONNX model computes: somebody who shares nothing with what is to be judged.
+
+Our own runtime raises old models with the very adapters that wrote them, and folds with the very kernels that run the
+result, so its word proves nothing here; it is asked last, and then says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from entrepot.ir.errors import EntrepotError, ExecutionError, UnsupportedOpError
+from entrepot.ir.model import Model
+from entrepot.ir.opset import OPSET
+from entrepot.ir.opset.reading import reads_the_same
+from entrepot.parity.compare import compare
+from entrepot.parity.feeds import Feeds
+from entrepot.parity.untouched import is_loadable
+from entrepot.parity.verify import ModelSource, Outputs, SourceRefusal, model_name
+from entrepot.runtime.feeds import feeds_of
+
+_FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What onnx's reference raises about a model or its inputs: plain Python, with no errors of its own."""
+
+_OWN = "nobody but our own runtime runs the original, with the kernels and adapters that are to be judged"
+
+
+class OnnxRuntime:
+    """onnxruntime on the untouched file; never on empty inputs, on which it may abort the process (1.31, LSTM)."""
+
+    doubt = ""
+
+    def __init__(self, model: Model) -> None:
+        if not is_loadable(model):
+            raise UnsupportedOpError(f"onnxruntime does not load opset {model.opset}")
+        self._source = ModelSource(model, "onnxruntime")
+        self.name = self._source.name
+
+    def run(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Outputs:
+        """Outputs by name.
+
+        Raises:
+            SourceRefusal: The model cannot be run on these feeds.
+        """
+        if any(np.size(value) == 0 for value in feeds.values()):
+            raise SourceRefusal("onnxruntime is not asked about empty inputs")
+        return self._source.run(feeds)
+
+
+class OnnxReference:
+    """onnx's own evaluator, where it can be trusted.
+
+    It gives many operators their newest meaning whatever version the file states, and is wrong about some: it judges
+    only models that read the same at the newest opset, and only if our kernels agree with it about the original.
+
+    Raises:
+        UnsupportedOpError: It is not sound for this model, or cannot load it.
+    """
+
+    doubt = ""
+
+    def __init__(self, model: Model) -> None:
+        from onnx.reference import ReferenceEvaluator
+
+        if not reads_the_same(model, OPSET):
+            raise UnsupportedOpError(f"onnx.reference does not tell opset {model.opset} from newer ones everywhere")
+        self._model = model
+        self.name = f"{model_name(model)} on onnx.reference"
+        try:
+            self._evaluator = ReferenceEvaluator(model.to_proto())
+        except _FAILURES as error:
+            raise UnsupportedOpError(f"onnx.reference: {error}") from error
+
+    def run(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Outputs:
+        """Outputs by name.
+
+        Raises:
+            SourceRefusal: It cannot run the model on these feeds.
+        """
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results = self._evaluator.run(None, feeds_of(self._model, feeds))
+        except (*_FAILURES, EntrepotError) as error:
+            raise SourceRefusal(f"onnx.reference: {error}") from error
+        return dict(zip((spec.name for spec in self._model.outputs), results, strict=True))
+
+
+class Ourselves(ModelSource):
+    """Our own runtime: a difference from it is a failure, agreement with it is no proof."""
+
+    doubt = _OWN
+
+
+Judge = OnnxRuntime | OnnxReference | Ourselves
+
+
+def judge_of(model: Model, feeds: Feeds) -> Judge:
+    """The first that runs a model on ``feeds``, twice with the same result.
+
+    Raises:
+        EntrepotError: Nobody here can; this is what the last one said.
+    """
+    errors: list[EntrepotError] = []
+    for candidate in (OnnxRuntime, OnnxReference, Ourselves):
+        try:
+            return _asked(candidate, model, feeds)
+        except EntrepotError as error:
+            errors.append(error)
+    raise errors[-1]
+
+
+def _asked(candidate: Callable[[Model], Judge], model: Model, feeds: Feeds) -> Judge:
+    judge = candidate(model)
+    first, second = judge.run(dict(feeds)), judge.run(dict(feeds))
+    if not compare(first, second).ok:
+        raise UnsupportedOpError("its results are random: two runs on the same inputs differ")
+    if isinstance(judge, OnnxReference) and not compare(first, Ourselves(model).run(dict(feeds))).ok:
+        raise ExecutionError("onnx.reference and our own runtime disagree about the original")
+    return judge
+
+
+def doubt_about_runs(model: Model, providers: set[str]) -> str:
+    """Why agreement of these providers proves nothing about a model; empty if that of one of them does.
+
+    Args:
+        model: What was judged.
+        providers: Who ran it and agrees.
+    """
+    if ("onnxruntime" in providers and is_loadable(model)) or not providers or reads_the_same(model, OPSET):
+        return ""
+    return (
+        f"nobody ran the file but {' and '.join(sorted(providers))}, which raises opset {model.opset} "
+        f"to {OPSET} with adapters that may be wrong in the same way as those that wrote it"
+    )

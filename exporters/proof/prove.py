@@ -1,0 +1,126 @@
+"""The one proof: a source that can be trusted, a model, every case that may tell them apart, and who is in doubt.
+
+Every exporter, ``convert_opset``, ``simplify``, ``verify`` and the command line end here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from entrepot.exporters.options import Judging
+from entrepot.exporters.proof.judge import doubt_about_runs
+from entrepot.ir.errors import VerificationError
+from entrepot.ir.model import Model
+from entrepot.ir.pointwise import may_not_end
+from entrepot.parity import verify as parity
+from entrepot.parity.edges import edge_cases
+from entrepot.parity.feeds import Feeds, resize, symbolic_axes, vary
+from entrepot.parity.plan import Case, plan_cases
+from entrepot.parity.report.report import Report, Run
+from entrepot.parity.tolerance import classify
+
+
+def prove(
+    source: parity.Source,
+    model: Model,
+    sample: Feeds,
+    judging: Judging,
+    *,
+    edges: Mapping[str, int] | None = None,
+    only_sample: bool = False,
+) -> Report:
+    """Run ``source`` and ``model`` on the sample, other values, every axis at other sizes, and edge values.
+
+    Edge values are tried on sources that can also compute in float64, which shows which results are well-defined.
+
+    Empty inputs are tried on our own runtime only: onnxruntime 1.31 fails in several operators on them, and aborts the
+    process in LSTM. A graph that refuses an empty input is recorded but not a failure; a wrong result is one.
+
+    Args:
+        source: What to trust. If it has a ``doubt``, a reason why its word proves nothing, so has the report.
+        model: What to judge.
+        sample: Its inputs.
+        judging: Who runs it, and what agreement means.
+        edges: Further sizes to try, by symbol: where the capture assumed something about small sizes.
+        only_sample: Leave all but the sample out.
+    """
+    cases = [Case("sample", sample)] if only_sample else _cases(source, model, sample, edges or {})
+    report = _run(source, model, cases, judging)
+    agreeing = {run.provider for run in report.runs if run.ok}
+    doubts = (getattr(source, "doubt", ""), _nobody(report), doubt_about_runs(model, agreeing))
+    return dataclasses.replace(report, doubt=next(filter(None, doubts), ""))
+
+
+def agrees(report: Report) -> bool:
+    """Whether the model ran and nothing speaks against it; ``report.ok`` asks for a judge without doubt as well."""
+    return not report.failures and bool(report.ran)
+
+
+def unequal(report: Report, what: str = "the exported model") -> VerificationError:
+    """The error for a report that refutes a model."""
+    return VerificationError(f"{what} does not compute the same thing: {report.summary()}", report=report)
+
+
+def _nobody(report: Report) -> str:
+    reasons = [run.message for run in report.declined]
+    return f"nothing here runs the result: {'; '.join(reasons)}" if reasons and not report.ran else ""
+
+
+def _cases(source: parity.Source, model: Model, sample: Feeds, edges: Mapping[str, int]) -> list[Case]:
+    cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_small_cases(model, sample, edges))]
+    if isinstance(source, parity.ExactSource) and not may_not_end(model.ir):
+        cases += edge_cases(sample)
+    return cases
+
+
+def _run(source: parity.Source, model: Model, cases: Sequence[Case], judging: Judging) -> Report:
+    names = tuple(parity.default_providers() if judging.providers is None else judging.providers)
+    tolerance, progress = judging.tolerance, judging.progress
+    full = [case for case in cases if not _is_empty(case)]
+    empty = [case for case in cases if _is_empty(case)]
+    report = parity.verify(source, model, full, providers=judging.providers, tolerance=tolerance, progress=progress)
+    able = {*names} - {run.provider for run in report.declined}
+    if not empty or "cpu" not in able or not report.ok:
+        return report
+    extra = parity.verify(source, model, empty, providers=("cpu",), tolerance=tolerance, progress=progress)
+    return dataclasses.replace(report, runs=report.runs + tuple(map(_excused, extra.runs)))
+
+
+def _small_cases(model: Model, sample: Feeds, edges: Mapping[str, int]) -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    for symbol, size in edges.items():
+        feeds = dict(sample)
+        for spec, axis, name in symbolic_axes(model):
+            if name == symbol:
+                feeds[spec.name] = resize(np.asarray(feeds[spec.name]), axis, size, rng)
+        yield Case(f"{symbol}={size}", feeds, symbol)
+
+
+def _untied(case: Case, sample: Feeds) -> Case:
+    """Give resized floats values of their own: repeated ones tie, and either of two equal values may come first."""
+    rng = np.random.default_rng(1)
+    feeds = {
+        name: vary(value, rng) if np.shape(value) != np.shape(sample[name]) and _is_float(value) else value
+        for name, value in case.feeds.items()
+    }
+    return dataclasses.replace(case, feeds=feeds)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and classify(value.dtype) == "float"
+
+
+def _is_empty(case: Case) -> bool:
+    return any(_size(value) == 0 for value in case.feeds.values())
+
+
+def _size(value: Any) -> int:
+    return 1 if isinstance(value, list) else int(np.size(value))
+
+
+def _excused(run: Run) -> Run:
+    return dataclasses.replace(run, verdict="refused") if run.verdict == "error" else run

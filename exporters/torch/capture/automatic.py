@@ -1,0 +1,50 @@
+"""Conditions that torch.export puts on axes without being able to prove them: tried on sizes instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.torch.upstream import SizeNotes, size_notes
+
+
+def broken_condition(program: torch.export.ExportedProgram, group: Group) -> str:
+    """Why a captured graph does not hold for all sizes of a group whose conditions were left to torch.export; or "".
+
+    Args:
+        program: Captured with the axes of ``group`` as ``Dim.AUTO``.
+        group: Its bounds say for which sizes the conditions have to hold.
+    """
+    symbols = _symbols(program, group)
+    if symbols is None:
+        return "forward turns it into a constant"
+    notes = size_notes(program)
+    for guard in notes.guards:
+        mine = guard.condition.free_symbols & symbols
+        if mine and not all(_holds(notes, guard.condition, mine, size) for size in _sizes(group)):
+            return f"the capture needs {guard.condition}"
+    return ""
+
+
+def _symbols(program: torch.export.ExportedProgram, group: Group) -> set[Any] | None:
+    users = set(program.graph_signature.user_inputs)
+    values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder" and node.name in users]
+    sizes = [values[index].shape[axis] for index, axis in group.axes]
+    if not all(isinstance(size, torch.SymInt) for size in sizes):
+        return None
+    return set().union(*(size.node.expr.free_symbols for size in sizes))
+
+
+def _sizes(group: Group) -> Iterator[int]:
+    least, most = group.bounds["min"], group.bounds.get("max", 2**20)
+    candidates: Sequence[int] = [*range(least, least + 40), *(least * 2**power + 1 for power in range(20))]
+    return (size for size in candidates if size <= most)
+
+
+def _holds(notes: SizeNotes, condition: Any, mine: set[Any], size: int) -> bool:
+    others = {symbol: sympy.Integer(notes.sizes.get(symbol, 2)) for symbol in condition.free_symbols - mine}
+    return bool(condition.xreplace(others | dict.fromkeys(mine, sympy.Integer(size))))

@@ -1,0 +1,128 @@
+"""Which operation, on which line of the user's code, fixed an axis or stopped the capture."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from entrepot.exporters.torch.capture.rewriting import Rewriting
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.running.spotting import user_line
+from entrepot.exporters.torch.upstream import (
+    capture_settings,
+    custom_operator,
+    is_about_sizes,
+    is_about_values,
+    size_notes,
+)
+from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
+
+if TYPE_CHECKING:
+    from entrepot.exporters.axes.groups import Axis, Group
+
+DIM_SUFFIX = "__axis"
+"""Suffix of names for torch.export, which reads them as formulas: ``sequence`` or ``N`` would be functions."""
+
+
+def plain(error: BaseException) -> str:
+    """The text of an error of torch.export, with our names for the symbols."""
+    return str(error).replace(DIM_SUFFIX, "")
+
+
+def captured_blame(
+    error: BaseException,
+    flat: torch.nn.Module,
+    tensors: Sequence[torch.Tensor],
+    groups: Sequence[Group],
+    names: Sequence[str],
+) -> EntrepotError:
+    """The error to raise for one of torch.export's."""
+    refused = [group for group in groups if re.search(rf"\b{re.escape(group.symbol)}\b", plain(error))]
+    if is_about_sizes(plain(error)) and refused:
+        return _axis_blame(error, flat, tensors, groups, refused[0], names)
+    line = user_line(traceback.extract_tb(error.__traceback__))
+    first = next(iter(str(error).splitlines()), type(error).__name__)
+    operator = next(
+        filter(None, (custom_operator(frame.f_code) for frame, _ in traceback.walk_tb(error.__traceback__))), ""
+    )
+    if operator:
+        return UnsupportedOpError(
+            f"the custom operator {operator} cannot be followed{_at(line)}: {type(error).__name__}: {first}",
+            hint=f'say how it is exported: ep.register_translation("{operator}", function)',
+        )
+    if is_about_values(str(error)):
+        return ConversionError(
+            f"forward branches on the values of a tensor{_at(line)}, which a graph cannot follow: {first}",
+            hint="write a branch with torch.cond, a loop with torch.while_loop, or bound the size with torch._check",
+        )
+    return ConversionError(
+        f"torch.export cannot capture the module{_at(line)}: {type(error).__name__}: {first}",
+        hint="run torch.export.export(module, args) to see the whole traceback",
+    )
+
+
+def _axis_blame(
+    error: BaseException,
+    flat: torch.nn.Module,
+    tensors: Sequence[torch.Tensor],
+    groups: Sequence[Group],
+    group: Group,
+    names: Sequence[str],
+) -> ConversionError:
+    where = " and ".join(f"axis {axis} of '{names[index]}'" for index, axis in sorted(group.axes))
+    line = guard_line(flat, tensors, groups, group)
+    reason = next(
+        (
+            text.strip(" -")
+            for text in plain(error).splitlines()
+            if re.search(rf"\b{group.symbol}\b", text) and not text.startswith("Constraints")
+        ),
+        "",
+    )
+    return ConversionError(
+        f"{where} cannot be dynamic as '{group.symbol}'{_fixed_at(line)}: {reason}",
+        value=names[min(group.axes)[0]],
+        hint="leave it out of dynamic, or use x.shape in that line instead of Python numbers computed from it",
+    )
+
+
+def guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: Sequence[Group], group: Group) -> str:
+    """The user's line that fixed a group, found by capturing again with automatic dimensions."""
+    automatic = {axis: torch.export.Dim.AUTO for each in groups for axis in each.axes}
+    try:
+        program = export_flat(flat, tensors, automatic)
+    except MODEL_ERRORS:
+        return ""
+    notes = size_notes(program)
+    size = tensors[min(group.axes)[0]].shape[min(group.axes)[1]]
+    for guard in notes.guards:
+        if size in {notes.sizes.get(symbol) for symbol in guard.condition.free_symbols}:
+            return (
+                user_line([guard.place]) if isinstance(guard.place, traceback.FrameSummary) else str(guard.place or "")
+            )
+    return ""
+
+
+def export_flat(
+    flat: torch.nn.Module, tensors: Sequence[torch.Tensor], dims: Mapping[Axis, Any]
+) -> torch.export.ExportedProgram:
+    """``torch.export.export`` with ``dims`` for some axes of the flat tensors, the others fixed."""
+    spec: list[dict[int, Any]] = [{} for _ in tensors]
+    for (index, axis), dim in dims.items():
+        spec[index][axis] = dim
+    # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
+    with quiet(), Rewriting(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
+        return torch.export.export(flat, tuple(tensors), dynamic_shapes=(tuple(spec),), strict=False)
+
+
+def _at(line: str) -> str:
+    return f" at {line}" if line else ""
+
+
+def _fixed_at(line: str) -> str:
+    return f", which is fixed at {line}" if line else ""

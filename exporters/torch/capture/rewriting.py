@@ -1,0 +1,28 @@
+"""While a module is captured, some torch functions are replaced by others with the same meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.overrides import TorchFunctionMode
+
+from entrepot.exporters.torch.lowering.custom import python_of, qualified_name, registered
+from entrepot.exporters.torch.translations import replacements
+
+_REPLACEMENTS: dict[Any, Callable[..., Any]] = (
+    replacements()
+)  # a plain dict: torch.cond compiles its branches through this mode
+
+
+class Rewriting(TorchFunctionMode):
+    """Inside, calls of the functions in ``replacements()``, and of those that users register, call something else."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Call the replacement, if there is one; the mode is off while it runs."""
+        return _counterpart(func)(*args, **(kwargs or {}))
+
+
+def _counterpart(func: Any) -> Callable[..., Any]:
+    wanted = registered(func) or _REPLACEMENTS.get(func) or _REPLACEMENTS.get(qualified_name(func))
+    return wanted or python_of(func) or func

@@ -1,0 +1,105 @@
+"""What torch.onnx returns, as the pipeline takes it: annotated, inlined, with weights named and constants folded.
+
+Parameters are never folded: a graph keeps ``fc.weight`` and transposes it, rather than a copy under another name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+import onnx_ir
+import torch
+from onnx_ir.passes import common
+
+from entrepot.exporters import structure
+from entrepot.exporters.torch.upstream import FoldConstantsPass
+from entrepot.ir.errors import ConversionError
+
+_TORCH = str(Path(torch.__file__).parent)
+_OURS = str(Path(structure.__file__).parent)
+_FOLD_LIMIT = 1024  # elements: shapes, axes, small tables of constants
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
+
+
+def repair(model: onnx_ir.Model, module: torch.nn.Module) -> None:
+    """Annotate ``model`` in place, inline it, name its weights, and fold what is constant."""
+    _annotate(model)
+    common.InlinePass()(model)
+    parameters = set(model.graph.initializers.values())
+    _name_weights(model, module)
+    _fold(model, parameters)
+
+
+def _fold(model: onnx_ir.Model, parameters: Collection[onnx_ir.Value]) -> None:
+    try:
+        FoldConstantsPass(
+            shape_inference=True,
+            input_size_limit=_FOLD_LIMIT,
+            output_size_limit=_FOLD_LIMIT,
+            should_fold=lambda node: None if _may_fold(node, parameters) else False,
+        )(model)
+    except RuntimeError as error:  # raised whatever the cause
+        raise ConversionError(f"onnxscript cannot fold the constants of the captured graph: {error}") from error
+
+
+def _may_fold(node: onnx_ir.Node, parameters: Collection[onnx_ir.Value | None]) -> bool:
+    """Onnxscript (0.7) fails for a split whose number of parts it computes differently from torch."""
+    return node.op_type != "SplitToSequence" and not any(value in parameters for value in node.inputs)
+
+
+def source_of(stack_trace: str) -> str:
+    """``net.py:12``: the user's innermost line of a torch stack trace, or torch's own when there is no other."""
+    frames = [match.groups() for match in _FRAME.finditer(stack_trace) if not match[1].startswith(_OURS)]
+    mine = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+    for path, line, _ in reversed(mine or frames):
+        return f"{Path(path).name}:{line}"
+    return ""
+
+
+def _annotate(model: onnx_ir.Model) -> None:
+    """Keep the origin of a node in two short keys; torch's own annotations are larger than the graph."""
+    graphs: list[onnx_ir.Graph | onnx_ir.Function] = [model.graph, *model.functions.values()]
+    for graph in graphs:
+        for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
+            origin = node.meta.get("node")
+            node.metadata_props.clear()
+            for value in node.outputs:
+                value.metadata_props.clear()
+            if origin is None:
+                continue
+            notes = {
+                "entrepot.module": _module_path(origin),
+                "entrepot.source": source_of(origin.meta.get("stack_trace") or ""),
+            }
+            node.metadata_props.update({key: text for key, text in notes.items() if text})
+    for value in (*model.graph.inputs, *model.graph.initializers.values()):
+        value.metadata_props.clear()
+
+
+def _module_path(origin: torch.fx.Node) -> str:
+    stack = origin.meta.get("nn_module_stack") or {}
+    path = next((name for name, _ in reversed(stack.values())), "")
+    return re.sub(r"^(L\['self'\]\.?|module\.?|_empty_nn_module_stack_from_metadata_hook)", "", str(path)).removeprefix(
+        "module."
+    )
+
+
+def _name_weights(model: onnx_ir.Model, module: torch.nn.Module) -> None:
+    """Name weights as ``module.named_parameters()`` does; one that several parts share gets its first name there.
+
+    During the capture the user's module is a child of ours, so the names begin with ``module.`` at first.
+    """
+    names = {id(tensor): name for name, tensor in (*module.named_buffers(), *module.named_parameters())}
+    for value in list(model.graph.initializers.values()):
+        tensor = value.const_value
+        first = names.get(id(getattr(tensor, "raw", None)), (value.name or "").removeprefix("module."))
+        twin = model.graph.initializers.get(first)
+        if twin is not None and twin is not value:
+            value.replace_all_uses_with(twin)
+            del model.graph.initializers[str(value.name)]
+            continue
+        value.name = first
+        if tensor is not None:
+            tensor.name = first

@@ -1,0 +1,119 @@
+"""An ``ExportedProgram`` as an ``onnx_ir.Model``, by torch.onnx's translation with additions of ours."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import onnx_ir
+import torch
+
+from entrepot.exporters.torch.lowering.custom import onnx_translations
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.translations import decompositions, translations
+from entrepot.exporters.torch.upstream import (
+    ONNXRegistry,
+    capture_settings,
+    convert_version,
+    create_onnx_friendly_decomposition_table,
+    get_onnx_implemented_overloads,
+    insert_type_promotion_nodes,
+    remove_assertion_nodes,
+    to_onnx_program,
+    untranslated,
+)
+from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
+
+NATURAL_OPSET = 20
+"""The opset asked of torch.onnx: the newest whose nodes our default file opset has."""
+
+
+def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
+    """Translate node by node; weights are the program's own, not copies.
+
+    Raises:
+        UnsupportedOpError: An operator has no translation; the message names the user's line.
+        ConversionError: A translation failed.
+    """
+    try:
+        # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
+        with quiet():
+            program, registry = _decomposed(program), _registry(onnx_translations())
+            result = to_onnx_program(program, registry=registry)
+            return convert_version(result.model, NATURAL_OPSET)
+    except MODEL_ERRORS as error:
+        raise _refusal(error, program) from error
+
+
+def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """What torch.onnx does before it translates, with our decompositions before torch's."""
+    # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
+    with capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
+        program = program.run_decompositions(_decompositions(onnx_translations()))
+        insert_type_promotion_nodes(program.graph_module)
+        remove_assertion_nodes(program.graph_module)
+    return program
+
+
+_Custom: TypeAlias = tuple[tuple[Any, Callable[..., Any]], ...]
+
+
+@functools.lru_cache(maxsize=2)
+def _decompositions(custom: _Custom) -> dict[Any, Any]:
+    """What torch decomposes for lack of a translation, and what we do; what users translate stays whole."""
+    translated = set(get_onnx_implemented_overloads(_registry(custom)))
+    ours = {operator: function for operator, function in decompositions().items() if operator not in dict(custom)}
+    return {**create_onnx_friendly_decomposition_table(translated), **ours}
+
+
+@functools.lru_cache(maxsize=2)
+def _registry(custom: _Custom) -> ONNXRegistry:
+    """torch.onnx's translations, ours, and those that users have registered.
+
+    ``torch.onnx.export`` rebuilds this table at each call (2.13), which takes longer than most translations.
+    """
+    registry = ONNXRegistry().from_torchlib(opset_version=NATURAL_OPSET)
+    for operator, function in (*translations().items(), *custom):
+        registry.register_op(operator, function, is_complex=False)
+    return registry
+
+
+def _refusal(error: BaseException, program: torch.export.ExportedProgram) -> EntrepotError:
+    causes = list(_causes(error))
+    ours = next((cause for cause in causes if isinstance(cause, EntrepotError)), None)
+    if ours is not None:
+        return ours
+    root = causes[-1]
+    missing = untranslated(str(root))
+    if missing:
+        name = ".".join(missing).removesuffix(".default")
+        operator = missing[0].replace(".", "::", 1)
+        return UnsupportedOpError(
+            f"no ONNX translation for torch operator {name}{_places(program, missing[0])}",
+            hint=f'write that line with other operators, or ep.register_translation("{operator}", ...)',
+        )
+    first = next(iter(str(root).splitlines()), "")
+    return ConversionError(f"torch.onnx cannot translate the captured graph: {type(root).__name__}: {first}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__
+
+
+def _places(program: torch.export.ExportedProgram, name: str) -> str:
+    from entrepot.exporters.torch.lowering.repair import source_of
+
+    lines = [
+        source_of(node.meta.get("stack_trace") or "") for node in program.graph.nodes if name in _qualified(node.target)
+    ]
+    found = [line for line in dict.fromkeys(lines) if line]
+    return f", used at {'; '.join(found[:3])}" if found else ""
+
+
+def _qualified(target: object) -> str:
+    return str(target)

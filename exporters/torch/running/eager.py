@@ -1,0 +1,181 @@
+"""Run a module on flat tensors as its user would, and leave no trace."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import random
+import traceback
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+
+from entrepot.exporters.exporter import Callee, Refusal
+from entrepot.exporters.structure import Flat, Tree, constants, flatten, unflatten
+from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
+from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
+from entrepot.exporters.torch.upstream import FakeTensorMode
+from entrepot.ir.errors import ConversionError, InputError
+
+# What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
+MODEL_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
+_SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
+
+
+def refusal(cause: BaseException) -> Refusal:
+    """What a module raised, with the user's line."""
+    return Refusal(cause, user_line(traceback.extract_tb(cause.__traceback__)))
+
+
+class Eager(Callee):
+    """A module as a function from flat tensors to flat tensors.
+
+    Args:
+        module: Called as it is; the caller has put it into evaluation mode.
+        tree: How the flat tensors make up the arguments.
+        state: Restored after each call.
+        kind: The dtype of floating-point tensors that it creates itself; by default torch's.
+
+    Attributes:
+        numbers: Results that are Python numbers and are returned as tensors.
+        drew: Whether the last call drew random numbers.
+    """
+
+    arrays = TORCH
+
+    def __init__(
+        self, module: torch.nn.Module, tree: Tree, state: ModuleState, kind: torch.dtype | None = None
+    ) -> None:
+        self.module = module
+        self.tree = tree
+        self._state = state
+        self._kind = kind
+        self.drew = False
+
+    def __call__(self, tensors: Sequence[torch.Tensor], /, *, seed: int = 0, restore: bool = True) -> Flat:
+        """Call the module on copies of ``tensors``.
+
+        Raises:
+            Refusal: The module raised.
+        """
+        args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])
+        _seed(seed)
+        before = random_state()
+        try:
+            with quiet(), _default_type(self._kind):
+                return flatten(self.module(*args, **kwargs), numbers=self.numbers, arrays=TORCH)
+        except InputError:
+            raise
+        except MODEL_ERRORS as error:
+            raise refusal(error) from error
+        finally:
+            self.drew = random_state() != before
+            if restore:
+                self._state.restore()
+
+    def in_double(self, most: int) -> Eager:
+        """A copy that computes in float64.
+
+        Raises:
+            Refusal: Its weights would take more than ``most`` bytes, or it cannot be copied.
+        """
+        if 8 * sum(tensor.numel() for tensor in (*self.module.parameters(), *self.module.buffers())) > most:
+            raise Refusal(MemoryError("its weights are too large to be copied"))
+        try:
+            with quiet():
+                module = copy.deepcopy(self.module).double()
+        except MODEL_ERRORS as error:
+            raise refusal(error) from error
+        double = Eager(module, self.tree, ModuleState(module), kind=torch.float64)
+        double.numbers = self.numbers
+        return double
+
+    def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
+        """Whether the module accepts tensors of these shapes, tried without values and so at no cost."""
+        try:
+            with quiet(), FakeTensorMode(allow_non_fake_inputs=True):
+                pairs = zip(arrays, shapes, strict=True)
+                without_values = [torch.empty(shape, dtype=tensor.dtype) for tensor, shape in pairs]
+                args, kwargs = unflatten(self.tree, without_values)
+                self.module(*args, **kwargs)
+        except MODEL_ERRORS:
+            return False
+        finally:
+            self._state.restore()
+        return True
+
+    def require_function(self, tensors: Sequence[torch.Tensor]) -> Flat:
+        """The result of a call, once it is clear that another call would return the same.
+
+        Raises:
+            InputError: The module does not take the sample.
+            ConversionError: Results depend on state left by earlier calls, or on random numbers.
+        """
+        try:
+            first = self(tensors, seed=0, restore=False)
+            buffers_changed, drew = self._state.buffers_changed, self.drew
+            second = self(tensors, seed=1)
+        except Refusal as refused:
+            raise InputError(
+                f"the module does not take the sample: {refused}"
+                + (f", at {refused.source}" if refused.source else ""),
+                hint="call the module with the sample once to see the whole traceback",
+            ) from refused
+        if not _equal(first, second):
+            raise self._not_a_function(tensors, first, buffers_changed=buffers_changed)
+        if drew and not all(_equal(first, self(tensors, seed=seed)) for seed in range(2, _SEEDS)):
+            raise self._random(tensors)
+        return first
+
+    def _not_a_function(
+        self, tensors: Sequence[torch.Tensor], first: Flat, *, buffers_changed: bool
+    ) -> ConversionError:
+        if not _equal(first, self(tensors, seed=1)):
+            return self._random(tensors)
+        what = "a buffer" if buffers_changed else "an attribute"
+        return ConversionError(
+            f"results depend on {what} that forward itself changes: a second call with the same inputs differs",
+            hint="a graph keeps no state: take the state as an input and return it as an output",
+        )
+
+    def _random(self, tensors: Sequence[torch.Tensor]) -> ConversionError:
+        with OperatorSpotter(torch.Tag.nondeterministic_seeded) as operators, DrawSpotter() as draws:
+            self(tensors)
+        found = dict.fromkeys(f"{what} at {line}" for what, line in (*operators.found, *draws.found))
+        places = f" ({'; '.join(found)})" if found else ""
+        return ConversionError(
+            f"results are random: two calls with the same inputs differ{places}",
+            hint="draw the random numbers outside and pass them in as an input, or switch the randomness off",
+        )
+
+
+@contextlib.contextmanager
+def _default_type(kind: torch.dtype | None) -> Iterator[None]:
+    """Inside, Python floats, ``torch.zeros`` and the like have this dtype."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(kind or before)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _seed(seed: int) -> None:
+    """Every global generator that forward may draw from."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - the global state is what forward may draw from
+
+
+def _equal(first: Flat, second: Flat) -> bool:
+    numbers = [[repr(place.value) for place in constants(flat.tree)] for flat in (first, second)]
+    return (
+        len(first.tensors) == len(second.tensors)
+        and numbers[0] == numbers[1]
+        and all(
+            a.shape == b.shape and a.dtype == b.dtype and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+            for a, b in zip(first.tensors, second.tensors, strict=True)
+        )
+    )

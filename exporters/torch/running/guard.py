@@ -1,0 +1,144 @@
+"""What a call of ``export`` must leave as it found it: the module, the random state, torch's global flags."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import random
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from entrepot.exporters.torch.upstream import writes
+from entrepot.ir.errors import ConversionError
+
+_NOISY_LOGGERS = (
+    "torch.onnx",
+    "torch.export",
+    "torch._export",
+    "torch._dynamo",
+    "torch.fx",
+    "torch._subclasses",
+    "onnxscript",
+)
+
+
+class ModuleState:
+    """Modes, buffers and plain attributes of a module and all its submodules, as they were.
+
+    Parameters are not copied (they are the bulk of a model); instead it is checked that nothing wrote to them.
+    """
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._attributes = [(part, _shallow(part.__dict__)) for part in module.modules()]
+        self._buffers = [(buffer, writes(buffer), buffer.detach().clone()) for buffer in module.buffers()]
+        self._parameters = [(name, value, writes(value)) for name, value in module.named_parameters()]
+        self._torch = torch.get_rng_state()
+        self._numpy = np.random.get_state()  # noqa: NPY002 - the global state is what forward may draw from
+        self._python = random.getstate()
+
+    def restore(self) -> None:
+        """Put everything back.
+
+        Raises:
+            ConversionError: ``forward`` wrote to a parameter.
+        """
+        for part, attributes in self._attributes:
+            _restore_attributes(part, attributes)
+        with torch.no_grad():
+            for index, (buffer, version, value) in enumerate(self._buffers):
+                if writes(buffer) != version:
+                    buffer.copy_(value)
+                    self._buffers[index] = (buffer, writes(buffer), value)
+        torch.set_rng_state(self._torch)
+        np.random.set_state(self._numpy)  # noqa: NPY002
+        random.setstate(self._python)
+        for name, value, version in self._parameters:
+            if writes(value) != version:
+                raise ConversionError(
+                    f"forward writes to the parameter '{name}'",
+                    value=name,
+                    hint="compute the new value out of place, or make it a buffer",
+                )
+
+    @property
+    def buffers_changed(self) -> bool:
+        """Whether ``forward`` has written to a buffer since the last ``restore``."""
+        return any(writes(buffer) != version for buffer, version, _ in self._buffers)
+
+
+@contextlib.contextmanager
+def untouched(module: torch.nn.Module) -> Iterator[ModuleState]:
+    """Inside, evaluation mode without gradients; afterwards everything is as before."""
+    modes = [(part, part.training) for part in module.modules()]
+    fastpath = torch.backends.mha.get_fastpath_enabled()
+    for part, _ in modes:
+        part.training = False  # not part.eval(): an overridden train() may do more, such as merging weights
+    state = ModuleState(module)
+    with torch.no_grad():
+        try:
+            # The fused inference kernels of MultiheadAttention have no graph form.
+            torch.backends.mha.set_fastpath_enabled(False)
+            yield state
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fastpath)
+            try:
+                state.restore()
+            finally:
+                for part, training in modes:
+                    part.training = training
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Hide the prints, warnings and logging of torch and of a module that runs many times.
+
+    Errors are still raised. It wraps single calls, so that progress can be reported between them.
+    """
+    loggers = [logging.getLogger(name) for name in _NOISY_LOGGERS]
+    levels = [logger.level for logger in loggers]
+    nowhere = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        warnings.simplefilter("ignore")
+        try:
+            for logger in loggers:
+                logger.setLevel(logging.CRITICAL)
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+
+
+def random_state() -> dict[str, object]:
+    """By library, a state that changes when somebody draws from its global generator."""
+    numpy: dict[str, Any] = np.random.get_state(legacy=False)  # noqa: NPY002
+    inner = numpy["state"]
+    return {
+        "torch": torch.get_rng_state().numpy().tobytes(),
+        "numpy.random": (inner["key"].tobytes(), inner["pos"], numpy["has_gauss"], numpy["gauss"]),
+        "random": random.getstate(),
+    }
+
+
+def _shallow(attributes: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {key: (value, _contents(value)) for key, value in attributes.items()}
+
+
+def _contents(value: Any) -> Any:
+    return value.copy() if isinstance(value, list | dict | set) else None
+
+
+def _restore_attributes(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]]) -> None:
+    for key in part.__dict__.keys() - attributes.keys():
+        del part.__dict__[key]
+    for key, (value, contents) in attributes.items():
+        part.__dict__[key] = value
+        if isinstance(value, list):
+            value[:] = contents
+        elif isinstance(value, dict | set):
+            value.clear()
+            value.update(contents)

@@ -1,0 +1,99 @@
+"""What every source of torch shares: a module that is called eagerly, under guard."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import onnx_ir
+import torch
+
+from entrepot.exporters.exporter import Callee, Source
+from entrepot.exporters.notes import listed
+from entrepot.exporters.structure import Flat
+from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.lowering.weights import settle_weights
+from entrepot.exporters.torch.running.checks import check_module, check_results, check_tensors
+from entrepot.exporters.torch.running.eager import Eager
+from entrepot.exporters.torch.running.guard import ModuleState, untouched
+
+
+class TorchSource(Source):
+    """A module with a flat sample.
+
+    Args:
+        module: What is called.
+        call: Its sample.
+
+    Raises:
+        InputError: Its weights cannot be read where they are, or ONNX has no type for an input.
+    """
+
+    framework = f"torch {torch.__version__}"
+    noun = "module"
+    arrays = TORCH
+
+    def __init__(self, module: Any, call: Flat) -> None:
+        check_module(module)
+        check_tensors(call)
+        kind = type(module)
+        self.module = module
+        self.call = call
+        self.name, self.origin = kind.__name__, f"{kind.__module__}:{kind.__qualname__}"
+        self.parameters = {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
+        self._eager: Eager | None = None
+        self._state: ModuleState | None = None
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[None]:
+        """Evaluation mode without gradients; afterwards weights, buffers, attributes and random state are as before."""
+        with untouched(self.module) as self._state:
+            self._eager = Eager(self.module, self.call.tree, self._state)
+            yield
+
+    @property
+    def eager(self) -> Eager:
+        """The module as it is called, under guard."""
+        assert self._eager is not None
+        self._eager.numbers = self.numbers
+        return self._eager
+
+    @property
+    def state(self) -> ModuleState:
+        """What the module was like before, under guard."""
+        assert self._state is not None
+        return self._state
+
+    def __call__(self, arrays: Sequence[torch.Tensor], /) -> Flat:
+        """Call the module."""
+        return self.eager(arrays)
+
+    def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
+        """Tried on tensors without values."""
+        return self.eager.takes_shapes(arrays, shapes)
+
+    def in_double(self, most: int) -> Callee:
+        """A copy that computes in float64."""
+        return self.eager.in_double(most)
+
+    def settled(self) -> Flat:
+        """The result for the sample, also with other seeds if the module draws random numbers."""
+        return self.eager.require_function(self.call.tensors)
+
+    def check(self, result: Flat) -> None:
+        """Refuse results for which ONNX has no type."""
+        check_results(result)
+
+    def own_weights(self, graph: onnx_ir.Model, *, share: bool) -> None:
+        """Copy the weights, or link them to those of the module."""
+        settle_weights(graph, share=share)
+
+
+def mode_note(module: torch.nn.Module) -> str:
+    """That the module was exported in evaluation mode, if it was in training mode before."""
+    training = [name for name, part in module.named_modules() if part.training]
+    if not training:
+        return ""
+    which = "the module was" if "" in training else f"{listed(training)} {'were' if len(training) > 1 else 'was'}"
+    return f"exported in evaluation mode, though {which} in training mode"

@@ -1,0 +1,100 @@
+"""TorchScript, by torch.onnx's translation of its graphs: loops and branches stay loops and branches."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import onnx_ir
+import torch
+
+from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.exporter import Captured
+from entrepot.exporters.options import Options
+from entrepot.exporters.sample import Sample
+from entrepot.exporters.structure import Flat, flatten_named
+from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.lowering.translate import NATURAL_OPSET
+from entrepot.exporters.torch.lowering.weights import weight_names
+from entrepot.exporters.torch.running.checks import check_outputs, check_results
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
+from entrepot.ir.errors import ConversionError, InputError
+from entrepot.ir.io.read import load
+
+
+class ScriptSource(TorchSource):
+    """A scripted or traced module and what it is called with."""
+
+    def __init__(self, module: torch.jit.ScriptModule, sample: Any) -> None:
+        self.sample = Sample.of(sample)
+        super().__init__(module, _call(module, self.sample))
+        self._mode = mode_note(module)
+
+    def accept(self, options: Options) -> None:
+        """Refuse to share weights.
+
+        Raises:
+            InputError: They are to be shared.
+        """
+        if options.share:
+            raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out to copy them")
+
+    def check(self, result: Flat) -> None:
+        """Refuse results for which ONNX has no type, and modules without results."""
+        check_results(result)
+        check_outputs(result)
+
+    def shaped_groups(self, prober: Prober, dynamic_shapes: Any) -> tuple[list[Group], Collection[Axis]]:
+        """The axes that torch.export's ``dynamic_shapes`` names or hints at."""
+        wishes = read_shapes(dynamic_shapes, self.module, self.sample, self.call)
+        return shaped_groups(prober, wishes, self.call.names), wishes.keys()
+
+    def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        """Translate with torch.onnx; the weights are copies."""
+        options.tell("translating to ONNX")
+        return Captured(_translate(self.module, self.call, groups), groups, weights=weight_names(self.module))
+
+    def notes(self) -> Sequence[str]:
+        """The mode that it was in."""
+        return [self._mode]
+
+
+def _call(module: torch.jit.ScriptModule, given: Sample) -> Flat:
+    """The flat sample, named by the schema."""
+    schema: Any = module.forward.schema  # type: ignore[attr-defined]
+    names = [argument.name for argument in schema.arguments[1:]]
+    if len(given.args) > len(names) or not set(given.kwargs) <= set(names[len(given.args) :]):
+        raise InputError(f"the sample does not fit {schema}")
+    return flatten_named(list(zip(names, given.args, strict=False)), dict(given.kwargs), TORCH)
+
+
+def _translate(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) -> onnx_ir.Model:
+    inputs = [f"entrepot_input_{index}" for index in range(len(call.tensors))]
+    axes: dict[str, dict[int, str]] = {}
+    for group in groups:
+        for index, axis in group.axes:
+            axes.setdefault(inputs[index], {})[axis] = group.symbol
+    buffer: Any = io.BytesIO()  # what the TorchScript path writes to, though its annotation forgets it
+    try:
+        with quiet():
+            torch.onnx.export(
+                module,
+                tuple(call.tensors),
+                buffer,
+                dynamo=False,
+                opset_version=NATURAL_OPSET,
+                input_names=inputs,
+                dynamic_axes=axes,
+                do_constant_folding=False,
+            )
+    except MODEL_ERRORS as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ConversionError(
+            f"torch.onnx cannot translate the TorchScript graph: {first}", hint="export the nn.Module it was made from"
+        ) from error
+    return load(buffer.getvalue(), trust="trusted").ir

@@ -1,0 +1,195 @@
+"""Everything private or tied to a version that the exporter takes from torch and onnxscript; nobody else reaches there.
+
+``tests/exporters/torch/test_upstream.py`` has a canary for each name and each text: it says what a release moved, and
+who uses it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import torch
+from onnxscript._framework_apis.torch_2_11 import convert_version
+from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
+from onnxscript.optimizer._constant_folding import FoldConstantsPass
+from torch._decomp import get_decompositions
+from torch._higher_order_ops.scan import scan
+from torch._library.custom_ops import OPDEFS
+from torch._ops import OpOverload, OpOverloadPacket
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental import _config as capture_settings
+from torch.onnx._internal.exporter._core import TorchTensor
+from torch.onnx._internal.exporter._core import _exported_program_to_onnx_program as to_onnx_program
+from torch.onnx._internal.exporter._decomp import (
+    create_onnx_friendly_decomposition_table,
+    get_onnx_implemented_overloads,
+)
+from torch.onnx._internal.exporter._fx_passes import insert_type_promotion_nodes, remove_assertion_nodes
+from torch.onnx._internal.exporter._registration import ONNXRegistry
+from torch.utils._python_dispatch import TorchDispatchMode
+
+__all__ = [
+    "FakeTensorMode",
+    "FoldConstantsPass",
+    "ONNXRegistry",
+    "OpOverload",
+    "OpOverloadPacket",
+    "TorchDispatchMode",
+    "TorchTensor",
+    "aten_pow_tensor_scalar",
+    "aten_scalar_tensor",
+    "capture_settings",
+    "convert_version",
+    "create_onnx_friendly_decomposition_table",
+    "get_decompositions",
+    "get_onnx_implemented_overloads",
+    "insert_type_promotion_nodes",
+    "remove_assertion_nodes",
+    "scan",
+    "to_onnx_program",
+]
+
+
+# --- attributes
+
+
+def writes(tensor: torch.Tensor) -> int:
+    """How often a tensor was written to."""
+    return tensor._version  # noqa: SLF001 - autograd's public counter, in spite of its name
+
+
+def custom_function(name: str) -> Callable[..., Any] | None:
+    """The Python function of a custom operator, or ``None`` if there is no such operator."""
+    definition = OPDEFS.get(name)
+    return None if definition is None else definition._init_fn  # noqa: SLF001 - what the decorator was given
+
+
+def custom_operator(code: CodeType) -> str:
+    """The name of the custom operator whose Python function this is, or ""."""
+    return next((name for name in OPDEFS if getattr(custom_function(name), "__code__", None) is code), "")
+
+
+def packet_name(packet: OpOverloadPacket) -> str:
+    """``mylib::scale``."""
+    return str(packet._qualified_op_name)  # noqa: SLF001 - no public name
+
+
+def script_type(value: torch.ScriptObject) -> str:
+    """The class of an object of TorchScript."""
+    return str(value._type())  # noqa: SLF001 - no public name
+
+
+def is_quantised_class(kind: type) -> bool:
+    """Whether a module's class is one of torch's for quantised weights."""
+    return kind.__module__.startswith(_QUANTISED)
+
+
+_QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
+
+
+# --- what a capture noted about sizes
+
+
+@dataclass(frozen=True)
+class SizeGuard:
+    """One condition that a capture relies on.
+
+    Attributes:
+        condition: In sympy, over the symbols of sizes.
+        place: The user's frame that asked, or torch's, as a ``FrameSummary`` or text.
+    """
+
+    condition: Any
+    place: Any
+
+
+@dataclass(frozen=True)
+class SizeNotes:
+    """What torch.export noted about sizes during a capture.
+
+    Attributes:
+        guards: The conditions that have to hold.
+        sizes: The size of each symbol in the sample.
+    """
+
+    guards: tuple[SizeGuard, ...]
+    sizes: Mapping[Any, int]
+
+
+def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
+    """The notes of a program; none if it was not captured in this process."""
+    modes = (getattr(node.meta.get("val"), "fake_mode", None) for node in program.graph.nodes)
+    environment = next((mode.shape_env for mode in modes if mode is not None), None)
+    if environment is None:
+        return SizeNotes((), {})
+    guards = tuple(SizeGuard(guard.expr, _place(guard.sloc)) for guard in environment.guards)
+    return SizeNotes(guards, environment.backed_var_to_val)
+
+
+def _place(location: Any) -> Any:
+    return getattr(location, "maybe_user_loc", None) or getattr(location, "user_loc", None) or location.framework_loc
+
+
+# --- texts of errors
+
+_SIZE = re.compile(r"L\['tensors'\]\[(\d+)\]\.size\(\)\[(\d+)\]")
+_UNMET = re.compile(r"Not all values of (\w+) = .*? satisfy the generated guard (.*)")
+_CONSTANT = re.compile(r"You marked (\w+) as dynamic but your code specialized it")
+_FIX = re.compile(r"^\s*(\w+)\s*=\s*(.+?)\s*$", flags=re.MULTILINE)
+_UNTRANSLATED = re.compile(r"No ONNX function found for <OpOverload\(op='([^']+)', overload='([^']+)'\)>")
+_DATA_DEPENDENT = re.compile(r"data-dependent|GuardOnDataDependent|unbacked symint|\bu\d+\b", re.IGNORECASE)
+
+
+def of_size(condition: str, axes: frozenset[tuple[int, int]]) -> str | None:
+    """A condition as torch.export writes it, ``2 <= L['tensors'][0].size()[1]``, in terms of the one name ``size``.
+
+    Args:
+        condition: Perhaps with a full stop.
+        axes: The axes that have this size; a condition on others as well is ``None``.
+    """
+    if any((int(index), int(axis)) not in axes for index, axis in _SIZE.findall(condition)):
+        return None
+    return _SIZE.sub("size", condition.strip().rstrip("."))
+
+
+def unmet_conditions(message: str) -> list[tuple[str, str]]:
+    """Symbols, and what torch.export needs of each."""
+    return _UNMET.findall(message)
+
+
+def specialised(message: str) -> list[str]:
+    """Symbols that the capture turned into constants."""
+    return _CONSTANT.findall(message)
+
+
+def suggested_fixes(message: str) -> list[tuple[str, str]]:
+    """Symbols, and what torch.export suggests for each: a range, a number, another symbol."""
+    return _FIX.findall(message.partition("Suggested fixes:")[2])
+
+
+def suggested_bounds(value: str) -> dict[str, int]:
+    """``Dim('x', min=3, max=9)``, or ``4 <= L['tensors'][1].size()[1] and ...``, as keyword arguments of Dim."""
+    if value.startswith("Dim("):
+        return {key: int(number) for key, number in re.findall(r"(min|max)=(\d+)", value)}
+    least, most = re.match(r"(\d+) <= ", value), re.search(r" <= (\d+)$", value)
+    return ({"min": int(least[1])} if least else {}) | ({"max": int(most[1])} if most else {})
+
+
+def is_about_sizes(message: str) -> bool:
+    """Whether torch.export refuses a dynamic axis."""
+    return "Constraints violated" in message
+
+
+def is_about_values(message: str) -> bool:
+    """Whether the capture stopped because Python asked for the value of a tensor."""
+    return bool(_DATA_DEPENDENT.search(message))
+
+
+def untranslated(message: str) -> tuple[str, str] | None:
+    """The operator and overload that torch.onnx has no translation for."""
+    found = _UNTRANSLATED.search(message)
+    return None if found is None else (found[1], found[2])

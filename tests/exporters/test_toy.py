@@ -1,0 +1,169 @@
+"""What a framework gets from the pipeline, shown with one of forty lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+import pytest
+
+import entrepot as ep
+from entrepot.exporters.exporter import Captured
+from entrepot.exporters.notes import Fixed
+from tests.exporters.toy import Net, ToySource
+
+X = np.random.default_rng(0).normal(size=(1, 4)).astype(np.float32)
+BIAS = np.array([1, -1, 0.5], np.float32)
+WEIGHT = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
+ABS = '<ir_version: 10, opset_import: ["": 20]> g (float[2] x) => (float[2] y) { y = Abs(x) }'
+SAMPLE = (X, {"bias": BIAS})
+
+
+def register(folder: Path, value: str, group: str = "exporters", distribution: str = "toy-exporter") -> None:
+    """A distribution as pip leaves it."""
+    info = folder / f"{distribution.replace('-', '_')}-1.2.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text(f"[entrepot.{group}]\ntoy = {value}\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
+    yield tmp_path / "site"
+    sys.modules.pop("toy_broken", None)
+
+
+@pytest.fixture
+def toy(folder: Path) -> None:
+    register(folder, "tests.exporters.toy:EXPORTER")
+
+
+def test_axes_names_structure_opset_and_proof_come_from_the_pipeline(toy):
+    model = ep.export(Net(WEIGHT), SAMPLE, opset=17)
+    assert [(spec.name, spec.shape) for spec in model.inputs] == [("x", ("batch", 4)), ("extra.bias", (3,))]
+    assert [spec.name for spec in model.outputs] == ["y", "sums.0"]
+    assert (model.opset, model.report.ok) == (17, True)
+    assert {run.label for run in model.report.runs if run.ok} >= {"sample", "batch=2", "batch=0"}
+    assert json.loads(model.metadata["entrepot.structure"])["outputs"] == {
+        "dict": [["y", {"tensor": "y"}], ["sums", {"list": [[0, {"tensor": "sums.0"}]]}]]
+    }
+    assert model.metadata["entrepot.framework"] == "toy 1.0"
+    assert any("x.1 = 4" in note for note in model.notes)
+    assert "Identity" not in [node.op_type for node in model.ir.graph]
+    assert "weight" in model.ir.graph.initializers
+    x = np.ones((5, 4), np.float32)
+    expected = Net(WEIGHT).forward(x, {"bias": BIAS})
+    np.testing.assert_allclose(ep.Session(model).run([x, BIAS])["y"], expected["y"], rtol=1e-5, atol=1e-5)
+
+
+def test_the_options_of_export_hold_for_it(toy):
+    sample = (np.concatenate([X, X]), {"bias": BIAS})
+    model = ep.export(Net(WEIGHT), sample, dynamic={"x": {0: "rows"}}, output_names=["a", "b"])
+    assert model.inputs[0].shape == ("rows", 4)
+    assert [spec.name for spec in model.outputs] == ["a", "b"]
+    assert ep.export(Net(WEIGHT), sample, dynamic=False).inputs[0].shape == (2, 4)
+    with pytest.raises(ep.ConversionError, match=r"axis 1 of 'x' cannot be dynamic as 'k'"):
+        ep.export(Net(WEIGHT), sample, dynamic={"x": {1: "k"}})
+    for refused in ({"share": True}, {"dynamic_shapes": ({0: "n"}, None)}):
+        with pytest.raises(ep.InputError):
+            ep.export(Net(WEIGHT), sample, **refused)
+
+
+def test_what_it_translates_wrongly_is_caught(toy):
+    square = np.eye(3, dtype=np.float32)
+    sample = (np.full((3, 3), 2, np.float32), {"bias": BIAS})
+    with pytest.raises(ep.VerificationError):
+        ep.export(Net(square, operator="Mul"), sample)
+    model = ep.export(Net(square), sample)
+    assert ep.verify(Net(square), model, sample)
+    assert not ep.verify(Net(2 * square), model, sample)
+
+
+def test_a_model_that_is_no_function_is_refused(toy, monkeypatch):
+    monkeypatch.setattr(Net, "forward", lambda self, x, extra: {"y": x + np.random.default_rng().normal()})
+    with pytest.raises(ep.ConversionError, match="two calls with the same inputs differ"):
+        ep.export(Net(WEIGHT), SAMPLE)
+    monkeypatch.setattr(Net, "forward", lambda self, x, extra: x @ WEIGHT[1:])
+    with pytest.raises(ep.InputError, match="the net does not take the sample: ValueError"):
+        ep.export(Net(WEIGHT), SAMPLE)
+
+
+def test_a_source_that_is_captured_at_concrete_sizes_only_says_so(toy, monkeypatch):
+    real = ToySource.capture
+
+    def concrete(self, prober, groups, options):
+        fixed = {axis: Fixed("it is captured at the sample's sizes") for group in groups for axis in group.axes}
+        prober.base = list(self.call.tensors)
+        return Captured(real(self, prober, [], options).graph, [], fixed)
+
+    monkeypatch.setattr(ToySource, "capture", concrete)
+    model = ep.export(Net(WEIGHT), SAMPLE)
+    assert (model.inputs[0].shape, model.report.ok) == ((1, 4), True)
+    assert "captured at the sample's sizes" in " ".join(model.notes)
+    with pytest.raises(ep.ConversionError, match=r"x\.0 cannot be dynamic as 'rows'"):
+        ep.export(Net(WEIGHT), SAMPLE, dynamic={"x": {0: "rows"}})
+
+
+def test_a_folder_is_recognised_by_what_it_contains(toy, tmp_path):
+    (tmp_path / "net").mkdir()
+    np.savetxt(tmp_path / "net" / "toy.txt", WEIGHT)
+    assert ep.export(tmp_path / "net", SAMPLE).report
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ep.InputError, match="cannot tell what"):
+        ep.export(tmp_path / "empty", SAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "message"),
+    [
+        ("import surely_not_installed", "toy_broken:EXPORTER", "needs 'surely_not_installed', which is not installed"),
+        ("1 / 0", "toy_broken:EXPORTER", "cannot be imported: ZeroDivisionError"),
+        ("EXPORTER = 3", "toy_broken:EXPORTER", "has no name and no recognises and no export and no verify"),
+        ("", "toy_broken:MISSING", "cannot be imported: AttributeError"),
+    ],
+)
+def test_a_broken_registration_is_an_error_of_its_distribution_only_when_it_is_needed(folder, text, value, message):
+    register(folder, value)
+    (folder / "toy_broken.py").write_text(text)
+    assert ep.export(
+        ir.from_onnx_text('<ir_version: 10, opset_import: ["": 20]> g (float[2] x) => (float[2] y) { y = Abs(x) }')
+    )
+    with pytest.raises(ep.MissingDependencyError, match=rf"toy-exporter 1\.2 registers 'toy' .* {message}"):
+        ep.export(Net(WEIGHT), SAMPLE)
+    register(folder, "tests.exporters.toy:EXPORTER", distribution="toy-working")
+    assert ep.export(Net(WEIGHT), SAMPLE).report
+
+
+CONTENTS = {
+    "a TensorFlow Lite model": b"\x1c\0\0\0TFL3\0\0",
+    "an HDF5 file": b"\x89HDF\r\n\x1a\n",
+    "a safetensors file": b'\x40\0\0\0\0\0\0\0{"a":{}}',
+    "a GGUF file": b"GGUF\x03\0\0\0",
+    "a pickle": b"\x80\x04\x95\0",
+}
+
+
+@pytest.mark.parametrize("what", CONTENTS)
+@pytest.mark.parametrize("suffix", [".bin", ".onnx", ".model"])
+def test_a_file_is_known_by_its_contents_before_its_name(what, suffix, tmp_path):
+    (tmp_path / f"net{suffix}").write_bytes(CONTENTS[what])
+    with pytest.raises(ep.InputError, match=f"is {what}.* which cannot be exported"):
+        ep.export(tmp_path / f"net{suffix}")
+
+
+def test_an_onnx_model_may_have_any_name(tmp_path):
+    model = ep.load(
+        ir.from_onnx_text('<ir_version: 10, opset_import: ["": 20]> g (float[2] x) => (float[2] y) { y = Abs(x) }')
+    )
+    for name in ("net.pt", "net.bin", "net"):
+        model.save(tmp_path / name)
+        assert ep.export(tmp_path / name, opset=18).report
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "saved_model.pb").write_bytes(b"\x08\x01\x12\x04")
+    with pytest.raises(ep.InputError, match="is a TensorFlow SavedModel"):
+        ep.export(tmp_path / "saved")

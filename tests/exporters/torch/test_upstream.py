@@ -1,0 +1,289 @@
+"""Canaries: what a release of torch or onnxscript moves is named here, with the files that use it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.torch import upstream
+from entrepot.exporters.torch.capture.blame import DIM_SUFFIX
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
+
+ROOM = Path(upstream.__file__).parent
+LIBRARIES = ("torch", "onnxscript", "onnx")
+
+
+def imports(path: Path) -> list[tuple[str, str, str]]:
+    """Module, name and local name of everything that a file imports from the libraries."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    found = [(node.module or "", alias.name, alias.asname or alias.name) for node in nodes for alias in node.names]
+    return [each for each in found if each[0].partition(".")[0] in LIBRARIES]
+
+
+TAKEN = imports(ROOM / "upstream.py")
+
+
+def users(name: str) -> str:
+    files = [path for path in ROOM.rglob("*.py") if re.search(rf"\b{name}\b", path.read_text())]
+    return ", ".join(str(path.relative_to(ROOM)) for path in files if path.name != "upstream.py")
+
+
+@pytest.mark.parametrize(("module", "name", "local"), TAKEN, ids=[name for _, name, _ in TAKEN])
+def test_every_name_is_still_where_it_was_and_is_used(module: str, name: str, local: str) -> None:
+    assert users(local) or local == "OPDEFS", f"nobody uses {local} any more"
+    try:
+        found = hasattr(importlib.import_module(module), name)
+    except ImportError as error:
+        pytest.fail(f"{module} is gone ({error}); used by {users(local)}")
+    assert found, f"{module}.{name} is gone; used by {users(local)}"
+
+
+def private(path: Path) -> list[str]:
+    """What a file takes from the private side of a library: modules and names that begin with an underscore."""
+    found = [f"{module}.{name}" for module, name, _ in imports(path)]
+    taken = [name for name in found if any(part.startswith("_") for part in name.split("."))]
+    for node in ast.walk(ast.parse(path.read_text())):
+        is_private = isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+        if is_private and ast.unparse(node).startswith("torch."):
+            taken.append(ast.unparse(node))
+    return taken
+
+
+PUBLIC = {"torch._check", "torch._grouped_mm"}
+"""Documented in spite of its name; and what users' code calls, which is translated as it is."""
+
+
+@pytest.mark.parametrize("path", sorted(ROOM.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOM)))
+def test_nobody_else_reaches_into_the_libraries(path: Path) -> None:
+    if path.name != "upstream.py":
+        assert set(private(path)) <= PUBLIC
+
+
+# --- what the names do
+
+
+class Powers(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x**3
+
+
+class Relu(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x)
+
+
+def program(module: nn.Module, *args: Any, **how: Any) -> torch.export.ExportedProgram:
+    return torch.export.export(module, args, **how)
+
+
+def test_a_program_becomes_a_graph_with_our_registry():
+    registry = upstream.ONNXRegistry().from_torchlib(opset_version=20)
+    made = upstream.to_onnx_program(program(Relu(), torch.ones(2)), registry=registry).model
+    assert isinstance(made, onnx_ir.Model)
+    assert upstream.convert_version(made, 20).opset_imports[""] == 20
+
+
+def test_a_registered_function_translates_an_operator_and_is_counted_as_known():
+    registry = upstream.ONNXRegistry().from_torchlib(opset_version=20)
+    operator = torch.ops.aten.digamma.default
+    assert operator not in upstream.get_onnx_implemented_overloads(registry)
+    registry.register_op(operator, lambda x: x, is_complex=False)
+    known = set(upstream.get_onnx_implemented_overloads(registry))
+    assert operator in known
+    assert operator not in upstream.create_onnx_friendly_decomposition_table(known)
+
+
+def test_torch_onnx_names_the_operator_that_it_lacks():
+    registry = upstream.ONNXRegistry().from_torchlib(opset_version=20)
+
+    class Digamma(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.digamma(x)
+
+    with pytest.raises(Exception, match="digamma") as caught:
+        upstream.to_onnx_program(program(Digamma(), torch.ones(2)), registry=registry)
+    error: BaseException | None = caught.value
+    texts = []
+    while error is not None:
+        texts.append(str(error))
+        error = error.__cause__
+    assert ("aten.digamma", "default") in map(upstream.untranslated, texts)
+
+
+def test_the_passes_over_captured_graphs_change_them_in_place():
+    class Mixed(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x + y
+
+    with quiet():
+        mixed = program(Mixed(), torch.ones(2), torch.ones(2, dtype=torch.int64)).run_decompositions({})
+        upstream.insert_type_promotion_nodes(mixed.graph_module)
+        upstream.remove_assertion_nodes(mixed.graph_module)
+    assert any("convert_element_type" in str(node.target) for node in mixed.graph.nodes)
+
+
+def test_the_capture_has_a_setting_for_sizes_of_one():
+    with upstream.capture_settings.patch(backed_size_oblivious=True):
+        assert upstream.capture_settings.backed_size_oblivious
+
+
+def test_folding_takes_limits_and_a_choice():
+    graph = onnx_ir.from_onnx_text(
+        """<ir_version: 10, opset_import: ["": 20]> g (float[2] x) => (float[2] y) {
+            a = Constant<value = float[2] {1, 2}>()  b = Neg(a)  c = Abs(b)  y = Add(x, c) }"""
+    )
+    fold = upstream.FoldConstantsPass(
+        shape_inference=True,
+        input_size_limit=4,
+        output_size_limit=4,
+        should_fold=lambda node: False if node.op_type == "Abs" else None,
+    )
+    fold(graph)
+    assert [node.op_type for node in graph.graph if node.op_type != "Constant"] == ["Abs", "Add"]
+
+
+def test_a_weight_of_torch_onnx_holds_the_tensor_itself():
+    tensor = torch.ones(2)
+    assert upstream.TorchTensor(tensor).raw is tensor
+
+
+def test_formulas_of_torch_are_found_by_operator():
+    softplus = torch.ops.aten.softplus.default
+    (formula,) = upstream.get_decompositions([softplus]).values()
+    x = torch.tensor([0.5], dtype=torch.float64)
+    assert formula(x).item() == pytest.approx(np.log1p(np.exp(0.5)))
+
+
+def test_a_scan_carries_a_state_backwards():
+    xs = torch.arange(3.0)
+    last, every = upstream.scan(lambda state, x: (state + x, state + x), torch.zeros(()), xs, reverse=True)
+    assert last == 3
+    assert every.tolist() == [3, 3, 2]
+
+
+def test_fake_tensors_have_shapes_and_no_values():
+    with upstream.FakeTensorMode(allow_non_fake_inputs=True):
+        assert torch.empty((1 << 40, 2)).sum(1).shape == (1 << 40,)
+
+
+def test_a_dispatch_mode_sees_operators():
+    seen = []
+
+    class Watch(upstream.TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.name())
+            return func(*args, **(kwargs or {}))
+
+    with Watch():
+        torch.relu(torch.ones(2))
+    assert seen[-1] == "aten::relu"
+
+
+def test_a_custom_operator_knows_its_function():
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    operator = torch.library.custom_op("entrepot_canary::twice", twice, mutates_args=())
+    assert upstream.custom_function("entrepot_canary::twice") is twice
+    assert upstream.custom_operator(twice.__code__) == "entrepot_canary::twice"
+    assert upstream.custom_function("entrepot_canary::thrice") is None
+    assert upstream.packet_name(torch.ops.entrepot_canary.twice) == operator._qualname
+    assert isinstance(torch.ops.entrepot_canary.twice, upstream.OpOverloadPacket)
+    assert isinstance(torch.ops.entrepot_canary.twice.default, upstream.OpOverload)
+
+
+def test_writes_are_counted():
+    tensor = torch.ones(2)
+    before = upstream.writes(tensor)
+    tensor.add_(1)
+    assert upstream.writes(tensor) > before
+
+
+def test_torchlib_has_the_functions_that_ours_fall_back_on():
+    module = ep.export(Powers(), torch.tensor([2.0, 3.0]))
+    assert ep.Session(module)(np.array([2.0, 3.0], np.float32)).tolist() == [8.0, 27.0]
+
+
+class Even(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.reshape(-1, 2) if x.shape[0] > 3 else x
+
+
+def test_a_capture_notes_its_conditions_with_the_sample_and_the_line():
+    notes = upstream.size_notes(program(Even(), torch.ones(6), dynamic_shapes=({0: torch.export.Dim.AUTO},)))
+    (symbol,) = notes.sizes
+    assert notes.sizes[symbol] == 6
+    assert all(guard.condition.free_symbols <= {symbol} for guard in notes.guards)
+    assert any("reshape" in str(getattr(guard.place, "line", guard.place)) for guard in notes.guards)
+
+
+# --- what errors say
+
+
+def refusal(module: nn.Module, x: torch.Tensor, dim: Any) -> str:
+    with pytest.raises(MODEL_ERRORS) as caught:
+        program(Flat(module), x, dynamic_shapes=(({0: dim},),))
+    return str(caught.value).replace(DIM_SUFFIX, "")
+
+
+class Flat(nn.Module):
+    """With the parameter that the exporter's own wrapper has."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
+        return self.module(*tensors)
+
+
+class Upto(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.shape[0] < 9 else x
+
+
+class Fixed(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.ones(4)
+
+
+def test_a_capture_says_for_which_sizes_it_holds():
+    text = refusal(Upto(), torch.ones(4), torch.export.Dim("n" + DIM_SUFFIX, min=2))
+    assert upstream.is_about_sizes(text)
+    ((symbol, condition),) = upstream.unmet_conditions(text)
+    assert (symbol, upstream.of_size(condition, frozenset({(0, 0)}))) == ("n", "2 <= size and size <= 8")
+    (fix,) = [value for name, value in upstream.suggested_fixes(text) if name == "n"]
+    assert upstream.suggested_bounds(fix).get("max") == 8
+
+
+def test_a_capture_says_which_axes_it_made_constant():
+    text = refusal(Fixed(), torch.ones(4), torch.export.Dim("n" + DIM_SUFFIX, min=2))
+    assert upstream.is_about_sizes(text)
+    assert upstream.specialised(text) == ["n"]
+    assert ("n", "4") in upstream.suggested_fixes(text)
+
+
+def test_a_capture_that_needs_a_value_says_so():
+    class Branch(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x if x.sum() > 0 else -x
+
+    with pytest.raises(MODEL_ERRORS) as caught:
+        program(Branch(), torch.ones(3), strict=False)
+    assert upstream.is_about_values(str(caught.value))
+
+
+def test_classes_of_quantised_modules_are_told_by_their_home():
+    assert upstream.is_quantised_class(torch.ao.nn.quantized.Linear)
+    assert not upstream.is_quantised_class(nn.Linear)
