@@ -50,6 +50,7 @@ class Step:
             with how they came to it: ``fused``, ``absorbed``, ``merged``.
         name: Name of the node.
         opset: Version of the domain that the node was written for.
+        on_host: Whether it runs on the host, on NumPy arrays, wherever the other steps run.
         call: What runs it, once bound by a provider.
     """
 
@@ -64,6 +65,7 @@ class Step:
     name: str = ""
     opset: int = 1
     computes: dict[ir.Node, str] = field(default_factory=dict)
+    on_host: bool = False
     call: Call | None = None
 
     @property
@@ -133,7 +135,8 @@ class Call:
 
     Attributes:
         function: The kernel.
-        kind: Where it was found: ``prepared``, ``native``, ``shared`` or ``fused``.
+        kind: Where it was found: ``prepared``, ``native``, ``shared``, ``fused``; ``host`` for what runs there, and
+            ``copy`` for what moves a value there or back.
         leading: What comes before the inputs (the backend of a shared meaning).
         attributes: Keyword arguments.
     """

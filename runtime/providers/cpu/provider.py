@@ -7,16 +7,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.runtime.absorb import absorbed
-from entrepot.runtime.became import became
-from entrepot.runtime.binding import bind_all
+from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import HOST, Array
-from entrepot.runtime.emit import emit
-from entrepot.runtime.fuse import fused
-from entrepot.runtime.lower import Lowering
-from entrepot.runtime.merge import merged
-from entrepot.runtime.plan import pruned
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.fuse import RULES
 from entrepot.runtime.providers.cpu.reuse import reuse
@@ -53,11 +46,5 @@ class CpuProvider:
         Raises:
             UnsupportedOpError: Nodes have neither kernel nor function body; all of them are named.
         """
-        limits = self._setting.limits
-        lowering = Lowering(self._model.functions, KERNELS.is_known, evaluate=KERNELS.evaluate, limits=limits)
-        block = merged(pruned(lowering.lower(part, self._model.graph.opset_imports)))
-        block = fused(absorbed(block), RULES)
-        bind_all(block, KERNELS.bind)
-        reuse(block)
-        emitted = emit(block, numpy_support(limits))
-        return Compiled(emitted.function, emitted, became(part, block, lowering.settled), emitted.locate)
+        target = Target(KERNELS, numpy_support(self._setting.limits), KERNELS, RULES, finish=reuse)
+        return compile_part(part, self._setting, target)
