@@ -277,7 +277,10 @@ class Writer:
             self.line(f"{self.write(outputs[0])} = {self.thing(first, 'first')}({text})")
         else:
             targets = ", ".join(self.write(value) for value in outputs)
-            self.line(f"{targets} = {text}[:{len(outputs)}]")
+            if self._style.width is None:
+                self.line(f"{targets} = {text}[:{len(outputs)}]")  # faster than what readers like better
+            else:
+                self.line(f"{targets}{'' if 'n_outputs' in step.call.attributes else ', *_'} = {text}")
 
     def _expression(self, call: Call, step: Step) -> str:
         arguments = [self.read(value, step, position) for position, value in enumerate(step.inputs)]

@@ -17,6 +17,12 @@ class Names:
         self._taken: set[str] = {*_RESERVED, *reserved}
         self._next: dict[str, int] = {}
 
+    def claim(self, name: str) -> bool:
+        """Take a name as it is; whether it was free."""
+        free = name not in self._taken
+        self._taken.add(name)
+        return free
+
     def fresh(self, wanted: str) -> str:
         """``wanted`` as an identifier, with a number appended when it is taken."""
         stem = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_") or "v"

@@ -125,7 +125,7 @@ class Spelled:
             return f"np.{function.__name__}"
         module, name = function.__module__, function.__name__
         assert getattr(sys.modules[module], name, None) is function, f"{module}.{name} cannot be imported"
-        alias = self._names.fresh(name)
+        alias = name if self._names.claim(name) else self._names.fresh(name)
         self.imports[f"from {module} import {name}" + (f" as {alias}" if alias != name else "")] = None
         return alias
 

@@ -14,7 +14,6 @@ from entrepot.importers.numpy.spellings import spelled
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model, ValueSpec
 from entrepot.ir.printable import counted, printable
-from entrepot.runtime import fuse
 from entrepot.runtime.binding import bind_all
 from entrepot.runtime.emit import Style, Support, Writer
 from entrepot.runtime.lower import Lowering
@@ -82,7 +81,7 @@ def _planned(model: Model, limits: Limits) -> Block:
     block = lowering.lower(hub.graph, hub.graph.opset_imports)
     pairs = zip(block.inputs, hub.graph.inputs, strict=True)
     block.inputs = [value for value, given in pairs if given.name not in hub.graph.initializers]
-    block = fuse.fused(merged(pruned(block)), fuse.RULES)
+    block = merged(pruned(block))
     bind_all(block, lambda step: spelled(step, KERNELS.bind_plain(step)))
     return block
 
@@ -135,13 +134,13 @@ def _head(model: Model, name: str, steps: int, imports: Iterable[str]) -> list[s
 
 
 def _grouped(imports: Iterable[str]) -> list[str]:
-    """One statement per module, in the order of their names."""
-    names: dict[str, list[str]] = {}
+    """One statement per module, in the order of their names, and one for each name that is not kept."""
+    names: dict[tuple[str, str], list[str]] = {}
     for statement in sorted(imports):
         module, _, name = statement.removeprefix("from ").partition(" import ")
-        names.setdefault(module, []).append(name)
+        names.setdefault((module, name if " as " in name else ""), []).append(name)
     lines = []
-    for module, taken in sorted(names.items()):
+    for (module, _), taken in sorted(names.items()):
         line = f"from {module} import {', '.join(sorted(taken))}"
         wide = [f"from {module} import (", *(f"    {name}," for name in sorted(taken)), ")"]
         lines += [line] if len(line) <= WIDTH else wide
