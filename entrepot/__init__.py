@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from entrepot.exporters.sample import Sample
     from entrepot.exporters.simplification import simplify
     from entrepot.exporters.translation import register_translation
+    from entrepot.importers.numpy.convert import to_numpy
     from entrepot.ir.errors import (
         ConversionError,
         EntrepotError,
@@ -45,6 +46,7 @@ _HOMES = {
     "verify": "entrepot.exporters.api",
     "Sample": "entrepot.exporters.sample",
     "register_translation": "entrepot.exporters.translation",
+    "to_numpy": "entrepot.importers.numpy.convert",
     "load": "entrepot.ir.io.read",
     "extract": "entrepot.ir.extract",
     "simplify": "entrepot.exporters.simplification",
@@ -72,6 +74,7 @@ _HOMES = {
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
     "convert_opset", "can_convert", "simplify", "extract",
+    "to_numpy",
     "Session", "compare", "Tolerance", "verify",
     "register_translation",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",

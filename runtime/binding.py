@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from entrepot.ir.table import OpKey, OpTable
+from entrepot.ir.errors import ConversionError
+from entrepot.ir.table import Entry, OpKey, OpTable
 from entrepot.runtime.kernels.backend import Backend
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.node_view import InputView, NodeView
@@ -48,10 +49,17 @@ class Kernels:
 
         Raises:
             UnsupportedOpError: There is none.
+            ConversionError: The only one needs to know an input that is computed in each run.
         """
         entry = self.native.find(*step.key)
-        if entry is not None:
+        if entry is not None and not _unknown(entry, step):
             return Call(entry.function, "native", (), _attributes(step, entry.function))
+        if entry is not None and shared.find(*step.key) is None:
+            raise ConversionError(
+                f"{', '.join(_unknown(entry, step))} must be known when the model is compiled",
+                node=step.where,
+                hint="make it an initializer, or fix the sizes that it is computed from",
+            )
         entry = shared.get(*step.key)
         return Call(entry.function, "shared", (self.backend(),), _attributes(step, entry.function))
 
@@ -59,6 +67,18 @@ class Kernels:
         """Run a step whose inputs are all constant."""
         with np.errstate(all="ignore"):
             return self.bind_plain(step)(*(None if value is None else value.constant for value in step.inputs))
+
+
+def _unknown(entry: Entry[Kernel], step: Step) -> list[str]:
+    """The inputs that a kernel must know when it is bound, and cannot."""
+    if not entry.constants or step.schema is None:
+        return []
+    given = zip(step.schema.inputs, step.inputs, strict=False)
+    return [
+        formal.name
+        for formal, value in given
+        if formal.name in entry.constants and value is not None and value.constant is None
+    ]
 
 
 def bind_all(block: Block, binder: Callable[[Step], Call]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -10,6 +11,10 @@ from entrepot.runtime.types import array_of
 
 Array: TypeAlias = Any
 """An array of a provider's library."""
+
+
+Place: TypeAlias = Callable[[np.ndarray[Any, Any]], Array]
+"""Takes a constant to a device."""
 
 
 class Device(Protocol):
@@ -107,6 +112,10 @@ def moved(value: Any, source: Device, target: Device) -> Any:
     return target.to_device(value if source is HOST or hasattr(value, "__dlpack__") else source.to_host(value))
 
 
+_SMALL = 1 << 20
+"""Bytes; what a file holds as a list of numbers is read anew for each choice of outputs, and recognised up to here."""
+
+
 class Placed:
     """Constants of a session on a device, each moved there once, whichever parts and choices of outputs read it."""
 
@@ -116,8 +125,15 @@ class Placed:
 
     def __call__(self, constant: np.ndarray[Any, Any]) -> Array:
         """The constant on the device."""
-        key = (constant.__array_interface__["data"][0], constant.shape, constant.strides, constant.dtype)
-        if constant.size == 0 or key not in self._moved:
+        key = _identity(constant)
+        if key not in self._moved:
             # the constant is kept, so that no other array takes its address
             self._moved[key] = constant, moved(constant, HOST, self._device)
         return self._moved[key][1]
+
+
+def _identity(constant: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """Equal for the same memory, and for small arrays of the same content."""
+    small = constant.nbytes <= _SMALL
+    what = constant.tobytes() if small else (constant.__array_interface__["data"][0], constant.strides)
+    return constant.shape, str(constant.dtype), what

@@ -1,20 +1,24 @@
 """A plan becomes Python source: one statement per step, values deleted at their last use.
 
 Nothing here knows what an array is: kernels come bound to their steps, and what control flow needs of arrays (is it
-true, take a slice, stack) comes as ``Support``. So the same text serves every provider and every importer.
+true, take a slice, stack) comes as ``Support``, with the forms that it is written in. How the text refers to kernels
+and constants is for its ``Objects`` to say: by names bound to live objects here, by imports and parameters in
+``spelling``.
 """
 
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from entrepot.ir.errors import ResourceLimitError
+from entrepot.ir.printable import printable
 from entrepot.runtime.emit_control import FORMS
+from entrepot.runtime.layout import wrapped
 from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Block, Call, Step, Value, first, last_uses
 from entrepot.runtime.types import Type
@@ -34,6 +38,7 @@ class Support:
         length: ``length(x, axis, y, axis, ...)``: the size of all of them along their axes, which must agree.
         pick: Slice ``i`` of an array along an axis.
         stack: Slices to one array along a new axis; with the declared type for when there are none.
+        forms: How If, Loop, Scan and SequenceMap are written.
     """
 
     true: Any
@@ -43,6 +48,7 @@ class Support:
     length: Callable[..., int]
     pick: Callable[[Any, int, int], Any]
     stack: Callable[[list[Any], int, Type | None], Any]
+    forms: Mapping[str, Callable[[Writer, Step], None]] = field(default_factory=lambda: FORMS)
 
 
 @dataclass(frozen=True)
@@ -75,43 +81,123 @@ class Emitted:
 
 def emit(block: Block, support: Support, *, name: str = "run") -> Emitted:
     """Generate and compile the function that runs a block whose steps are all bound."""
-    writer = Writer(support, name)
-    writer.function(block)
+    names = Names()
+    objects = Bound(names)
+    writer = Writer(support, names, objects)
+    function = writer.function(block, name)
     source = "\n".join(writer.lines) + "\n"
     filename = f"<entrepot {name} {next(_SERIAL)}>"
+    space = executed(source, filename, objects.space)
+    return Emitted(space[function], source, filename, writer.step_of_line, objects.space)
+
+
+def executed(source: str, filename: str, space: Mapping[str, Any]) -> dict[str, Any]:
+    """What a text defines, over the names of ``space``; tracebacks show its lines.
+
+    Raises:
+        ResourceLimitError: It is nested more deeply than Python allows.
+    """
     try:
         code = compile(source, filename, "exec")
     except (SyntaxError, RecursionError) as error:  # Python allows twenty nested loops and a hundred indents, no more
         raise ResourceLimitError(
             f"subgraphs are nested too deeply for generated source: {error}", hint="run it with providers=['reference']"
         ) from error
-    space = dict(writer.space)
-    exec(code, space)  # noqa: S102 - our own text over our own names: no name or string of the file is in it unescaped
+    made = dict(space)
+    exec(code, made)  # noqa: S102 - our own text over our own names: no name or string of the file is in it unescaped
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    return Emitted(space[writer.name], source, filename, writer.step_of_line, writer.space)
+    return made
+
+
+class Objects(Protocol):
+    """How a text refers to what is not made in it."""
+
+    def thing(self, value: Any, wanted: str) -> str:
+        """An object made beforehand: a kernel, an array, a backend."""
+
+    def constant(self, value: Value, step: Step | None, position: int) -> str:
+        """A constant that a step reads at a position; a block's output without one."""
+
+    def text(self, value: str) -> str:
+        """A string."""
+
+    def call(self, call: Call, step: Step, arguments: Sequence[str], attributes: Mapping[str, str]) -> str:
+        """The expression that runs a step."""
+
+
+class Bound:
+    """Names bound to live objects.
+
+    Attributes:
+        space: The objects by their names.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.space: dict[str, Any] = {}
+        self._names = names
+        self._known: dict[int, str] = {}
+
+    def thing(self, value: Any, wanted: str) -> str:
+        """The name of an object, ``wanted`` if it is free."""
+        if id(value) not in self._known:
+            name = self._known[id(value)] = self._names.fresh(wanted)
+            self.space[name] = value
+        return self._known[id(value)]
+
+    def constant(self, value: Value, step: Step | None, position: int) -> str:
+        """The name of its array."""
+        return self.thing(value.constant, value.name)
+
+    def text(self, value: str) -> str:
+        """As Python prints it."""
+        return repr(value)
+
+    def call(self, call: Call, step: Step, arguments: Sequence[str], attributes: Mapping[str, str]) -> str:
+        """A call of the kernel."""
+        given = [self.thing(value, "xp") for value in call.leading]
+        given += [*arguments, *(f"{key}={value}" for key, value in attributes.items())]
+        return f"{self.thing(call.function, kernel_name(call, step))}({', '.join(given)})"
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a text looks.
+
+    Attributes:
+        width: Characters of a line; longer ones are broken as formatters do. ``None`` for as long as it takes.
+        deletes: Whether values are deleted at their last use.
+        remarks: Whether a comment says where steps come from, when that changes.
+    """
+
+    width: int | None = None
+    deletes: bool = True
+    remarks: bool = False
 
 
 class Writer:
     """Text being written; control flow writes through it too."""
 
-    def __init__(self, support: Support, name: str) -> None:
+    def __init__(self, support: Support, names: Names, objects: Objects, style: Style | None = None) -> None:
         self.lines: list[str] = []
         self.step_of_line: dict[int, Step] = {}
-        self.space: dict[str, Any] = {}
         self.support = support
-        self.names = Names()
-        self.name = self.names.fresh(name)
-        self._depth = 0
+        self.names = names
         self.values: dict[Value, str] = {}
-        self._objects: dict[int, str] = {}
+        self._objects = objects
+        self._style = style or Style()
+        self._depth = 0
         self._step: Step | None = None
+        self._origin = ""
 
     # text
     def line(self, text: str) -> None:
-        """One line at the current depth."""
-        self.lines.append("    " * self._depth + text)
-        if self._step is not None:
-            self.step_of_line[len(self.lines)] = self._step
+        """One line at the current depth, or the lines that it is broken into."""
+        indented = "    " * self._depth + text
+        broken = [indented] if self._style.width is None else wrapped(indented, self._style.width)
+        for each in broken:
+            self.lines.append(each)
+            if self._step is not None:
+                self.step_of_line[len(self.lines)] = self._step
 
     @contextmanager
     def indented(self, head: str) -> Iterator[None]:
@@ -123,18 +209,15 @@ class Writer:
 
     # names
     def thing(self, value: Any, wanted: str) -> str:
-        """The name by which the text refers to an object made beforehand."""
-        if id(value) not in self._objects:
-            name = self._objects[id(value)] = self.names.fresh(wanted)
-            self.space[name] = value
-        return self._objects[id(value)]
+        """The expression for an object made beforehand."""
+        return self._objects.thing(value, wanted)
 
-    def read(self, value: Value | None) -> str:
-        """The expression that reads a value."""
+    def read(self, value: Value | None, step: Step | None = None, position: int = 0) -> str:
+        """The expression that reads a value, at a position of a step."""
         if value is None:
             return "None"
         if value.constant is not None:
-            return self.thing(value.constant, value.name)
+            return self._objects.constant(value, step, position)
         return self.values[value]
 
     def write(self, value: Value | None) -> str:
@@ -145,24 +228,44 @@ class Writer:
         return name
 
     # structure
-    def function(self, block: Block) -> None:
-        """The whole function."""
-        parameters = ", ".join(self.write(value) for value in block.inputs)
-        with self.indented(f"def {self.name}({parameters}):"):
+    def function(self, block: Block, name: str) -> str:
+        """The whole function, which returns a tuple; its name."""
+        name = self.names.fresh(name)
+        with self.indented(f"def {name}({self.parameters(block)}):"):
             self.steps(block)
             results = ", ".join(self.read(value) for value in block.outputs)
             self.line(f"return ({results},)" if block.outputs else "return ()")
+        return name
+
+    def parameters(self, block: Block) -> str:
+        """A new variable for each input of a function."""
+        return ", ".join(self.write(value) for value in block.inputs)
 
     def steps(self, block: Block) -> None:
         """One statement per step, and ``del`` for what nothing reads any more."""
         for step, dying in zip(block.steps, last_uses(block), strict=True):
             outer, self._step = self._step, step
-            form = FORMS.get(step.op_type) if step.traits.control_flow else None
+            if self._style.remarks:
+                self._remark(step)
+            form = self.support.forms.get(step.op_type) if step.traits.control_flow else None
             form(self, step) if form is not None else self._call(step)
             names = [self.values[value] for value in dying if value.constant is None]
-            if names:
+            if names and self._style.deletes:
                 self.line(f"del {', '.join(names)}")
             self._step = outer
+
+    def _remark(self, step: Step) -> None:
+        """A comment where the text comes to another part of the source model."""
+        origin = step.metadata.get("entrepot.module", "")
+        if origin == self._origin:
+            return
+        self._origin = origin
+        if self.lines and not self.lines[-1].endswith((":", '"""')):
+            self.lines.append("")
+        source = step.metadata.get("entrepot.source", "")
+        told = printable(f"{origin} ({source})" if source else origin).replace("\n", " ").strip()
+        if told:
+            self.lines.append("    " * self._depth + f"# {told}")
 
     def _call(self, step: Step) -> None:
         assert step.call is not None, step.where
@@ -174,23 +277,29 @@ class Writer:
             self.line(f"{self.write(outputs[0])} = {self.thing(first, 'first')}({text})")
         else:
             targets = ", ".join(self.write(value) for value in outputs)
-            self.line(f"{targets} = {text}[:{len(outputs)}]")
+            if self._style.width is None:
+                self.line(f"{targets} = {text}[:{len(outputs)}]")  # faster than what readers like better
+            else:
+                self.line(f"{targets}{'' if 'n_outputs' in step.call.attributes else ', *_'} = {text}")
 
     def _expression(self, call: Call, step: Step) -> str:
-        arguments = [self.thing(value, "xp") for value in call.leading]
-        arguments += [self.read(value) for value in step.inputs]
-        arguments += [f"{key}={self.literal(value, key)}" for key, value in call.attributes.items()]
-        return f"{self.thing(call.function, _kernel_name(call, step))}({', '.join(arguments)})"
+        arguments = [self.read(value, step, position) for position, value in enumerate(step.inputs)]
+        attributes = {key: self.literal(value, key) for key, value in call.attributes.items()}
+        return self._objects.call(call, step, arguments, attributes)
 
     def literal(self, value: Any, name: str) -> str:
         """An attribute as it is written in a call; what has no literal form becomes an object."""
-        if isinstance(value, bool | int | str | type(None)) or (isinstance(value, float) and value - value == 0):
-            return repr(value)
+        if isinstance(value, str):
+            return self._objects.text(value)
+        if isinstance(value, bool | int | type(None)) or (isinstance(value, float) and value - value == 0):
+            return repr(value).replace("e+", "e")
         if isinstance(value, tuple) and all(isinstance(item, int | str) for item in value):
-            return repr(value)
+            items = [self.literal(item, name) for item in value]
+            return f"({', '.join(items)}{',' * (len(items) == 1)})"
         return self.thing(value, name)
 
 
-def _kernel_name(call: Call, step: Step) -> str:
+def kernel_name(call: Call, step: Step) -> str:
+    """What a kernel is called in a text."""
     name = getattr(call.function, "__name__", "") or step.op_type.lower()
     return step.op_type.lower() if name.startswith("<") else name

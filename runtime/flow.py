@@ -75,13 +75,14 @@ class Flow:
 
     def handed_over(self, results: Sequence[Any], feeds: Sequence[Any]) -> list[Any]:
         """Results as the caller gets them: NumPy arrays; or, if one of the feeds was on a device, where they are."""
-        near = not any(
-            device is not HOST and device.holds(feed) for device, feed in zip(self.devices, feeds, strict=True)
-        )
         homes = [self._home.get(value, HOST) for value in self._wanted]
-        if near:
-            return [moved(result, home, HOST) for result, home in zip(results, homes, strict=True)]
-        return [
-            home.copy(result) if any(feed is result for feed in feeds) else result
-            for result, home in zip(results, homes, strict=True)
-        ]
+        far = next((device for device, feed in zip(self.devices, feeds, strict=True) if _is_there(feed, device)), HOST)
+        handed = [moved(result, home, far) for result, home in zip(results, homes, strict=True)]
+        return [far.copy(value) if any(feed is value for feed in feeds) else value for value in handed]
+
+
+def _is_there(feed: Any, device: Device) -> bool:
+    """Whether a feed, or a member of it, is on a device that is not the host."""
+    if isinstance(feed, list):
+        return any(_is_there(member, device) for member in feed)
+    return device is not HOST and device.holds(feed)

@@ -107,7 +107,7 @@ class Lowering:
 
     def _initializers(self, graph: ir.Graph | ir.GraphView, frame: Frame) -> None:
         for name, value in graph.initializers.items():
-            array = None if value.const_value is None else value.const_value.numpy()
+            array = None if value.const_value is None else types.of_tensor(value.const_value)
             frame.scope[value] = constant(frame.prefix + name, array)
 
     def _use(self, value: ir.Value, frame: Frame) -> Value | None:
@@ -175,6 +175,7 @@ class Lowering:
             name=frame.prefix + (node.name or ""),
             opset=opset,
             computes={frame.node or node: ""},
+            metadata=dict(node.metadata_props or (frame.node or node).metadata_props),
         )
         while step.inputs and step.inputs[-1] is None:
             step.inputs.pop()
@@ -307,9 +308,9 @@ def _plain(attribute: ir.Attr) -> Any:
     """An attribute as a Python value, a tuple of them, or an array."""
     value = attribute.value
     if attribute.type == ir.AttributeType.TENSOR:
-        return attribute.as_tensor().numpy()
+        return types.of_tensor(attribute.as_tensor())
     if attribute.type == ir.AttributeType.TENSORS:
-        return tuple(tensor.numpy() for tensor in attribute.as_tensors())
+        return tuple(types.of_tensor(tensor) for tensor in attribute.as_tensors())
     if attribute.type == ir.AttributeType.TYPE_PROTO:
         return types.of_attribute(value)
     if attribute.type == ir.AttributeType.FLOAT:  # which a file will hold, whatever was given

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from collections.abc import Iterable
 
 _RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 
@@ -12,9 +13,15 @@ _RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozense
 class Names:
     """Hands out names that are free in one generated function."""
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set(_RESERVED)
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken: set[str] = {*_RESERVED, *reserved}
         self._next: dict[str, int] = {}
+
+    def claim(self, name: str) -> bool:
+        """Take a name as it is; whether it was free."""
+        free = name not in self._taken
+        self._taken.add(name)
+        return free
 
     def fresh(self, wanted: str) -> str:
         """``wanted`` as an identifier, with a number appended when it is taken."""

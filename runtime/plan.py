@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -49,7 +49,10 @@ class Step:
         computes: Nodes of the main graph whose work it does: the one that it is, or is a part of, with nothing; others
             with how they came to it: ``fused``, ``absorbed``, ``merged``.
         name: Name of the node.
+        metadata: What the node notes about itself: ``entrepot.module``, the part of the source model that it is from,
+            and ``entrepot.source``, the file and line.
         opset: Version of the domain that the node was written for.
+        on_host: Whether it runs on the host, on NumPy arrays, wherever the other steps run.
         call: What runs it, once bound by a provider.
     """
 
@@ -64,6 +67,8 @@ class Step:
     name: str = ""
     opset: int = 1
     computes: dict[ir.Node, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    on_host: bool = False
     call: Call | None = None
 
     @property
@@ -128,20 +133,39 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Spelling:
+    """How a call is written where the text must stand for itself: in a file, without objects made beforehand.
+
+    Attributes:
+        template: An expression; ``{0}``, ``{1}`` stand for the inputs, ``{perm}`` for an attribute.
+        imports: Statements that it needs, such as ``import numpy as np``.
+        literals: Positions of inputs that are written as Python values, tuples for arrays; they have to be constant.
+            All other constants become parameters.
+    """
+
+    template: str
+    imports: tuple[str, ...] = ()
+    literals: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
 class Call:
     """A function bound to one step: ``function(*leading, *inputs, **attributes)``.
 
     Attributes:
         function: The kernel.
-        kind: Where it was found: ``prepared``, ``native``, ``shared`` or ``fused``.
+        kind: Where it was found: ``prepared``, ``native``, ``shared``, ``fused``; ``host`` for what runs there, and
+            ``copy`` for what moves a value there or back.
         leading: What comes before the inputs (the backend of a shared meaning).
         attributes: Keyword arguments.
+        spelling: How it is written in a file; as a call of ``function`` by its name if left out.
     """
 
     function: Any
     kind: str
     leading: tuple[Any, ...] = ()
     attributes: dict[str, Any] = field(default_factory=dict)
+    spelling: Spelling | None = None
 
     def __call__(self, *inputs: Any) -> Any:
         """Run it."""

@@ -101,7 +101,7 @@ class Program:
         if all_fresh(results, values):
             return dict(zip(self._names, results))  # noqa: B905 - as many as there are names
         if self._flow.is_far:
-            return dict(zip(self._names, self._flow.handed_over(results, values), strict=True))
+            results = self._flow.handed_over(results, values)
         fed = list(_arrays(values))
         return {name: _own(value, fed) for name, value in zip(self._names, results, strict=True)}
 
@@ -130,7 +130,7 @@ def _arrays(values: Sequence[Any]) -> Iterator[Array]:
     for value in values:
         if isinstance(value, list):
             yield from _arrays(value)
-        elif value is not None:
+        elif isinstance(value, np.ndarray):
             yield value
 
 
@@ -139,7 +139,7 @@ def _own(value: Any, feeds: Sequence[Array]) -> Any:
     if type(value) is not np.ndarray:
         if isinstance(value, list):
             return [_own(member, feeds) for member in value]
-        return None if value is None else types.array_of(value)
+        return types.array_of(value) if isinstance(value, np.generic | str) else value
     if value.base is None:  # constants are views, so this is fresh or fed
         return value.copy() if any(feed is value for feed in feeds) else value
     if value.flags.writeable and not any(np.may_share_memory(value, feed) for feed in feeds):

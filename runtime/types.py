@@ -50,6 +50,15 @@ def of_array(array: Any) -> Type | None:
     return Type("tensor", dtype, tuple(array.shape))
 
 
+def of_tensor(tensor: ir.TensorProtocol) -> np.ndarray[Any, Any]:
+    """What a tensor of a file holds, as kernels take it: onnx_ir gives strings as the bytes that they are stored as."""
+    array = tensor.numpy()
+    if array.dtype.kind not in "OS":
+        return array
+    texts = [text.decode(errors="surrogateescape") if isinstance(text, bytes) else text for text in array.reshape(-1)]
+    return np.array(texts, object).reshape(array.shape)
+
+
 def array_of(result: Any) -> np.ndarray[Any, Any]:
     """A kernel's result as an array: NumPy makes scalars of 0-d results, and of 0-d strings Python's own."""
     return np.array(result, dtype=object) if isinstance(result, str) else np.asarray(result)

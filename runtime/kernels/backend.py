@@ -15,6 +15,13 @@ import numpy as np
 Array: TypeAlias = Any
 """An array of the backend's framework."""
 
+HostArray: TypeAlias = np.ndarray[Any, Any]
+"""A NumPy array, whatever the backend: an operand whose values decide a shape, an axis or which way to go.
+
+``ir/traits.py`` says which operands they are; whoever runs a graph computes them on the host. No meaning reads elements
+of any other operand on the host: on a device that would wait for all work before it; a tracer cannot do it.
+"""
+
 
 class Backend(Protocol):
     """About fifty functions; NumPy, torch, JAX and TF each implement them in a hundred lines."""
@@ -32,9 +39,6 @@ class Backend(Protocol):
     # asking arrays
     def shape(self, x: Array) -> tuple[int, ...]: ...
     def dtype(self, x: Array) -> np.dtype[Any]: ...
-    def to_numpy(self, x: Array) -> np.ndarray[Any, Any]:
-        """The values on the host, for what must be known while computing: shapes, axes, repeats."""
-
     # element types
     def astype(self, x: Array, dtype: np.dtype[Any]) -> Array:
         """Convert as the framework does; ONNX's saturation and rounding rules are ``Cast``'s own."""
@@ -53,7 +57,10 @@ class Backend(Protocol):
     def flip(self, x: Array, axis: int) -> Array: ...
     def tile(self, x: Array, repeats: Sequence[int]) -> Array: ...
     def pad(self, x: Array, widths: Sequence[tuple[int, int]], mode: str, value: Any = 0) -> Array:
-        """``mode`` is ``constant``, ``reflect``, ``edge`` or ``wrap``; widths are 0 or more."""
+        """``mode`` is ``constant``, ``reflect``, ``edge`` or ``wrap``; widths are 0 or more.
+
+        ``value`` is a number or a 0-d array.
+        """
 
     # picking and placing; negative indices count from the end, and one out of range is an error, never another element
     def take(self, x: Array, indices: Array, axis: int) -> Array:

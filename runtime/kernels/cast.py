@@ -46,17 +46,16 @@ def cast_like(xp: Backend, input: Array, target_type: Array, *, round_mode: str 
 
 
 def convert(xp: Backend, x: Array, dtype: np.dtype[Any], *, round_mode: str = "up", saturate: int = 1) -> Array:
-    """``x`` as ``dtype`` by ONNX's rules."""
+    """``x`` as ``dtype`` by ONNX's rules; to and from strings, which only the host has, ``xp`` is NumPy's backend."""
     source = xp.dtype(x)
     if source == dtype:
         return x
     if source.kind == "O":
-        numbers = _parse(xp.to_numpy(x), dtype)
-        return xp.asarray(xp.to_numpy(convert(xp, xp.asarray(numbers), dtype, saturate=saturate)))
+        return convert(xp, xp.asarray(_parse(np.asarray(x), dtype)), dtype, saturate=saturate)
     if dtype.kind == "O":
-        return xp.asarray(_spell(xp.to_numpy(x)))
+        return xp.asarray(_spell(np.asarray(x)))
     if dtype == _POWERS_OF_TWO:
-        return xp.asarray(_to_power_of_two(xp.to_numpy(x), round_mode, saturate))
+        return _to_power_of_two(xp, x, round_mode, saturate)
     if saturate and dtype in _SATURATING:
         wide = x if source in (np.float32, np.float64) else xp.astype(x, np.dtype(np.float32))
         limit = xp.scalar(float(_SATURATING[dtype]), like=wide)
@@ -95,16 +94,22 @@ def _spell(x: NumpyArray) -> NumpyArray:
     return x.astype(np.str_).astype(object)
 
 
-def _to_power_of_two(x: NumpyArray, round_mode: str, saturate: int) -> NumpyArray:
+def _to_power_of_two(xp: Backend, x: Array, round_mode: str, saturate: int) -> Array:
     """Float8e8m0: only an exponent. Negative numbers and NaN have none, and give NaN."""
-    mantissa, exponent = np.frexp(x.astype(np.float64))  # x = mantissa * 2**exponent, mantissa in [0.5, 1)
-    raised = {"up": mantissa > 0.5, "down": np.zeros(x.shape, bool), "nearest": mantissa >= 0.75}
-    if round_mode not in raised:
+    least = {"up": 1, "nearest": 1 << 51, "down": 1 << 52}  # the fraction from which on it is the next power
+    if round_mode not in least:
         raise InputError(f"round_mode is up, down or nearest, not {round_mode!r}")
-    with np.errstate(invalid="ignore"):
-        code = np.where(mantissa == 0, -1, exponent - 1 + 127 + raised[round_mode])
-        code = np.where(np.isposinf(mantissa), 255, code)
-        outside = (code < 0) | (code > 254)
-        code = np.clip(code, 0, 254) if saturate else np.where(outside, 255, code)
-        code = np.where(np.isnan(mantissa) | (mantissa < 0), 255, code)
-    return np.asarray(code).astype(np.uint8).view(_POWERS_OF_TWO)
+    wide = xp.astype(x, np.dtype(np.float64))
+    bits = xp.bitcast(wide, np.dtype(np.int64))
+
+    def number(value: int) -> Array:
+        return xp.scalar(value, like=bits)
+
+    fraction, exponent = bits & number((1 << 52) - 1), (bits >> number(52)) & number(0x7FF)
+    raised = xp.astype(fraction >= number(least[round_mode]), np.dtype(np.int64))
+    code = exponent + number(127 - 1023) + raised
+    clipped = xp.minimum(xp.maximum(code, number(0)), number(254))
+    code = xp.where(code == clipped, code, clipped if saturate else number(255))
+    none = xp.isnan(wide) | (wide < xp.scalar(0, like=wide))
+    code = xp.where(none, number(255), code)
+    return xp.bitcast(xp.astype(code, np.dtype(np.uint8)), _POWERS_OF_TWO)

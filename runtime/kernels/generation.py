@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import is_floating, stash_dtype, widen
 from entrepot.runtime.kernels.table import shared
 
@@ -17,19 +17,19 @@ _INT64 = np.dtype(np.int64)
 
 
 @shared("ConstantOfShape", 25)
-def constant_of_shape(xp: Backend, input: Array, *, value: np.ndarray[Any, Any] | None = None) -> Array:
+def constant_of_shape(xp: Backend, input: HostArray, *, value: np.ndarray[Any, Any] | None = None) -> Array:
     """One value everywhere; float32 zero unless another is given."""
-    shape = xp.to_numpy(input).tolist()
+    shape = input.tolist()
     if value is None:
         return xp.full(shape, 0, np.dtype(np.float32))
     return xp.full(shape, value.reshape(-1)[0], value.dtype)
 
 
 @shared("Range", 27)
-def range_(xp: Backend, start: Array, limit: Array, delta: Array, *, stash_type: int = 1) -> Array:
+def range_(xp: Backend, start: HostArray, limit: HostArray, delta: HostArray, *, stash_type: int = 1) -> Array:
     """``start + i * delta`` while it is before ``limit``."""
-    dtype = xp.dtype(start)
-    first, last, step = (xp.to_numpy(value).reshape(()) for value in (start, limit, delta))
+    dtype = start.dtype
+    first, last, step = (value.reshape(()) for value in (start, limit, delta))
     if not step:
         raise InputError("Range: delta is 0")
     if not is_floating(dtype):
@@ -50,11 +50,11 @@ def eye_like(xp: Backend, input: Array, *, dtype: int | None = None, k: int = 0)
 
 
 @shared("Trilu", 14)
-def trilu(xp: Backend, input: Array, k: Array | None = None, *, upper: int = 1) -> Array:
+def trilu(xp: Backend, input: Array, k: HostArray | None = None, *, upper: int = 1) -> Array:
     """The part of every matrix on and above its k-th diagonal, or on and below it; zero elsewhere."""
     shape = xp.shape(input)
     row, column = _grid(xp, shape[-2], shape[-1])
-    diagonal = xp.scalar(0 if k is None else int(xp.to_numpy(k).item()), like=row)
+    diagonal = xp.scalar(0 if k is None else int(k.item()), like=row)
     keep = column - row >= diagonal if upper else column - row <= diagonal
     return xp.where(keep, input, xp.scalar(0, like=input))
 
@@ -65,9 +65,9 @@ def _grid(xp: Backend, rows: int, columns: int) -> tuple[Array, Array]:
 
 
 @shared("OneHot", 28)
-def one_hot(xp: Backend, indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:
+def one_hot(xp: Backend, indices: Array, depth: HostArray, values: Array, *, axis: int = -1) -> Array:
     """A new axis of ``depth`` entries, "on" where the index says; an index out of range is "off" everywhere."""
-    size = int(xp.to_numpy(depth).item())
+    size = int(depth.item())
     rank = len(xp.shape(indices)) + 1
     places = xp.astype(widen(xp, indices), _INT64)
     places = xp.where(places < xp.scalar(0, like=places), places + xp.scalar(size, like=places), places)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.table import shared
 
 PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "wrap"}
@@ -20,9 +20,9 @@ def transpose(xp: Backend, data: Array, *, perm: Sequence[int] | None = None) ->
 
 
 @shared("Tile", 13)
-def tile(xp: Backend, input: Array, repeats: Array) -> Array:
+def tile(xp: Backend, input: Array, repeats: HostArray) -> Array:
     """Each axis repeated as a whole, the given number of times."""
-    return xp.tile(input, xp.to_numpy(repeats).tolist())
+    return xp.tile(input, repeats.tolist())
 
 
 @shared("Concat", 13)
@@ -35,7 +35,7 @@ def concat(xp: Backend, *inputs: Array, axis: int) -> Array:
 def split(
     xp: Backend,
     input: Array,
-    split: Array | None = None,
+    split: HostArray | None = None,
     *,
     axis: int = 0,
     num_outputs: int | None = None,
@@ -43,7 +43,7 @@ def split(
 ) -> tuple[Array, ...]:
     """Parts along ``axis``: of the sizes given, or equal ones, of which the last may be smaller."""
     size = xp.shape(input)[axis]
-    sizes = equal_parts(size, num_outputs or n_outputs) if split is None else xp.to_numpy(split).tolist()
+    sizes = equal_parts(size, num_outputs or n_outputs) if split is None else split.tolist()
     if sum(sizes) != size or min(sizes, default=0) < 0:
         raise InputError(f"Split: parts of {sizes} do not make up the {size} entries of axis {axis}")
     return xp.split(input, sizes, axis)
@@ -57,10 +57,15 @@ def equal_parts(size: int, count: int) -> list[int]:
 
 @shared("Slice", 13)
 def slice_(
-    xp: Backend, data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
+    xp: Backend,
+    data: Array,
+    starts: HostArray,
+    ends: HostArray,
+    axes: HostArray | None = None,
+    steps: HostArray | None = None,
 ) -> Array:
     """From start to end by step on some axes; a negative step runs backwards."""
-    for axis, wanted in slices(xp, starts, ends, axes, steps):
+    for axis, wanted in slices(starts, ends, axes, steps):
         places = range(*wanted.indices(xp.shape(data)[axis]))
         forward = places if places.step > 0 else places[::-1]  # not every framework slices backwards
         cut: list[slice] = [slice(None)] * len(xp.shape(data))
@@ -70,11 +75,13 @@ def slice_(
     return data
 
 
-def slices(xp: Backend, starts: Array, ends: Array, axes: Array | None, steps: Array | None) -> list[tuple[int, slice]]:
+def slices(
+    starts: HostArray, ends: HostArray, axes: HostArray | None, steps: HostArray | None
+) -> list[tuple[int, slice]]:
     """The axes to cut, with Python slices: ONNX clamps and counts from the end exactly as Python does."""
-    begin, stop = xp.to_numpy(starts).tolist(), xp.to_numpy(ends).tolist()
-    step = [1] * len(begin) if steps is None else xp.to_numpy(steps).tolist()
-    along = range(len(begin)) if axes is None else xp.to_numpy(axes).tolist()
+    begin, stop = starts.tolist(), ends.tolist()
+    step = [1] * len(begin) if steps is None else steps.tolist()
+    along = range(len(begin)) if axes is None else axes.tolist()
     if 0 in step:
         raise InputError("Slice: a step of 0")
     return [(axis, slice(*bounds)) for axis, *bounds in zip(along, begin, stop, step, strict=True)]
@@ -84,23 +91,21 @@ def slices(xp: Backend, starts: Array, ends: Array, axes: Array | None, steps: A
 def pad(
     xp: Backend,
     data: Array,
-    pads: Array,
+    pads: HostArray,
     constant_value: Array | None = None,
-    axes: Array | None = None,
+    axes: HostArray | None = None,
     *,
     mode: str = "constant",
 ) -> Array:
     """Widen the axes by a constant, by the edge, mirrored or cyclically; a negative width cuts off."""
     if mode not in PAD_MODES:
         raise InputError(f"Pad takes mode {', '.join(PAD_MODES)}, not {mode!r}")
-    widths = pad_widths(
-        len(xp.shape(data)), xp.to_numpy(pads).tolist(), None if axes is None else xp.to_numpy(axes).tolist()
-    )
+    widths = pad_widths(len(xp.shape(data)), pads.tolist(), None if axes is None else axes.tolist())
     if any(min(width) < 0 for width in widths):
         data = data[tuple(slice(max(-before, 0), min(after, 0) or None) for before, after in widths)]
         widths = [(max(before, 0), max(after, 0)) for before, after in widths]
     blank = "" if xp.dtype(data).kind == "O" else 0
-    value = blank if constant_value is None else xp.to_numpy(constant_value).reshape(-1)[0]
+    value = blank if constant_value is None else xp.reshape(constant_value, ())
     return xp.pad(data, widths, PAD_MODES[mode], value)
 
 
@@ -116,9 +121,9 @@ def pad_widths(rank: int, pads: Sequence[int], axes: Sequence[int] | None = None
 
 
 @shared("CenterCropPad", 18)
-def center_crop_pad(xp: Backend, input_data: Array, shape: Array, *, axes: Sequence[int] | None = None) -> Array:
+def center_crop_pad(xp: Backend, input_data: Array, shape: HostArray, *, axes: Sequence[int] | None = None) -> Array:
     """Cut or zero-pad evenly at both ends to these sizes; an odd element is cut in front and padded behind."""
-    sizes = xp.to_numpy(shape).tolist()
+    sizes = shape.tolist()
     rank = len(xp.shape(input_data))
     along = range(len(sizes)) if axes is None else [axis % rank for axis in axes]
     widths = [(0, 0)] * rank
@@ -127,7 +132,7 @@ def center_crop_pad(xp: Backend, input_data: Array, shape: Array, *, axes: Seque
         before = missing // 2 if missing > 0 else -((-missing) // 2)
         widths[axis] = (before, missing - before)
     pads = [before for before, _ in widths] + [after for _, after in widths]
-    return pad(xp, input_data, xp.asarray(np.array(pads, np.int64)))
+    return pad(xp, input_data, np.array(pads, np.int64))
 
 
 @shared("DepthToSpace", 28)

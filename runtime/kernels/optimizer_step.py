@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.table import shared
 
 _DOMAIN = "ai.onnx.preview.training"
@@ -30,8 +30,8 @@ def _by_output(steps: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
 @shared("Adagrad", 1, domain=_DOMAIN)
 def adagrad(
     xp: Backend,
-    R: Array,
-    T: Array,
+    R: HostArray,
+    T: HostArray,
     *inputs: Array,
     decay_factor: float = 0.0,
     epsilon: float = 1e-6,
@@ -40,7 +40,7 @@ def adagrad(
     """Steps shrink with the sum of squared gradients."""
     steps = []
     for x, gradient, squares in _by_role(inputs, 3):
-        rate = xp.scalar(float(xp.to_numpy(R)) / (1 + int(xp.to_numpy(T)) * decay_factor), like=x)
+        rate = xp.scalar(float(R.item()) / (1 + int(T.item()) * decay_factor), like=x)
         g = _regularized(xp, x, gradient, norm_coefficient)
         total = squares + g * g
         steps.append((x - rate * g / (xp.sqrt(total) + xp.scalar(epsilon, like=x)), total))
@@ -50,8 +50,8 @@ def adagrad(
 @shared("Adam", 1, domain=_DOMAIN)
 def adam(
     xp: Backend,
-    R: Array,
-    T: Array,
+    R: HostArray,
+    T: HostArray,
     *inputs: Array,
     alpha: float = 0.9,
     beta: float = 0.999,
@@ -60,7 +60,7 @@ def adam(
     norm_coefficient_post: float = 0.0,
 ) -> tuple[Array, ...]:
     """Steps follow a running mean of gradients over the root of a running mean of their squares."""
-    rate, count = float(xp.to_numpy(R)), int(xp.to_numpy(T))
+    rate, count = float(R.item()), int(T.item())
     if count > 0:
         rate *= (1 - beta**count) ** 0.5 / (1 - alpha**count)
     steps = []
@@ -76,8 +76,8 @@ def adam(
 @shared("Momentum", 1, domain=_DOMAIN)
 def momentum(
     xp: Backend,
-    R: Array,
-    T: Array,
+    R: HostArray,
+    T: HostArray,
     *inputs: Array,
     alpha: float,
     beta: float,
@@ -87,10 +87,10 @@ def momentum(
     """Steps follow a decaying sum of gradients; Nesterov's looks one step ahead."""
     if mode not in ("standard", "nesterov"):
         raise InputError(f"Momentum has the modes standard and nesterov, not {mode!r}")
-    weight = beta if int(xp.to_numpy(T)) > 0 else 1.0
+    weight = beta if int(T.item()) > 0 else 1.0
     steps = []
     for x, gradient, old_velocity in _by_role(inputs, 3):
-        rate, keep = xp.scalar(float(xp.to_numpy(R)), like=x), xp.scalar(alpha, like=x)
+        rate, keep = xp.scalar(float(R.item()), like=x), xp.scalar(alpha, like=x)
         g = _regularized(xp, x, gradient, norm_coefficient)
         velocity = keep * old_velocity + xp.scalar(weight, like=x) * g
         steps.append((x - rate * (g + keep * velocity if mode == "nesterov" else velocity), velocity))

@@ -8,15 +8,15 @@ from collections.abc import Callable
 import numpy as np
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import is_floating, narrow, widen
 from entrepot.runtime.kernels.table import shared
 
 
-def _axes(xp: Backend, data: Array, axes: Array | None, noop: int) -> tuple[int, ...]:
+def _axes(xp: Backend, data: Array, axes: HostArray | None, noop: int) -> tuple[int, ...]:
     """The axes to reduce, not negative; without any it is all of them, or none where ``noop`` is set."""
     rank = len(xp.shape(data))
-    given = [] if axes is None else xp.to_numpy(axes).tolist()
+    given = [] if axes is None else axes.tolist()
     if not given:
         return () if noop else tuple(range(rank))
     if any(not -rank <= axis < rank for axis in given):
@@ -24,7 +24,7 @@ def _axes(xp: Backend, data: Array, axes: Array | None, noop: int) -> tuple[int,
     return tuple(axis % rank for axis in given)
 
 
-def _wide(xp: Backend, data: Array, axes: Array | None, noop: int) -> tuple[Array, tuple[int, ...]]:
+def _wide(xp: Backend, data: Array, axes: HostArray | None, noop: int) -> tuple[Array, tuple[int, ...]]:
     return widen(xp, data), _axes(xp, data, axes, noop)
 
 
@@ -34,7 +34,7 @@ def _count(xp: Backend, data: Array, axes: tuple[int, ...]) -> int:
 
 @shared("ReduceSum", 13)
 def reduce_sum(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The sum over ``axes``."""
     x, over = _wide(xp, data, axes, noop_with_empty_axes)
@@ -43,7 +43,7 @@ def reduce_sum(
 
 @shared("ReduceMean", 18)
 def reduce_mean(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The mean over ``axes``; of integers it is cut off."""
     x, over = _wide(xp, data, axes, noop_with_empty_axes)
@@ -56,7 +56,7 @@ def reduce_mean(
 
 @shared("ReduceProd", 18)
 def reduce_prod(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The product over ``axes``."""
     x, over = _wide(xp, data, axes, noop_with_empty_axes)
@@ -65,7 +65,7 @@ def reduce_prod(
 
 @shared("ReduceMax", 20)
 def reduce_max(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The maximum over ``axes``; NaN wins."""
     return xp.max(data, _axes(xp, data, axes, noop_with_empty_axes), keepdims=bool(keepdims))
@@ -73,7 +73,7 @@ def reduce_max(
 
 @shared("ReduceMin", 20)
 def reduce_min(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The minimum over ``axes``; NaN wins."""
     return xp.min(data, _axes(xp, data, axes, noop_with_empty_axes), keepdims=bool(keepdims))
@@ -81,7 +81,7 @@ def reduce_min(
 
 @shared("ReduceL1", 18)
 def reduce_l1(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The sum of absolute values over ``axes``."""
     x, over = _wide(xp, data, axes, noop_with_empty_axes)
@@ -90,7 +90,7 @@ def reduce_l1(
 
 @shared("ReduceL2", 18)
 def reduce_l2(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The root of the sum of squares over ``axes``."""
     x, over = _wide(xp, data, axes, noop_with_empty_axes)
@@ -99,7 +99,7 @@ def reduce_l2(
 
 @shared("ReduceSumSquare", 18)
 def reduce_sum_square(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The sum of squares over ``axes``."""
     x, over = _wide(xp, data, axes, noop_with_empty_axes)
@@ -108,7 +108,7 @@ def reduce_sum_square(
 
 @shared("ReduceLogSum", 28)
 def reduce_log_sum(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The logarithm of the sum over ``axes``."""
     x, over = _wide(xp, data, axes, noop_with_empty_axes)
@@ -117,7 +117,7 @@ def reduce_log_sum(
 
 @shared("ReduceLogSumExp", 28)
 def reduce_log_sum_exp(
-    xp: Backend, data: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    xp: Backend, data: Array, axes: HostArray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array:
     """The logarithm of the sum of exponentials over ``axes``, shifted by the maximum so that nothing overflows."""
     x, over = _wide(xp, data, axes, noop_with_empty_axes)
@@ -163,13 +163,13 @@ def _extreme(
 
 
 @shared("CumSum", 14)
-def cum_sum(xp: Backend, x: Array, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Array:
+def cum_sum(xp: Backend, x: Array, axis: HostArray, *, exclusive: int = 0, reverse: int = 0) -> Array:
     """Running sums along ``axis``; ``exclusive`` leaves the element itself out, ``reverse`` runs from the end."""
     return _running(xp, xp.cumsum, x, axis, exclusive, reverse, neutral=0)
 
 
 @shared("CumProd", 26)
-def cum_prod(xp: Backend, x: Array, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Array:
+def cum_prod(xp: Backend, x: Array, axis: HostArray, *, exclusive: int = 0, reverse: int = 0) -> Array:
     """Running products along ``axis``; ``exclusive`` leaves the element itself out, ``reverse`` runs from the end."""
     return _running(xp, xp.cumprod, x, axis, exclusive, reverse, neutral=1)
 
@@ -178,13 +178,13 @@ def _running(
     xp: Backend,
     accumulate: Callable[[Array, int], Array],
     x: Array,
-    axis: Array,
+    axis: HostArray,
     exclusive: int,
     reverse: int,
     *,
     neutral: int,
 ) -> Array:
-    along = int(xp.to_numpy(axis).item()) % len(xp.shape(x))
+    along = int(axis.item()) % len(xp.shape(x))
     y = widen(xp, x)
     y = xp.flip(y, along) if reverse else y
     if exclusive and xp.shape(x)[along]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.resample import Sampling, Taps, resized_spans, taps
 from entrepot.runtime.kernels.table import shared
@@ -20,9 +20,9 @@ from entrepot.runtime.kernels.table import shared
 def resize(
     xp: Backend,
     X: Array,
-    roi: Array | None = None,
-    scales: Array | None = None,
-    sizes: Array | None = None,
+    roi: HostArray | None = None,
+    scales: HostArray | None = None,
+    sizes: HostArray | None = None,
     *,
     antialias: int = 0,
     axes: Sequence[int] | None = None,
@@ -39,18 +39,16 @@ def resize(
         mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(antialias), bool(exclude_outside)
     )
     shape = xp.shape(X)
-    factors, lengths = _host(xp, scales), _host(xp, sizes)
-    crop = _host(xp, roi) if coordinate_transformation_mode == "tf_crop_and_resize" else None
+    factors, lengths = _given(scales), _given(sizes)
+    crop = _given(roi) if coordinate_transformation_mode == "tf_crop_and_resize" else None
     spans = resized_spans(shape, factors, lengths, crop, axes, keep_aspect_ratio_policy)
     plans = {axis: taps(span, sampling) for axis, span in spans.items()}
     return resampled(xp, X, plans, extrapolation_value)
 
 
-def _host(xp: Backend, values: Array | None) -> np.ndarray[Any, Any] | None:
+def _given(values: HostArray | None) -> HostArray | None:
     """An absent input may also be spelled as an empty one."""
-    if values is None or 0 in xp.shape(values):
-        return None
-    return xp.to_numpy(values)
+    return None if values is None or not values.size else values
 
 
 def resampled(xp: Backend, x: Array, plans: Mapping[int, Taps], extrapolation_value: float) -> Array:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.table import shared
 
 
 @shared("TopK", 24)
-def top_k(xp: Backend, X: Array, K: Array, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[Array, Array]:
+def top_k(
+    xp: Backend, X: Array, K: HostArray, *, axis: int = -1, largest: int = 1, sorted: int = 1
+) -> tuple[Array, Array]:
     """The K largest or smallest along ``axis``, in order, and their places; of equal ones the first."""
-    count = int(xp.to_numpy(K).item())
+    count = int(K.item())
     size = xp.shape(X)[axis]
     if not 0 <= count <= size:
         raise InputError(f"TopK: K is {count}, and axis {axis} has {size} entries")
@@ -25,5 +25,5 @@ def top_k(xp: Backend, X: Array, K: Array, *, axis: int = -1, largest: int = 1, 
 def non_zero(xp: Backend, X: Array) -> Array:
     """The coordinates of the elements that are not zero, one column each."""
     if not xp.shape(X):  # no coordinates, and as many columns as there are such elements
-        return xp.asarray(np.zeros((0, int(bool(xp.to_numpy(X)))), np.int64))
+        return xp.stack(xp.nonzero(xp.reshape(X, (1,))), 0)[:0]
     return xp.stack(xp.nonzero(X), 0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.table import shared
 
 _INT64 = np.dtype(np.int64)
@@ -26,26 +26,26 @@ def sequence_construct(xp: Backend, *inputs: Array) -> list[Array]:
 
 
 @shared("SequenceAt", 11)
-def sequence_at(xp: Backend, input_sequence: list[Array], position: Array) -> Array:
+def sequence_at(xp: Backend, input_sequence: list[Array], position: HostArray) -> Array:
     """One element; negative positions count from the end."""
-    return input_sequence[_position(xp, position, len(input_sequence))]
+    return input_sequence[_position(position, len(input_sequence))]
 
 
 @shared("SequenceInsert", 11)
 def sequence_insert(
-    xp: Backend, input_sequence: list[Array], tensor: Array, position: Array | None = None
+    xp: Backend, input_sequence: list[Array], tensor: Array, position: HostArray | None = None
 ) -> list[Array]:
     """A new sequence with ``tensor`` before ``position``, or at the end."""
     size = len(input_sequence)
-    at = size if position is None else _position(xp, position, size, inclusive=True)
+    at = size if position is None else _position(position, size, inclusive=True)
     return [*input_sequence[:at], tensor, *input_sequence[at:]]
 
 
 @shared("SequenceErase", 11)
-def sequence_erase(xp: Backend, input_sequence: list[Array], position: Array | None = None) -> list[Array]:
+def sequence_erase(xp: Backend, input_sequence: list[Array], position: HostArray | None = None) -> list[Array]:
     """A new sequence without the element at ``position``, the last one by default."""
     size = len(input_sequence)
-    at = _position(xp, xp.asarray(-1, _INT64) if position is None else position, size)
+    at = _position(np.array(-1) if position is None else position, size)
     return [*input_sequence[:at], *input_sequence[at + 1 :]]
 
 
@@ -59,7 +59,7 @@ def sequence_length(xp: Backend, input_sequence: list[Array]) -> Array:
 def split_to_sequence(
     xp: Backend,
     input: Array,
-    split: Array | None = None,
+    split: HostArray | None = None,
     *,
     axis: int = 0,
     keepdims: int = 1,
@@ -69,7 +69,7 @@ def split_to_sequence(
     if split is None:
         parts = xp.split(input, [1] * size, axis)
         return list(parts) if keepdims else [xp.squeeze(part, axis) for part in parts]
-    return list(xp.split(input, _sizes(xp.to_numpy(split), size), axis))
+    return list(xp.split(input, _sizes(split, size), axis))
 
 
 @shared("ConcatFromSequence", 11)
@@ -88,8 +88,8 @@ def _sizes(split: Any, size: int) -> list[int]:
     return [part] * (size // part) + ([rest] if rest else [])
 
 
-def _position(xp: Backend, position: Array, size: int, *, inclusive: bool = False) -> int:
-    at = int(xp.to_numpy(position).reshape(()))
+def _position(position: HostArray, size: int, *, inclusive: bool = False) -> int:
+    at = int(position.reshape(()))
     if not -size <= at < size + inclusive:
         raise InputError(f"position {at} is outside a sequence of {size} elements")
     return at + size if at < 0 else at

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.table import shared
 
 _INT64 = np.dtype(np.int64)
@@ -33,9 +33,9 @@ def identity(xp: Backend, input: Array) -> Array:
 
 
 @shared("Reshape", 25)
-def reshape(xp: Backend, data: Array, shape: Array, *, allowzero: int = 0) -> Array:
+def reshape(xp: Backend, data: Array, shape: HostArray, *, allowzero: int = 0) -> Array:
     """The same elements in another shape: -1 is worked out, 0 is copied from ``data`` unless ``allowzero`` is set."""
-    return xp.reshape(data, resolve_shape(xp.shape(data), xp.to_numpy(shape).tolist(), allowzero))
+    return xp.reshape(data, resolve_shape(xp.shape(data), shape.tolist(), allowzero))
 
 
 def resolve_shape(source: Sequence[int], wanted: Sequence[int], allowzero: int = 0) -> list[int]:
@@ -67,20 +67,20 @@ def flatten(xp: Backend, input: Array, *, axis: int = 1) -> Array:
 
 
 @shared("Squeeze", 25)
-def squeeze(xp: Backend, data: Array, axes: Array | None = None) -> Array:
+def squeeze(xp: Backend, data: Array, axes: HostArray | None = None) -> Array:
     """Without the axes of size 1 named, or without all of them."""
     if axes is None:
         return xp.squeeze(data)
-    return xp.squeeze(data, tuple(xp.to_numpy(axes).tolist()))
+    return xp.squeeze(data, tuple(axes.tolist()))
 
 
 @shared("Unsqueeze", 25)
-def unsqueeze(xp: Backend, data: Array, axes: Array) -> Array:
+def unsqueeze(xp: Backend, data: Array, axes: HostArray) -> Array:
     """With axes of size 1 at these places of the result."""
-    return xp.expand_dims(data, tuple(xp.to_numpy(axes).reshape(-1).tolist()))
+    return xp.expand_dims(data, tuple(axes.reshape(-1).tolist()))
 
 
 @shared("Expand", 13)
-def expand(xp: Backend, input: Array, shape: Array) -> Array:
+def expand(xp: Backend, input: Array, shape: HostArray) -> Array:
     """Broadcast with ``shape``, in both directions."""
-    return xp.broadcast_to(input, np.broadcast_shapes(xp.shape(input), tuple(xp.to_numpy(shape).tolist())))
+    return xp.broadcast_to(input, np.broadcast_shapes(xp.shape(input), tuple(shape.tolist())))

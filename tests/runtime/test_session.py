@@ -161,6 +161,16 @@ def test_operators_without_a_kernel_run_by_their_function_body(monkeypatch: pyte
             assert_as_expected(bodies[name], expected, oracle)
 
 
+def test_strings_in_the_file_are_text_like_those_that_are_fed() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]>
+    g (string[1] x) => (string[1] y, string[1] z) <string[1] w = {"é!"}> {
+        y = StringConcat(x, w)  c = Constant<value = string[1] {"ü"}>()  z = StringConcat(c, x)
+    }"""
+    for provider in ("cpu", "reference", "onnxruntime"):
+        results = ep.Session(model(text), providers=[provider]).run({"x": ["a"]})
+        assert (results["y"].tolist(), results["z"].tolist()) == (["aé!"], ["üa"])
+
+
 FUNCTIONS = """<ir_version: 10, opset_import: ["": 28, "local": 1]>
 g (float[2] x) => (float[2] y) { y = local.twice<by=3.0>(x) }
 <domain: "local", opset_import: ["": 28, "local": 1]>

@@ -54,10 +54,6 @@ class NumpyBackend:
     def dtype(x: Array) -> np.dtype[Any]:
         return x.dtype
 
-    @staticmethod
-    def to_numpy(x: Array) -> NumpyArray:
-        return np.asarray(x)
-
     # element types
     @staticmethod
     def astype(x: Array, dtype: np.dtype[Any]) -> Array:

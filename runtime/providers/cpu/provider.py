@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.runtime.absorb import absorbed
-from entrepot.runtime.became import became
-from entrepot.runtime.binding import bind_all
 from entrepot.runtime.blas import choice
+from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import HOST, Array
-from entrepot.runtime.emit import emit
-from entrepot.runtime.fuse import fused
-from entrepot.runtime.lower import Lowering
-from entrepot.runtime.merge import merged
-from entrepot.runtime.plan import pruned
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.fuse import RULES
 from entrepot.runtime.providers.cpu.reuse import reuse
@@ -54,12 +48,5 @@ class CpuProvider:
         Raises:
             UnsupportedOpError: Nodes have neither kernel nor function body; all of them are named.
         """
-        limits = self._setting.limits
-        lowering = Lowering(self._model.functions, KERNELS.is_known, evaluate=KERNELS.evaluate, limits=limits)
-        block = merged(pruned(lowering.lower(part, self._model.graph.opset_imports)))
-        block = fused(absorbed(block), RULES)
-        bind_all(block, KERNELS.bind)
-        reuse(block)
-        emitted = emit(block, numpy_support(limits))
-        how = became(part, block, lowering.settled)
-        return Compiled(emitted.function, emitted, how, emitted.locate, remark=lambda: choice().remark)
+        target = Target(KERNELS, numpy_support(self._setting.limits), KERNELS, RULES, finish=reuse)
+        return replace(compile_part(part, self._setting, target), remark=lambda: choice().remark)

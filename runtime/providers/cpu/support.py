@@ -15,7 +15,7 @@ from entrepot.runtime.types import Type
 
 def numpy_support(limits: Limits) -> Support:
     """Control flow over NumPy arrays, with loops bounded by ``limits``."""
-    return Support(np.array(True), truth, number, _trips(limits.loop_iterations), length, pick, stack)
+    return Support(np.array(True), truth, number, trips_within(limits.loop_iterations), length, pick, stack)
 
 
 def truth(condition: Any) -> bool:
@@ -28,7 +28,9 @@ def number(trip: int) -> np.ndarray[Any, Any]:
     return np.array(trip, dtype=np.int64)
 
 
-def _trips(limit: int) -> Callable[[Any], Iterator[int]]:
+def trips_within(limit: int) -> Callable[[Any], Iterator[int]]:
+    """The range of a loop by its trip count, or ``None`` for one that only its condition ends; at most ``limit``."""
+
     def trips(count: Any) -> Iterator[int]:
         wanted = limit + 1 if count is None else int(np.asarray(count).item())
         yield from range(min(wanted, limit))

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.convolution import conv_window
 from entrepot.runtime.kernels.precision import accumulation_dtype
-from entrepot.runtime.kernels.window import Window, transposed_window, window
+from entrepot.runtime.kernels.window import Window, transposed_window
 from entrepot.runtime.providers.cpu.native.quantized import exact_product, less_zero, requantized
 from entrepot.runtime.providers.cpu.native.windows import padded, windows
 from entrepot.runtime.providers.cpu.products import matmul
@@ -37,30 +38,6 @@ def conv(
     dtype = accumulation_dtype(X.dtype)
     y = _product(X.astype(dtype, copy=False), W.astype(dtype, copy=False), win, group, matmul)
     return biased(y, B).astype(X.dtype, copy=False)
-
-
-def conv_window(
-    x_shape: Sequence[int],
-    w_shape: Sequence[int],
-    kernel_shape: Sequence[int] | None,
-    group: int,
-    auto_pad: str,
-    dilations: Sequence[int] | None,
-    pads: Sequence[int] | None,
-    strides: Sequence[int] | None,
-) -> Window:
-    """The window of a convolution, after checking that weights and input fit.
-
-    Raises:
-        InputError: They do not.
-    """
-    if len(x_shape) != len(w_shape) or len(x_shape) < 3:
-        raise InputError(f"Conv takes X and W of one rank, 3 or more, not shapes {x_shape} and {w_shape}")
-    if kernel_shape and tuple(kernel_shape) != tuple(w_shape[2:]):
-        raise InputError(f"kernel_shape {list(kernel_shape)} disagrees with W of shape {w_shape}")
-    if x_shape[1] != w_shape[1] * group or w_shape[0] % group:
-        raise InputError(f"W of shape {w_shape} with group={group} does not fit X of shape {x_shape}")
-    return window(x_shape[2:], w_shape[2:], strides, dilations, pads, auto_pad)
 
 
 def _product(X: Array, W: Array, win: Window, group: int, product: Any) -> Array:

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.convolution import conv_window
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.window import Window
-from entrepot.runtime.providers.cpu.native.convolution import biased, conv_window, weighted
+from entrepot.runtime.providers.cpu.native.convolution import biased, weighted
 from entrepot.runtime.providers.cpu.table import native
 
 Array: TypeAlias = np.ndarray[Any, Any]

@@ -11,19 +11,13 @@ import ml_dtypes
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.pooling import lowest, window_counts
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.window import Window, window
 from entrepot.runtime.providers.cpu.native.windows import padded, windows
 from entrepot.runtime.providers.cpu.table import native
 
 Array: TypeAlias = np.ndarray[Any, Any]
-
-
-def lowest(dtype: np.dtype[Any]) -> Any:
-    """A value that never wins a maximum."""
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).min
-    return dtype.type(-math.inf)
 
 
 def pool_window(
@@ -152,19 +146,6 @@ def average_pool(
     x = X.astype(accumulation_dtype(X.dtype), copy=False)
     total = reduce_windows(x, win, np.add, 0)
     return (total / window_counts(win, count_include_pad).astype(x.dtype)).astype(X.dtype, copy=False)
-
-
-@lru_cache(maxsize=32)
-def window_counts(win: Window, count_include_pad: int) -> Array:
-    """How many points of each window count; those that only rounding up reached never do."""
-    counts: Any = np.ones((), np.int64)
-    for axis in range(len(win.kernel)):
-        start = np.arange(win.target[axis]) * win.strides[axis] - win.begin[axis]
-        points = start[:, None] + np.arange(win.kernel[axis]) * win.dilations[axis]
-        low = -win.begin[axis] if count_include_pad else 0
-        high = win.source[axis] + (win.end[axis] if count_include_pad else 0)
-        counts = np.multiply.outer(counts, ((points >= low) & (points < high)).sum(axis=1))
-    return counts
 
 
 @native("LpPool", 22)

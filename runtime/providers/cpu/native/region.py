@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.pooling import lowest
 from entrepot.runtime.kernels.precision import accumulation_dtype
-from entrepot.runtime.providers.cpu.native.pooling import lowest
 from entrepot.runtime.providers.cpu.table import native
 
 Array: TypeAlias = np.ndarray[Any, Any]

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.runtime.kernels.convolution import conv_window
 from entrepot.runtime.node_view import NodeView
-from entrepot.runtime.providers.cpu.native.convolution import conv_window
 from entrepot.runtime.providers.cpu.prepared.constants import blas_constant, constant, is_given
 from entrepot.runtime.providers.cpu.prepared.conv_depthwise import DepthwisePlan
 from entrepot.runtime.providers.cpu.prepared.conv_depthwise import suits as depthwise_suits

@@ -62,7 +62,9 @@ def slice_(node: NodeView) -> Kernel | None:
     if any(bound is None and is_given(node, position) for position, bound in enumerate(bounds, 1)):
         return None
     starts, ends, axes, steps = bounds
-    wanted = movement.slices(NUMPY, starts, ends, axes, steps)
+    if starts is None or ends is None:
+        return None
+    wanted = movement.slices(starts, ends, axes, steps)
     index = _index(dict(wanted)) if len(dict(wanted)) == len(wanted) else None
     return None if index is None else lambda data, *bounds_: data[index]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from entrepot.runtime.kernels.convolution import conv_window
 from entrepot.runtime.node_view import InputView, NodeView
-from entrepot.runtime.providers.cpu.native.convolution import conv_window
 from entrepot.runtime.providers.cpu.prepared.conv import conv_with
 from entrepot.runtime.providers.cpu.prepared.conv_winograd import suits
 from tests.judges.convolution import WINOGRAD, assert_convolves

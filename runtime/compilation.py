@@ -1,0 +1,69 @@
+"""A part of a graph becomes generated source over a provider's kernels: the steps in order, whatever the framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import onnx_ir as ir
+
+from entrepot.runtime import fuse
+from entrepot.runtime.absorb import absorbed
+from entrepot.runtime.became import became
+from entrepot.runtime.binding import Kernels, bind_all
+from entrepot.runtime.device import HOST, Device, Place
+from entrepot.runtime.emit import Support, emit
+from entrepot.runtime.lanes import place_constants, split_lanes
+from entrepot.runtime.lower import Lowering
+from entrepot.runtime.merge import merged
+from entrepot.runtime.plan import Block, Call, Step, pruned
+from entrepot.runtime.providers import Compiled, Setting
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a provider brings to compile for its arrays.
+
+    Attributes:
+        kernels: Where its kernels are found.
+        support: What control flow needs of its arrays.
+        host: Kernels on NumPy arrays, for what is known when compiling and for what runs on the host.
+        rules: Patterns that it runs in one kernel.
+        device: Where its arrays are.
+        place: Takes a constant there.
+        finish: The last change to a bound block: which memory results are written to.
+    """
+
+    kernels: Kernels
+    support: Support
+    host: Kernels
+    rules: fuse.Rules = field(default_factory=lambda: fuse.RULES)
+    device: Device = HOST
+    place: Place = lambda constant: constant
+    finish: Callable[[Block], None] = lambda block: None
+
+    def bind(self, step: Step) -> Call:
+        """The kernel of a step, on the lane that it runs on."""
+        return replace(self.host.bind_plain(step), kind="host") if step.on_host else self.kernels.bind(step)
+
+
+def compile_part(part: ir.GraphView, setting: Setting, target: Target) -> Compiled:
+    """Generated source for one part: its inputs in order to its outputs in order.
+
+    Raises:
+        UnsupportedOpError: Nodes have neither kernel nor function body; all of them are named.
+        ConversionError: A kernel needs to know an input that is computed in each run.
+    """
+    model, kernels = setting.hub.ir, target.kernels
+    lowering = Lowering(model.functions, kernels.is_known, evaluate=target.host.evaluate, limits=setting.limits)
+    block = merged(pruned(lowering.lower(part, model.graph.opset_imports)))
+    block = fuse.fused(absorbed(block), target.rules)
+    far = target.device is not HOST
+    on_host = split_lanes(block, target.device, target.host.is_known) if far else frozenset()
+    bind_all(block, target.bind)
+    if far:
+        place_constants(block, target.place)
+    target.finish(block)
+    emitted = emit(block, target.support)
+    how = became(part, block, lowering.settled)
+    return Compiled(emitted.function, emitted, how, emitted.locate, on_host=on_host)

@@ -1,0 +1,75 @@
+"""Lines of Python broken as formatters break them: at the brackets that come last, then item by item."""
+
+from __future__ import annotations
+
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def wrapped(line: str, width: int) -> list[str]:
+    """A statement on as many lines as it takes to keep them within a width, where brackets allow it.
+
+    Before: ``y = conv(x, w, pads=(1, 1, 1, 1))``. After: ``y = conv(``, the arguments on one line, ``)``; each argument
+    on a line of its own, with a comma, where they are still too long.
+    """
+    if len(line) <= width or line.lstrip().startswith("#"):
+        return [line]
+    if line.lstrip().startswith("return ") and len(_split(line.strip()[7:])) > 1:
+        indent = line[: len(line) - len(line.lstrip())]
+        return [f"{indent}return (", *_items(indent, _split(line.strip()[7:]), width), f"{indent})"]
+    place = _last_bracket(line)
+    if place is None:
+        return [line]
+    start, end = place
+    indent = line[: len(line) - len(line.lstrip())]
+    body, head, tail = line[start + 1 : end], line[: start + 1], indent + line[end:]
+    one = f"{indent}    {body}"
+    inside = [one] if len(one) <= width and not body.endswith(",") else _items(indent, _split(body), width)
+    return [head, *inside, tail]
+
+
+def _items(indent: str, items: list[str], width: int) -> list[str]:
+    return [line for item in items for line in wrapped(f"{indent}    {item},", width)]
+
+
+def _last_bracket(line: str) -> tuple[int, int] | None:
+    """Where the last pair of brackets opens and closes that no other pair holds, and that is not empty."""
+    found: list[tuple[int, int]] = []
+    opened: list[int] = []
+    for place, character in _code(line):
+        if character in _OPEN:
+            opened.append(place)
+        elif character in _CLOSE and opened:
+            start = opened.pop()
+            if not opened and place > start + 1:
+                found.append((start, place))
+    return found[-1] if found else None
+
+
+def _split(text: str) -> list[str]:
+    """What commas separate, outside of brackets and strings."""
+    depth, start, items = 0, 0, []
+    for place, character in _code(text):
+        depth += (character in _OPEN) - (character in _CLOSE)
+        if character == "," and depth == 0:
+            items.append(text[start:place].strip())
+            start = place + 1
+    rest = text[start:].strip()
+    return [*items, rest] if rest else items
+
+
+def _code(text: str) -> list[tuple[int, str]]:
+    """The characters that are not inside a string, with their places."""
+    found, quote, skip = [], "", False
+    for place, character in enumerate(text):
+        if quote:
+            if skip:
+                skip = False
+            elif character == "\\":
+                skip = True
+            elif character == quote:
+                quote = ""
+        elif character in "\"'":
+            quote = character
+        else:
+            found.append((place, character))
+    return found

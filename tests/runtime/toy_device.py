@@ -1,0 +1,114 @@
+"""A provider on a device that is not there: arrays that nobody may look into, with every crossing counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import pytest
+
+from entrepot.ir.table import OpTable
+from entrepot.runtime import providers
+from entrepot.runtime.binding import Kernels
+from entrepot.runtime.compilation import Target, compile_part
+from entrepot.runtime.coverage import reason_against
+from entrepot.runtime.device import Placed
+from entrepot.runtime.providers import Compiled, Setting
+from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
+from entrepot.runtime.providers.cpu.table import native as numpy_native
+from entrepot.runtime.support import backend_support
+from tests.runtime.opaque import OPAQUE, Opaque, bare, wrapped
+
+native: OpTable[Any] = OpTable("toy native")
+"""Kernels of the toy: NumPy's own behind the wall, for what has no shared meaning."""
+
+KERNELS = Kernels(lambda: OPAQUE, native)
+
+
+def fill_natives() -> None:
+    """Operators without a shared meaning; host operands reach them as NumPy arrays, like any kernel."""
+    from entrepot.runtime.kernels.table import shared
+
+    for key in set(numpy_native) - set(shared) - set(native):
+        native(key.op_type, key.since, domain=key.domain)(_walled(numpy_native.get(*key).function))
+
+
+def _walled(function: Any) -> Any:
+    from functools import wraps
+
+    @wraps(function)
+    def kernel(*inputs: Any, **attributes: Any) -> Any:
+        return wrapped(function(*map(bare, inputs), **attributes))
+
+    return kernel
+
+
+class ToyDevice:
+    """Counts what crosses."""
+
+    name, stream = "toy:0", 7
+
+    def __init__(self) -> None:
+        self.crossings: Counter[str] = Counter()
+
+    def holds(self, value: Any) -> bool:
+        return isinstance(value, Opaque)
+
+    def dtype(self, array: Any) -> Any:
+        return OPAQUE.dtype(array)
+
+    def shape(self, array: Any) -> tuple[int, ...]:
+        return OPAQUE.shape(array)
+
+    def to_device(self, value: Any) -> Any:
+        self.crossings["to device"] += 1
+        assert isinstance(value, np.ndarray)
+        assert value.dtype.kind != "O"
+        return Opaque(np.array(value))
+
+    def to_host(self, array: Any) -> np.ndarray:
+        self.crossings["to host"] += 1
+        return np.array(bare(array))
+
+    def copy(self, array: Any) -> Any:
+        return Opaque(np.array(bare(array)))
+
+    def synchronize(self) -> None:
+        self.crossings["waits"] += 1
+
+
+DEVICE = ToyDevice()
+
+
+class ToyProvider:
+    name, device, missing = "toy", DEVICE, ""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self.place = Placed(DEVICE)
+
+    @classmethod
+    def available(cls) -> str:
+        return cls.missing
+
+    def supports(self, node: ir.Node) -> str:
+        return reason_against(node, self._setting.hub.ir, KERNELS.is_known)
+
+    def compile(self, part: ir.GraphView) -> Compiled:
+        support = backend_support(OPAQUE, self._setting.limits)
+        target = Target(KERNELS, support, HOST_KERNELS, device=DEVICE, place=self.place)
+        return compile_part(part, self._setting, target)
+
+
+@contextmanager
+def installed() -> Iterator[Counter[str]]:
+    """The provider ``toy`` as one among the others; gives its counts of what crosses."""
+    fill_natives()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(providers._HOMES, "toy", (__name__, "ToyProvider"))
+        DEVICE.crossings.clear()
+        yield DEVICE.crossings
