@@ -37,10 +37,7 @@ _UNDEFINED = ("byte", "char", "short", "int", "long", "rrelu")
 
 
 _KNOWN = {
-    "special.ndtr": "torch loses the left tail at any precision",
     "gelu, tanh": "torch rounds to zero what is left of a cancellation",
-    "multi margin": "torch takes a NaN for no margin",
-    "std": "torch sums squares of float32 in double precision, which 1e30 needs",
 }
 """Functions about which our runtime and torch differ, and why that stays."""
 

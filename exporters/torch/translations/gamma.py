@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from entrepot.exporters.torch.translations.precision import in_double
+from entrepot.exporters.torch.translations.zeta import zeta_right
 
 aten = torch.ops.aten
 
@@ -22,8 +23,6 @@ _LANCZOS = (
     9.9843695780195716e-6,
     1.5056327351493116e-7,
 )
-
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 # M. Giles, "Approximating the erfinv function": near 0, and near -1 and 1.
 _NEAR = (
@@ -101,26 +100,12 @@ def polygamma(order: int, input: torch.Tensor) -> torch.Tensor:
 @in_double
 def _polygamma(x: torch.Tensor, order: int) -> torch.Tensor:
     left = x < 0.5
-    value = _zeta(order + 1, torch.where(left, 1 - x, x))
+    value = zeta_right(order + 1, torch.where(left, 1 - x, x))
     turned = _cotangent_sum(order + 1, x) + (-1) ** order * value
     value = torch.where(left, torch.where((x == x.floor()) & ~x.isinf(), torch.inf, turned), value)
     if order > 1:  # as in torch
         value = torch.where(x.isinf(), torch.where(x < 0, torch.inf, torch.nan), value)
     return (-1) ** (order + 1) * math.factorial(order) * value
-
-
-def _zeta(power: int, x: torch.Tensor) -> torch.Tensor:
-    """The sum of 1 / (x + k)^power over all k, for x of one half or more, by the Euler-Maclaurin formula."""
-    value = torch.zeros_like(x)
-    for step in range(10):
-        value = value + (x + step) ** -power
-    far = x + 10
-    value = value + far ** (1 - power) / (power - 1) + far**-power / 2
-    factor = float(power)
-    for index, number in enumerate(_BERNOULLI, 1):
-        value = value + number / math.factorial(2 * index) * factor * far ** (1 - power - 2 * index)
-        factor *= (power + 2 * index - 1) * (power + 2 * index)
-    return value
 
 
 def _cotangent_sum(power: int, x: torch.Tensor) -> torch.Tensor:

@@ -57,8 +57,33 @@ def gaussian_nll_loss(  # the signature is torch's
     return loss.mean() if reduction == "mean" else _reduced(loss, reduction)
 
 
+def multi_margin_loss(  # the signature is torch's
+    input: torch.Tensor,
+    target: torch.Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: torch.Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """The classes that come within a margin of the right one; NaN does not, which torch.export (2.13) forgets."""
+    if size_average is not None or reduce is not None:
+        return F.multi_margin_loss(input, target, p, margin, weight, size_average, reduce, reduction)
+    rows, index = torch.atleast_2d(input), torch.atleast_1d(target).unsqueeze(1)
+    short = margin - rows.gather(1, index) + rows
+    counts = (short > 0) & (torch.arange(rows.shape[1], device=rows.device) != index)
+    each = torch.where(counts, short if p == 1 else short * short, 0.0)
+    loss = (each if weight is None else each * weight[index]).mean(1)
+    return loss.mean() if reduction == "mean" else _reduced(loss.reshape(target.shape), reduction)
+
+
 def _reduced(loss: torch.Tensor, reduction: str) -> torch.Tensor:
     return loss.sum() if reduction == "sum" else loss
 
 
-REPLACEMENTS = {F.cross_entropy: cross_entropy, F.gaussian_nll_loss: gaussian_nll_loss}
+REPLACEMENTS = {
+    F.cross_entropy: cross_entropy,
+    F.gaussian_nll_loss: gaussian_nll_loss,
+    F.multi_margin_loss: multi_margin_loss,
+}

@@ -53,8 +53,9 @@ def erfcx(input: torch.Tensor) -> torch.Tensor:
 
 
 def ndtr(input: torch.Tensor) -> torch.Tensor:
-    """The share of a normal distribution below ``x``."""
-    return _rounded(lambda x, kind: _erfc(-x / math.sqrt(2), kind) / 2, input)
+    """The share of a normal distribution below ``x``: as in torch without the digits of the left tail."""
+    kind = input.dtype if input.is_floating_point() else torch.get_default_dtype()
+    return (1 + (input.to(kind) * math.sqrt(0.5)).erf()) / 2
 
 
 def log_ndtr(input: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,11 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
-from entrepot.exporters.torch.translations.losses import cross_entropy, gaussian_nll_loss
+from entrepot.exporters.torch.translations.losses import (
+    cross_entropy,
+    gaussian_nll_loss,
+    multi_margin_loss,
+)
 
 
 @pytest.mark.parametrize(("shape", "labels"), [((6, 5), (6,)), ((5,), ()), ((2, 5, 3, 4), (2, 3, 4))])
@@ -27,3 +31,14 @@ def test_gaussian_likelihood_is_that_of_torch(full, reduction):
         args = (x, y, variance)
         expected = F.gaussian_nll_loss(*args, full=full, reduction=reduction)
         torch.testing.assert_close(gaussian_nll_loss(*args, full=full, reduction=reduction), expected)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("shape", [(6, 5), (5,)])
+def test_multi_margin_loss_is_that_of_torch(shape, reduction):
+    x, weight = torch.randn(shape, dtype=torch.float64), torch.rand(5, dtype=torch.float64)
+    x[..., 2] = torch.nan
+    y = torch.tensor([0, 4, 2, 1, 3, 0] if len(shape) == 2 else 3)
+    for p, margin, each in itertools.product((1, 2), (1.0, 0.3), (None, weight)):
+        how = {"p": p, "margin": margin, "weight": each, "reduction": reduction}
+        torch.testing.assert_close(multi_margin_loss(x, y, **how), F.multi_margin_loss(x, y, **how), equal_nan=True)
