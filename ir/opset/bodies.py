@@ -7,12 +7,12 @@ from typing import Any
 
 import onnx
 import onnx_ir as ir
-from onnx_ir import _cloner  # the public clone() has no way to bind inputs and attributes
 
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition
 from entrepot.ir.opset.schemas import schema
 from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.upstream import Cloner
 
 
 def expanded(op_type: str, born: int) -> None:
@@ -44,7 +44,7 @@ def expand(op: OpBuilder, node: ir.Node, *, mend: Callable[[onnx.FunctionProto],
     formals = function.inputs[: len(function.inputs) - len(outer)]
     values: dict[ir.Value, ir.Value | None] = {formal: op.input(index) for index, formal in enumerate(formals)}
     values.update(zip(function.inputs[len(formals) :], outer.values(), strict=True))
-    cloner = _cloner.Cloner(
+    cloner = Cloner(
         attr_map=_attributes(node, known),
         value_map=values,
         metadata_props=dict(node.metadata_props),
