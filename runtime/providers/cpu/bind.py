@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from entrepot.ir.table import OpKey
+from entrepot.runtime.fold import MAX_BYTES
+from entrepot.runtime.growth import with_room
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.node_view import InputView, NodeView
 from entrepot.runtime.plan import Call, Step, Value
 from entrepot.runtime.providers.cpu.table import native, prepared
+from entrepot.runtime.room import run_within
 
 
 def is_known(key: OpKey) -> bool:
@@ -39,17 +42,19 @@ def bind_plain(step: Step) -> Call:
     """
     entry = native.find(*step.key)
     if entry is not None:
-        return Call(entry.function, "native", (), _attributes(step, entry.function))
+        return with_room(step, Call(entry.function, "native", (), _attributes(step, entry.function)))
     entry = shared.get(*step.key)
     from entrepot.runtime.providers.cpu.backend import NUMPY
 
-    return Call(entry.function, "shared", (NUMPY,), _attributes(step, entry.function))
+    return with_room(step, Call(entry.function, "shared", (NUMPY,), _attributes(step, entry.function)))
 
 
 def evaluate(step: Step) -> Any:
-    """Run a step whose inputs are all constant."""
+    """Run a step whose inputs are all constant; what it makes may not be much larger than they are."""
+    constants = [None if value is None else value.constant for value in step.inputs]
+    given = sum(constant.nbytes for constant in constants if constant is not None)
     with np.errstate(all="ignore"):
-        return bind_plain(step)(*(None if value is None else value.constant for value in step.inputs))
+        return run_within(MAX_BYTES + 2 * given, bind_plain(step), *constants)
 
 
 def view(step: Step, single_use: tuple[bool, ...] = ()) -> NodeView:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from entrepot.runtime import room
 from entrepot.runtime.kernels import gather as shared_gather
 from entrepot.runtime.kernels import generation, movement
 from entrepot.runtime.kernels.shape import resolve_shape
@@ -45,6 +46,7 @@ def slice_(data: Array, starts: Array, ends: Array, axes: Array | None = None, s
 @native("Gather", 13)
 def gather(data: Array, indices: Array, *, axis: int = 0) -> Array:
     """Whole slices along ``axis``; the axes of ``indices`` take its place."""
+    room.claim((indices.size,), data.nbytes // max(data.shape[axis], 1))
     return np.asarray(data.take(indices, axis))
 
 
@@ -62,6 +64,7 @@ def expand(input: Array, shape: Array) -> Array:
     wanted = np.broadcast_shapes(input.shape, tuple(shape.tolist()))
     if wanted == input.shape:
         return input
+    room.claim(wanted, input.dtype.itemsize)
     if math.prod(wanted) > SMALL:
         return np.broadcast_to(input, wanted)
     result = np.empty(wanted, input.dtype)
