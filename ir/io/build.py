@@ -51,7 +51,9 @@ def _check_header(proto: onnx.ModelProto, context: Context) -> None:
     if not proto.HasField("graph"):
         raise context.error("it contains no graph", hint="is it an ONNX model, and is it complete?")
     context.ir_version = proto.ir_version
-    if not 0 <= proto.ir_version <= onnx.IR_VERSION:
+    if not proto.ir_version:
+        raise context.error("it has no format version (ir_version)", hint="is it an ONNX model, and is it complete?")
+    if not 0 < proto.ir_version <= onnx.IR_VERSION:
         raise context.error(
             f"format version (ir_version) is {proto.ir_version}, but only 1 to {onnx.IR_VERSION} are known",
             hint="a newer onnx package may support it",

@@ -9,6 +9,7 @@ import onnx
 import onnx_ir
 
 from entrepot.ir.io.attributes import AttributeReader
+from entrepot.ir.io.bodies import body_problem
 from entrepot.ir.io.context import Context
 from entrepot.ir.io.order import find_cycle
 from entrepot.ir.io.signatures import Signatures
@@ -67,6 +68,8 @@ class GraphReader:
         for info in proto.input:
             if not info.type.WhichOneof("value"):
                 raise self._context.error("graph input without a type", value=info.name)
+        if not proto.output:
+            raise self._context.error("the graph has no outputs", hint="it computes nothing: name its results")
         graph = self._graph(proto)
         graph.opset_imports.update(opsets)
         return graph
@@ -304,6 +307,8 @@ class GraphReader:
             raise self._context.error(f"no opset import for domain '{domain or 'ai.onnx'}'")
         signature = self._signatures.find(domain, op_type, version)
         problem = signature.problem(inputs, outputs, attributes) if signature is not None else None
+        if not problem and attributes and not domain:
+            problem = body_problem(op_type, version, len(inputs), outputs, attributes)
         if problem:
             raise self._context.error(f"{problem} (opset {version})")
 
