@@ -49,7 +49,8 @@ def _if(version: int, inputs: int, outputs: int, bodies: Mapping[str, onnx_ir.Gr
 
 
 def _is_known(kind: onnx_ir.TypeProtocol | None) -> bool:
-    return kind is not None and kind.dtype != onnx_ir.DataType.UNDEFINED
+    """Whether it is a tensor of a known element type: an optional value may come out as what it holds."""
+    return isinstance(kind, onnx_ir.TensorType) and kind.dtype != onnx_ir.DataType.UNDEFINED
 
 
 def _loop(version: int, inputs: int, outputs: int, bodies: Mapping[str, onnx_ir.Graph], _: Attributes) -> str | None:

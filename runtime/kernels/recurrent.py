@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import check_lengths
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.recurrent_activation import Activation, activations
@@ -225,6 +226,8 @@ def _run(
         raise InputError(f"direction {direction!r} does not fit the {xp.shape(W)[0]} direction(s) of W")
     dtype = xp.dtype(X)
     x = _swapped(xp, widen(xp, X), layout)
+    if sequence_lens is not None:
+        check_lengths(xp, sequence_lens, *xp.shape(x)[:2])
     outputs, finals = [], []
     for d, backwards in enumerate(reversals):
         weights = _weights(xp, W, R, B, P, d)
