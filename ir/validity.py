@@ -73,6 +73,6 @@ def newest_opsets() -> dict[str, int]:
 def _checked(content: Path | bytes) -> str:
     try:
         onnx.checker.check_model(str(content) if isinstance(content, Path) else content, full_check=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return " ".join(str(error).split())
     return ""

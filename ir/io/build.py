@@ -19,6 +19,9 @@ from entrepot.ir.io.tensors import TensorReader
 TRAINING = "entrepot.training_info"
 """Key in ``model.meta``: the file's ``TrainingInfoProto`` messages, carried along unchanged."""
 
+_LARGEST_VERSION = (1 << 31) - 1
+"""onnx looks schemas up by a 32-bit number."""
+
 _FUNCTION_INFO = re.compile(r"(?P<domain>[^/]*)::(?P<name>[^/:]+)/(?P<value>.+)", re.DOTALL)
 
 
@@ -66,7 +69,7 @@ def read_opsets(context: Context, protos: Iterable[onnx.OperatorSetIdProto]) -> 
     for proto in protos:
         domain = context.text(proto.domain)
         domain = "" if domain == "ai.onnx" else domain
-        if proto.version < 1:
+        if not 1 <= proto.version <= _LARGEST_VERSION:
             raise context.error(f"opset import of domain '{domain or 'ai.onnx'}' at version {proto.version}")
         if opsets.setdefault(domain, proto.version) != proto.version:
             raise context.error(

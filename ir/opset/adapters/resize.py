@@ -10,6 +10,9 @@
 | | 18 | ``antialias``, ``axes``, ``keep_aspect_ratio_policy`` |
 | | 19 | ``half_pixel_symmetric`` |
 
+With ``align_corners`` and scales, ``length_resized`` is what the specification says, "the length of the resized
+tensor", a whole number. onnxruntime computes so; onnx.reference divides by the product before it is rounded.
+
 What an older version cannot say is written axis by axis: as a Gather, and where elements are mixed as a sum of several
 by their weights. Where sizes are fixed, positions and weights are constants.
 """

@@ -85,3 +85,16 @@ def test_weights_that_a_conversion_needs_no_more_are_gone_and_others_stay() -> N
     assert not {"axes", "w"} & set(weights(converted.ir.graph))
     feeds = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array(3)}
     np.testing.assert_array_equal(judged(converted.to_proto(), **feeds)[0], judged(proto, **feeds)[0])
+
+
+@pytest.mark.parametrize(("operator", "gates", "count"), [("RNN", 1, 1), ("GRU", 3, 2), ("LSTM", 4, 3)])
+def test_activations_of_early_files_get_their_proper_names(operator: str, gates: int, count: int) -> None:
+    names = ["hardsigmoid", "LEAKYRELU", "tanh"][:count]
+    node = onnx.helper.make_node(operator, ["x", "w", "r"], ["y"], hidden_size=1, output_sequence=1, activations=names)
+    shapes = {"x": (2, 1, 1), "w": (1, gates, 1), "r": (1, gates, 1)}
+    inputs = [onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in shapes.items()]
+    graph = onnx.helper.make_graph([node], "g", inputs, [onnx.helper.make_tensor_value_info("y", 1, None)])
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 3)], ir_version=3)
+    converted = ep.convert_opset(proto, 14, verify=False)
+    (made,) = (node for node in converted.ir.graph if node.op_type == operator)
+    assert list(made.attributes["activations"].as_strings()) == ["HardSigmoid", "LeakyRelu", "Tanh"][:count]

@@ -78,7 +78,8 @@ def gather_elements(data: Array, indices: Array, *, axis: int = 0) -> Array:
     """One element per index, by its place in memory."""
     if data.dtype.kind == "O" or not data.flags.c_contiguous or not indices.size:
         return shared_gather.gather_elements(NUMPY, data, indices, axis=axis)
-    size, along = data.shape[axis], counted(axis, data.ndim)
+    along = counted(axis, data.ndim)
+    size = data.shape[along]
     shared_gather.check_reach(data.shape, indices.shape, along)
     places = np.where(indices < 0, indices + size, indices).astype(np.int64, copy=False)
     if places.min() < 0 or places.max() >= size:
