@@ -98,3 +98,25 @@ def test_activations_of_early_files_get_their_proper_names(operator: str, gates:
     converted = ep.convert_opset(proto, 14, verify=False)
     (made,) = (node for node in converted.ir.graph if node.op_type == operator)
     assert list(made.attributes["activations"].as_strings()) == ["HardSigmoid", "LeakyRelu", "Tanh"][:count]
+
+
+@pytest.mark.parametrize("opset", [22, 18, 13, 10])
+@pytest.mark.parametrize("kind", [bool, np.float32])
+@pytest.mark.parametrize("columns", [1, 4, 6])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_masks_shorter_than_the_keys_hide_the_others(fixed: bool, columns: int, kind: type, opset: int) -> None:
+    random = np.random.default_rng(columns)
+    q, k, v = (random.standard_normal((1, 2, size, 4)).astype(np.float32) for size in (3, 6, 6))
+    mask = random.standard_normal((3, columns)) > -0.5 if kind is bool else random.standard_normal((3, columns))
+    mask[:, 0] = True
+    mask = mask.astype(kind)
+    dims = "3, C" if not fixed else f"3, {columns}"
+    keys = "1, 2, 6, 4" if fixed else "1, 2, K, 4"
+    text = f"g (float[1, 2, 3, 4] q, float[{keys}] k, float[{keys}] v, {'bool' if kind is bool else 'float'}[{dims}] m)"
+    proto = model(text + " => (float[1, 2, 3, 4] y) { y = Attention(q, k, v, m) }", opset=23)
+    added = np.full((3, 6), -np.inf)
+    added[:, :columns] = np.where(mask, 0.0, -np.inf) if kind is bool else mask
+    scores = np.exp(q.astype(np.float64) @ k.transpose(0, 1, 3, 2) / 2 + added)
+    expected = scores / scores.sum(-1, keepdims=True) @ v
+    found = judged(lowered(proto, opset), q=q, k=k, v=v, m=mask)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
