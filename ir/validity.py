@@ -9,6 +9,7 @@ from pathlib import Path
 import onnx
 import onnx_ir
 
+from entrepot.ir.fitting import misfit
 from entrepot.ir.io.serialize import inline, serialize, write_header
 from entrepot.ir.io.weights import SMALL
 from entrepot.ir.model import Model
@@ -22,7 +23,7 @@ def problem_of(model: Model, content: Path | bytes) -> str:
         content: The file it was read from, or its bytes.
     """
     scopes = [model.opsets, *(function.opset_imports for function in model.ir.functions.values())]
-    return next(filter(None, map(unknown_opset, scopes)), "") or _checked(content)
+    return next(filter(None, map(unknown_opset, scopes)), "") or _checked(content) or misfit(model)
 
 
 def unknown_opset(opsets: Mapping[str, int]) -> str:

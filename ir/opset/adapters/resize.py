@@ -105,7 +105,7 @@ def old_modes_written(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Resize", 11, 10)
 def only_old_modes(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Asymmetric coordinates with given scales stay; the rest by constants, or computed; corners align at whole sizes."""
+    """Asymmetric coordinates with given scales stay; the rest by constants or computed; corners align at full sizes."""
     plain = _asymmetric(op) or _repeats(op)
     if not plain or _present(op, 3) is not None or _present(op, 2) is None:
         return spelled_out(op, node)
