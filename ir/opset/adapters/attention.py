@@ -55,9 +55,10 @@ def _padded(op: OpBuilder, mask: ir.Value) -> ir.Value | None:
 
 
 def _size(op: OpBuilder, value: ir.Value | None, axis: int) -> int | str | None:
-    shape = op.shape(value)
+    """A size, or the symbol that the model has for it."""
+    shape = op.around.types.shape(value)
     dim = None if shape is None else shape[axis]
-    return dim if isinstance(dim, int) or dim is None else dim.value
+    return dim.value if isinstance(dim, ir.SymbolicDim) else dim
 
 
 def _padded_at_run_time(op: OpBuilder, mask: ir.Value, hidden: ir.Value) -> ir.Value:
