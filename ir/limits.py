@@ -20,7 +20,8 @@ class Limits:
         total_bytes: Size of all tensors together.
         dense_bytes: Size of one sparse tensor in its dense form.
         dims: Rank of one tensor.
-        loop_iterations: Trips of one Loop or Scan at run time.
+        result_bytes: Size of one result at run time; what is only a view of less counts with all its elements.
+        loop_iterations: Trips of all loops in one run, those of loops within loops included.
     """
 
     nodes: int = 2_000_000
@@ -30,7 +31,8 @@ class Limits:
     total_bytes: int = 1 << 43
     dense_bytes: int = 1 << 34
     dims: int = 64
-    loop_iterations: int = 100_000_000
+    result_bytes: int = 1 << 34
+    loop_iterations: int = 10_000_000
 
     def __post_init__(self) -> None:
         """Refuse a bound that is not a whole number."""
@@ -53,4 +55,4 @@ class Limits:
     def unlimited(cls) -> Limits:
         """No bounds, for files of known origin; nesting stays within what protobuf itself admits."""
         none = sys.maxsize
-        return cls(none, none, cls.nesting, none, none, none, none, none)
+        return cls(none, none, cls.nesting, none, none, none, none, none, none)

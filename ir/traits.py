@@ -46,7 +46,7 @@ class Traits:
         control_flow: It runs graphs that it holds.
         grows: Its result may be far larger than its inputs.
         fresh: Its result is never an operand, nor a view of one, whoever computes it; all others may alias.
-        host: Inputs whose values decide a shape, an axis or which way to go, by their names in the schema: known
+        host: Inputs whose values decide a shape, an axis, a length or which way to go, by their names in the schema: known
             on the host before anything is computed.
         unread: Inputs of which the type and shape matter and the elements do not, by the same names.
     """
@@ -125,18 +125,22 @@ _HOST = {
     "DFT": "dft_length axis",
     "Dropout": "ratio training_mode",
     "Expand": "shape",
+    "GRU": "sequence_lens",
     "HammingWindow": "size",
     "HannWindow": "size",
     "If": "cond",
+    "LSTM": "sequence_lens",
     "Loop": "M cond",
     "MaxUnpool": "output_shape",
     "MelWeightMatrix": "num_mel_bins dft_length sample_rate lower_edge_hertz upper_edge_hertz",
     "NonMaxSuppression": "max_output_boxes_per_class iou_threshold score_threshold",
     "OneHot": "depth",
     "Pad": "pads axes",
+    "RNN": "sequence_lens",
     "Range": "start limit delta",
     "Reshape": "shape",
     "Resize": "roi scales sizes",
+    "ReverseSequence": "sequence_lens",
     "STFT": "frame_step frame_length",
     "SequenceAt": "position",
     "SequenceErase": "position",

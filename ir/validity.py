@@ -9,6 +9,7 @@ from pathlib import Path
 import onnx
 import onnx_ir
 
+from entrepot.ir.fitting import misfit
 from entrepot.ir.io.serialize import inline, serialize, write_header
 from entrepot.ir.io.weights import SMALL
 from entrepot.ir.model import Model
@@ -22,7 +23,7 @@ def problem_of(model: Model, content: Path | bytes) -> str:
         content: The file it was read from, or its bytes.
     """
     scopes = [model.opsets, *(function.opset_imports for function in model.ir.functions.values())]
-    return next(filter(None, map(unknown_opset, scopes)), "") or _checked(content)
+    return next(filter(None, map(unknown_opset, scopes)), "") or _checked(content) or misfit(model)
 
 
 def unknown_opset(opsets: Mapping[str, int]) -> str:
@@ -73,6 +74,6 @@ def newest_opsets() -> dict[str, int]:
 def _checked(content: Path | bytes) -> str:
     try:
         onnx.checker.check_model(str(content) if isinstance(content, Path) else content, full_check=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return " ".join(str(error).split())
     return ""

@@ -9,6 +9,7 @@ import numpy as np
 
 from entrepot.ir.errors import InputError
 from entrepot.parity.tolerance import classify
+from entrepot.runtime.room import claim
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model, ValueSpec
@@ -160,6 +161,7 @@ def _draw(spec: ValueSpec, sizes: Mapping[str, int], rng: np.random.Generator) -
 def draw(dtype: np.dtype, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     """Random values of one dtype: normal floats, integers and booleans of 0 and 1, strings of one letter."""
     kind = classify(dtype)
+    claim(shape)
     if kind in {"float", "complex"}:
         return np.asarray(rng.standard_normal(shape)).astype(dtype)
     bits = np.asarray(rng.integers(0, 2, shape))

@@ -12,10 +12,13 @@ import numpy as np
 
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.table import Entry, OpKey, OpTable
+from entrepot.runtime.fold import MAX_BYTES
+from entrepot.runtime.growth import with_room
 from entrepot.runtime.kernels.backend import Backend
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.node_view import InputView, NodeView
 from entrepot.runtime.plan import Block, Call, Step, Value
+from entrepot.runtime.room import run_within
 
 Kernel = Callable[..., Any]
 
@@ -53,7 +56,7 @@ class Kernels:
         """
         entry = self.native.find(*step.key)
         if entry is not None and not _unknown(entry, step):
-            return Call(entry.function, "native", (), _attributes(step, entry.function))
+            return with_room(step, Call(entry.function, "native", (), _attributes(step, entry.function)))
         if entry is not None and shared.find(*step.key) is None:
             raise ConversionError(
                 f"{', '.join(_unknown(entry, step))} must be known when the model is compiled",
@@ -61,12 +64,14 @@ class Kernels:
                 hint="make it an initializer, or fix the sizes that it is computed from",
             )
         entry = shared.get(*step.key)
-        return Call(entry.function, "shared", (self.backend(),), _attributes(step, entry.function))
+        return with_room(step, Call(entry.function, "shared", (self.backend(),), _attributes(step, entry.function)))
 
     def evaluate(self, step: Step) -> Any:
-        """Run a step whose inputs are all constant."""
+        """Run a step whose inputs are all constant; what it makes may not be much larger than they are."""
+        constants = [None if value is None else value.constant for value in step.inputs]
+        given = sum(constant.nbytes for constant in constants if constant is not None)
         with np.errstate(all="ignore"):
-            return self.bind_plain(step)(*(None if value is None else value.constant for value in step.inputs))
+            return run_within(MAX_BYTES + 2 * given, self.bind_plain(step), *constants)
 
 
 def _unknown(entry: Entry[Kernel], step: Step) -> list[str]:

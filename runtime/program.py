@@ -16,6 +16,7 @@ from entrepot.runtime.flow import Flow, Observer
 from entrepot.runtime.fold import KERNEL_ERRORS
 from entrepot.runtime.partition import Part
 from entrepot.runtime.providers import Compiled
+from entrepot.runtime.room import out_of_memory
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -96,6 +97,8 @@ class Program:
         except EntrepotError as error:
             error.node = error.node or self._where(error)
             raise
+        except MemoryError as error:
+            raise out_of_memory(error, self._where(error)) from error
         except KERNEL_ERRORS as error:
             raise ExecutionError(f"{type(error).__name__}: {error}", node=self._where(error)) from error
         if all_fresh(results, values):

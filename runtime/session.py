@@ -14,6 +14,7 @@ from entrepot.ir.errors import InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.limits import Limits
 from entrepot.runtime import providers as registry
+from entrepot.runtime import room
 from entrepot.runtime.feeds import Feeding, by_name
 from entrepot.runtime.partition import Placement, Plan, delegated, partition
 from entrepot.runtime.profile import Profile, profile
@@ -56,6 +57,7 @@ class Session:
         names = as_providers(providers)
         count = None if threads is None else as_integer(threads, "threads", least=1, hint=_ALL_THREADS)
         self._context = context(count or available())
+        self._context.run(room.limit, Limits.of(limits).result_bytes)
         self._model = load(model, limits=limits)
         self._origin = os.path.abspath(model) if isinstance(model, str | os.PathLike) else self._model
         self._options: dict[str, Any] = {"providers": names, "limits": limits, "threads": count}
@@ -121,6 +123,7 @@ class Session:
         Raises:
             InputError: Feeds are missing, unknown, or of the wrong type, rank or size.
             ExecutionError: A node failed; the message names it.
+            ResourceLimitError: A result would be larger than ``limits`` or the machine allow.
         """
         if type(feeds) is not dict and not isinstance(feeds, Mapping):
             if isinstance(outputs, Mapping):
@@ -220,7 +223,10 @@ class Session:
     def _program(self, names: tuple[str, ...], overridden: frozenset[str]) -> Program:
         key = (names, overridden)
         if key not in self._programs:
-            self._programs[key] = self._build(names, overridden)
+            try:
+                self._programs[key] = self._build(names, overridden)
+            except MemoryError as error:
+                raise room.out_of_memory(error, "") from error
         return self._programs[key]
 
     def _build(self, names: tuple[str, ...], overridden: frozenset[str]) -> Program:

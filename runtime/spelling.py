@@ -107,10 +107,11 @@ class Spelled:
             self.imports.update(dict.fromkeys(line for line in call.spelling.imports if line != "import numpy as np"))
             return call.spelling.template.format(*arguments, **attributes)
         given = [self.thing(value, "xp") for value in call.leading]
-        defaults = _defaults(call.function)
+        function = inspect.unwrap(call.function)
+        defaults = _defaults(function)
         told = {key: text for key, text in attributes.items() if not _is(call.attributes[key], defaults.get(key))}
         given += [*arguments, *(f"{key}={text}" for key, text in told.items())]
-        return f"{self.thing(call.function, step.op_type.lower())}({', '.join(given)})"
+        return f"{self.thing(function, step.op_type.lower())}({', '.join(given)})"
 
     def _parameter(self, array: np.ndarray[Any, Any], wanted: str) -> str:
         name, number = wanted or "constant", 1

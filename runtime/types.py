@@ -78,6 +78,8 @@ def _of_ir(declared: Any, shape: Dims | None) -> Type | None:
         return Type("tensor", declared.dtype if known else None, shape)
     if isinstance(declared, ir.SparseTensorType):
         return Type("sparse", declared.dtype, shape)
+    if not isinstance(declared, ir.SequenceType | ir.OptionalType):
+        return None  # a map, or an opaque type: nothing is known of it
     kind: Literal["sequence", "optional"] = "sequence" if isinstance(declared, ir.SequenceType) else "optional"
     return Type(kind, element=_of_ir(declared.elem_type, None))
 

@@ -19,6 +19,9 @@ from entrepot.ir.io.tensors import TensorReader
 TRAINING = "entrepot.training_info"
 """Key in ``model.meta``: the file's ``TrainingInfoProto`` messages, carried along unchanged."""
 
+_LARGEST_VERSION = (1 << 31) - 1
+"""onnx looks schemas up by a 32-bit number."""
+
 _FUNCTION_INFO = re.compile(r"(?P<domain>[^/]*)::(?P<name>[^/:]+)/(?P<value>.+)", re.DOTALL)
 
 
@@ -51,7 +54,9 @@ def _check_header(proto: onnx.ModelProto, context: Context) -> None:
     if not proto.HasField("graph"):
         raise context.error("it contains no graph", hint="is it an ONNX model, and is it complete?")
     context.ir_version = proto.ir_version
-    if not 0 <= proto.ir_version <= onnx.IR_VERSION:
+    if not proto.ir_version:
+        raise context.error("it has no format version (ir_version)", hint="is it an ONNX model, and is it complete?")
+    if not 0 < proto.ir_version <= onnx.IR_VERSION:
         raise context.error(
             f"format version (ir_version) is {proto.ir_version}, but only 1 to {onnx.IR_VERSION} are known",
             hint="a newer onnx package may support it",
@@ -64,7 +69,7 @@ def read_opsets(context: Context, protos: Iterable[onnx.OperatorSetIdProto]) -> 
     for proto in protos:
         domain = context.text(proto.domain)
         domain = "" if domain == "ai.onnx" else domain
-        if proto.version < 1:
+        if not 1 <= proto.version <= _LARGEST_VERSION:
             raise context.error(f"opset import of domain '{domain or 'ai.onnx'}' at version {proto.version}")
         if opsets.setdefault(domain, proto.version) != proto.version:
             raise context.error(

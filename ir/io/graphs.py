@@ -9,6 +9,7 @@ import onnx
 import onnx_ir
 
 from entrepot.ir.io.attributes import AttributeReader
+from entrepot.ir.io.bodies import body_problem
 from entrepot.ir.io.context import Context
 from entrepot.ir.io.order import find_cycle
 from entrepot.ir.io.signatures import Signatures
@@ -25,6 +26,10 @@ QUANTIZATION = "quant_parameter_tensor_names"
 
 UNUSED_QUANTIZATION = "entrepot.quantization_annotation"
 """Key in ``graph.meta``: quantization annotations that name no value of the graph."""
+
+
+_NUMBERED = 6
+"""The opset from which on a Cast's type is a number."""
 
 
 class Scope:
@@ -67,6 +72,8 @@ class GraphReader:
         for info in proto.input:
             if not info.type.WhichOneof("value"):
                 raise self._context.error("graph input without a type", value=info.name)
+        if not proto.output:
+            raise self._context.error("the graph has no outputs", hint="it computes nothing: name its results")
         graph = self._graph(proto)
         graph.opset_imports.update(opsets)
         return graph
@@ -265,6 +272,8 @@ class GraphReader:
             if attribute.name in attributes:
                 raise context.error(f"attribute '{attribute.name}' occurs twice")
             attributes[attribute.name] = attribute
+        if op_type == "Cast" and "to" in attributes:
+            attributes["to"] = self._target(attributes["to"], _domain(domain))
         self._check((_domain(domain), op_type, overload), names, len(outputs), attributes)
         node = onnx_ir.Node(
             domain, op_type, [self._resolve(input_name) for input_name in names], attributes.values(),
@@ -274,6 +283,13 @@ class GraphReader:
         if proto.device_configurations:
             node.device_configurations = self._devices(proto)
         return node
+
+    def _target(self, to: onnx_ir.Attr, domain: str) -> onnx_ir.Attr:
+        """What a Cast casts to: some early files name the type as version 1 did, although they say opset 6 or later."""
+        if domain or to.is_ref() or to.type is not onnx_ir.AttributeType.STRING or self._opsets.get("", 0) < _NUMBERED:
+            return to
+        name = to.as_string().upper()
+        return onnx_ir.AttrInt64("to", onnx_ir.DataType[name].value) if name in onnx_ir.DataType.__members__ else to
 
     def _devices(self, proto: onnx.NodeProto) -> tuple[Any, ...]:
         context = self._context
@@ -304,6 +320,10 @@ class GraphReader:
             raise self._context.error(f"no opset import for domain '{domain or 'ai.onnx'}'")
         signature = self._signatures.find(domain, op_type, version)
         problem = signature.problem(inputs, outputs, attributes) if signature is not None else None
+        if not problem and attributes and not domain:
+            problem = body_problem(op_type, version, len(inputs), outputs, attributes) or _batch_problem(
+                op_type, attributes
+            )
         if problem:
             raise self._context.error(f"{problem} (opset {version})")
 
@@ -314,6 +334,13 @@ class GraphReader:
             raise self._context.error(
                 f"{inputs} inputs and {outputs} outputs, but the function has {most_inputs} and {most_outputs}"
             )
+
+
+def _batch_problem(op_type: str, attributes: Mapping[str, onnx_ir.Attr]) -> str | None:
+    """A negative ``batch_dims`` has no meaning, and the shape inference of onnx 1.23 crashes on it."""
+    given = attributes.get("batch_dims") if op_type == "GatherND" else None
+    negative = given is not None and not given.is_ref() and given.as_int() < 0
+    return "attribute 'batch_dims' is negative" if negative else None
 
 
 def _domain(domain: str) -> str:

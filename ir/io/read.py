@@ -13,11 +13,12 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from entrepot.ir.arguments import expected
 from entrepot.ir.collector import collector_paused
-from entrepot.ir.errors import MissingFileError, StorageError
+from entrepot.ir.errors import MissingFileError, ModelFormatError, StorageError
 from entrepot.ir.io.build import build_model
 from entrepot.ir.io.bulk import InMemory, split
 from entrepot.ir.io.context import Context
 from entrepot.ir.io.external import read_file
+from entrepot.ir.io.foreign import recognised
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 
@@ -90,14 +91,26 @@ def _content(path: Path, context: Context) -> bytes:
         number = getattr(error, "errno", None) or errno.EINVAL
         if number == errno.EFBIG:
             hint = "weights beyond 2 GiB lie in files beside the model"
-            raise context.error("it is larger than a protobuf can be", hint=hint) from error
+            raise _foreign(path, context) or context.error("it is larger than a protobuf can be", hint=hint) from error
+        if (path / "saved_model.pb").is_file():
+            raise _foreign(path / "saved_model.pb", context) or context.error("it is a folder") from error
         raise StorageError(f"the file cannot be read: {error}", path=path, errno=number) from error
     return content
 
 
 def _parse(content: bytes, context: Context) -> onnx.ModelProto:
     try:
-        return onnx.ModelProto.FromString(content)
+        proto = onnx.ModelProto.FromString(content)
     except DecodeError as error:
         hint = "the file is truncated, damaged, nested too deeply, or not an ONNX model"
-        raise context.error(f"it is not a protobuf of an ONNX model ({len(content)} bytes)", hint=hint) from error
+        what = f"it is not a protobuf of an ONNX model ({len(content)} bytes)"
+        raise _foreign(content, context) or context.error(what, hint=hint) from error
+    if not proto.HasField("graph") and (foreign := _foreign(content, context)) is not None:
+        raise foreign  # other protobufs, and short files, can be read as a model in which nothing is
+    return proto
+
+
+def _foreign(content: Path | bytes, context: Context) -> ModelFormatError | None:
+    """The error for a file that is something else, and says so."""
+    found = recognised(content)
+    return None if found is None else context.error(f"it is not an ONNX model, but a {found.kind}", hint=found.hint)

@@ -50,10 +50,12 @@ class Conversion:
 
     def run(self) -> None:
         """Convert ``result`` in place; if there are ``blockers`` afterwards, it is unusable."""
+        read = _read_weights(self.result)
         for scope in callers_first(self.result):
             self._scope(scope)
         if self.blockers:
             return
+        _drop_unread(read)
         wrote_standard = any(not node.domain for node in self._touched)
         for scope in scopes(self.result):
             stamp(scope, self._targets)
@@ -120,6 +122,8 @@ class Conversion:
                 if node.domain or node.op_type in WITH_BODIES:
                     if not node.domain:
                         self._around.types.carry(node)
+                        if self._lowered and node.op_type == "Scan":
+                            _state_results(node, self._around.types)
                     for body in subgraphs(node):
                         self._nodes(body)
                 stack.extend(reversed(self._node(node)))
@@ -240,6 +244,28 @@ def _rule(step: Step) -> Rule:
         stop = f"opset {step.start - 1}, where it does not exist" if step.stop == 0 else f"version {step.stop}"
         raise ConversionError(f"no rule takes {step.op_type} from version {step.start} to {stop}")
     return rule
+
+
+def _read_weights(model: ir.Model) -> list[ir.Value]:
+    """The initializers that something reads."""
+    graphs = [model.graph, *(body for scope in scopes(model) for node in scope.all_nodes() for body in subgraphs(node))]
+    return [value for graph in graphs for value in graph.initializers.values() if value.uses()]
+
+
+def _drop_unread(weights: Iterable[ir.Value]) -> None:
+    """Remove those that nothing reads any more, such as axes that became an attribute: runtimes warn of each."""
+    for value in weights:
+        graph = value.graph
+        if graph is not None and not (value.uses() or value.is_graph_output() or value.is_graph_input()):
+            graph.initializers.pop(value.name or "", None)
+
+
+def _state_results(scan: ir.Node, types: Types) -> None:
+    """Write the shapes of a body's results down: onnxruntime wants them, and not every operator lets it infer them."""
+    for output in scan.attributes["body"].as_graph().outputs:
+        found = types.spec(output)
+        if output.shape is None and found.shape is not None:
+            output.type, output.shape = found.type, ir.Shape([d if isinstance(d, int) else None for d in found.shape])
 
 
 def _insert(node: ir.Node, emitted: list[ir.Node]) -> None:

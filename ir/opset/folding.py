@@ -6,6 +6,7 @@ Where an operator moved an attribute to an input, both spellings are read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -159,3 +160,25 @@ FOLDS: Mapping[str, Callable[..., Any]] = {
     "Max": lambda *xs: np.maximum.reduce(np.broadcast_arrays(*xs)),
     "Min": lambda *xs: np.minimum.reduce(np.broadcast_arrays(*xs)),
 }
+
+
+def elements_made(op_type: str, inputs: Sequence[Array | None]) -> int:
+    """How many elements a result has at most, known before any memory is taken for it."""
+    given = [x for x in inputs if x is not None]
+    special = _MADE.get(op_type)
+    return math.prod(np.broadcast_shapes(*(x.shape for x in given))) if special is None else special(*given)
+
+
+def _largest(*xs: Array) -> int:
+    return max(x.size for x in xs)
+
+
+_KEEPING = ("Identity", "Cast", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze", "ReduceSum", "ReduceProd")
+_MADE: Mapping[str, Callable[..., int]] = dict.fromkeys(_KEEPING, _largest) | {
+    "ConstantOfShape": lambda shape: math.prod(shape.tolist()),
+    "Range": lambda start, limit, delta: math.ceil((limit.item() - start.item()) / delta.item()),
+    "Expand": lambda x, shape: math.prod(np.broadcast_shapes(x.shape, tuple(shape.tolist()))),
+    "Concat": lambda *xs: sum(x.size for x in xs),
+    "Gather": lambda x, indices: x.size * indices.size,
+}
+"""Those that do not broadcast their operands."""

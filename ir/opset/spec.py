@@ -28,7 +28,9 @@ def written(value: ir.Value) -> Spec:
 def to_proto(spec: Spec) -> onnx.TypeProto:
     """As onnx's functions take it; empty when nothing is known."""
     proto = onnx.TypeProto()
-    if spec.type is not None:
+    if (carried := getattr(spec.type, "proto", None)) is not None:
+        proto.CopyFrom(carried)  # a type that onnx_ir has no class for, as the reader keeps it
+    elif spec.type is not None:
         ir.serde.serialize_type_into(proto, spec.type)
         if spec.shape is not None:
             ir.serde.serialize_shape_into(proto, spec.shape)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.folding import FOLDS
+from entrepot.ir.opset.folding import FOLDS, elements_made
 
 if TYPE_CHECKING:
     from entrepot.ir.opset.types import Types
@@ -84,9 +84,17 @@ class Known:
             if item is not None and inputs[-1] is None:
                 return None
         try:
+            if elements_made(node.op_type, inputs) > LIMIT:
+                return None
             with np.errstate(all="ignore"):  # a folded quotient by 0 is as infinite as a computed one
                 result = fold(*inputs, **{name: attr.value for name, attr in node.attributes.items()})
-        except (TypeError, ValueError, IndexError, ZeroDivisionError):  # a form that folding does not cover
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ):  # a form that folding does not cover
             return None
         return np.asarray(result) if np.size(result) <= LIMIT else None
 

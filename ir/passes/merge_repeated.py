@@ -44,11 +44,15 @@ def _key(node: ir.Node, opsets: Mapping[str, int]) -> Hashable | None:
     """Equal for nodes that must compute the same thing; ``None`` for a node that may not."""
     if any(True for _ in subgraphs(node)) or not is_pure(node, opsets) or _holds_large(node):
         return None
-    attributes = tuple(
-        sorted(ir.serde.serialize_attribute(item).SerializeToString() for item in node.attributes.values())
-    )
+    attributes = tuple(sorted(map(_content, node.attributes.values())))
     made = tuple(bool(output.name) for output in node.outputs)
     return node.op_identifier(), node.version, tuple(map(id, node.inputs)), made, attributes
+
+
+def _content(item: ir.Attr) -> bytes:
+    if item.is_ref():
+        return f"{item.name} is {item.ref_attr_name}".encode()
+    return ir.serde.serialize_attribute(item).SerializeToString()
 
 
 def _holds_large(node: ir.Node) -> bool:

@@ -7,12 +7,14 @@ import numpy as np
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.table import shared
+from entrepot.runtime.room import claim
 
 
 @shared("AffineGrid", 20)
 def affine_grid(xp: Backend, theta: Array, size: HostArray, *, align_corners: int = 0) -> Array:
     """Where each output pixel of ``size`` (N, C, ...) lies in the input, under the affine maps ``theta``."""
     spatial = [int(extent) for extent in size[2:]]
+    claim((*spatial, len(spatial) + 1))
     matrices = widen(xp, theta)
     dtype = xp.dtype(matrices)
     axes = [_centres(extent, align_corners) for extent in spatial]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.table import shared
 
@@ -22,7 +23,7 @@ def gather(xp: Backend, data: Array, indices: Array, *, axis: int = 0) -> Array:
 @shared("GatherElements", 13)
 def gather_elements(xp: Backend, data: Array, indices: Array, *, axis: int = 0) -> Array:
     """One element per index: from the index's own place, with its coordinate along ``axis`` replaced."""
-    axis %= len(xp.shape(data))
+    axis = counted(axis, len(xp.shape(data)))
     check_reach(xp.shape(data), xp.shape(indices), axis)
     reach = tuple(slice(None) if n == axis else slice(size) for n, size in enumerate(xp.shape(indices)))
     return xp.take_along_axis(data[reach], indices, axis)

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import is_floating, stash_dtype, widen
 from entrepot.runtime.kernels.table import shared
@@ -69,8 +70,9 @@ def one_hot(xp: Backend, indices: Array, depth: HostArray, values: Array, *, axi
     """A new axis of ``depth`` entries, "on" where the index says; an index out of range is "off" everywhere."""
     size = int(depth.item())
     rank = len(xp.shape(indices)) + 1
+    along = counted(axis, rank)
     places = xp.astype(widen(xp, indices), _INT64)
     places = xp.where(places < xp.scalar(0, like=places), places + xp.scalar(size, like=places), places)
-    classes = xp.reshape(xp.arange(0, size, 1, _INT64), [-1 if n == axis % rank else 1 for n in range(rank)])
+    classes = xp.reshape(xp.arange(0, size, 1, _INT64), [-1 if n == along else 1 for n in range(rank)])
     off, on = (xp.reshape(value, ()) for value in xp.split(values, (1, 1), 0))
-    return xp.where(xp.expand_dims(places, axis) == classes, on, off)
+    return xp.where(xp.expand_dims(places, along) == classes, on, off)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import counted, lengths_within
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.table import shared
 
@@ -111,7 +112,7 @@ def pad(
 
 def pad_widths(rank: int, pads: Sequence[int], axes: Sequence[int] | None = None) -> list[tuple[int, int]]:
     """(before, after) for every axis, from ONNX's list of all befores and then all afters."""
-    along = range(rank) if axes is None else [axis % rank for axis in axes]
+    along = range(rank) if axes is None else [counted(axis, rank) for axis in axes]
     if len(pads) != 2 * len(along):
         raise InputError(f"Pad: {len(pads)} widths for {len(along)} axes, not {2 * len(along)}")
     widths = [(0, 0)] * rank
@@ -125,7 +126,7 @@ def center_crop_pad(xp: Backend, input_data: Array, shape: HostArray, *, axes: S
     """Cut or zero-pad evenly at both ends to these sizes; an odd element is cut in front and padded behind."""
     sizes = shape.tolist()
     rank = len(xp.shape(input_data))
-    along = range(len(sizes)) if axes is None else [axis % rank for axis in axes]
+    along = range(len(sizes)) if axes is None else [counted(axis, rank) for axis in axes]
     widths = [(0, 0)] * rank
     for axis, wanted in zip(along, sizes, strict=True):
         missing = wanted - xp.shape(input_data)[axis]
@@ -165,13 +166,14 @@ def _is_depth_first(mode: str) -> bool:
 
 @shared("ReverseSequence", 28)
 def reverse_sequence(
-    xp: Backend, input: Array, sequence_lens: Array, *, batch_axis: int = 1, time_axis: int = 0
+    xp: Backend, input: Array, sequence_lens: HostArray, *, batch_axis: int = 1, time_axis: int = 0
 ) -> Array:
     """The first entries of every sequence backwards, as many as its length says; the rest as they are."""
     shape = xp.shape(input)
     rank = len(shape)
+    given = lengths_within(xp, sequence_lens, shape[counted(time_axis, rank)], shape[counted(batch_axis, rank)])
     time = xp.reshape(xp.arange(0, shape[time_axis], 1, np.dtype(np.int64)), _along(time_axis, rank))
-    lengths = xp.reshape(xp.astype(sequence_lens, np.dtype(np.int64)), _along(batch_axis, rank))
+    lengths = xp.reshape(xp.astype(given, np.dtype(np.int64)), _along(batch_axis, rank))
     places = xp.where(time < lengths, lengths - xp.scalar(1, like=time) - time, time)
     return xp.take_along_axis(input, xp.broadcast_to(places, shape), time_axis)
 

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.kernels.backend import Array, Backend
 
 _NARROW = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
@@ -36,7 +37,7 @@ def narrow(xp: Backend, x: Array, dtype: np.dtype[Any]) -> Array:
 
 def trailing_axes(rank: int, axis: int) -> tuple[int, ...]:
     """The axes from ``axis`` on."""
-    return tuple(range(axis % rank if rank else 0, rank))
+    return tuple(range(counted(axis, rank) if rank else 0, rank))
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:

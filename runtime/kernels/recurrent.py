@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.backend import Array, Backend
+from entrepot.runtime.kernels.axes import lengths_within
+from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.recurrent_activation import Activation, activations
 from entrepot.runtime.kernels.table import shared
@@ -49,7 +50,7 @@ def rnn(
     W: Array,
     R: Array,
     B: Array | None = None,
-    sequence_lens: Array | None = None,
+    sequence_lens: HostArray | None = None,
     initial_h: Array | None = None,
     *,
     activation_alpha: Sequence[float] | None = None,
@@ -74,7 +75,7 @@ def gru(
     W: Array,
     R: Array,
     B: Array | None = None,
-    sequence_lens: Array | None = None,
+    sequence_lens: HostArray | None = None,
     initial_h: Array | None = None,
     *,
     activation_alpha: Sequence[float] | None = None,
@@ -100,7 +101,7 @@ def lstm(
     W: Array,
     R: Array,
     B: Array | None = None,
-    sequence_lens: Array | None = None,
+    sequence_lens: HostArray | None = None,
     initial_h: Array | None = None,
     initial_c: Array | None = None,
     P: Array | None = None,
@@ -214,7 +215,7 @@ def _run(
     R: Array,
     B: Array | None,
     P: Array | None,
-    sequence_lens: Array | None,
+    sequence_lens: HostArray | None,
     initial: Sequence[Array | None],
     direction: str,
     layout: int,
@@ -225,13 +226,14 @@ def _run(
         raise InputError(f"direction {direction!r} does not fit the {xp.shape(W)[0]} direction(s) of W")
     dtype = xp.dtype(X)
     x = _swapped(xp, widen(xp, X), layout)
+    lengths = None if sequence_lens is None else lengths_within(xp, sequence_lens, *xp.shape(x)[:2])
     outputs, finals = [], []
     for d, backwards in enumerate(reversals):
         weights = _weights(xp, W, R, B, P, d)
         states = tuple(_initial(xp, _swapped(xp, state, layout), x, weights, d) for state in initial)
-        order = _reversal(xp, sequence_lens, xp.shape(x)[:2]) if backwards else None
+        order = _reversal(xp, lengths, xp.shape(x)[:2]) if backwards else None
         projected = xp.matmul(_picked(xp, x, order), weights.W) + weights.Wb
-        y, last = _scan(xp, make_step(xp, cells[d], weights), projected, states, sequence_lens)
+        y, last = _scan(xp, make_step(xp, cells[d], weights), projected, states, lengths)
         outputs.append(_picked(xp, y, order))
         finals.append(last)
     y = xp.stack(outputs, 1)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import is_floating, narrow, widen
 from entrepot.runtime.kernels.table import shared
@@ -184,7 +185,7 @@ def _running(
     *,
     neutral: int,
 ) -> Array:
-    along = int(axis.item()) % len(xp.shape(x))
+    along = counted(int(axis.item()), len(xp.shape(x)))
     y = widen(xp, x)
     y = xp.flip(y, along) if reverse else y
     if exclusive and xp.shape(x)[along]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import counted
 
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
@@ -72,7 +73,7 @@ def resized_spans(
     Raises:
         InputError: Not exactly one of ``scales`` and ``sizes`` is given, or one does not fit the axes.
     """
-    named = [axis % len(shape) for axis in axes] if axes is not None else list(range(len(shape)))
+    named = [counted(axis, len(shape)) for axis in axes] if axes is not None else list(range(len(shape)))
     given = [values for values in (scales, sizes) if values is not None]
     if len(given) != 1:
         raise InputError("Resize takes exactly one of scales and sizes")

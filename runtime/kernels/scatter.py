@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.gather import check_reach, coordinates
 from entrepot.runtime.kernels.table import shared
@@ -30,7 +31,7 @@ def scatter_elements(
     """Each update goes to its own place, with its coordinate along ``axis`` replaced by its index."""
     _check(reduction)
     reach = xp.shape(indices)
-    axis %= len(xp.shape(data))
+    axis = counted(axis, len(xp.shape(data)))
     check_reach(xp.shape(data), reach, axis)
     _check_updates(xp, updates, reach)
     places = [
@@ -65,7 +66,7 @@ def tensor_scatter(
     if mode not in ("linear", "circular"):
         raise InputError(f"TensorScatter takes mode linear or circular, not {mode!r}")
     shape, reach = xp.shape(past_cache), xp.shape(update)
-    axis %= len(shape)
+    axis = counted(axis, len(shape))
 
     def steps(along: int) -> Array:
         return xp.reshape(xp.arange(0, reach[along], 1, _INT64), [-1 if n == along else 1 for n in range(len(reach))])

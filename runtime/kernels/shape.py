@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.table import shared
 
@@ -41,6 +42,8 @@ def reshape(xp: Backend, data: Array, shape: HostArray, *, allowzero: int = 0) -
 def resolve_shape(source: Sequence[int], wanted: Sequence[int], allowzero: int = 0) -> list[int]:
     """``wanted`` with its 0 and -1 entries replaced by what they stand for."""
     shape = list(wanted)
+    if min(shape, default=0) < -1:
+        raise InputError(f"cannot reshape an array to {shape}: only -1 stands for what is left")
     copied: set[int] = set()
     if not allowzero and 0 in shape:
         copied = {axis for axis, size in enumerate(shape) if size == 0}
@@ -61,8 +64,7 @@ def resolve_shape(source: Sequence[int], wanted: Sequence[int], allowzero: int =
 def flatten(xp: Backend, input: Array, *, axis: int = 1) -> Array:
     """Two axes: the product of the sizes before ``axis``, and of the rest."""
     shape = xp.shape(input)
-    if axis < 0:
-        axis += len(shape)
+    axis = len(shape) if axis == len(shape) else counted(axis, len(shape))
     return xp.reshape(input, (math.prod(shape[:axis]), math.prod(shape[axis:])))
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.table import shared
@@ -27,7 +28,7 @@ def log_softmax(xp: Backend, input: Array, *, axis: int = -1) -> Array:
 def hardmax(xp: Backend, input: Array, *, axis: int = -1) -> Array:
     """One at the first maximum along ``axis``, zero elsewhere."""
     shape = xp.shape(input)
-    axis %= len(shape)
+    axis = counted(axis, len(shape))
     if not all(shape):
         return input
     positions = xp.arange(0, shape[axis], 1, np.dtype(np.int64))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.room import claim
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def window(
         raise InputError(f"there is no auto_pad {auto_pad!r}")
     sizes = zip(source, extents, strides, begin, end, strict=True)
     target = tuple(_positions(*axis, ceil_mode) for axis in sizes)
-    return Window(tuple(source), tuple(kernel), strides, dilations, begin, end, target)
+    return _within(Window(tuple(source), tuple(kernel), strides, dilations, begin, end, target))
 
 
 def transposed_window(
@@ -126,7 +127,13 @@ def transposed_window(
         begin, end = _halved(totals, upper=auto_pad == "SAME_UPPER")
     if min(target, default=1) < 1:
         raise InputError(f"ConvTranspose of spatial sizes {list(source)} would have output sizes {target}")
-    return Window(tuple(target), tuple(kernel), strides, dilations, begin, end, tuple(source))
+    return _within(Window(tuple(target), tuple(kernel), strides, dilations, begin, end, tuple(source)))
+
+
+def _within(win: Window) -> Window:
+    for sizes in (win.kernel, win.target, win.padded):
+        claim(sizes)
+    return win
 
 
 def _fitted(name: str, values: Sequence[int] | None, rank: int, default: int) -> tuple[int, ...]:

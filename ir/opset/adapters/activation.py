@@ -133,13 +133,15 @@ def clip_of_integers(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Clip", 11, 6)
 def clip_bounds_to_attributes(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Known bounds become attributes, computed ones a Max and a Min, integers a selection."""
+    """Known bounds become attributes, computed or crossing ones a Max and a Min, integers a selection."""
     x, low, high = op.x(), op.input(1), op.input(2)
     dtype = op.need_dtype(x)
     if not dtype.is_floating_point():
         return _clip_integers(op, x, low, high)
     bounds = [op.known(low), op.known(high)]
-    if all(array is not None or value is None for array, value in zip(bounds, (low, high), strict=True)):
+    crossing = bounds[0] is not None and bounds[1] is not None and bounds[0].item() > bounds[1].item()
+    known = all(array is not None or value is None for array, value in zip(bounds, (low, high), strict=True))
+    if known and not crossing:  # onnxruntime refuses attributes that cross, and as inputs the upper bound wins
         op.inputs(x)
         named = zip(("min", "max"), bounds, strict=True)
         return op.set(**{name: float(array.item()) for name, array in named if array is not None})

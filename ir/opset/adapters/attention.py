@@ -34,22 +34,41 @@ def attention(op: OpBuilder, node: ir.Node) -> Replacement:
     if any(0 in [*shape[1:-2], *shape[-1:]] for shape in shapes):
         op.refuse("it has no heads, or heads of no features: its body reads such a size as 'copy this axis'")
     mask = op.input(3)
-    missing = _missing_columns(op)
-    if mask is not None and missing:
-        zeros, like = [0] * op.need_rank(mask), op.need_dtype(mask)
-        hidden = op.const(False if like == ir.DataType.BOOL else -np.inf, like=mask)
-        padded = op.Pad(mask, op.ints(*zeros, *zeros[1:], missing), hidden)
+    padded = None if mask is None else _padded(op, mask)
+    if padded is not None:
         op.inputs(*(padded if index == 3 else value for index, value in enumerate(node.inputs)))
     return expand(op, node)
 
 
-def _missing_columns(op: OpBuilder) -> int:
-    """How many of the keys have no column in the mask, if sizes are fixed."""
-    lengths = [op.shape(value)[axis] for value, axis in ((op.input(3), -1), (op.x(1), -2)) if op.shape(value)]  # type: ignore[index]
-    past = op.shape(op.input(4)) if op.input(4) is not None else [0, 0]
-    if len(lengths) != 2 or past is None or None in (*lengths, past[-2]):
-        return 0
-    return (lengths[1] or 0) + (past[-2] or 0) - (lengths[0] or 0)
+def _padded(op: OpBuilder, mask: ir.Value) -> ir.Value | None:
+    """The mask with a column for every key; ``None`` where it certainly has them."""
+    sizes = [_size(op, mask, -1), _size(op, op.x(1), -2), 0 if op.input(4) is None else _size(op, op.input(4), -2)]
+    if sizes[2] == 0 and sizes[0] is not None and sizes[0] == sizes[1]:
+        return None
+    hidden = op.const(False if op.need_dtype(mask) == ir.DataType.BOOL else -np.inf, like=mask)
+    columns, keys, past = sizes
+    if isinstance(columns, int) and isinstance(keys, int) and isinstance(past, int):
+        zeros, missing = [0] * op.need_rank(mask), keys + past - columns
+        padded: ir.Value = op.Pad(mask, op.ints(*zeros, *zeros[1:], missing), hidden)
+        return padded if missing else None
+    return _padded_at_run_time(op, mask, hidden)
+
+
+def _size(op: OpBuilder, value: ir.Value | None, axis: int) -> int | str | None:
+    """A size, or the symbol that the model has for it."""
+    shape = op.around.types.shape(value)
+    dim = None if shape is None else shape[axis]
+    return dim.value if isinstance(dim, ir.SymbolicDim) else dim
+
+
+def _padded_at_run_time(op: OpBuilder, mask: ir.Value, hidden: ir.Value) -> ir.Value:
+    keys = op.Shape(op.x(1), start=-2, end=-1)
+    if op.input(4) is not None:
+        keys = op.Add(keys, op.Shape(op.input(4), start=-2, end=-1))
+    missing = op.Sub(keys, op.Shape(mask, start=-1))
+    rest = op.Expand(hidden, op.Concat(op.Shape(mask, end=-1), missing, axis=0))
+    result: ir.Value = op.Concat(mask, rest, axis=op.need_rank(mask) - 1)
+    return result
 
 
 @adapter("Attention", 25, 24)

@@ -3,7 +3,7 @@
 | version | change |
 |---|---|
 | 3 (GRU) | ``linear_before_reset``; the default direction lost its typo |
-| 7 | ``output_sequence`` gone: outputs are there when named |
+| 7 | ``output_sequence`` gone: outputs are there when named; activations by their proper names |
 | 14 | ``layout`` |
 """
 
@@ -14,13 +14,29 @@ import onnx_ir as ir
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, unchanged
 
+_ACTIVATIONS = {
+    name.lower(): name
+    for name in (
+        "Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu",
+        "Softsign", "Softplus",
+    )
+}  # fmt: skip
+
 
 @adapter("RNN", 1, 7)
 @adapter("LSTM", 1, 7)
 @adapter("GRU", 3, 7)
 def sequence_by_name(op: OpBuilder, _node: ir.Node) -> Replacement:
-    """Drop ``output_sequence``: outputs that are named are computed."""
+    """Drop ``output_sequence``: outputs that are named are computed; early files wrote activations in lower case."""
+    given = [] if _refers(op, "activations") else op.attr("activations") or []
+    if given:
+        op.set(activations=[_ACTIVATIONS.get(name.lower(), name) for name in given])
     return op.drop("output_sequence")
+
+
+def _refers(op: OpBuilder, name: str) -> bool:
+    attribute = op.node.attributes.get(name)
+    return attribute is not None and attribute.is_ref()
 
 
 @adapter("RNN", 7, 1)

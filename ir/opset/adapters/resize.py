@@ -10,6 +10,9 @@
 | | 18 | ``antialias``, ``axes``, ``keep_aspect_ratio_policy`` |
 | | 19 | ``half_pixel_symmetric`` |
 
+With ``align_corners`` and scales, ``length_resized`` is what the specification says, "the length of the resized
+tensor", a whole number. onnxruntime computes so; onnx.reference divides by the product before it is rounded.
+
 What an older version cannot say is written axis by axis: as a Gather, and where elements are mixed as a sum of several
 by their weights. Where sizes are fixed, positions and weights are constants.
 """
@@ -102,7 +105,7 @@ def old_modes_written(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Resize", 11, 10)
 def only_old_modes(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Asymmetric coordinates with given scales stay; the rest by constants, or computed where sizes are not fixed."""
+    """Asymmetric coordinates with given scales stay; the rest by constants or computed; corners align at full sizes."""
     plain = _asymmetric(op) or _repeats(op)
     if not plain or _present(op, 3) is not None or _present(op, 2) is None:
         return spelled_out(op, node)

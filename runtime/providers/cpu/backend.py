@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from entrepot.runtime import room
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.providers.cpu.blocks import maximum, minimum, select
 from entrepot.runtime.providers.cpu.erf import erf
@@ -39,10 +41,11 @@ class NumpyBackend:
 
     @staticmethod
     def full(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> Array:
-        return np.full(shape, value, dtype)
+        return room.full(shape, value, dtype)
 
     @staticmethod
     def arange(start: Any, stop: Any, step: Any, dtype: np.dtype[Any]) -> Array:
+        room.claim((len(range(start, stop, step)),))
         return _arange(start, stop, step, dtype)
 
     # asking arrays
@@ -71,11 +74,27 @@ class NumpyBackend:
     transpose = staticmethod(np.transpose)
     expand_dims = staticmethod(np.expand_dims)
     squeeze = staticmethod(np.squeeze)
-    broadcast_to = staticmethod(np.broadcast_to)
-    concat = staticmethod(np.concatenate)
-    stack = staticmethod(np.stack)
     flip = staticmethod(np.flip)
-    tile = staticmethod(np.tile)
+
+    @staticmethod
+    def broadcast_to(x: Array, shape: Sequence[int]) -> Array:
+        room.claim(shape, x.dtype.itemsize)
+        return np.broadcast_to(x, shape)
+
+    @staticmethod
+    def concat(xs: Sequence[Array], axis: int) -> Array:
+        room.claim((sum(x.nbytes for x in xs),), 1)
+        return np.concatenate(xs, axis)
+
+    @staticmethod
+    def stack(xs: Sequence[Array], axis: int) -> Array:
+        room.claim((sum(x.nbytes for x in xs),), 1)
+        return np.stack(xs, axis)
+
+    @staticmethod
+    def tile(x: Array, repeats: Sequence[int]) -> Array:
+        room.claim(repeats, x.nbytes)
+        return np.tile(x, repeats)
 
     @staticmethod
     def split(x: Array, sizes: Sequence[int], axis: int) -> tuple[Array, ...]:
@@ -85,11 +104,13 @@ class NumpyBackend:
     def pad(x: Array, widths: Sequence[tuple[int, int]], mode: str, value: Any = 0) -> Array:
         if mode == "constant":
             return pad_constant(x, widths, value)
+        room.claim([size + sum(width) for size, width in zip(x.shape, widths, strict=True)], x.dtype.itemsize)
         return np.pad(x, widths, mode)  # type: ignore[call-overload]  # a mode by name
 
     # picking and placing
     @staticmethod
     def take(x: Array, indices: Array, axis: int) -> Array:
+        room.claim((indices.size,), x.nbytes // max(x.shape[axis], 1))
         return x.take(indices, axis)
 
     take_along_axis = staticmethod(np.take_along_axis)
@@ -101,6 +122,8 @@ class NumpyBackend:
 
     @staticmethod
     def index(x: Array, indices: Sequence[Array]) -> Array:
+        slice_bytes = math.prod(x.shape[len(indices) :]) * x.dtype.itemsize
+        room.claim(np.broadcast_shapes(*(each.shape for each in indices)), slice_bytes)
         return x[tuple(indices)]
 
     @staticmethod
@@ -222,7 +245,7 @@ def pad_constant(x: NumpyArray, widths: Sequence[tuple[int, int]], value: Any) -
     """Several times faster than ``np.pad``, which writes each border on its own."""
     shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
     inner = tuple(slice(before, before + size) for size, (before, _) in zip(x.shape, widths, strict=True))
-    result = np.full(shape, value, x.dtype)
+    result = room.full(shape, value, x.dtype)
     result[inner] = x
     return result
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.runtime import room
 from entrepot.runtime.blas import product
 from entrepot.runtime.threads import WORTH, each, one_blas_thread
 
@@ -48,7 +49,7 @@ def parts(rows: int, columns: int, depth: int) -> list[Part]:
 def dense(A: Array, B: Array, finish: Callable[[Array, Part], object] | None = None) -> Array:
     """The product of two matrices; ``finish`` changes each part of it in place."""
     rows, depth, columns = A.shape[0], A.shape[1], B.shape[1]
-    y = np.empty((rows, columns), A.dtype)
+    y = room.empty((rows, columns), A.dtype)
 
     def make(part: Part) -> None:
         tile = y[part]
@@ -67,6 +68,7 @@ def matmul(A: Array, B: Array) -> Array:
         return np.matmul(A, B)
     if A.ndim == B.ndim == 2 and A.dtype == B.dtype and A.shape[1] == B.shape[0]:
         return dense(A, B)
+    room.claim((*np.broadcast_shapes(A.shape[:-2], B.shape[:-2]), A.shape[-2], B.shape[-1]), A.dtype.itemsize)
     work = A.size * B.shape[-1] * (math.prod(B.shape[:-2]) // max(math.prod(A.shape[:-2]), 1) or 1)
     with one_blas_thread:
         if work < WORTH or A.shape[:-2] != B.shape[:-2] or A.shape[-1] != B.shape[-2] or A.dtype != B.dtype:
@@ -75,7 +77,7 @@ def matmul(A: Array, B: Array) -> Array:
 
 
 def _stack(A: Array, B: Array, work: int) -> Array:
-    y = np.empty((*A.shape[:-1], B.shape[-1]), A.dtype)
+    y = room.empty((*A.shape[:-1], B.shape[-1]), A.dtype)
     places: Sequence[tuple[int, ...]] = list(np.ndindex(*A.shape[:-2]))
 
     def make(place: tuple[int, ...]) -> None:

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.runtime import room
+
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
@@ -26,7 +28,7 @@ class Scratch(threading.local):
         size = math.prod(shape) * dtype.itemsize
         buffer = self._buffers.get(purpose)
         if buffer is None or buffer.nbytes < size:
-            buffer = self._buffers[purpose] = np.empty(size, np.uint8)
+            buffer = self._buffers[purpose] = room.empty((size,), np.uint8)
         return buffer[:size].view(dtype).reshape(shape)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import numpy as np
 from entrepot.ir.errors import ResourceLimitError
 from entrepot.ir.limits import Limits
 from entrepot.runtime.emit import Support
+from entrepot.runtime.room import breathe, claim
 from entrepot.runtime.types import Type
 
 
@@ -28,16 +32,33 @@ def number(trip: int) -> np.ndarray[Any, Any]:
     return np.array(trip, dtype=np.int64)
 
 
+_SPENT: ContextVar[list[int]] = ContextVar("trips that the loops of this run have made")
+
+_PACE = 64
+"""Trips between two looks at the clock."""
+
+_PAUSE = 0.05
+"""Seconds between two looks at the memory: what bodies make adds up."""
+
+
 def trips_within(limit: int) -> Callable[[Any], Iterator[int]]:
     """The range of a loop by its trip count, or ``None`` for one that only its condition ends; at most ``limit``."""
 
     def trips(count: Any) -> Iterator[int]:
-        wanted = limit + 1 if count is None else int(np.asarray(count).item())
-        yield from range(min(wanted, limit))
-        if wanted > limit:
-            raise ResourceLimitError(
-                f"a loop exceeded {limit} iterations", hint="raise Limits(loop_iterations=...) if the model needs them"
-            )
+        spent = _SPENT.get(None)
+        if spent is None:  # a run has a context of its own, so this is its first loop
+            _SPENT.set(spent := [0])
+        looked = time.monotonic()
+        wanted = sys.maxsize if count is None else int(np.asarray(count).item())
+        for trip in range(wanted):
+            if spent[0] >= limit:
+                hint = "raise Limits(loop_iterations=...) if the model needs them"
+                raise ResourceLimitError(f"its loops exceeded {limit} iterations", hint=hint)
+            spent[0] += 1
+            if trip % _PACE == _PACE - 1 and time.monotonic() - looked > _PAUSE:
+                breathe()
+                looked = time.monotonic()
+            yield trip
 
     return trips
 
@@ -58,6 +79,7 @@ def pick(array: np.ndarray[Any, Any], index: int, axis: int) -> np.ndarray[Any, 
 def stack(items: list[Any], axis: int, kind: Type | None) -> np.ndarray[Any, Any]:
     """A scan output; without iterations it is empty, its other sizes as declared and 0 where they are not."""
     if items:
+        claim((len(items), items[0].nbytes), 1)
         return np.stack(items, axis)
     if kind is None or kind.numpy is None:
         raise ValueError("a loop ran no iteration, and the type of its scan output is not declared")

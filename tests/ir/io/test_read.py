@@ -308,7 +308,6 @@ def odd_but_valid() -> dict[str, Callable[[onnx.ModelProto], object]]:
         "node domain by its long name": lambda m: setattr(m.graph.node[0], "domain", "ai.onnx"),
         "opset imports that nobody uses": lambda m: m.opset_import.add(domain="unused", version=3),
         "the same opset import twice": lambda m: m.opset_import.add(domain="", version=20),
-        "no format version": lambda m: m.ClearField("ir_version"),
         "an opset newer than any table": lambda m: setattr(m.opset_import[0], "version", 9999),
         "binary data in a string attribute": binary,
         "a graph without a name": lambda m: m.graph.ClearField("name"),

@@ -16,6 +16,33 @@ from tests.op_cases.case import Case, f32, i64, ints, u8
 REFUSED = [
     (Case("Reshape", f32(2, 3), ints(4, -1)), "cannot reshape"),
     (Case("Reshape", f32(0, 3), ints(0, 0, 0)), "does not have"),
+    (Case("Reshape", f32(2, 3), ints(-2, 3)), "only -1 stands for what is left"),
+    (Case("Flatten", f32(2, 3), axis=3), "axis 3 is out of range"),
+    (Case("Flatten", f32(2, 3), axis=-3), "axis -3 is out of range"),
+    (Case("CenterCropPad", f32(2, 3), ints(2), axes=[5]), "axis 5 is out of range"),
+    (Case("GatherElements", f32(3), ints(0), axis=4), "axis 4 is out of range"),
+    (Case("ScatterElements", f32(3), ints(0), f32(1), axis=4), "axis 4 is out of range"),
+    (Case("Hardmax", f32(2, 3), axis=2), "axis 2 is out of range"),
+    (Case("LayerNormalization", f32(2, 3), f32(3), axis=2), "axis 2 is out of range"),
+    (Case("RMSNormalization", f32(2, 3), f32(3), axis=-3), "axis -3 is out of range"),
+    (Case("OneHot", ints(0, 1), ints(3), f32(2), axis=3), "axis 3 is out of range"),
+    (Case("CumSum", f32(2, 3), np.array(2)), "axis 2 is out of range"),
+    (Case("QuantizeLinear", f32(2, 3), f32(3), axis=2), "axis 2 is out of range"),
+    (Case("DequantizeLinear", u8(2, 3), f32(3), axis=-3), "axis -3 is out of range"),
+    (Case("QuantizeLinear", f32(2, 1), f32(3)), r"\(3,\) does not fit axis 1"),
+    (Case("DequantizeLinear", u8(2, 3), f32(2)), r"\(2,\) does not fit axis 1"),
+    (Case("ReverseSequence", f32(4, 2), ints(5, 1)), r"lengths \[5, 1\] do not fit data of 4 steps"),
+    (Case("ReverseSequence", f32(4, 2), ints(-1, 1)), "do not fit data of 4 steps"),
+    (Case("ReverseSequence", f32(4, 2), ints(1)), "do not fit a batch of 2"),
+    *[
+        (Case(name, f32(2, 3, 1), f32(1, gates, 1), f32(1, gates, 1), None, lengths, hidden_size=1), words)
+        for name, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4))
+        for lengths, words in (
+            (ints(3, 1, 1, dtype=np.int32), "do not fit data of 2 steps"),
+            (ints(1, -1, 1, dtype=np.int32), "do not fit data of 2 steps"),
+            (ints(1, dtype=np.int32), "do not fit a batch of 3"),
+        )
+    ],
     (Case("Split", f32(5), ints(2, 2)), "do not make up the 5 entries"),
     (Case("Split", f32(5), ints(-1, 6)), "do not make up the 5 entries"),
     (Case("Slice", f32(5), ints(0), ints(3), ints(0), ints(0)), "a step of 0"),

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime import room
 from entrepot.runtime.kernels.convolution import conv_window
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.window import Window, transposed_window
@@ -49,6 +50,7 @@ def _product(X: Array, W: Array, win: Window, group: int, product: Any) -> Array
 def weighted(W: Array, columns: Array, win: Window, group: int, product: Any = matmul) -> Array:
     """One matrix product per sample and group; ``columns`` hold (batch, channels, points, target) in this order."""
     batch, outputs, rows = columns.shape[0], W.shape[0], math.prod(W.shape[1:])
+    room.claim(columns.shape, columns.dtype.itemsize)
     columns = columns.reshape(batch, group, rows, math.prod(win.target))
     return product(W.reshape(group, outputs // group, rows), columns).reshape(batch, outputs, *win.target)
 
@@ -149,7 +151,7 @@ def folded(columns: Array, win: Window) -> Array:
     ]
     # a negative crop means that the output reaches beyond what any input point touches
     before = [max(-b, 0) for b in win.begin]
-    total = np.zeros((*columns.shape[:2], *[f + b for f, b in zip(full, before, strict=True)]), columns.dtype)
+    total = room.zeros((*columns.shape[:2], *[f + b for f, b in zip(full, before, strict=True)]), columns.dtype)
     overlapping = any(extent > stride for extent, stride in zip(win.extents, win.strides, strict=True))
     for tap in np.ndindex(*win.kernel):
         place = tuple(

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from entrepot.runtime import room
 from entrepot.runtime.kernels import gather as shared_gather
 from entrepot.runtime.kernels import generation, movement
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.kernels.shape import resolve_shape
 from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.blocks import SMALL
@@ -22,7 +24,7 @@ Array = np.ndarray[Any, Any]
 def reshape(data: Array, shape: Array, *, allowzero: int = 0) -> Array:
     """The same elements in another shape."""
     wanted = shape.tolist()
-    if data.size and 0 not in wanted:
+    if data.size and 0 not in wanted and min(wanted, default=0) >= -1:
         return data.reshape(wanted)
     return data.reshape(resolve_shape(data.shape, wanted, allowzero))
 
@@ -45,6 +47,7 @@ def slice_(data: Array, starts: Array, ends: Array, axes: Array | None = None, s
 @native("Gather", 13)
 def gather(data: Array, indices: Array, *, axis: int = 0) -> Array:
     """Whole slices along ``axis``; the axes of ``indices`` take its place."""
+    room.claim((indices.size,), data.nbytes // max(data.shape[axis], 1))
     return np.asarray(data.take(indices, axis))
 
 
@@ -52,7 +55,7 @@ def gather(data: Array, indices: Array, *, axis: int = 0) -> Array:
 def flatten(input: Array, *, axis: int = 1) -> Array:
     """Two axes: the product of the sizes before ``axis``, and of the rest."""
     shape = input.shape
-    cut = axis + len(shape) if axis < 0 else axis
+    cut = len(shape) if axis == len(shape) else counted(axis, len(shape))
     return input.reshape(math.prod(shape[:cut]), math.prod(shape[cut:]))
 
 
@@ -62,6 +65,7 @@ def expand(input: Array, shape: Array) -> Array:
     wanted = np.broadcast_shapes(input.shape, tuple(shape.tolist()))
     if wanted == input.shape:
         return input
+    room.claim(wanted, input.dtype.itemsize)
     if math.prod(wanted) > SMALL:
         return np.broadcast_to(input, wanted)
     result = np.empty(wanted, input.dtype)
@@ -74,7 +78,8 @@ def gather_elements(data: Array, indices: Array, *, axis: int = 0) -> Array:
     """One element per index, by its place in memory."""
     if data.dtype.kind == "O" or not data.flags.c_contiguous or not indices.size:
         return shared_gather.gather_elements(NUMPY, data, indices, axis=axis)
-    size, along = data.shape[axis], axis % data.ndim
+    along = counted(axis, data.ndim)
+    size = data.shape[along]
     shared_gather.check_reach(data.shape, indices.shape, along)
     places = np.where(indices < 0, indices + size, indices).astype(np.int64, copy=False)
     if places.min() < 0 or places.max() >= size:

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels import normalization as shared
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.kernels.precision import stash_dtype
 from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.table import native
@@ -49,7 +50,7 @@ def rms_normalization(X: Array, scale: Array, *, axis: int = -1, epsilon: float 
 
 def _rows(x: Array, axis: int, dtype: np.dtype[Any]) -> tuple[Array, tuple[int, ...]]:
     """``x`` as (rows, normalised points), and the shape of one statistic per row."""
-    axis = axis % x.ndim if x.ndim else 0
+    axis = counted(axis, x.ndim) if x.ndim else 0
     normalised = math.prod(x.shape[axis:])
     rows = x.astype(dtype, copy=False).reshape(math.prod(x.shape[:axis]), normalised)
     return rows, (*x.shape[:axis], *[1] * (x.ndim - axis))

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime import room
 from entrepot.runtime.kernels.pooling import lowest, window_counts
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.window import Window, window
@@ -57,7 +58,7 @@ def _reduce_axis(x: Array, win: Window, axis: int, combine: np.ufunc, neutral: A
     elif views:
         total = views[0].copy()
     else:
-        total = np.full((*x.shape[: axis + 2], win.target[axis], *x.shape[axis + 3 :]), neutral, x.dtype)
+        total = room.full((*x.shape[: axis + 2], win.target[axis], *x.shape[axis + 3 :]), neutral, x.dtype)
     for target, source in some:
         part = total[(*lead, target)]
         combine(part, x[(*lead, source)], out=part)
@@ -211,6 +212,6 @@ def max_unpool(
     if flat.size and (flat.min() < 0 or flat.max() >= math.prod(pooled)):
         raise InputError(f"MaxUnpool has an index outside the {math.prod(pooled)} points of its pooled input")
     # the indices count in the shape that was pooled; a larger output shape holds it in its corner
-    y = np.zeros(shape, X.dtype)
+    y = room.zeros(shape, X.dtype)
     y[np.unravel_index(flat, pooled)] = X.ravel()
     return y

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.runtime import room
 from entrepot.runtime.providers.cpu.table import native
 
 Array = np.ndarray[Any, Any]
@@ -22,6 +23,7 @@ def random_normal(
     *, shape: list[int], dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
 ) -> Array:
     """Draws from a normal distribution of the given mean and standard deviation."""
+    room.claim(shape)
     return _cast(_generator(seed).normal(mean, scale, shape), dtype)
 
 
@@ -30,6 +32,7 @@ def random_uniform(
     *, shape: list[int], dtype: int = 1, low: float = 0.0, high: float = 1.0, seed: float | None = None
 ) -> Array:
     """Draws from ``low`` (inclusive) to ``high`` (exclusive)."""
+    room.claim(shape)
     return _cast(_generator(seed).uniform(low, high, shape), dtype)
 
 
@@ -76,6 +79,7 @@ def multinomial(
 ) -> Array:
     """Class indices drawn from the unnormalised log-probabilities of each row (by the Gumbel-max rule)."""
     batch, classes = input.shape
+    room.claim((batch, sample_size, classes))
     noise = _generator(seed).gumbel(size=(batch, sample_size, classes))
     return _cast(np.argmax(input[:, None, :].astype(np.float64) + noise, axis=-1), dtype)
 

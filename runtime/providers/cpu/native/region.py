@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime import room
 from entrepot.runtime.kernels.pooling import lowest
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.providers.cpu.table import native
@@ -37,7 +38,7 @@ def roi_align(
     half_pixel = coordinate_transformation_mode == "half_pixel"
     x = X.astype(accumulation_dtype(X.dtype), copy=False)
     boxes = rois.astype(np.float64) * spatial_scale - (0.5 if half_pixel else 0.0)
-    y = np.zeros((len(boxes), X.shape[1], output_height, output_width), x.dtype)
+    y = room.zeros((len(boxes), X.shape[1], output_height, output_width), x.dtype)
     for n, (x0, y0, x1, y1) in enumerate(boxes):
         smallest = -math.inf if half_pixel else 1.0
         rows = _samples(y0, max(y1 - y0, smallest), output_height, sampling_ratio)
@@ -50,6 +51,7 @@ def roi_align(
 def _samples(start: float, length: float, bins: int, ratio: int) -> Array:
     """(bins, samples per bin): coordinates at the centres of equal parts of each bin."""
     count = ratio if ratio > 0 else max(math.ceil(length / bins), 0)
+    room.claim((bins, count))
     parts = np.arange(count) + 0.5
     return start + (np.arange(bins)[:, None] + parts / max(count, 1)) * (length / bins)
 
@@ -81,7 +83,7 @@ def _linear_taps(at: Array, size: int) -> list[tuple[Array, Array]]:
 def max_roi_pool(X: Array, rois: Array, *, pooled_shape: Sequence[int], spatial_scale: float = 1.0) -> Array:
     """The maximum of each bin of each region, whose borders are rounded to whole pixels; an empty bin gives 0."""
     height, width = pooled_shape
-    y = np.zeros((len(rois), X.shape[1], height, width), X.dtype)
+    y = room.zeros((len(rois), X.shape[1], height, width), X.dtype)
     for n, roi in enumerate(rois.astype(np.float64)):
         x0, y0, x1, y1 = np.floor(roi[1:] * spatial_scale + 0.5).astype(np.int64)
         image = X[int(roi[0])]

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime import room
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.providers.cpu.table import native
 
@@ -28,6 +29,7 @@ def dft(
     n = input.shape[along] if dft_length is None else int(dft_length.item())
     if dft_length is None and inverse and onesided:
         n = 2 * (n - 1)
+    room.claim((n, input.size // max(input.shape[along], 1)), 16)
     signal = _numbers(input)
     if inverse and onesided:
         return np.fft.irfft(signal, n, along)[..., None].astype(input.dtype)
@@ -69,6 +71,7 @@ def stft(
     if length > numbers.shape[1]:
         raise InputError(f"frames of {length} exceed a signal of {numbers.shape[1]}")
     frames = np.lib.stride_tricks.sliding_window_view(numbers, length, axis=1)[:, :: int(frame_step.item())]
+    room.claim(frames.shape, 16)
     if window is not None:
         frames = frames * window.astype(accumulation_dtype(window.dtype))
     if onesided and np.iscomplexobj(frames):
@@ -89,6 +92,7 @@ def mel_weight_matrix(
     """Triangles, evenly spaced in mel, over the bins of a one-sided spectrum."""
     bands, length = int(num_mel_bins.item()), int(dft_length.item())
     low, high = (2595 * np.log10(1 + float(edge.item()) / 700) for edge in (lower_edge_hertz, upper_edge_hertz))
+    room.claim((length // 2 + 1, bands + 2))
     # the schema's reference divides by bands + 2 and rounds down to bins; both are part of the result
     mels = np.arange(bands + 2) * ((high - low) / (bands + 2)) + low
     edges = ((length + 1) * (700 * (10 ** (mels / 2595) - 1)) // int(sample_rate.item())).astype(np.int64)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from entrepot.ir.errors import InputError, UnsupportedOpError
+from entrepot.runtime import room
+from entrepot.runtime.providers.cpu.regular_match import full_match
 from entrepot.runtime.providers.cpu.table import native
 
 Array = np.ndarray[Any, Any]
@@ -17,6 +19,8 @@ Array = np.ndarray[Any, Any]
 @native("StringConcat", 20)
 def string_concat(X: Array, Y: Array) -> Array:
     """``X + Y`` elementwise, with broadcasting."""
+    size = math.prod(np.broadcast_shapes(X.shape, Y.shape))
+    room.claim([sum(size // max(x.size, 1) * sum(map(len, x.flat)) for x in (X, Y))], 1)
     return np.asarray(X.astype(object) + Y.astype(object), dtype=object)
 
 
@@ -24,12 +28,11 @@ def string_concat(X: Array, Y: Array) -> Array:
 def regex_full_match(X: Array, *, pattern: str | None = None) -> Array:
     """Whether each string matches the whole ``pattern``.
 
-    The specification asks for RE2's syntax; Python's ``re`` accepts it and more, and agrees on what both accept.
+    The pattern is in RE2's syntax, as the specification asks, and the time grows with the text, not faster.
     """
     if pattern is None:
         raise InputError("RegexFullMatch: the attribute 'pattern' is missing")
-    match = re.compile(pattern).fullmatch
-    return _each(X, lambda text: match(text) is not None, bool)
+    return _each(X, full_match(pattern), bool)
 
 
 @native("StringSplit", 20)
@@ -38,6 +41,7 @@ def string_split(X: Array, *, delimiter: str | None = None, maxsplit: int | None
     limit = -1 if maxsplit is None else maxsplit
     parts = [text.split(delimiter or None, limit) for text in X.reshape(-1)]
     width = max(map(len, parts), default=0)
+    room.claim((len(parts), width))
     padded = np.array([part + [""] * (width - len(part)) for part in parts], dtype=object)
     counts = np.array([len(part) for part in parts], dtype=np.int64)
     return padded.reshape(*X.shape, width), counts.reshape(X.shape)
@@ -82,7 +86,7 @@ def tf_idf_vectorizer(
     pool: list[Any] = list(pool_strings if pool_strings is not None else pool_int64s or ())
     columns = _columns(pool, ngram_counts, ngram_indexes, min_gram_length, max_gram_length)
     rows = X.reshape(1, -1) if X.ndim < 2 else X
-    counts = np.zeros((len(rows), max(ngram_indexes, default=-1) + 1), dtype=np.float32)
+    counts = room.zeros((len(rows), max(ngram_indexes, default=-1) + 1), np.float32)
     for row, tokens in zip(counts, rows, strict=True):
         for gram in _grams(tokens.tolist(), min_gram_length, max_gram_length, max_skip_count):
             if (column := columns.get(gram)) is not None:
@@ -107,8 +111,9 @@ def _columns(
 
 def _grams(tokens: list[Any], shortest: int, longest: int, max_skip: int) -> list[tuple[Any, ...]]:
     found = []
-    for length in range(shortest, longest + 1):
-        for skip in range(max_skip + 1 if length > 1 else 1):  # a single token has no gaps to skip
+    for length in range(shortest, min(longest, len(tokens)) + 1):
+        furthest = min(max_skip, len(tokens) // (length - 1)) if length > 1 else 0  # a single token has no gaps
+        for skip in range(furthest + 1):
             reach = (length - 1) * (skip + 1)
             found += [tuple(tokens[at : at + reach + 1 : skip + 1]) for at in range(len(tokens) - reach)]
     return found

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from entrepot.runtime import room
 from entrepot.runtime.kernels.window import Window
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -17,7 +18,7 @@ def padded(x: Array, win: Window, value: Any = 0) -> Array:
     sizes = win.padded
     if sizes == win.source and not any(win.begin):
         return x
-    y = np.full((*x.shape[:2], *sizes), value, x.dtype)
+    y = room.full((*x.shape[:2], *sizes), value, x.dtype)
     inner = [slice(b, b + size) for b, size in zip(win.begin, win.source, strict=True)]
     y[(slice(None), slice(None), *inner)] = x
     return y

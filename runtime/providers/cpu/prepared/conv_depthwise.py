@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from entrepot.runtime import room
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.prepared.conv_plan import Epilogue, Filters, finish
 from entrepot.runtime.providers.cpu.scratch import scratch
@@ -58,7 +59,7 @@ class DepthwisePlan:
     def run(self, x: Array, residual: Array | None = None) -> Array:
         """The convolution of ``x``, finished with tiles of ``residual``."""
         channels, multiple, points = self._filters.matrices.shape
-        y = np.empty((x.shape[0], channels * multiple, *self._win.target), x.dtype)
+        y = room.empty((x.shape[0], channels * multiple, *self._win.target), x.dtype)
         other = None if residual is None else residual.reshape(y.shape)
 
         def make(task: tuple[int, int]) -> None:

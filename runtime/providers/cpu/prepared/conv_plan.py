@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from entrepot.runtime import room
 from entrepot.runtime.blas import product
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.products import Part, is_alone, parts
@@ -87,7 +88,7 @@ class ConvPlan:
     def run(self, x: Array, residual: Array | None = None) -> Array:
         """The convolution of ``x``, finished with tiles of ``residual``."""
         batch, outputs = x.shape[0], self._filters.outputs
-        y = np.empty((batch, outputs, *self._win.target), x.dtype)
+        y = room.empty((batch, outputs, *self._win.target), x.dtype)
         flat = y.reshape(batch, outputs, math.prod(self._win.target))
         other = None if residual is None else residual.reshape(flat.shape)
         x = self._bordered(x)
@@ -187,7 +188,7 @@ class PointwisePlan:
         packed = self._filters
         groups, outputs, columns = packed.matrices.shape
         batch, points = x.shape[0], math.prod(self._target)
-        y = np.empty((batch, packed.outputs, *self._target), x.dtype)
+        y = room.empty((batch, packed.outputs, *self._target), x.dtype)
         source, target = x.reshape(batch, groups, columns, points), y.reshape(batch, groups, outputs, points)
         bias = None if packed.bias is None else packed.bias.reshape(groups, outputs, 1)
         other = None if residual is None else residual.reshape(target.shape)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.runtime import room
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.native.windows import windows
 from entrepot.runtime.providers.cpu.prepared.conv_plan import Epilogue, Filters
@@ -28,10 +29,10 @@ class _Workspace(threading.local):
         groups, outputs, columns = packed.matrices.shape
         dtype = packed.matrices.dtype
         copied = columns - packed.bias_inside
-        bordered = np.zeros((batch, groups * copied // win.points, *win.padded), dtype)
+        bordered = room.zeros((batch, groups * copied // win.points, *win.padded), dtype)
         inner = [slice(b, b + size) for b, size in zip(win.begin, win.source, strict=True)]
         self.inside = bordered[(slice(None), slice(None), *inner)]
-        self.columns = np.ones((batch, groups, columns, math.prod(win.target)), dtype)
+        self.columns = room.full((batch, groups, columns, math.prod(win.target)), 1, dtype)
         self.windows = windows(bordered, win)
         parts = [self.columns[image, :, :copied].reshape(self.windows.shape[1:]) for image in range(batch)]
         self.copies = list(zip(parts, self.windows, strict=True))

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy import add, subtract
 
+from entrepot.runtime import room
 from entrepot.runtime.blas import product
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.cpu.prepared.conv_plan import ConvPlan, Epilogue
@@ -68,7 +69,7 @@ class WinogradPlan:
 
     def run(self, x: Array, residual: Array | None = None) -> Array:
         """The convolution of ``x``, finished with tiles of ``residual``."""
-        y = np.empty((x.shape[0], self._weights.shape[1], *self._win.target), x.dtype)
+        y = room.empty((x.shape[0], self._weights.shape[1], *self._win.target), x.dtype)
         work = self._weights.size * self._tiles[0] * self._pitch
 
         def make(image: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.runtime import room
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.prepared.constants import blas_constant, is_given
 from entrepot.runtime.providers.cpu.prepared.recurrent_steps import Packed, gru_steps, lstm_steps, pack, rnn_steps
@@ -86,12 +87,12 @@ def _bound(
 
     def run(X: Array, W: Any, R: Any, B: Any = None, lens: Any = None, *initial: Array | None) -> tuple[Array, ...]:
         time, batch, _ = X.shape
-        y = np.empty((time, len(directions), batch, H), X.dtype)
+        y = room.empty((time, len(directions), batch, H), X.dtype)
         finals = [np.empty((len(directions), batch, H), X.dtype) for _ in range(states)]
         for d, (packed, backwards) in enumerate(zip(directions, reversals, strict=True)):
             state = [_initial(initial[k] if k < len(initial) else None, d, H, batch, X.dtype) for k in range(states)]
             inputs = _projected(packed, X)
-            out = np.empty((time, *state[0].shape), X.dtype)
+            out = room.empty((time, *state[0].shape), X.dtype)
             order = slice(None, None, -1 if backwards else 1)
             if packed.R.size < ALONE_BY_VECTOR and packed.R.size * batch <= ALONE:
                 steps(packed, inputs[order], out[order], state)

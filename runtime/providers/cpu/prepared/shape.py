@@ -26,7 +26,7 @@ Kernel = Callable[..., Any]
 def reshape(node: NodeView) -> Kernel | None:
     """To a constant shape."""
     wanted = constant(node, 1)
-    if wanted is None:
+    if wanted is None or wanted.min(initial=0) < -1:
         return None
     shape, keep_zeros = tuple(wanted.tolist()), node.attributes.get("allowzero", 0)
     if 0 in shape and not keep_zeros:

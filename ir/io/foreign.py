@@ -1,0 +1,148 @@
+"""Files that are not ONNX models, recognised by their content: what they are, and what to do instead."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+_HEAD = 1 << 16
+"""Bytes that are looked at; a zip archive is judged by its list of members."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A kind of file.
+
+    Attributes:
+        kind: What it is, as in "it is a ...".
+        hint: How to get an ONNX model from it.
+    """
+
+    kind: str
+    hint: str
+
+
+_WEIGHTS = "weights have no graph: build the model in its framework, load them into it, and give that to ep.export"
+_KERAS = "load it with keras.models.load_model and export that: model.export(path, format='onnx')"
+_TENSORFLOW = "convert it with tf2onnx: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx"
+_LITE = "convert it with tf2onnx: python -m tf2onnx.convert --tflite FILE --output model.onnx"
+_TORCH = "ep.export takes exported programs and TorchScript; load anything else yourself and export the module"
+_PACKED = "unpack it first"
+_SOURCE = "export from the framework that the model was made with"
+_DATA = "it holds arrays, not a model"
+
+_SIGNATURES: tuple[tuple[int, bytes, Foreign], ...] = (
+    (0, b"\x89HDF\r\n\x1a\n", Foreign("HDF5 file, as Keras writes with the suffix .h5", _KERAS)),
+    (0, b"GGUF", Foreign("GGUF file of llama.cpp", _WEIGHTS)),
+    (0, b"\x93NUMPY", Foreign("NumPy array", _DATA)),
+    (4, b"TFL3", Foreign("TensorFlow Lite model", _LITE)),
+    (4, b"ORTM", Foreign("model in onnxruntime's own format", "it was made from an .onnx file: use that one")),
+    (257, b"ustar", Foreign("tar archive", _PACKED)),
+    (0, b"\x1f\x8b", Foreign("gzip archive", _PACKED)),
+    (0, b"BZh", Foreign("bzip2 archive", _PACKED)),
+    (0, b"\xfd7zXZ\x00", Foreign("xz archive", _PACKED)),
+    (0, b"\x28\xb5\x2f\xfd", Foreign("zstandard archive", _PACKED)),
+    (0, b"7z\xbc\xaf\x27\x1c", Foreign("7-zip archive", _PACKED)),
+    (0, b"Rar!\x1a\x07", Foreign("RAR archive", _PACKED)),
+    (0, b"%PDF-", Foreign("PDF document", "it is not a model")),
+    (0, b"\x7fELF", Foreign("compiled program", "it is not a model")),
+    (
+        0,
+        b"version https://git-lfs.github.com/spec/",
+        Foreign("pointer of Git LFS, not the file itself", "run git lfs pull"),
+    ),
+)
+
+_ZIPPED: tuple[tuple[str, Foreign], ...] = (
+    (r"(^|/)model\.weights\.h5$", Foreign("Keras model", _KERAS)),
+    (
+        r"(^|/)(data|constants)\.pkl$|(^|/)serialized_exported_program\.json$|/models/",
+        Foreign("file of PyTorch", _TORCH),
+    ),
+    (r"\.npy$", Foreign("NumPy archive of arrays (.npz)", _DATA)),
+    (r"\.mlmodel$", Foreign("Core ML package", _SOURCE)),
+    (r"(^|/)saved_model\.pb$", Foreign("zipped SavedModel of TensorFlow", f"unpack it and {_TENSORFLOW}")),
+    (r"\.onnx$", Foreign("zip archive with an .onnx file inside", _PACKED)),
+    (r"", Foreign("zip archive", _PACKED)),
+)
+
+
+def recognised(content: Path | bytes) -> Foreign | None:
+    """What a file is, if it is certainly not an ONNX model; ``None`` for anything else, and where it cannot be read.
+
+    Args:
+        content: The file or its bytes. Nothing in it is loaded or run.
+    """
+    try:
+        with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
+            return _kind(file)
+    except OSError:
+        return None
+
+
+def _kind(file: BinaryIO) -> Foreign | None:
+    head = file.read(_HEAD)
+    for offset, magic, found in _SIGNATURES:
+        if head.startswith(magic, offset):
+            return found
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zipped(file)
+    return next((found for test, found in _TESTS if test(head)), None)
+
+
+def _zipped(file: BinaryIO) -> Foreign:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        names = []
+    return next(found for pattern, found in _ZIPPED if not pattern or any(re.search(pattern, name) for name in names))
+
+
+def _is_safetensors(head: bytes) -> bool:
+    """Eight bytes of length, then that much JSON."""
+    return len(head) > 9 and head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") < 1 << 30
+
+
+def _is_pickle(head: bytes) -> bool:
+    """Protocols 2 to 5 begin with their number; the first opcodes are a frame, a memo, a container or a name."""
+    return len(head) > 3 and head[0] == 0x80 and 2 <= head[1] <= 5 and head[2:3] in b"\x95}](c\x8a\x8cKXqN\x89\x88G"
+
+
+def _is_textual(head: bytes) -> bool:
+    return re.match(rb"\s*<\s*ir_version", head) is not None
+
+
+def _is_tensorflow(head: bytes) -> bool:
+    """A SavedModel or a frozen graph: protobufs as well, whose operators are spelled out."""
+    return head[:1] in b"\x08\x0a" and bool(
+        re.search(rb"\x12\x0bPlaceholder|NoOp|VarHandleOp|serving_default|AttrValue", head)
+    )
+
+
+def _starts(*texts: str) -> Callable[[bytes], bool]:
+    """Whether a text begins with one of these, spaces and case aside."""
+
+    def test(head: bytes) -> bool:
+        return head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(tuple(text.encode() for text in texts))
+
+    return test
+
+
+_TESTS: tuple[tuple[Callable[[bytes], bool], Foreign], ...] = (
+    (_is_safetensors, Foreign("safetensors file: weights without a graph", _WEIGHTS)),
+    (_is_pickle, Foreign("Python pickle, which runs code when it is loaded", _TORCH)),
+    (
+        _starts("<!doctype html", "<html"),
+        Foreign("web page, such as an error page saved by a download", "download it again"),
+    ),
+    (_starts("<?xml"), Foreign("XML file, such as OpenVINO's", _SOURCE)),
+    (_is_textual, Foreign("model in ONNX's textual form", "read it with onnx.parser.parse_model")),
+    (_starts("{", "["), Foreign("JSON file", "it describes something, but holds no model")),
+    (_is_tensorflow, Foreign("graph of TensorFlow", _TENSORFLOW)),
+)

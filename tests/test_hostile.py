@@ -1,0 +1,88 @@
+"""Damaged models give a result or a typed error wherever they are taken: read, checked, converted, described, run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import onnx
+import pytest
+from onnx.backend.test.case.node import collect_testcases
+
+import entrepot as ep
+from entrepot.ir.inference import list_nodes
+from entrepot.ir.validity import problem_of
+from tests.ir.io.test_fuzz import SEEDS, scramble
+
+CASES = (
+    "loop11", "loop13_seq", "scan9_sum", "if", "if_seq", "sequence_map_add_2_sequences", "quantizelinear_axis",
+    "dequantizelinear_axis", "qlinearconv", "lstm_with_peepholes", "attention_4d", "constant_pad", "slice",
+    "maxpool_2d_dilations", "convtranspose_pads", "scatter_elements_with_axis", "regex_full_match_basic", "dft",
+    "string_split_basic", "col2im", "reduce_log_sum_desc_axes", "training_dropout", "optional_get_element_sequence",
+    "resize_upsample_scales_cubic",
+)  # fmt: skip
+LIMITS = ep.Limits(loop_iterations=2000, result_bytes=1 << 26)
+
+
+@cache
+def seeds() -> list[bytes]:
+    cases = {case.name.removeprefix("test_"): case for case in collect_testcases(None)}
+    return [*SEEDS, *(cases[name].model.SerializeToString() for name in CASES)]
+
+
+def feeds(model: ep.Model) -> dict[str, object]:
+    made: dict[str, object] = {}
+    for spec in model.inputs:
+        shape = tuple(dim if isinstance(dim, int) and dim < 64 else 3 for dim in spec.shape or ())
+        dtype = {"bool": bool, "string": object, None: np.float32}.get(spec.dtype, spec.dtype)
+        array = np.ones(shape if np.prod(shape) < 1e5 else (3,), np.float32)
+        array = np.full(array.shape, "ab", object) if dtype is object else array.astype(dtype)
+        made[spec.name] = [array, array] if spec.kind == "sequence" else array
+    return made
+
+
+def steps(source: bytes | onnx.ModelProto, model: ep.Model) -> list[Callable[[], object]]:
+    content = source if isinstance(source, bytes) else source.SerializeToString()
+    return [
+        lambda: problem_of(model, content),
+        lambda: ep.convert_opset(model, 11, verify=False),
+        lambda: ep.convert_opset(model, 24, verify=False),
+        lambda: list_nodes(model),
+        lambda: ep.Session(model, limits=LIMITS).run(feeds(model)),
+        lambda: ep.Session(model, limits=LIMITS, providers="reference").run(feeds(model)),
+    ]
+
+
+def damaged(number: int) -> bytes | onnx.ModelProto:
+    random = np.random.default_rng(number)
+    content = seeds()[random.integers(len(seeds()))]
+    if random.random() < 0.35:
+        flipped = bytearray(content)
+        for _ in range(random.integers(1, 3)):
+            flipped[random.integers(len(flipped))] ^= 1 << int(random.integers(8))
+        return bytes(flipped)
+    proto = onnx.ModelProto.FromString(content)
+    for _ in range(random.integers(1, 4)):
+        scramble(proto, random)
+    return proto
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("start", range(0, 240, 30))
+def test_damaged_models_give_a_result_or_a_typed_error(start: int) -> None:
+    outcomes = {"refused": 0, "done": 0}
+    for number in range(start, start + 30):
+        source = damaged(number)
+        try:
+            model = ep.load(source)
+        except ep.EntrepotError:
+            outcomes["refused"] += 1
+            continue
+        for step in steps(source, model):
+            try:
+                step()
+                outcomes["done"] += 1
+            except ep.EntrepotError:
+                outcomes["refused"] += 1
+    assert min(outcomes.values()) > 5
