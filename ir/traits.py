@@ -46,7 +46,7 @@ class Traits:
         control_flow: It runs graphs that it holds.
         grows: Its result may be far larger than its inputs.
         fresh: Its result is never an operand, nor a view of one, whoever computes it; all others may alias.
-        host: Inputs whose values decide a shape, an axis, a length or which way to go, by their names in the schema: known
+        host: Inputs whose values decide a shape, an axis, a length or which way to go, by names of the schema: known
             on the host before anything is computed.
         unread: Inputs of which the type and shape matter and the elements do not, by the same names.
     """
