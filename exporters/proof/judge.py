@@ -7,7 +7,7 @@ result, so its word proves nothing here; it is asked last, and then says so.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,11 @@ class Ourselves(ModelSource):
 
     doubt = _OWN
 
+    def after(self, errors: Sequence[EntrepotError]) -> Ourselves:
+        """The same, with what the others said."""
+        self.doubt = f"{_OWN} ({'; '.join(' '.join(str(error).split()) for error in errors)})"
+        return self
+
 
 Judge = OnnxRuntime | OnnxReference | Ourselves
 
@@ -116,7 +121,8 @@ def judge_of(model: Model, feeds: Feeds) -> Judge:
     errors: list[EntrepotError] = []
     for candidate in (OnnxRuntime, OnnxReference, Ourselves):
         try:
-            return _asked(candidate, model, feeds)
+            judge = _asked(candidate, model, feeds)
+            return judge.after(errors) if isinstance(judge, Ourselves) else judge
         except EntrepotError as error:
             errors.append(error)
     raise errors[-1]

@@ -76,7 +76,7 @@ def _remarks(report: Report) -> list[str]:
         f"no finite element compared in {', '.join(report.hollow)}": report.hollow,
         f"no other size proved for {', '.join(report.unproven)}": report.unproven,
     }
-    declined = [f"{run.provider} does not run it" for run in report.declined]
+    declined = [f"{run.provider} does not run it" for run in report.declined if run.provider != "source"]
     declined += dict.fromkeys(f"{run.provider} {_NOTED.get(run.edge, _COARSE)}" for run in report.noted)
     return declined + [text for text, applies in remarks.items() if applies]
 

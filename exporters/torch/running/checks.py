@@ -74,4 +74,4 @@ def check_outputs(result: Flat) -> None:
         InputError: The numbers that the module returns do not depend on any size that varies.
     """
     if not result.tensors:
-        raise InputError("forward returns nothing but constants", hint="return a tensor, or let an axis vary")
+        raise InputError("the module returns nothing but constants", hint="return a tensor, or let an axis vary")
