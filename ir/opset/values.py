@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.folding import FOLDS, elements_made
-
-if TYPE_CHECKING:
-    from entrepot.ir.opset.types import Types
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -25,6 +22,13 @@ DEPTH = 64
 """Nodes in a foldable chain."""
 
 
+class Shapes(Protocol):
+    """Who tells the shapes of values, which may depend on what is known here."""
+
+    def shape(self, value: ir.Value | None) -> ir.Shape | None:
+        """The shape, or ``None`` when not even the rank is known."""
+
+
 class Known:
     """What is known about the values of a model without running it.
 
@@ -36,7 +40,7 @@ class Known:
         self.ir_version = ir_version
         self._inputs_may_be_fed = ir_version > INITIALIZERS_ARE_INPUTS
         self._memo: dict[ir.Value, Array] = {}
-        self.types: Types | None = None
+        self.types: Shapes | None = None
 
     def array(self, value: ir.Value | None, depth: int = DEPTH) -> Array | None:
         """The value, or ``None`` when it is absent, not known, or larger than an adapter may read."""

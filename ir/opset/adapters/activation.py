@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.consumed import hint_dropped
+from entrepot.ir.opset.adapters.parts.consumed import hint_dropped
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged

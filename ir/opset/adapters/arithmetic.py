@@ -15,9 +15,9 @@ import functools
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.broadcasting import broadcasting_changed
-from entrepot.ir.opset.adapters.consumed import hint_dropped
-from entrepot.ir.opset.adapters.remainder import remainder_of_floats
+from entrepot.ir.opset.adapters.parts.broadcasting import broadcasting_changed
+from entrepot.ir.opset.adapters.parts.consumed import hint_dropped
+from entrepot.ir.opset.adapters.parts.remainder import remainder_of_floats
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.positions import numbers_along
+from entrepot.ir.opset.adapters.parts.positions import numbers_along
 from entrepot.ir.opset.bodies import expand
 from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged

@@ -13,7 +13,7 @@ import functools
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.scan_loop import scan_as_loop
+from entrepot.ir.opset.adapters.parts.scan_loop import scan_as_loop
 from entrepot.ir.opset.bodies import let_go
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, extended, impossible, unchanged

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named
-from entrepot.ir.opset.adapters.loop import loop
+from entrepot.ir.opset.adapters.parts.computed_axes import axis_by_axis, named
+from entrepot.ir.opset.adapters.parts.loop import loop
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition, unchanged
 

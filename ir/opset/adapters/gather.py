@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.axes import normalised_axis
-from entrepot.ir.opset.adapters.positions import counted, from_the_front, numbers_along, places, product, sizes
+from entrepot.ir.opset.adapters.parts.axes import normalised_axis
+from entrepot.ir.opset.adapters.parts.positions import counted, from_the_front, numbers_along, places, product, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.kernels import LINEAR, NEAREST, Kernel, cubic, polynomial
-from entrepot.ir.opset.adapters.positions import product, sizes
+from entrepot.ir.opset.adapters.parts.neighbours import LINEAR, NEAREST, Kernel, cubic, polynomial
+from entrepot.ir.opset.adapters.parts.positions import product, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, unchanged
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.axes import unsqueezed
-from entrepot.ir.opset.adapters.computed_resize import SHORT
-from entrepot.ir.opset.adapters.positions import counted, sizes
+from entrepot.ir.opset.adapters.parts.axes import unsqueezed
+from entrepot.ir.opset.adapters.parts.computed_resize import SHORT
+from entrepot.ir.opset.adapters.parts.positions import counted, sizes
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, added, decomposition, impossible, unchanged

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.pooling_windows import pooled_axes, rounds_up, windows_side_by_side
+from entrepot.ir.opset.adapters.parts.pooling_windows import pooled_axes, rounds_up, windows_side_by_side
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, extended, unchanged
 

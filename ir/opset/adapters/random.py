@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.consumed import hint_dropped
+from entrepot.ir.opset.adapters.parts.consumed import hint_dropped
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, impossible, unchanged
 

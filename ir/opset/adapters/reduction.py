@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
-from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named, total
-from entrepot.ir.opset.adapters.positions import counted
+from entrepot.ir.opset.adapters.parts.axes import negative_axes_allowed, negative_axis_allowed
+from entrepot.ir.opset.adapters.parts.computed_axes import axis_by_axis, named, total
+from entrepot.ir.opset.adapters.parts.positions import counted
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, extended, keep, unchanged
 

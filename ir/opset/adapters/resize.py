@@ -24,8 +24,8 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.computed_resize import as_it_was, mixed, resize_at_run_time, to_mix
-from entrepot.ir.opset.adapters.interpolation import Interpolation, Matrix, is_fixed, weights
+from entrepot.ir.opset.adapters.parts.computed_resize import as_it_was, mixed, resize_at_run_time, to_mix
+from entrepot.ir.opset.adapters.parts.interpolation import Interpolation, Matrix, is_fixed, weights
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, impossible
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.positions import counted, sizes
+from entrepot.ir.opset.adapters.parts.positions import counted, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition, unchanged
 

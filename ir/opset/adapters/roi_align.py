@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.axes import summed, unsqueezed
-from entrepot.ir.opset.adapters.computed_resize import SHORT, as_it_was, to_mix
+from entrepot.ir.opset.adapters.parts.axes import summed, unsqueezed
+from entrepot.ir.opset.adapters.parts.computed_resize import SHORT, as_it_was, to_mix
 from entrepot.ir.opset.builder import Array, OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, unchanged
 

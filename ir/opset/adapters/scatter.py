@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.loop import loop
-from entrepot.ir.opset.adapters.positions import counted, from_the_front, numbers_along, places, product, sizes
+from entrepot.ir.opset.adapters.parts.loop import loop
+from entrepot.ir.opset.adapters.parts.positions import counted, from_the_front, numbers_along, places, product, sizes
 from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, impossible, unchanged
 

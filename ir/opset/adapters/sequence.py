@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.sequence_items import items_of, picked
+from entrepot.ir.opset.adapters.parts.sequence_items import items_of, picked
 from entrepot.ir.opset.bodies import expand
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, extended, unchanged

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.axes import negative_axes_allowed, negative_axis_allowed
-from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named
+from entrepot.ir.opset.adapters.parts.axes import negative_axes_allowed, negative_axis_allowed
+from entrepot.ir.opset.adapters.parts.computed_axes import axis_by_axis, named
 from entrepot.ir.opset.builder import EXACTLY_WIDER, OpBuilder
 from entrepot.ir.opset.extents import Extents
 from entrepot.ir.opset.rules import Replacement, adapter, added, decomposition, extended, unchanged

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.computed_axes import axis_by_axis, named
-from entrepot.ir.opset.adapters.positions import counted
+from entrepot.ir.opset.adapters.parts.computed_axes import axis_by_axis, named
+from entrepot.ir.opset.adapters.parts.positions import counted
 from entrepot.ir.opset.bodies import expanded
 from entrepot.ir.opset.builder import LARGEST_CONSTANT, OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, decomposition, impossible

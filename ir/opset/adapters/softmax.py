@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.axes import normalised_axis
+from entrepot.ir.opset.adapters.parts.axes import normalised_axis
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, extended
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.axes import negative_axis_allowed
-from entrepot.ir.opset.adapters.computed_positions import all_pads, padded, sliced
-from entrepot.ir.opset.adapters.positions import from_the_front
+from entrepot.ir.opset.adapters.parts.axes import negative_axis_allowed
+from entrepot.ir.opset.adapters.parts.computed_positions import all_pads, padded, sliced
+from entrepot.ir.opset.adapters.parts.positions import from_the_front
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.folding import slice_positions
 from entrepot.ir.opset.rules import Replacement, adapter, extended, unchanged

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.tree_lists import AGGREGATES, TRANSFORMS, Trees, ensemble, grown, numbers, trees_of
+from entrepot.ir.opset.adapters.parts.tree_lists import (
+    AGGREGATES,
+    TRANSFORMS,
+    Trees,
+    ensemble,
+    grown,
+    numbers,
+    trees_of,
+)
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, adapter, impossible
 

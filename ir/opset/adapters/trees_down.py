@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.tree_lists import AGGREGATES, MODES, SHARING, TRANSFORMS
+from entrepot.ir.opset.adapters.parts.tree_lists import AGGREGATES, MODES, SHARING, TRANSFORMS
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition
 

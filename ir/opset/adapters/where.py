@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.positions import counted
+from entrepot.ir.opset.adapters.parts.positions import counted
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.rules import Replacement, decomposition, unchanged
 

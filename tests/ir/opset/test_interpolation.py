@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from entrepot.ir.opset.adapters.interpolation import Interpolation, axis_matrix
+from entrepot.ir.opset.adapters.parts.interpolation import Interpolation, axis_matrix
 from tests.ir.opset.evaluate import checked, parse
 
 MODES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric")

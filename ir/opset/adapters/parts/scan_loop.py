@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.positions import counted
+from entrepot.ir.opset.adapters.parts.positions import counted
 from entrepot.ir.opset.builder import OpBuilder
 
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.computed_axes import taken, total
-from entrepot.ir.opset.adapters.positions import from_the_front
+from entrepot.ir.opset.adapters.parts.computed_axes import taken, total
+from entrepot.ir.opset.adapters.parts.positions import from_the_front
 from entrepot.ir.opset.builder import OpBuilder
 
 Item: TypeAlias = Callable[[], ir.Value]

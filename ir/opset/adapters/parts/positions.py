@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.loop import loop
+from entrepot.ir.opset.adapters.parts.loop import loop
 from entrepot.ir.opset.builder import OpBuilder
 
 INT64_MAX = np.iinfo(np.int64).max

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.axes import summed, unsqueezed
-from entrepot.ir.opset.adapters.interpolation import Interpolation, has_sizes, known_sizes, resized_axes
-from entrepot.ir.opset.adapters.kernels import LINEAR, cubic, polynomial
-from entrepot.ir.opset.adapters.positions import counted, sizes
+from entrepot.ir.opset.adapters.parts.axes import summed, unsqueezed
+from entrepot.ir.opset.adapters.parts.interpolation import Interpolation, has_sizes, known_sizes, resized_axes
+from entrepot.ir.opset.adapters.parts.neighbours import LINEAR, cubic, polynomial
+from entrepot.ir.opset.adapters.parts.positions import counted, sizes
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.extents import Extents
 from entrepot.ir.opset.rules import Replacement

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.loop import loop
+from entrepot.ir.opset.adapters.parts.loop import loop
 from entrepot.ir.opset.builder import OpBuilder
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.computed_axes import total
-from entrepot.ir.opset.adapters.positions import counted, from_the_front
+from entrepot.ir.opset.adapters.parts.computed_axes import total
+from entrepot.ir.opset.adapters.parts.positions import counted, from_the_front
 from entrepot.ir.opset.builder import OpBuilder
 
 INT64 = int(ir.DataType.INT64)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.adapters.loop import loop
+from entrepot.ir.opset.adapters.parts.loop import loop
 from entrepot.ir.opset.builder import OpBuilder
 
 
