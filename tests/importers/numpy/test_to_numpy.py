@@ -137,6 +137,17 @@ def test_control_flow_is_pythons_own() -> None:
     assert empty[1].shape == (0, 0)
 
 
+def test_shapes_are_written_out_and_weights_are_not() -> None:
+    text = """g (float[6] x) => (float[3, 2] z) <int64[2] shape = {2, 3}, float[3] w = {1, 2, 3}> {
+        a = Reshape(x, shape)  y = Mul(a, w)  z = Transpose<perm = [1, 0]>(y)
+    }"""
+    function = ep.to_numpy(model(text))
+    assert "np.reshape(x, (2, 3))" in function.source
+    assert 'np.multiply(a, weights["w"])' in function.source
+    assert "np.transpose(y, (1, 0))" in function.source
+    assert list(function.weights) == ["w"]
+
+
 def test_strings_are_kept_whatever_is_in_them(tmp_path: Path) -> None:
     y, z = ep.to_numpy(model(STRINGS), source=tmp_path)(np.array(["", "a"], object))
     assert y.tolist() == ['it\'s "so"', 'ait\'s "so"']
