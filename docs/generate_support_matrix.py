@@ -11,7 +11,8 @@ from pathlib import Path
 import onnx.defs
 
 from entrepot.ir.opset import ML_OPSET, OPSET
-from entrepot.ir.traits import traits
+from entrepot.ir.traits import runs_on_host, traits
+from entrepot.runtime.kernels.native_only import NATIVE_ONLY
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.providers.cpu.table import native, prepared
 
@@ -29,6 +30,18 @@ entry of a row is what runs: *prepared* (weights are packed when the session is 
 """
 
 
+BROUGHT = """
+## What a framework brings itself
+
+All other operators of ai.onnx that run on `cpu` run on any framework that has the fifty array functions of the backend
+protocol, through shared meanings or function bodies. These {count} run there only by a kernel of its own; its provider
+declines them otherwise. Computed on the host whatever the device is: {hosted}, and all operators on strings.
+
+| operator | why it has no shared meaning |
+|---|---|
+"""
+
+
 def ways(schema: onnx.defs.OpSchema) -> list[str]:
     """How an operator runs, best first; empty when it does not."""
     if traits(schema.domain, schema.name).control_flow or (not schema.domain and schema.name == "Constant"):
@@ -42,7 +55,15 @@ def ways(schema: onnx.defs.OpSchema) -> list[str]:
 def page() -> str:
     """The whole document."""
     sections = [_section(domain, opset) for domain, opset in DOMAINS.items()]
-    return HEAD + "".join(sections)
+    return HEAD + "".join(sections) + _brought()
+
+
+def _brought() -> str:
+    """What has no meaning that is shared by all frameworks."""
+    missing = sorted(key for key in set(native) - set(shared) if not runs_on_host(key))
+    rows = "".join(f"| {key.op_type} | {NATIVE_ONLY[key.op_type]} |\n" for key in missing)
+    hosted = ", ".join(sorted(key.op_type for key in set(native) - set(shared) if runs_on_host(key)))
+    return f"{BROUGHT.format(count=len(missing), hosted=hosted)}{rows}"
 
 
 def _section(domain: str, opset: int) -> str:

@@ -224,6 +224,16 @@ def host_operands(key: OpKey) -> frozenset[int]:
 
 
 @cache
+def runs_on_host(key: OpKey) -> bool:
+    """Whether an operator has nothing to do on a device: an input that is always text, or none but host operands."""
+    if (canonical(key.domain), key.op_type) not in TRAITS:
+        return False
+    formal = schema(canonical(key.domain), key.op_type, key.since).inputs
+    texts = any(set(each.types) == {"tensor(string)"} for each in formal)
+    return texts or (bool(formal) and len(host_operands(key)) == len(formal))
+
+
+@cache
 def unread_operands(key: OpKey) -> frozenset[int]:
     """Positions of the inputs whose elements are not looked at, at this version of the operator."""
     return _positions(key, traits(key.domain, key.op_type).unread)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
+from entrepot.ir.table import OpKey
+from entrepot.ir.traits import runs_on_host
 from entrepot.runtime import fuse
 from entrepot.runtime.absorb import absorbed
 from entrepot.runtime.became import became
@@ -42,6 +44,10 @@ class Target:
     place: Place = lambda constant: constant
     finish: Callable[[Block], None] = lambda block: None
 
+    def is_known(self, key: OpKey) -> bool:
+        """Whether a kernel runs an operator, on the device, or on the host if it has no business elsewhere."""
+        return self.kernels.is_known(key) or (runs_on_host(key) and self.host.is_known(key))
+
     def bind(self, step: Step) -> Call:
         """The kernel of a step, on the lane that it runs on."""
         return replace(self.host.bind_plain(step), kind="host") if step.on_host else self.kernels.bind(step)
@@ -55,11 +61,11 @@ def compile_part(part: ir.GraphView, setting: Setting, target: Target) -> Compil
         ConversionError: A kernel needs to know an input that is computed in each run.
     """
     model, kernels = setting.hub.ir, target.kernels
-    lowering = Lowering(model.functions, kernels.is_known, evaluate=target.host.evaluate, limits=setting.limits)
+    lowering = Lowering(model.functions, target.is_known, evaluate=target.host.evaluate, limits=setting.limits)
     block = merged(pruned(lowering.lower(part, model.graph.opset_imports)))
     block = fuse.fused(absorbed(block), target.rules)
     far = target.device is not HOST
-    on_host = split_lanes(block, target.device, target.host.is_known) if far else frozenset()
+    on_host = split_lanes(block, target.device, target.host.is_known, kernels.is_known) if far else frozenset()
     bind_all(block, target.bind)
     if far:
         place_constants(block, target.place)

@@ -28,7 +28,7 @@ Known = Callable[[OpKey], bool]
 """Whether the host has a kernel for an operator."""
 
 
-def split_lanes(block: Block, device: Device, known: Known) -> frozenset[int]:
+def split_lanes(block: Block, device: Device, known: Known, there: Known) -> frozenset[int]:
     """Mark the steps that run on the host, and put in the steps that copy values from lane to lane.
 
     Before: ``Reshape(x, Concat(Shape(x)[0], [-1]))``, all of it on the device. After: the same steps, of which all but
@@ -38,11 +38,12 @@ def split_lanes(block: Block, device: Device, known: Known) -> frozenset[int]:
         block: A whole part; it is changed in place.
         device: Where the other steps run.
         known: What the host can run.
+        there: What the device can; other steps run on the host.
 
     Returns:
         Positions of the block's inputs that are taken as NumPy arrays.
     """
-    lanes = _Lanes(device, known)
+    lanes = _Lanes(device, known, there)
     lanes.find_computable(block, (value for value in block.inputs if _is_text(value) or _is_size(value)))
     lanes.find_wanted(block, ())
     lanes.near.update(value for value in block.inputs if _is_text(value) or _is_wanted_size(value, lanes))
@@ -58,6 +59,7 @@ class _Lanes:
     Attributes:
         device: Where steps run that are not on the host.
         known: What the host can run.
+        there: What the device can run.
         computable: Values that follow from shapes, constants and other values of the host.
         wanted: Values that must be known on the host.
         near: Values that are made there.
@@ -67,6 +69,7 @@ class _Lanes:
 
     device: Device
     known: Known
+    there: Known
     computable: set[Value] = field(default_factory=set)
     wanted: set[Value] = field(default_factory=set)
     near: set[Value] = field(default_factory=set)
@@ -93,7 +96,11 @@ class _Lanes:
             made = [value for value in step.outputs if value is not None]
             if step.blocks:
                 self.near.update(filter(_is_text, made))
-            elif _touches_text(step) or any(value in self.wanted and value in self.computable for value in made):
+            elif (
+                _touches_text(step)
+                or (step.call is None and not self.there(step.key))
+                or any(value in self.wanted and value in self.computable for value in made)
+            ):
                 step.on_host = True
                 self.near.update(made)
                 self.wanted.update(_read(step))

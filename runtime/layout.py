@@ -16,15 +16,27 @@ def wrapped(line: str, width: int) -> list[str]:
     if line.lstrip().startswith("return ") and len(_split(line.strip()[7:])) > 1:
         indent = line[: len(line) - len(line.lstrip())]
         return [f"{indent}return (", *_items(indent, _split(line.strip()[7:]), width), f"{indent})"]
+    indent = line[: len(line) - len(line.lstrip())]
+    targets, _, values = line.strip().partition(" = ")
+    if len(_split(values)) > 1 and _last_bracket(targets) is None:
+        return _parallel(indent, targets, values, width)
     place = _last_bracket(line)
     if place is None:
         return [line]
     start, end = place
-    indent = line[: len(line) - len(line.lstrip())]
     body, head, tail = line[start + 1 : end], line[: start + 1], indent + line[end:]
     one = f"{indent}    {body}"
     inside = [one] if len(one) <= width and not body.endswith(",") else _items(indent, _split(body), width)
     return [head, *inside, tail]
+
+
+def _parallel(indent: str, targets: str, values: str, width: int) -> list[str]:
+    """A parallel assignment: the values one by one, the targets too where they are long."""
+    head = f"{indent}{targets} = ("
+    if len(head) <= width:
+        return [head, *_items(indent, _split(values), width), f"{indent})"]
+    left, right = (_items(indent, _split(side), width) for side in (targets, values))
+    return [f"{indent}(", *left, f"{indent}) = (", *right, f"{indent})"]
 
 
 def _items(indent: str, items: list[str], width: int) -> list[str]:

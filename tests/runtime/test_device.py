@@ -138,6 +138,21 @@ def test_strings_never_cross(crossings: Counter[str]) -> None:
     assert out["z"].tolist() == ["2.0", "3.5"]
 
 
+def test_what_the_device_has_no_kernel_for_runs_on_the_host_where_it_belongs(crossings: Counter[str]) -> None:
+    text = """g (float[9, 4] x) => (float[9, 8] y) {
+        bins = Constant<value = int64 {8}>()  size = Constant<value = int64 {6}>()
+        rate = Constant<value = int64 {8192}>()
+        low = Constant<value = float {0}>()  high = Shape(x)  f = Cast<to = 1>(high)  top = ReduceMax<keepdims = 0>(f)
+        m = MelWeightMatrix(bins, size, rate, low, top)  y = MatMul(x, m)
+    }"""
+    session = ep.Session(model(text), providers=["toy"])
+    rows = {row.op_type: row.how for row in session.plan().placements}
+    assert (rows["MelWeightMatrix"], rows["MatMul"]) == ("host", "shared")
+    x = f32(9, 4)
+    expected = ep.Session(model(text), providers=["cpu"]).run({"x": x})["y"]
+    np.testing.assert_allclose(session.run({"x": x})["y"], expected, rtol=1e-6)
+
+
 LOOP = """g (float[N] x, int64 n) => (float[N] y, float[K, 1] s, int64 m) <int64[1] one = {1}, int64[1] axis = {0}> {
     m, y, s = Loop(n, , n, x) <
         body = b (int64 i, bool c, int64 k, float[N] a) => (bool go, int64 k2, float[N] a2, float[1] p) {

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import keyword
 import traceback
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 
 import entrepot as ep
 from entrepot.ir.errors import ExecutionError
+from entrepot.ir.limits import Limits
+from entrepot.runtime.binding import bind_all
+from entrepot.runtime.emit import Writer, emit
+from entrepot.runtime.lower import Lowering
 from entrepot.runtime.names import Names
+from entrepot.runtime.plan import Step
+from entrepot.runtime.providers.cpu.support import numpy_support
+from entrepot.runtime.providers.cpu.table import KERNELS
 from tests.judges.agreement import assert_close
 from tests.judges.bounds import LIBRARY, unit
 
@@ -89,3 +97,36 @@ def test_loops_nested_past_what_python_nests_are_refused_and_run_by_the_referenc
     with pytest.raises(ep.ResourceLimitError, match="nested too deep"):
         session(nested(30))
     np.testing.assert_array_equal(session(nested(30), "reference").run(feeds)["v29"], [2, 2])
+
+
+def test_a_target_writes_control_flow_in_its_own_form() -> None:
+    def select(writer: Writer, step: Step) -> None:
+        condition, results = writer.read(step.inputs[0]), []
+        for name in ("then_branch", "else_branch"):
+            writer.steps(step.blocks[name])
+            results.append(writer.read(step.blocks[name].outputs[0]))
+        line = f"{writer.thing(np.where, 'where')}({condition}, {', '.join(results)})"
+        writer.line(f"{writer.write(step.outputs[0])} = {line}")
+
+    text = """g (float[2] x, bool c) => (float[2] y) {
+        y = If(c) <then_branch = t () => (float[2] p) { p = Exp(x) }, else_branch = e () => (float[2] q) { q = Neg(x) }>
+    }"""
+    graph = ep.load(onnx.parser.parse_model(HEAD + text)).ir.graph
+    block = Lowering({}, KERNELS.is_known).lower(graph, graph.opset_imports)
+    bind_all(block, KERNELS.bind)
+    emitted = emit(block, replace(numpy_support(Limits()), forms={"If": select}))
+    assert "where(c, p, q)" in emitted.source
+    x = np.array([1, 2], np.float32)
+    np.testing.assert_array_equal(emitted.function(x, np.array(False))[0], -x)
+
+
+def test_steps_keep_what_their_nodes_note_also_inside_functions() -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 28, "local": 1]>
+        g (float[2] x) => (float[2] y) { y = local.twice(x) }
+        <domain: "local", opset_import: ["": 28]> twice (a) => (b) { b = Add(a, a) }"""
+    )
+    proto.graph.node[0].metadata_props.add(key="entrepot.module", value="head")
+    model = ep.load(proto).ir
+    block = Lowering(model.functions, KERNELS.is_known).lower(model.graph, model.graph.opset_imports)
+    assert [step.metadata["entrepot.module"] for step in block.steps] == ["head"]

@@ -12,6 +12,7 @@ import onnx_ir as ir
 import pytest
 
 from entrepot.ir.table import OpTable
+from entrepot.ir.traits import runs_on_host
 from entrepot.runtime import providers
 from entrepot.runtime.binding import Kernels
 from entrepot.runtime.compilation import Target, compile_part
@@ -34,6 +35,8 @@ def fill_natives() -> None:
     from entrepot.runtime.kernels.table import shared
 
     for key in set(numpy_native) - set(shared) - set(native):
+        if runs_on_host(key):
+            continue
         native(key.op_type, key.since, domain=key.domain)(_walled(numpy_native.get(*key).function))
 
 
@@ -90,18 +93,18 @@ class ToyProvider:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self.place = Placed(DEVICE)
+        support = backend_support(OPAQUE, setting.limits)
+        self._target = Target(KERNELS, support, HOST_KERNELS, device=DEVICE, place=self.place)
 
     @classmethod
     def available(cls) -> str:
         return cls.missing
 
     def supports(self, node: ir.Node) -> str:
-        return reason_against(node, self._setting.hub.ir, KERNELS.is_known)
+        return reason_against(node, self._setting.hub.ir, self._target.is_known)
 
     def compile(self, part: ir.GraphView) -> Compiled:
-        support = backend_support(OPAQUE, self._setting.limits)
-        target = Target(KERNELS, support, HOST_KERNELS, device=DEVICE, place=self.place)
-        return compile_part(part, self._setting, target)
+        return compile_part(part, self._setting, self._target)
 
 
 @contextmanager

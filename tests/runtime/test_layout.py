@@ -1,0 +1,38 @@
+"""Lines are broken as ``ruff format`` breaks them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from entrepot.runtime.layout import wrapped
+
+RUFF = Path(sys.executable).with_name("ruff")
+LONG = [
+    "y = conv(x, w, pads=(1, 1, 1, 1))",
+    "y = convolution_of_a_long_name(first_operand, second_operand, pads=(1, 1, 1, 1), strides=(2, 2))",
+    "y = convolution_of_a_long_name(first_operand, second_operand, third_operand, pads=(1, 1, 1, 1), strides=(2, 2))",
+    "y = first(convolution_of_a_long_name(first_operand, second_operand, third_operand, fourth_operand, fifth=1))",
+    'y = einsum(xp, first_operand_of_a_product, second_operand_of_a_product, equation="bhqd,bhkd->bhqk(]")',
+    "y = np.array([1000000, 1000001, 1000002, 1000003, 1000004, 1000005, 1000006, 1000007, 1000008, 1000009])",
+    "y = np.concatenate((first_operand, second_operand, third_operand, fourth_operand, fifth_operand), 0)",
+    "first_target, second_target, *_ = gru(xp, first_operand, second_operand, third_operand, hidden_size=24)",
+    "carried_state, going_on, counter = the_next_carried_state, the_next_going_on, the_next_counter_of_it",
+    "a_carried_state_of_a_long_name, a_condition_of_a_long_name, a_counter_of_a_long_name_too = one_next, two_next",
+    "return first_result_of_a_long_name, second_result_of_a_long_name, third_result_of_a_long_name, fourth",
+]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("text", LONG)
+def test_a_long_line_is_broken_as_formatters_do(text: str, depth: int, tmp_path: Path) -> None:
+    head = ["def f():", "    if x:"][:depth]
+    body = wrapped("    " * depth + text, 88)
+    file = tmp_path / "made.py"
+    file.write_text("\n".join([*head, *body]) + "\n")
+    assert len(text) < 80 or len(body) > 1
+    told = subprocess.run([RUFF, "format", "--diff", "--isolated", file], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout
