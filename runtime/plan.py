@@ -204,6 +204,17 @@ def pruned(block: Block, wanted: Sequence[Value | None] | None = None) -> Block:
     return Block(block.inputs, list(outputs), kept[::-1], block.name)
 
 
+def without_unread(block: Block) -> Block:
+    """The block, in which loops no longer name the results that nothing reads; it is changed in place."""
+    read = {value for step in block.steps for value in step.uses()} | set(block.outputs)
+    for step in block.steps:
+        for inner in step.blocks.values():
+            without_unread(inner)
+        if step.blocks:
+            step.outputs = [value if value in read else None for value in step.outputs]
+    return block
+
+
 def last_uses(block: Block) -> list[list[Value]]:
     """Per step, the block's own values that nothing reads after it; outputs of the block never die."""
     own = {value for step in block.steps for value in step.outputs if value is not None} | set(block.inputs)
