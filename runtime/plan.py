@@ -81,7 +81,7 @@ class Step:
         """Domain of the operator, empty for ai.onnx."""
         return self.key.domain
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
         """What may be assumed about the operator."""
         return traits(self.key.domain, self.key.op_type)
