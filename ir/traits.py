@@ -207,6 +207,7 @@ TRAITS: Mapping[tuple[str, str], Traits] = _table()
 """(domain, operator) to what it is; the empty domain is ai.onnx."""
 
 
+@cache
 def traits(domain: str, op_type: str) -> Traits:
     """What an operator is; ``UNKNOWN`` for one that the standard does not define."""
     return TRAITS.get((canonical(domain), op_type), UNKNOWN)

@@ -33,9 +33,10 @@ def write_loop(writer: Writer, step: Step) -> None:
     states = len(body.inputs) - 2
     initial = [*step.inputs, *[None] * (2 + states - len(step.inputs))]
     condition = writer.values[body.inputs[1]] = _condition(writer, step, initial[1])
-    carried = _carry(writer, body.inputs[2:], initial[2:])
+    live = [at for at in range(states) if _is_read(body, body.inputs[2 + at]) or _is_wanted(step, at)]
+    carried = _carry(writer, [body.inputs[2 + at] for at in live], [initial[2 + at] for at in live])
     collected = _collectors(writer, body.outputs[1 + states :])
-    trip = writer.names.fresh("trip")
+    trip = writer.names.fresh("trip") if _is_read(body, body.inputs[0]) else "_"
     with writer.indented(f"for {trip} in {writer.thing(writer.support.trips, 'trips')}({writer.read(initial[0])}):"):
         if condition:
             with writer.indented(f"if not {writer.thing(writer.support.truth, 'truth')}({condition}):"):
@@ -45,11 +46,13 @@ def write_loop(writer: Writer, step: Step) -> None:
             writer.line(f"{writer.write(body.inputs[0])} = {number}({trip})")
         writer.steps(body)
         _collect(writer, collected, body.outputs[1 + states :])
-        targets, sources = list(carried), body.outputs[1 : 1 + states]
+        targets, sources = list(carried), [body.outputs[1 + at] for at in live]
         if condition:
-            targets, sources = [condition, *carried], body.outputs[: 1 + states]
+            targets, sources = [condition, *carried], [body.outputs[0], *sources]
         assign(writer, targets, [writer.read(value) for value in sources])
-    _results(writer, step, carried)
+    for at, name in zip(live, carried, strict=True):
+        if (value := step.outputs[at] if at < len(step.outputs) else None) is not None:
+            writer.values[value] = name
     stacks = _stacks(collected, body.outputs[1 + states :], [0] * len(collected), [0] * len(collected))
     _stack(writer, step.outputs[states:], stacks)
 
@@ -131,6 +134,11 @@ def _condition(writer: Writer, step: Step, initial: Value | None) -> str:
 
 def _is_true(value: Value) -> bool:
     return value.constant is not None and bool(value.constant.all())
+
+
+def _is_wanted(step: Step, position: int) -> bool:
+    """Whether anything reads one of a step's outputs."""
+    return position < len(step.outputs) and step.outputs[position] is not None
 
 
 def _is_read(body: Block, value: Value) -> bool:

@@ -175,7 +175,7 @@ class Lowering:
             name=frame.prefix + (node.name or ""),
             opset=opset,
             computes={frame.node or node: ""},
-            metadata=dict(node.metadata_props or (frame.node or node).metadata_props),
+            metadata=node.metadata_props or (frame.node or node).metadata_props,
         )
         while step.inputs and step.inputs[-1] is None:
             step.inputs.pop()

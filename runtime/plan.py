@@ -81,7 +81,7 @@ class Step:
         """Domain of the operator, empty for ai.onnx."""
         return self.key.domain
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
         """What may be assumed about the operator."""
         return traits(self.key.domain, self.key.op_type)
@@ -202,6 +202,17 @@ def pruned(block: Block, wanted: Sequence[Value | None] | None = None) -> Block:
             kept.append(step)
             live.update(step.uses())
     return Block(block.inputs, list(outputs), kept[::-1], block.name)
+
+
+def without_unread(block: Block) -> Block:
+    """The block, in which loops no longer name the results that nothing reads; it is changed in place."""
+    read = {value for step in block.steps for value in step.uses()} | set(block.outputs)
+    for step in block.steps:
+        for inner in step.blocks.values():
+            without_unread(inner)
+        if step.blocks:
+            step.outputs = [value if value in read else None for value in step.outputs]
+    return block
 
 
 def last_uses(block: Block) -> list[list[Value]]:

@@ -19,7 +19,7 @@ from entrepot.runtime.emit import Style, Support, Writer
 from entrepot.runtime.lower import Lowering
 from entrepot.runtime.merge import merged
 from entrepot.runtime.names import Names
-from entrepot.runtime.plan import Block, Value, pruned
+from entrepot.runtime.plan import Block, Value, pruned, without_unread
 from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.support import numpy_support
 from entrepot.runtime.providers.cpu.table import KERNELS
@@ -81,7 +81,7 @@ def _planned(model: Model, limits: Limits) -> Block:
     block = lowering.lower(hub.graph, hub.graph.opset_imports)
     pairs = zip(block.inputs, hub.graph.inputs, strict=True)
     block.inputs = [value for value, given in pairs if given.name not in hub.graph.initializers]
-    block = merged(pruned(block))
+    block = without_unread(merged(pruned(block)))
     bind_all(block, lambda step: spelled(step, KERNELS.bind_plain(step)))
     return block
 
