@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 @verb("simplify")
 @click.argument("model", type=MODEL)
 @click.option("-o", "--output", "target", type=TARGET, required=True, help="The .onnx file to write.")
-@click.option(
-    "--pass", "passes", multiple=True, metavar="NAME", help="A registered pass, run first; may be repeated."
-)
+@click.option("--pass", "passes", multiple=True, metavar="NAME", help="A registered pass, run first; may be repeated.")
 @proof_options
 def command(output: Output, model: Source, target: Target, passes: tuple[str, ...], asked: Asked) -> int:
     """Remove what MODEL does not need, and prove that it still computes the same thing.

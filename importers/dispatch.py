@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from entrepot.ir.arguments import expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.plugins import named, plugins
@@ -15,29 +18,38 @@ if TYPE_CHECKING:
 _HOMES = {"numpy": ("entrepot.importers.numpy.convert", "to_numpy")}
 
 
-def to(model: Source, target: str, **options: Any) -> Any:
+def to(model: Source, framework: str, **options: Any) -> Any:
     """The model as something of another framework, chosen by name.
 
     Args:
         model: A ``Model``, or anything ``load`` reads.
-        target: ``"numpy"``, or a name that an installed distribution registers among ``entrepot.importers``: a function
-            of a ``Model`` and options.
+        framework: ``"numpy"``, or a name that an installed distribution registers among ``entrepot.importers``: a
+            function of a ``Model`` and options.
         options: Passed on to ``to_numpy``, or to that function.
 
     Returns:
         What it makes, for ``"numpy"`` a ``NumpyModel``.
 
     Raises:
-        InputError: There is no such target.
+        InputError: There is no such framework, or it does not take these options.
         PluginError: What is registered under the name cannot be imported or called.
     """
-    if target in _HOMES:
-        module, attribute = _HOMES[target]
-        return getattr(importlib.import_module(module), attribute)(model, **options)
-    plugin = named("importers", target) if isinstance(target, str) else None
+    function, loaded = _maker(framework), load(model)
+    try:
+        inspect.signature(function).bind(loaded, **options)
+    except TypeError as error:
+        raise InputError(f"{framework}: {error}", hint=f"it takes {inspect.signature(function)}") from error
+    return function(loaded, **options)
+
+
+def _maker(name: Any) -> Callable[..., Any]:
+    if not isinstance(name, str):
+        raise expected("framework", "the name of one", name)
+    if name in _HOMES:
+        module, attribute = _HOMES[name]
+        return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
+    plugin = named("importers", name)
     if plugin is None:
-        known = [*_HOMES, *(other.name for other in plugins("importers"))]
-        raise InputError(
-            f"nothing makes {target!r} of a model", value=str(target), hint=f"there are {', '.join(known)}"
-        )
-    return plugin.load(needs=("__call__",))(load(model), **options)
+        known = ", ".join([*_HOMES, *(other.name for other in plugins("importers"))])
+        raise InputError(f"nothing makes {name!r} of a model", value=name, hint=f"there are {known}")
+    return plugin.load(needs=("__call__",))  # type: ignore[no-any-return]

@@ -79,11 +79,11 @@ def test_a_model_of_the_zoo_computes_what_the_module_does(name: str, tmp_path: P
 
 
 def _sampled(model: ep.Model, built: registry.ZooModel, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    from entrepot.exporters.torch.flatten import flatten_call
-
     from entrepot.exporters.sample import Sample
+    from entrepot.exporters.structure import flatten_call
+    from entrepot.exporters.torch.arrays import TORCH
 
-    call = flatten_call(Sample.of(built.samples[-1]), built.module.forward)
+    call = flatten_call(Sample.of(built.samples[-1]), built.module.forward, TORCH)
     return {spec.name: tensor.numpy() for spec, tensor in zip(model.inputs, call.tensors, strict=True)}
 
 
