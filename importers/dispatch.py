@@ -47,9 +47,9 @@ def _maker(name: Any) -> Callable[..., Any]:
         raise expected("framework", "the name of one", name)
     if name in _HOMES:
         module, attribute = _HOMES[name]
-        return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
+        return getattr(importlib.import_module(module), attribute)
     plugin = named("importers", name)
     if plugin is None:
         known = ", ".join([*_HOMES, *(other.name for other in plugins("importers"))])
         raise InputError(f"nothing makes {name!r} of a model", value=name, hint=f"there are {known}")
-    return plugin.load(needs=("__call__",))  # type: ignore[no-any-return]
+    return plugin.load(needs=("__call__",))
