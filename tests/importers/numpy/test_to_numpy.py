@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+import ruff
 import torch
 
 import entrepot as ep
@@ -21,7 +22,7 @@ from tests.judges.agreement import assert_as_expected
 from tests.judges.bounds import expectations
 from tests.op_cases import all_cases
 
-RUFF = Path(sys.executable).with_name("ruff")
+RUFF = ruff.find_ruff_bin()
 HEAD = '<ir_version: 10, opset_import: ["": 28]>\n'
 
 LOOPS = """g (float[N] x, int64 n, bool c) => (float[N] y, float[K, N] s, float[N] z, float[N] w, float[K, N] u) {
