@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NumpyModel:
     """A model as a function on NumPy arrays: ``y = model(x)``; several results are a tuple.
 
@@ -32,8 +32,8 @@ class NumpyModel:
     """
 
     source: str
-    weights: dict[str, np.ndarray[Any, Any]] = field(repr=False)
-    _function: Any = field(repr=False)
+    weights: dict[str, np.ndarray[Any, Any]]
+    _function: Any
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Run it.
@@ -50,6 +50,9 @@ class NumpyModel:
         except TypeError as error:
             raise InputError(f"{error}", hint=f"it is called as {self._function.__name__}{self._signature}") from error
         return self._function(*bound.args, **bound.kwargs)
+
+    def __repr__(self) -> str:
+        return f"<NumpyModel {self._function.__name__}{self._signature}>"
 
     @property
     def _signature(self) -> Any:

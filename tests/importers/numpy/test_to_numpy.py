@@ -231,3 +231,7 @@ def test_an_operator_case_as_a_function(case: object) -> None:
     for oracle, expected in expectations(case).items():
         for got, wanted in zip(results, expected, strict=False):
             assert_as_expected(got, wanted, oracle)
+
+
+def test_a_model_says_how_it_is_called() -> None:
+    assert repr(ep.to_numpy(small())).startswith("<NumpyModel sequential(")
