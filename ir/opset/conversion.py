@@ -17,10 +17,10 @@ from entrepot.ir.opset.rules import Rule, Step, find, find_vanished, route
 from entrepot.ir.opset.schemas import CEILINGS, canonical, since
 from entrepot.ir.opset.scopes import Scope, callers_first, scopes, stamp
 from entrepot.ir.opset.settle import settle
-from entrepot.ir.opset.spec import Spec
-from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
 from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.typing.query import Types
+from entrepot.ir.typing.spec import Spec
 
 WITH_BODIES = ("If", "Loop", "Scan", "SequenceMap")
 """The ai.onnx operators that carry graphs; other domains may have more."""
