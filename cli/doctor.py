@@ -12,6 +12,7 @@ from entrepot.cli.exit_codes import Exit
 from entrepot.cli.group import verb
 from entrepot.cli.output import Output, rows, stack
 from entrepot.cli.tested import TESTED
+from entrepot.ir.errors import MissingDependencyError, PluginError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,6 +35,7 @@ def command(output: Output) -> int:
 def examine() -> dict[str, Any]:
     """Everything ``doctor`` shows; no framework is imported for it."""
     from entrepot.ir.plugins import GROUPS, plugins
+    from entrepot.runtime.providers import provider_names
 
     packages = {name: _version(name) for name in (*CORE, *OPTIONAL)}
     registered = {group: [_described(plugin) for plugin in plugins(group)] for group in GROUPS}
@@ -44,7 +46,7 @@ def examine() -> dict[str, Any]:
         "packages": packages,
         "tested": TESTED,
         "registered": registered,
-        "providers": {name: _provider(name) for name in ("cpu", "reference", "onnxruntime")},
+        "providers": {name: _provider(name) for name in provider_names()},
         "processors": _processors(),
         "blas": _blas(),
         "thread_variables": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
@@ -73,10 +75,14 @@ def _compared(name: str, version: str | None) -> str:
 
 
 def _provider(name: str) -> str:
-    if name != "onnxruntime":
-        return "ready"
-    owners = _owners_of_onnxruntime()
-    return f"ready ({', '.join(owners)})" if owners else "not installed (pip install onnxruntime)"
+    from entrepot.runtime.providers import availability
+
+    try:
+        missing = availability(name)
+    except (MissingDependencyError, PluginError) as error:
+        missing = str(error)
+    owners = f" ({', '.join(_owners_of_onnxruntime())})" if name == "onnxruntime" else ""
+    return missing or f"ready{owners}"
 
 
 def _owners_of_onnxruntime() -> list[str]:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 @verb("simplify")
 @click.argument("model", type=MODEL)
 @click.option("-o", "--output", "target", type=TARGET, required=True, help="The .onnx file to write.")
+@click.option("--pass", "passes", multiple=True, metavar="NAME", help="A registered pass, run first; may be repeated.")
 @proof_options
-def command(output: Output, model: Source, target: Target, asked: Asked) -> int:
+def command(output: Output, model: Source, target: Target, passes: tuple[str, ...], asked: Asked) -> int:
     """Remove what MODEL does not need, and prove that it still computes the same thing.
 
     Constants are computed once, and repeated, idle and unused nodes are removed. Inputs, outputs and weights keep their
@@ -34,7 +35,7 @@ def command(output: Output, model: Source, target: Target, asked: Asked) -> int:
 
     loaded = read_model(model, output)
     reporter(output.progress)("simplifying")
-    result = simplify(loaded, verify=False)
+    result = simplify(loaded, verify=False, passes=passes)
     proof = prove(loaded, result, asked, output)
     facts = {"before": _counts(loaded), "after": _counts(result)}
     return deliver(result, target, proof, asked, output, facts, lambda: _table(facts, target))

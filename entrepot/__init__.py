@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from entrepot.exporters.sample import Sample
     from entrepot.exporters.simplification import simplify
     from entrepot.exporters.translation import register_translation
+    from entrepot.importers.dispatch import to
     from entrepot.importers.numpy.convert import to_numpy
     from entrepot.ir.errors import (
         ConversionError,
@@ -46,6 +47,7 @@ _HOMES = {
     "verify": "entrepot.exporters.api",
     "Sample": "entrepot.exporters.sample",
     "register_translation": "entrepot.exporters.translation",
+    "to": "entrepot.importers.dispatch",
     "to_numpy": "entrepot.importers.numpy.convert",
     "load": "entrepot.ir.io.read",
     "extract": "entrepot.ir.extract",
@@ -74,7 +76,7 @@ _HOMES = {
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
     "convert_opset", "can_convert", "simplify", "extract",
-    "to_numpy",
+    "to", "to_numpy",
     "Session", "compare", "Tolerance", "verify",
     "register_translation",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from entrepot.ir.arguments import as_flag
+from entrepot.ir.arguments import as_flag, as_names
 from entrepot.ir.progress import Progress, reporter
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def simplify(
     verify: bool = True,
     feeds: Any = None,
     tolerance: ToleranceLike | None = None,
+    passes: str | Sequence[str] = (),
     progress: Progress = None,
 ) -> Model:
     """The same model without what it does not need: the argument is not changed and weights are shared.
@@ -32,6 +34,7 @@ def simplify(
         verify: Run both models side by side, where something here can run them.
         feeds: Inputs to verify with, in any form that ``Session.run`` takes; made up by default.
         tolerance: What agreement means.
+        passes: Names of further passes, which other distributions register among ``entrepot.passes``; they come first.
         progress: Told each run of the verification; see ``export``.
 
     Returns:
@@ -40,13 +43,14 @@ def simplify(
 
     Raises:
         VerificationError: The result does not compute the same thing; the error carries the report.
-        InputError: ``feeds`` do not fit the model, or an argument is of the wrong kind.
+        InputError: ``feeds`` do not fit the model, there is no such pass, or an argument is of the wrong kind.
+        PluginError: What is registered as a pass cannot be imported, or is none.
     """
     from entrepot.ir.io.read import load
 
     tell, verify = reporter(progress), as_flag(verify, "verify")
     source = load(model)
-    result = _simplified(source)
+    result = _simplified(source, as_names(passes, "passes"))
     if not verify:
         return result
     from entrepot.exporters.options import Judging
@@ -58,15 +62,18 @@ def simplify(
     return result
 
 
-def _simplified(source: Model) -> Model:
+def _simplified(source: Model, passes: Sequence[str]) -> Model:
     from onnx_ir.passes import common
 
     from entrepot.ir.copying import copy_graphs
     from entrepot.ir.model import Model
     from entrepot.ir.passes.cleanup import clean_up
+    from entrepot.ir.passes.registered import registered
     from entrepot.runtime.constants import evaluate
 
     graphs = copy_graphs(source.ir)
+    for extra in registered(passes):
+        graphs = extra(graphs).model
     clean_up(graphs, evaluate=evaluate)
     common.RemoveUnusedFunctionsPass()(graphs)  # type: ignore[no-untyped-call]
     common.RemoveUnusedOpsetsPass()(graphs)

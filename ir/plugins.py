@@ -78,3 +78,8 @@ def plugins(group: Group) -> tuple[Plugin, ...]:
     """What is registered, by distribution and name; nothing is imported for it."""
     found = [Plugin(group, entry) for entry in metadata.entry_points(group=f"entrepot.{group}")]
     return tuple(sorted(found, key=lambda plugin: (plugin.distribution, plugin.name)))
+
+
+def named(group: Group, name: str) -> Plugin | None:
+    """The first that is registered under a name."""
+    return next((plugin for plugin in plugins(group) if plugin.name == name), None)

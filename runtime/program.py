@@ -18,6 +18,7 @@ from entrepot.runtime.fold import KERNEL_ERRORS
 from entrepot.runtime.partition import Part
 from entrepot.runtime.providers import Compiled
 from entrepot.runtime.room import out_of_memory
+from entrepot.runtime.turns import in_turn
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -53,6 +54,8 @@ class Program:
         self.specs = tuple(input_spec(value.name or "", plain.of_value(value)) for value in inputs)
         self._flow = Flow(parts, inputs, wanted)
         self._function = self._flow.runner()
+        if all(compiled.emitted is not None for _, compiled in self.parts):  # those of other libraries free the lock
+            self._function = in_turn(self._function, sum(len(part.graph) for part, _ in self.parts))
         self._fed = tuple(spec.name for spec in self.specs)
         self._accepted: set[tuple[Any, ...]] = set()
 

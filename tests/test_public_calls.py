@@ -44,6 +44,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "operator": lambda: "aten::relu",
     "function": lambda: torch.relu,
     "scale": lambda: 1.0,
+    "framework": lambda: "numpy",
     "progress": lambda: False,
 }
 """Arguments that make sense, by the name of the parameter; a parameter that is not here keeps its default."""

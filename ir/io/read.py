@@ -92,7 +92,7 @@ def _content(path: Path, context: Context) -> bytes:
         if number == errno.EFBIG:
             hint = "weights beyond 2 GiB lie in files beside the model"
             raise _foreign(path, context) or context.error("it is larger than a protobuf can be", hint=hint) from error
-        if (path / "saved_model.pb").is_file():
+        if os.path.isfile(path / "saved_model.pb"):
             raise _foreign(path / "saved_model.pb", context) or context.error("it is a folder") from error
         raise StorageError(f"the file cannot be read: {error}", path=path, errno=number) from error
     return content

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from entrepot.ir.arguments import as_names, expected
 from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.limits import Limits
+from entrepot.ir.plugins import named, plugins
 from entrepot.runtime.device import Array, Device
 
 if TYPE_CHECKING:
@@ -92,9 +93,6 @@ _HOMES = {
     "onnxruntime": ("entrepot.runtime.providers.onnxruntime.provider", "OnnxRuntimeProvider"),
 }
 
-NAMES = tuple(_HOMES)
-"""All providers."""
-
 Providers: TypeAlias = "str | Sequence[str]"
 """Names in order of preference, or a single name."""
 
@@ -105,21 +103,30 @@ def as_providers(given: Providers) -> tuple[str, ...]:
     Raises:
         InputError: They are not names, or there is no provider of that name.
     """
-    hint = f"there are {', '.join(_HOMES)}"
     names = tuple(dict.fromkeys(as_names(given, "providers")))
     if not names:
-        raise expected("providers", "at least one name", given, hint=hint)
+        raise expected("providers", "at least one name", given, hint=_known())
     for name in names:
-        if name not in _HOMES:
-            raise InputError(f"unknown provider '{name}'", hint=hint)
+        if name not in _HOMES and named("providers", name) is None:
+            raise InputError(f"unknown provider '{name}'", hint=_known())
     return names
 
 
+def provider_names() -> tuple[str, ...]:
+    """All providers: ours, then those that other distributions register among ``entrepot.providers``."""
+    return (*_HOMES, *(plugin.name for plugin in plugins("providers") if plugin.name not in _HOMES))
+
+
+def _known() -> str:
+    return f"there are {', '.join(provider_names())}"
+
+
 def make(name: str, setting: Setting) -> Provider:
-    """A provider by one of ``NAMES``.
+    """A provider by one of ``provider_names()``.
 
     Raises:
         MissingDependencyError: It needs a library that is not installed.
+        PluginError: What is registered under its name cannot be imported, or is no provider.
     """
     kind = _kind(name)
     if reason := kind.available():
@@ -129,11 +136,16 @@ def make(name: str, setting: Setting) -> Provider:
 
 
 def availability(name: str) -> str:
-    """Empty, or why a provider, one of ``NAMES``, cannot be used here."""
+    """Empty, or why a provider, one of ``provider_names()``, cannot be used here."""
     reason: str = _kind(name).available()
     return reason
 
 
 def _kind(name: str) -> Any:
+    if name not in _HOMES:
+        plugin = named("providers", name)
+        if plugin is None:
+            raise InputError(f"unknown provider '{name}'", hint=_known())
+        return plugin.load(needs=("available", "place", "supports", "compile"))
     module, attribute = _HOMES[name]
     return getattr(importlib.import_module(module), attribute)

@@ -47,6 +47,7 @@ def test_a_message_without_place_and_hint_is_the_message() -> None:
         (InputError, ValueError),
         (errors.ExecutionError, RuntimeError),
         (MissingDependencyError, ImportError),
+        (errors.PluginError, ImportError),
         (StorageError, OSError),
         (MissingFileError, FileNotFoundError),
     ],

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import ruff
 
 from entrepot.runtime.layout import wrapped
 
-RUFF = Path(sys.executable).with_name("ruff")
+RUFF = ruff.find_ruff_bin()
 LONG = [
     "y = conv(x, w, pads=(1, 1, 1, 1))",
     "y = convolution_of_a_long_name(first_operand, second_operand, pads=(1, 1, 1, 1), strides=(2, 2))",

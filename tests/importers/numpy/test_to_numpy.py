@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+import ruff
 import torch
 
 import entrepot as ep
@@ -21,7 +22,7 @@ from tests.judges.agreement import assert_as_expected
 from tests.judges.bounds import expectations
 from tests.op_cases import all_cases
 
-RUFF = Path(sys.executable).with_name("ruff")
+RUFF = ruff.find_ruff_bin()
 HEAD = '<ir_version: 10, opset_import: ["": 28]>\n'
 
 LOOPS = """g (float[N] x, int64 n, bool c) => (float[N] y, float[K, N] s, float[N] z, float[N] w, float[K, N] u) {
@@ -79,11 +80,11 @@ def test_a_model_of_the_zoo_computes_what_the_module_does(name: str, tmp_path: P
 
 
 def _sampled(model: ep.Model, built: registry.ZooModel, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    from entrepot.exporters.torch.flatten import flatten_call
-
     from entrepot.exporters.sample import Sample
+    from entrepot.exporters.structure import flatten_call
+    from entrepot.exporters.torch.arrays import TORCH
 
-    call = flatten_call(Sample.of(built.samples[-1]), built.module.forward)
+    call = flatten_call(Sample.of(built.samples[-1]), built.module.forward, TORCH)
     return {spec.name: tensor.numpy() for spec, tensor in zip(model.inputs, call.tensors, strict=True)}
 
 

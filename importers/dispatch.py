@@ -1,0 +1,55 @@
+"""From a name to who makes that of a model: ours, and what other distributions register."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from entrepot.ir.arguments import expected
+from entrepot.ir.errors import InputError
+from entrepot.ir.io.read import load
+from entrepot.ir.plugins import named, plugins
+
+if TYPE_CHECKING:
+    from entrepot.ir.io.read import Source
+
+_HOMES = {"numpy": ("entrepot.importers.numpy.convert", "to_numpy")}
+
+
+def to(model: Source, framework: str, **options: Any) -> Any:
+    """The model as something of another framework, chosen by name.
+
+    Args:
+        model: A ``Model``, or anything ``load`` reads.
+        framework: ``"numpy"``, or a name that an installed distribution registers among ``entrepot.importers``: a
+            function of a ``Model`` and options.
+        options: Passed on to ``to_numpy``, or to that function.
+
+    Returns:
+        What it makes, for ``"numpy"`` a ``NumpyModel``.
+
+    Raises:
+        InputError: There is no such framework, or it does not take these options.
+        PluginError: What is registered under the name cannot be imported or called.
+    """
+    function, loaded = _maker(framework), load(model)
+    try:
+        inspect.signature(function).bind(loaded, **options)
+    except TypeError as error:
+        raise InputError(f"{framework}: {error}", hint=f"it takes {inspect.signature(function)}") from error
+    return function(loaded, **options)
+
+
+def _maker(name: Any) -> Callable[..., Any]:
+    if not isinstance(name, str):
+        raise expected("framework", "the name of one", name)
+    if name in _HOMES:
+        module, attribute = _HOMES[name]
+        return getattr(importlib.import_module(module), attribute)
+    plugin = named("importers", name)
+    if plugin is None:
+        known = ", ".join([*_HOMES, *(other.name for other in plugins("importers"))])
+        raise InputError(f"nothing makes {name!r} of a model", value=name, hint=f"there are {known}")
+    return plugin.load(needs=("__call__",))
