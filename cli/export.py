@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from entrepot.ir.errors import VerificationError
     from entrepot.ir.model import Model
+    from entrepot.parity.report import Report
 
 
 _SAMPLE_HINT = "add --sample package.module:attribute: the inputs to call the model with, or a function that makes them"
@@ -103,6 +104,12 @@ def _show_failure(error: VerificationError, html: Target | None, output: Output)
         show(error.report)
 
 
+def _report_of(model: Model) -> Report | None:
+    from entrepot.parity.report import Report
+
+    return model.report if isinstance(model.report, Report) else None
+
+
 def _is_proved(model: Model) -> bool:
     """Whether nothing was made that needs a proof, or it has one: an ONNX file at the same opset is only copied."""
     return model.report is None or model.report.ok
@@ -111,13 +118,14 @@ def _is_proved(model: Model) -> bool:
 def _facts(model: Model, target: Target | None) -> dict[str, Any]:
     from entrepot.parity.report.json import as_dict
 
+    report = _report_of(model)
     return {
         "path": None if target is None else str(target),
         "opset": model.opset,
         "inputs": [str(spec) for spec in model.inputs],
         "outputs": [str(spec) for spec in model.outputs],
         "notes": list(model.notes),
-        "report": None if model.report is None else as_dict(model.report),
+        "report": None if report is None else as_dict(report),
     }
 
 
@@ -127,4 +135,5 @@ def _text(model: Model, target: Target) -> RenderableType:
 
 
 def _verdict(model: Model) -> list[RenderableType]:
-    return [] if model.report is None else [replace(model.report, facts=None)]  # they are printed already
+    report = _report_of(model)
+    return [] if report is None else [replace(report, facts=None)]  # they are printed already

@@ -9,7 +9,7 @@ import onnx_ir
 from entrepot.ir.errors import describe_node
 from entrepot.ir.inference import scope_types
 from entrepot.ir.model import Model
-from entrepot.ir.opset.types import Types
+from entrepot.ir.typing.query import Types
 
 _AXES = {
     "QuantizeLinear": ("axis",),

@@ -10,10 +10,10 @@ import onnx_ir
 from entrepot.ir.model import Model, ValueSpec, describe_value
 from entrepot.ir.opset.schemas import canonical
 from entrepot.ir.opset.scopes import Scope, callers_first, scopes
-from entrepot.ir.opset.spec import Spec
-from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
 from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.typing.query import Types
+from entrepot.ir.typing.spec import Spec
 
 
 @dataclass(frozen=True)

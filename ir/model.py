@@ -5,18 +5,18 @@ from __future__ import annotations
 import html
 import json
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from entrepot.ir.arguments import PathLike, as_path, expected
 from entrepot.ir.printable import counted, printable, size_text
+from entrepot.ir.proof import Proof
 
 if TYPE_CHECKING:
     import onnx
     import onnx_ir
 
     from entrepot.ir.pickling import Packed
-    from entrepot.parity.report import Report
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Model:
     """
 
     def __init__(
-        self, model: onnx_ir.Model | Model, *, path: PathLike | None = None, report: Report | None = None
+        self, model: onnx_ir.Model | Model, *, path: PathLike | None = None, report: Proof | None = None
     ) -> None:
         import onnx_ir
 
         model = model.ir if isinstance(model, Model) else model
         if not isinstance(model, onnx_ir.Model):
             raise expected("the graph of a Model", "an onnx_ir.Model", model, hint="ep.load reads files and protos")
-        if not (report is None or hasattr(report, "summary")):
+        if not (report is None or isinstance(report, Proof)):
             raise expected("report", "a Report or None", report)
         self._ir = model
         self._hub: Model | None = None
@@ -104,14 +104,14 @@ class Model:
         return self._ir.metadata_props
 
     @property
-    def report(self) -> Report | None:
+    def report(self) -> Proof | None:
         """The verification made when it was exported; void once weights that it shares with its source have changed."""
         if self._report is None or self._verified == self._fingerprint():
             return self._report
-        return replace(self._report, void="weights shared with the source changed after the verification")
+        return self._report.voided("weights shared with the source changed after the verification")
 
     @report.setter
-    def report(self, report: Report | None) -> None:
+    def report(self, report: Proof | None) -> None:
         self._report, self._verified = report, () if report is None else self._fingerprint()
 
     @property
@@ -201,7 +201,7 @@ class Model:
         return f"opset {opsets}, {counted(len(self._ir.graph), 'node')}, {counted(len(weights), 'weight')} ({size})"
 
 
-def _unpickled(kind: type[Model], packed: Packed, path: PathLike | None, report: Report | None) -> Model:
+def _unpickled(kind: type[Model], packed: Packed, path: PathLike | None, report: Proof | None) -> Model:
     from entrepot.ir.pickling import unpack
 
     return kind(unpack(packed), path=path, report=report)

@@ -12,8 +12,8 @@ from entrepot.ir.errors import ConversionError, ModelFormatError
 from entrepot.ir.inference import scope_types
 from entrepot.ir.io.graphs import QUANTIZATION
 from entrepot.ir.opset.names import Names
-from entrepot.ir.opset.spec import Spec
 from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.typing.spec import Spec
 
 
 def values_of(graph: onnx_ir.Graph) -> dict[str, onnx_ir.Value]:

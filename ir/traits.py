@@ -62,6 +62,14 @@ class Traits:
     host: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
 
+    @property
+    def repeats(self) -> bool:
+        """Whether its results are the same wherever its inputs are: what may be folded, merged or computed elsewhere.
+
+        Of control flow this depends on the graphs that a node holds.
+        """
+        return not (self.random or self.control_flow)
+
 
 UNKNOWN = Traits(Cost.UNKNOWN, random=True, grows=True)
 """What is assumed of an operator that the standard does not define: the worst."""

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.ir.typing.plain import of_array
 from entrepot.runtime.plan import Block, Step, Value, with_work_of
-from entrepot.runtime.types import of_array
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

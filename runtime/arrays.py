@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from entrepot.ir.arguments import described
 from entrepot.ir.errors import InputError
@@ -67,3 +68,17 @@ def _read(value: Any) -> np.ndarray[Any, Any]:
         if read is None:
             raise
         return read
+
+
+def array_of_tensor(tensor: ir.TensorProtocol) -> np.ndarray[Any, Any]:
+    """What a tensor of a file holds, as kernels take it: onnx_ir gives strings as the bytes that they are stored as."""
+    array = tensor.numpy()
+    if array.dtype.kind not in "OS":
+        return array
+    texts = [text.decode(errors="surrogateescape") if isinstance(text, bytes) else text for text in array.reshape(-1)]
+    return np.array(texts, object).reshape(array.shape)
+
+
+def array_of(result: Any) -> np.ndarray[Any, Any]:
+    """A kernel's result as an array: NumPy makes scalars of 0-d results, and of 0-d strings Python's own."""
+    return np.array(result, dtype=object) if isinstance(result, str) else np.asarray(result)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from entrepot.runtime.types import array_of
+from entrepot.runtime.arrays import array_of
 
 Array: TypeAlias = Any
 """An array of a provider's library."""

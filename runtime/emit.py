@@ -17,11 +17,11 @@ from typing import Any, Protocol
 
 from entrepot.ir.errors import ResourceLimitError
 from entrepot.ir.printable import printable
+from entrepot.ir.typing.plain import Type
 from entrepot.runtime.emit_control import FORMS
 from entrepot.runtime.layout import wrapped
 from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Block, Call, Step, Value, first, last_uses
-from entrepot.runtime.types import Type
 
 _SERIAL = count(1)
 

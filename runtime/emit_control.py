@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from entrepot.ir.typing.plain import Type
 from entrepot.runtime.plan import Block, Step, Value
-from entrepot.runtime.types import Type
 
 if TYPE_CHECKING:
     from entrepot.runtime.emit import Writer

@@ -10,9 +10,9 @@ import numpy as np
 
 from entrepot.ir.arguments import described
 from entrepot.ir.errors import InputError
+from entrepot.ir.typing.plain import Dims, Type, of_value
 from entrepot.runtime.arrays import as_array, is_array
 from entrepot.runtime.device import HOST, Device
-from entrepot.runtime.types import Dims, Type, of_value
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from entrepot.runtime import types
+from entrepot.ir.typing import plain
+from entrepot.ir.typing.plain import nbytes
+from entrepot.runtime.arrays import array_of
 from entrepot.runtime.plan import Step, Value, as_tuple
 
 MAX_BYTES = 1 << 24
@@ -29,13 +31,13 @@ def fold(step: Step, evaluate: Callable[[Step], Any]) -> bool:
         return False  # sequences and optionals stay run-time values
     for output, result in zip(step.outputs, results, strict=False):
         if output is not None:
-            _fix(output, types.array_of(result))
+            _fix(output, array_of(result))
     return True
 
 
 def _foldable(step: Step) -> bool:
     known = step.traits
-    if step.blocks or known.control_flow or known.random or not step.inputs:
+    if not (known.repeats and step.inputs):
         return False
     if any(value is not None and not isinstance(value.constant, np.ndarray) for value in step.inputs):
         return False
@@ -43,29 +45,12 @@ def _foldable(step: Step) -> bool:
 
 
 def _size(value: Value | None) -> float:
-    """Bytes of a value by its inferred type; infinite when unknown."""
-    if value is None or value.type is None or value.type.numpy is None or value.type.shape is None:
-        return float("inf")
-    size = float(value.type.numpy.itemsize)
-    for dim in value.type.shape:
-        size *= dim if isinstance(dim, int) else float("inf")
-    return size
+    kind = None if value is None else value.type
+    return float("inf") if kind is None else nbytes(kind.dtype, kind.shape)
 
 
 def _fix(output: Value, array: np.ndarray[Any, Any]) -> None:
     array = array.view()  # a view of a constant always has a base: a result without one is fresh
     array.flags.writeable = False
     output.constant = array
-    output.type = types.of_array(array)
-
-
-def constant_of(attributes: Mapping[str, Any]) -> Any:
-    """The value of a Constant node."""
-    (name, value) = next(iter(attributes.items()))
-    if name in ("value_int", "value_ints"):
-        return np.array(value, dtype=np.int64)
-    if name in ("value_float", "value_floats"):
-        return np.array(value, dtype=np.float32)
-    if name in ("value_string", "value_strings"):
-        return np.array(value, dtype=object)
-    return value if isinstance(value, np.ndarray) else np.asarray(value)
+    output.type = plain.of_array(array)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from entrepot.ir.typing.plain import Dims
 from entrepot.runtime.plan import Call, Step
 from entrepot.runtime.room import SMALL, broadcasting
-from entrepot.runtime.types import Dims
 
 
 def with_room(step: Step, call: Call) -> Call:

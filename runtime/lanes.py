@@ -14,9 +14,9 @@ import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
 from entrepot.ir.traits import host_operands, unread_operands
+from entrepot.ir.typing.plain import Type
 from entrepot.runtime.device import HOST, Array, Device, moved
 from entrepot.runtime.plan import Block, Call, Step, Value
-from entrepot.runtime.types import Type
 
 COPIES = "entrepot.copies"
 """Domain of the steps that move a value: ``ToHost``, ``ToDevice`` and ``Like``."""
@@ -82,7 +82,7 @@ class _Lanes:
         for step in block.steps:
             for inner in step.blocks.values():
                 self.find_computable(inner, _host_inputs(step, inner))
-            if step.blocks or step.traits.random or not self.known(step.key):
+            if not step.traits.repeats or not self.known(step.key):
                 continue
             if all(value.constant is not None or value in self.computable for value in _read(step)):
                 self.computable.update(value for value in step.outputs if value is not None)

@@ -12,14 +12,16 @@ import onnx_ir as ir
 
 from entrepot.ir.errors import ConversionError, EntrepotError, ResourceLimitError, UnsupportedOpError, describe_node
 from entrepot.ir.limits import Limits
+from entrepot.ir.opset.values import constant_array
 from entrepot.ir.table import OpKey
-from entrepot.runtime import types
+from entrepot.ir.typing import plain
+from entrepot.ir.typing.plain import Type
+from entrepot.runtime.arrays import array_of_tensor
 from entrepot.runtime.bodies import body_of
-from entrepot.runtime.fold import constant_of, fold
+from entrepot.runtime.fold import fold
 from entrepot.runtime.order import in_order
 from entrepot.runtime.plan import Block, Step, Value
 from entrepot.runtime.type_flow import set_types, subgraph_input_types
-from entrepot.runtime.types import Type
 
 MAX_CALLS = 100
 """Functions calling functions, this deep; a function may not call itself."""
@@ -96,7 +98,7 @@ class Lowering:
         block = Block([], [], [], graph.name or "")
         for index, value in enumerate(graph.inputs):
             fallback = given[index] if given and index < len(given) else None
-            entry = Value(frame.prefix + (value.name or ""), types.of_value(value) or fallback)
+            entry = Value(frame.prefix + (value.name or ""), plain.of_value(value) or fallback)
             frame.scope[value] = entry
             block.inputs.append(entry)
         self._initializers(graph, frame)
@@ -107,7 +109,7 @@ class Lowering:
 
     def _initializers(self, graph: ir.Graph | ir.GraphView, frame: Frame) -> None:
         for name, value in graph.initializers.items():
-            array = None if value.const_value is None else types.of_tensor(value.const_value)
+            array = None if value.const_value is None else array_of_tensor(value.const_value)
             frame.scope[value] = constant(frame.prefix + name, array)
 
     def _use(self, value: ir.Value, frame: Frame) -> Value | None:
@@ -127,8 +129,8 @@ class Lowering:
             self._call(node, function, frame, block)
         elif node.op_type == "Constant" and node.domain == "":
             output = node.outputs[0]
-            value = constant_of(self._attributes(node, frame))
-            frame.scope[output] = constant(frame.prefix + (output.name or ""), value)
+            (form, value), *_ = self._attributes(node, frame).items()
+            frame.scope[output] = constant(frame.prefix + (output.name or ""), constant_array(form, value))
             self._settle(node, frame, "constant")
         elif self._evaluate is not None and node.op_type == "Identity" and node.domain == "":
             frame.scope[node.outputs[0]] = None if node.inputs[0] is None else self._use(node.inputs[0], frame)
@@ -181,7 +183,7 @@ class Lowering:
             step.inputs.pop()
         self._lower_subgraphs(node, step, frame)
         for output in node.outputs:
-            frame.scope[output] = value = Value(frame.prefix + (output.name or ""), types.of_value(output))
+            frame.scope[output] = value = Value(frame.prefix + (output.name or ""), plain.of_value(output))
             step.outputs.append(value if output.name else None)
         while step.outputs and step.outputs[-1] is None:
             step.outputs.pop()
@@ -264,7 +266,7 @@ class Lowering:
         for output, value in zip(node.outputs, body.outputs, strict=False):
             made = frame.scope[output] = self._use(value, inner)
             if made is not None and made.type is None:
-                made.type = types.of_value(output)
+                made.type = plain.of_value(output)
 
     def _decided(self, node: ir.Node, frame: Frame) -> str | None:
         """The name of the branch that an If with a constant condition takes."""
@@ -301,18 +303,18 @@ def constant(name: str, array: Any) -> Value:
     if isinstance(array, np.ndarray):
         array = array.view()
         array.flags.writeable = False
-    return Value(name, types.of_array(array), array)
+    return Value(name, plain.of_array(array), array)
 
 
 def _plain(attribute: ir.Attr) -> Any:
     """An attribute as a Python value, a tuple of them, or an array."""
     value = attribute.value
     if attribute.type == ir.AttributeType.TENSOR:
-        return types.of_tensor(attribute.as_tensor())
+        return array_of_tensor(attribute.as_tensor())
     if attribute.type == ir.AttributeType.TENSORS:
-        return tuple(types.of_tensor(tensor) for tensor in attribute.as_tensors())
+        return tuple(array_of_tensor(tensor) for tensor in attribute.as_tensors())
     if attribute.type == ir.AttributeType.TYPE_PROTO:
-        return types.of_attribute(value)
+        return plain.of_attribute(value)
     if attribute.type == ir.AttributeType.FLOAT:  # which a file will hold, whatever was given
         return float(np.float32(value))
     if attribute.type == ir.AttributeType.FLOATS:

@@ -48,7 +48,7 @@ def _rewire(step: Step, replaced: dict[Value, Value]) -> None:
 
 def _signature(step: Step) -> Hashable:
     """Equal for steps that must give equal results."""
-    if step.blocks or step.graphs or step.traits.random:
+    if step.graphs or not step.traits.repeats:
         return id(step)
     attributes = tuple(sorted((name, _hashable(value)) for name, value in step.attributes.items()))
     return step.key, tuple(map(_identity, step.inputs)), attributes

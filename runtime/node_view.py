@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from entrepot.runtime.types import Dims
+    from entrepot.ir.typing.plain import Dims
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
 from entrepot.ir.traits import Traits, traits
-from entrepot.runtime.types import Type
+from entrepot.ir.typing.plain import Type
 
 FUSED = "entrepot.fused"
 """Domain of steps that do the work of several; their results are always memory of their own."""

@@ -10,7 +10,8 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.errors import EntrepotError, ExecutionError
-from entrepot.runtime import types
+from entrepot.ir.typing import plain
+from entrepot.runtime.arrays import array_of
 from entrepot.runtime.feeds import arrays, check_names, input_spec
 from entrepot.runtime.flow import Flow, Observer
 from entrepot.runtime.fold import KERNEL_ERRORS
@@ -50,7 +51,7 @@ class Program:
         self.parts = tuple(parts)
         self._context = context
         self._names = tuple(names)
-        self.specs = tuple(input_spec(value.name or "", types.of_value(value)) for value in inputs)
+        self.specs = tuple(input_spec(value.name or "", plain.of_value(value)) for value in inputs)
         self._flow = Flow(parts, inputs, wanted)
         self._function = self._flow.runner()
         if all(compiled.emitted is not None for _, compiled in self.parts):  # those of other libraries free the lock
@@ -145,7 +146,7 @@ def _own(value: Any, feeds: Sequence[Array]) -> Any:
     if type(value) is not np.ndarray:
         if isinstance(value, list):
             return [_own(member, feeds) for member in value]
-        return types.array_of(value) if isinstance(value, np.generic | str) else value
+        return array_of(value) if isinstance(value, np.generic | str) else value
     if value.base is None:  # constants are views, so this is fresh or fed
         return value.copy() if any(feed is value for feed in feeds) else value
     if value.flags.writeable and not any(np.may_share_memory(value, feed) for feed in feeds):

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from entrepot.ir.traits import host_operands
+from entrepot.ir.typing.plain import Type
 from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Call, Step, Value
-from entrepot.runtime.types import Type
 
 _FEW = 16
 """Elements; host operands of up to so many are written out."""
@@ -131,7 +131,7 @@ class Spelled:
         return alias
 
     def _type(self, known: Type) -> str:
-        self.imports["from entrepot.runtime.types import Type"] = None
+        self.imports["from entrepot.ir.typing.plain import Type"] = None
         given = {field.name: getattr(known, field.name) for field in fields(known)}
         texts = [f"{name}={self._field(value)}" for name, value in given.items() if value is not None]
         return f"Type({', '.join(texts)})"

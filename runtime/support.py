@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from entrepot.ir.limits import Limits
+from entrepot.ir.typing.plain import Type
 from entrepot.runtime.emit import Support
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.providers.cpu.support import number, numpy_support, truth
-from entrepot.runtime.types import Type
 
 
 def backend_support(xp: Backend, limits: Limits) -> Support:

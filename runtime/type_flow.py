@@ -1,14 +1,21 @@
-"""Types through the graph: into subgraphs, and out of every step that the file does not declare them for."""
+"""Types through a plan: into blocks, and out of every step that the file does not declare them for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import onnx
 import onnx_ir as ir
 
-from entrepot.runtime import types
+from entrepot.ir.typing.bodies import Dims, Scanned, agreed, lost_axes, repeated, without_axis
+from entrepot.ir.typing.plain import Type, from_proto, to_proto
+from entrepot.ir.typing.schema import SHOWN, infer_outputs
+from entrepot.runtime.node_proto import proto_of
 from entrepot.runtime.plan import Step
-from entrepot.runtime.types import Type
+
+_LOOP = (Type("tensor", ir.DataType.INT64, ()), Type("tensor", ir.DataType.BOOL, ()))
+"""What a Loop's body is given first: the number of the turn, and the condition."""
 
 
 def subgraph_input_types(step: Step, count: int) -> list[Type | None]:
@@ -16,44 +23,58 @@ def subgraph_input_types(step: Step, count: int) -> list[Type | None]:
     given = [None if value is None else value.type for value in step.inputs]
     if step.op_type == "SequenceMap":
         return [known.element if known is not None and known.kind == "sequence" else known for known in given]
-    if step.op_type == "Loop":
-        first = [Type("tensor", ir.DataType.INT64, ()), Type("tensor", ir.DataType.BOOL, ())]
-        return [*first, *(_unshaped(known) for known in given[2:])]
-    if step.op_type == "Scan":
-        states = count - int(step.attributes.get("num_scan_inputs", 0))
-        return [_unshaped(known) for known in given[:count]] if states >= 0 else []
-    return given
-
-
-def _unshaped(known: Type | None) -> Type | None:
-    return None if known is None else replace(known, shape=None)
+    axes = lost_axes(step.op_type, len(given), count, Scanned.of(step.attributes))
+    entering = [_shaped(known, without_axis(_dims(known), axis)) for known, axis in zip(given, axes, strict=False)]
+    return [*_LOOP, *entering[2:]] if step.op_type == "Loop" else entering
 
 
 def set_types(step: Step) -> None:
     """Declared types stay; the schema's inference fills the others in."""
     if all(value is None or value.type is not None for value in step.outputs):
         return
-    found = _block_types(step) if step.blocks else types.infer(step)
+    found = _block_types(step) if step.blocks else _infer(step)
     for value, known in zip(step.outputs, found, strict=False):
         if value is not None and value.type is None:
             value.type = known
 
 
+def _infer(step: Step) -> list[Type | None]:
+    """The types of a step's outputs by its schema; ``None`` where the schema cannot say."""
+    if step.schema is None or any(value is not None and value.type is None for value in step.inputs):
+        return [None] * len(step.outputs)
+    names = ["" if value is None else f"i{n}" for n, value in enumerate(step.inputs)]
+    node = proto_of(step, names)
+    given = [(name, value) for name, value in zip(names, step.inputs, strict=True) if value is not None]
+    known = {name: to_proto(value.type) for name, value in given if value.type is not None}
+    data = {
+        name: onnx.numpy_helper.from_array(value.constant)
+        for name, value in given
+        if isinstance(value.constant, np.ndarray) and value.constant.size <= SHOWN
+    }
+    # an ill-typed node is reported when it runs, with its values
+    found = infer_outputs([step.schema], node, known, data, [onnx.helper.make_opsetid(step.domain, step.opset)])
+    return [from_proto(found[name]) if name in found else None for name in node.output]
+
+
 def _block_types(step: Step) -> list[Type | None]:
-    """Types of an If, Loop or Scan: its body's outputs, without what may vary."""
-    made = [None if value is None else value.type for value in next(iter(step.blocks.values())).outputs]
-    if step.op_type == "Loop":
-        carried = len(step.inputs) - 2
-        return [_unshaped(known) for known in made[1 : 1 + carried]] + [
-            _stacked(known) for known in made[1 + carried :]
+    """Types of what control flow returns: those of its bodies' outputs, without what may vary."""
+    made = [[None if value is None else value.type for value in block.outputs] for block in step.blocks.values()]
+    if step.op_type == "If":
+        return [
+            _shaped(next(filter(None, each), None), agreed([*map(_dims, each)])) for each in zip(*made, strict=False)
         ]
-    if step.op_type == "Scan":
-        states = len(step.inputs) - int(step.attributes["num_scan_inputs"])
-        return [_unshaped(known) for known in made[:states]] + [_unshaped(known) for known in made[states:]]
     if step.op_type == "SequenceMap":
-        return [Type("sequence", element=known) for known in made]
-    return [_unshaped(known) for known in made]
+        return [Type("sequence", element=known) for known in made[0]]
+    results = made[0][1:] if step.op_type == "Loop" else made[0]
+    given = [_dims(None if value is None else value.type) for value in step.inputs]
+    (block,) = step.blocks.values()
+    shapes = repeated(step.op_type, given, [*map(_dims, results)], len(block.inputs), Scanned.of(step.attributes))
+    return [_shaped(known, dims) for known, dims in zip(results, shapes, strict=True)]
 
 
-def _stacked(known: Type | None) -> Type | None:
-    return None if known is None or known.shape is None else replace(known, shape=(None, *known.shape))
+def _dims(known: Type | None) -> Dims | None:
+    return None if known is None else known.shape
+
+
+def _shaped(known: Type | None, shape: Dims | None) -> Type | None:
+    return None if known is None else replace(known, shape=shape)

@@ -1,14 +1,14 @@
-"""An operator spelled out by its schema's own function body."""
+"""An adapter that spells an operator out by its schema's own function body."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import onnx
 import onnx_ir as ir
 
 from entrepot.ir.opset.builder import OpBuilder
+from entrepot.ir.opset.function_body import default_attributes, function_body
 from entrepot.ir.opset.rules import Replacement, decomposition
 from entrepot.ir.opset.schemas import schema
 from entrepot.ir.subgraphs import subgraphs
@@ -32,7 +32,11 @@ def expand(op: OpBuilder, node: ir.Node, *, mend: Callable[[onnx.FunctionProto],
         ConversionError: The schema has no body for this use of the operator.
     """
     known = schema(node.domain, node.op_type, op.since)
-    version, proto = _body(op, node, known)
+    types = map(op.around.types.proto, node.inputs)
+    found = function_body(known, min, ir.serde.serialize_node(node), types)
+    if found is None:
+        op.refuse("its schema has no function body for this use", hint="possible if the element types are known")
+    version, proto = found
     if mend is not None:
         mend(proto)
     names = _leave_out_what_is_not_made(proto)
@@ -61,24 +65,6 @@ def expand(op: OpBuilder, node: ir.Node, *, mend: Callable[[onnx.FunctionProto],
     return results
 
 
-def _body(op: OpBuilder, node: ir.Node, known: Any) -> tuple[int, onnx.FunctionProto]:
-    proto = onnx.FunctionProto()  # ``known`` is an OpSchema; onnx's stubs leave these members out
-    if known.has_function:
-        version = min(known.function_opset_versions)
-        proto.ParseFromString(known.get_function_with_opset_version(version))
-    elif known.has_context_dependent_function:
-        version = min(known.context_dependent_function_opset_versions)
-        types = [op.around.types.proto(value) for value in node.inputs]
-        built = known.get_context_dependent_function_with_opset_version(
-            version, ir.serde.serialize_node(node).SerializeToString(), [item.SerializeToString() for item in types]
-        )
-        proto.ParseFromString(built)
-    if not proto.node:
-        op.refuse("its schema has no function body for this use", hint="possible if the element types are known")
-    imports = {item.domain: item.version for item in proto.opset_import}
-    return imports.get("", version), proto
-
-
 def _leave_out_what_is_not_made(proto: onnx.FunctionProto) -> list[str]:
     """Drop outputs that the body has no node for (optional ones of this use); return all their names."""
     names = list(proto.output)
@@ -103,12 +89,8 @@ def _inner(body: ir.Graph) -> Iterable[ir.Graph]:
 
 
 def _attributes(node: ir.Node, known: onnx.defs.OpSchema) -> dict[str, ir.Attr]:
-    defaults = {
-        name: ir.serde.deserialize_attribute(attribute.default_value)
-        for name, attribute in known.attributes.items()
-        if attribute.default_value.name
-    }
-    return {**defaults, **node.attributes}
+    defaults = default_attributes(known)
+    return {name: ir.serde.deserialize_attribute(proto) for name, proto in defaults.items()} | dict(node.attributes)
 
 
 def _rename(op: OpBuilder, node: ir.Node, version: int) -> None:

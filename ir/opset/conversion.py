@@ -17,13 +17,11 @@ from entrepot.ir.opset.rules import Rule, Step, find, find_vanished, route
 from entrepot.ir.opset.schemas import CEILINGS, canonical, since
 from entrepot.ir.opset.scopes import Scope, callers_first, scopes, stamp
 from entrepot.ir.opset.settle import settle
-from entrepot.ir.opset.spec import Spec
-from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
 from entrepot.ir.subgraphs import subgraphs
-
-WITH_BODIES = ("If", "Loop", "Scan", "SequenceMap")
-"""The ai.onnx operators that carry graphs; other domains may have more."""
+from entrepot.ir.traits import traits_of
+from entrepot.ir.typing.query import Types
+from entrepot.ir.typing.spec import Spec
 
 MALFORMED = (ArithmeticError, LookupError, TypeError, ValueError)
 """What adapters raise when a node breaks its schema: an axis out of range, a required attribute missing."""
@@ -119,7 +117,7 @@ class Conversion:
             stack = [first]
             while stack:
                 node = stack.pop()
-                if node.domain or node.op_type in WITH_BODIES:
+                if node.domain or traits_of(node).control_flow:  # other domains may have more
                     if not node.domain:
                         self._around.types.carry(node)
                         if self._lowered and node.op_type == "Scan":

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
+from entrepot.ir.typing.query import Types
 
 _DEPTH = 32
 

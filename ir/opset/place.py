@@ -10,8 +10,8 @@ import onnx_ir as ir
 
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.opset.names import Names
-from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
+from entrepot.ir.typing.query import Types
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

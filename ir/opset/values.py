@@ -110,19 +110,22 @@ def constant(node: ir.Node) -> Array | None:
             return None
         if name in ("value", "sparse_value"):
             return _small(attr.value if isinstance(attr.value, ir.TensorProtocol) else None)
-        if name in _FORMS:
-            dtype, read = _FORMS[name]
-            return np.array(read(attr), dtype)
+        return constant_array(name, attr.value)
     return None
 
 
-_FORMS: dict[str, tuple[Any, Callable[[ir.Attr], Any]]] = {
-    "value_float": (np.float32, ir.Attr.as_float),
-    "value_floats": (np.float32, ir.Attr.as_floats),
-    "value_int": (np.int64, ir.Attr.as_int),
-    "value_ints": (np.int64, ir.Attr.as_ints),
-    "value_string": (object, ir.Attr.as_string),
-    "value_strings": (object, ir.Attr.as_strings),
+def constant_array(form: str, value: Any) -> Array:
+    """What a Constant holds whose attribute ``form`` has this value: an array, or Python numbers or strings."""
+    return np.array(value, _FORMS[form]) if form in _FORMS else np.asarray(value)
+
+
+_FORMS: dict[str, Any] = {
+    "value_float": np.float32,
+    "value_floats": np.float32,
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_string": object,
+    "value_strings": object,
 }
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.types import Types
 from entrepot.ir.passes.graphs import has_references, typed_graphs
+from entrepot.ir.typing.query import Types
 
 
 class AbsorbPadding(ir.passes.InPlacePass):

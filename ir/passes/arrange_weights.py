@@ -4,9 +4,9 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.derived import derived
-from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import INITIALIZERS_ARE_INPUTS
 from entrepot.ir.passes.graphs import has_references, is_fixed, typed_graphs
+from entrepot.ir.typing.query import Types
 
 _MOVES = frozenset({"Transpose", "Reshape", "Squeeze", "Unsqueeze"})
 

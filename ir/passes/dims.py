@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from entrepot.ir.opset.extents import Axis, Extent, Extents, is_named
-from entrepot.ir.opset.types import Types
+from entrepot.ir.typing.query import Types
 
 
 def same_dim(one: int | ir.SymbolicDim | None, other: int | ir.SymbolicDim | None) -> bool:

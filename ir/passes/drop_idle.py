@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.schema_types import cast_target
-from entrepot.ir.opset.types import Types
 from entrepot.ir.passes.dims import keeps_shape, same_shape
 from entrepot.ir.passes.graphs import bypass, has_references, typed_graphs
+from entrepot.ir.typing.query import Types
+from entrepot.ir.typing.schema import cast_target
 
 _WHOLE = (1 << 31) - 1
 """The end of a slice that takes everything there is, however long the axis."""

@@ -3,17 +3,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.errors import EntrepotError
 from entrepot.ir.extract import extract
 from entrepot.ir.inference import scope_types
 from entrepot.ir.model import Model
-from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import INITIALIZERS_ARE_INPUTS
 from entrepot.ir.passes.graphs import is_pure
 from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.typing.plain import nbytes
+from entrepot.ir.typing.query import Types
 
 Evaluate: TypeAlias = Callable[[Model], Mapping[str, Any]]
 """Runs a model without inputs: its outputs by name, or nothing if it cannot be run."""
@@ -125,10 +125,7 @@ def _is_worth_it(node: ir.Node, types: Types) -> bool:
 def _nbytes(value: ir.Value, types: Types) -> float:
     """Infinite if unknown, or if the value is not a tensor."""
     spec = types.spec(value)
-    if not isinstance(spec.type, ir.TensorType) or spec.type.dtype == ir.DataType.STRING or spec.shape is None:
-        return float("inf")
-    dims = [dim if isinstance(dim, int) else float("inf") for dim in spec.shape]
-    return float(np.prod(dims)) * spec.type.dtype.bitwidth / 8 if 0 not in dims else 0.0
+    return nbytes(spec.type.dtype, spec.shape) if isinstance(spec.type, ir.TensorType) else float("inf")
 
 
 def _ends(graph: ir.Graph, constant: Sequence[ir.Node]) -> list[ir.Value]:

@@ -4,8 +4,8 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.names import Names
-from entrepot.ir.opset.types import Types
 from entrepot.ir.passes.graphs import has_references, replace, typed_graphs, write_constant
+from entrepot.ir.typing.query import Types
 
 _NEGATIVE_INDICES = 11
 """Before this opset a Gather does not count from the end."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-import onnx
 import onnx_ir as ir
 
 from entrepot.ir.inference import scope_types
 from entrepot.ir.opset.names import Names
-from entrepot.ir.opset.schemas import canonical, schema, since
+from entrepot.ir.opset.schemas import canonical, since
 from entrepot.ir.opset.scopes import scopes
-from entrepot.ir.opset.types import Types
 from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.traits import traits_of
+from entrepot.ir.typing.query import Types
 
 _ANY_CONSTANT = 9
-_RANDOM = onnx.defs.OpSchema.NodeDeterminism.NonDeterministic
 
 
 def graphs(model: ir.Model) -> Iterator[tuple[ir.Graph, Mapping[str, int]]]:
@@ -42,12 +40,7 @@ def typed_graphs(model: ir.Model) -> Iterator[tuple[ir.Graph, Types]]:
 
 def is_pure(node: ir.Node, opsets: Mapping[str, int]) -> bool:
     """Whether a node repeats its results for the same inputs; false for operators that the standard does not define."""
-    domain = canonical(node.domain)
-    version = version_of(node, opsets)
-    if not version:
-        return False
-    known: Any = schema(domain, node.op_type, version)  # onnx 1.23 leaves node_determinism out of its stubs
-    return bool(known.node_determinism != _RANDOM)
+    return traits_of(node).repeats and version_of(node, opsets) > 0
 
 
 def version_of(node: ir.Node, opsets: Mapping[str, int]) -> int:

@@ -5,10 +5,10 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.builder import EXACTLY_WIDER
 from entrepot.ir.opset.names import Names
-from entrepot.ir.opset.schema_types import cast_target
-from entrepot.ir.opset.types import Types
 from entrepot.ir.passes.dims import as_constant, extents_of, is_checked, same_shape
 from entrepot.ir.passes.graphs import bypass, has_references, may_write_constants, replace, typed_graphs, write_constant
+from entrepot.ir.typing.query import Types
+from entrepot.ir.typing.schema import cast_target
 
 _REGROUPING = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten"})
 

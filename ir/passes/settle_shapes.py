@@ -5,9 +5,9 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.extents import Extent
 from entrepot.ir.opset.names import Names
-from entrepot.ir.opset.types import Types
 from entrepot.ir.passes.dims import as_constant, extents_of, is_axis, is_checked
 from entrepot.ir.passes.graphs import has_references, may_write_constants, replace, typed_graphs, write_constant
+from entrepot.ir.typing.query import Types
 
 
 class SettleShapes(ir.passes.InPlacePass):

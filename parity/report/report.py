@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self, TypeAlias
 
 from entrepot.parity.compare import Comparison, OutputComparison, rank
 
@@ -151,6 +151,10 @@ class Report:
         return tuple(
             run for run in self.runs if run.ok and run.comparison and any(out.noise for out in run.comparison.outputs)
         )
+
+    def voided(self, reason: str) -> Self:
+        """The same record of a model that has changed since, which proves nothing any more."""
+        return replace(self, void=reason)
 
     def summary(self) -> str:
         """The verdict in one line."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from entrepot.ir.table import OpKey
+from entrepot.ir.typing.plain import Type
 from entrepot.runtime import fuse
 from entrepot.runtime.binding import view
 from entrepot.runtime.fuse import Neighbours
@@ -19,7 +20,6 @@ from entrepot.runtime.providers.cpu import epilogues
 from entrepot.runtime.providers.cpu.linear import linear
 from entrepot.runtime.providers.cpu.prepared.conv import conv_with
 from entrepot.runtime.providers.cpu.prepared.matmul import gemm_with
-from entrepot.runtime.types import Type
 
 
 def _tail(graph: Neighbours, step: Step) -> tuple[Step | None, epilogues.Activation | None]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import onnx_ir as ir
 
 from entrepot.ir.model import Model
-from entrepot.runtime.types import Type, to_ir
+from entrepot.ir.typing.plain import Type, to_ir
 
 
 def extract(model: ir.Model, part: ir.GraphView, types: Mapping[ir.Value, Type]) -> Model:

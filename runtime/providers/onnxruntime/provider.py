@@ -10,13 +10,13 @@ import onnx_ir as ir
 from entrepot.ir.errors import EntrepotError, UnsupportedOpError
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
+from entrepot.ir.typing.plain import Type
 from entrepot.runtime.device import HOST, Array
 from entrepot.runtime.lower import inferred_types
 from entrepot.runtime.order import reads
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.onnxruntime.engine import Engine, RefusedError
 from entrepot.runtime.providers.onnxruntime.extract import extract
-from entrepot.runtime.types import Type
 
 OPSET = 26
 """The newest ai.onnx version that onnxruntime 1.31 loads; newer ones are development versions to it."""

@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 from entrepot.ir.errors import ExecutionError
-from entrepot.runtime import types
+from entrepot.runtime.arrays import array_of
 from entrepot.runtime.emit import Support
 from entrepot.runtime.plan import Block, Step, Value, as_tuple, last_uses
 
@@ -84,7 +84,7 @@ class _Run:
         """Results are arrays of exactly the element type that the schema says."""
         if isinstance(result, list) or result is None:
             return result
-        array = types.array_of(result)
+        array = array_of(result)
         known = None if value.type is None or value.type.kind != "tensor" else value.type.numpy
         if known is not None and array.dtype != known:
             raise ExecutionError(f"produced {array.dtype} where {known} is expected", node=step.where, value=value.name)

@@ -7,8 +7,8 @@ import onnx_ir as ir
 import pytest
 
 from entrepot.ir.model import Model
-from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import LIMIT, Known
+from entrepot.ir.typing.query import Types
 from tests.ir.opset.evaluate import parse
 
 

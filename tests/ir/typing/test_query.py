@@ -3,8 +3,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from entrepot.ir.model import Model
-from entrepot.ir.opset.types import Types
 from entrepot.ir.opset.values import Known
+from entrepot.ir.typing.query import Types
 from tests.ir.opset.evaluate import parse
 
 

@@ -8,12 +8,13 @@ from typing import TypeAlias
 import onnx
 import onnx_ir as ir
 
-from entrepot.ir.opset.body_types import LOST, branches, member, repeated, scan_axes, without_axis
-from entrepot.ir.opset.schema_types import cast_target, inferred, type_sources
 from entrepot.ir.opset.schemas import since
-from entrepot.ir.opset.spec import UNKNOWN, Spec, to_proto, written
 from entrepot.ir.opset.values import Known
 from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.typing.bodies import LOST, lost_axes
+from entrepot.ir.typing.control_flow import member, outputs_of, scanned, shape_without
+from entrepot.ir.typing.schema import cast_target, inferred, type_sources
+from entrepot.ir.typing.spec import UNKNOWN, Spec, to_proto, written
 
 Functions: TypeAlias = Mapping[tuple[str, str, str], ir.Function]
 
@@ -105,10 +106,11 @@ class Types:
                 pairs = zip(body.inputs[2:], given[2:], strict=False)
             elif node.op_type == "Scan":
                 pairs = zip(body.inputs, given[len(given) - len(body.inputs) :], strict=False)
-                self._scanned.update(scan_axes(node, body))
+                axes = lost_axes("Scan", len(given), len(body.inputs), scanned(node))
+                self._scanned.update(zip(body.inputs, axes, strict=False))
             elif node.op_type == "SequenceMap":
                 for inner, outer in zip(body.inputs, given, strict=False):
-                    self._memo.setdefault(inner, member(inner, self.type(outer)))
+                    self._memo.setdefault(inner, Spec(inner.type or member(self.type(outer)), inner.shape))
                 return
             else:
                 return
@@ -174,7 +176,7 @@ class Types:
             outer = self._memo.get(self._carried.get(value, value), UNKNOWN)
             shape = value.shape
             if shape is None:
-                shape = without_axis(outer.shape, self._scanned.get(value, LOST))
+                shape = shape_without(outer.shape, self._scanned.get(value, LOST))
             self._memo[value] = Spec(value.type or outer.type, shape) if outer.type else written(value)
             return
         outputs = self._outputs(node)
@@ -188,11 +190,10 @@ class Types:
         if node.op_type == "Constant" and "value" in node.attributes and not node.attributes["value"].is_ref():
             tensor = node.attributes["value"].as_tensor()
             return {node.outputs[0].name or "": Spec(ir.TensorType(tensor.dtype), ir.Shape(tensor.shape.numpy()))}
-        if node.op_type == "If" and not node.domain:
-            condition = self.known.array(node.inputs[0])
-            return branches(node, None if condition is None else bool(condition.item()), self.spec)
         if any(True for _ in subgraphs(node)):
-            return repeated(node, self.spec)
+            condition = self.known.array(node.inputs[0]) if node.op_type == "If" else None
+            made = outputs_of(node, None if condition is None else bool(condition.item()), self.spec)
+            return {output.name or "": spec for output, spec in zip(node.outputs, made, strict=False)}
         function = self._functions.get((node.domain, node.op_type, node.overload))
         if function is not None:
             return self._called(node, function)

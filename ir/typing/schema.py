@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import onnx
 import onnx_ir as ir
 
 from entrepot.ir.opset.schemas import histories, schema
-from entrepot.ir.opset.spec import Spec, from_proto, to_proto
 from entrepot.ir.opset.values import Known
+from entrepot.ir.typing.spec import Spec, from_proto, to_proto
 
 _INFERENCE_GIVES_UP = (
     onnx.shape_inference.InferenceError,
@@ -18,13 +18,14 @@ _INFERENCE_GIVES_UP = (
     KeyError,
     ValueError,
     RuntimeError,
+    TypeError,
 )
 """What onnx's inference raises for nodes it cannot follow, among them types it does not know."""
 
 _SHAPED_BY = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
 """Operators whose output has the shape that an input lists; onnx infers nothing where that is not constant."""
 
-_SMALL = 64
+SHOWN = 1024
 """Elements of a known input that is shown to shape inference: shapes, axes, sizes."""
 
 _Option = onnx.defs.OpSchema.FormalParameterOption
@@ -80,25 +81,47 @@ def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Va
         types[value.name or ""] = to_proto(spec_of(value))
         if index:
             array = known.array(value)
-            if array is not None and array.size <= _SMALL and array.dtype.kind in "iufb":
+            if array is not None and array.size <= SHOWN and array.dtype.kind in "iufb":
                 data[value.name or ""] = onnx.numpy_helper.from_array(array)
-    proto = ir.serde.serialize_node(node)
     # a node on its way down may hold element types that only newer versions list
-    for candidate in (version, histories()[node.domain, node.op_type][-1]):
+    candidates = (version, histories()[node.domain, node.op_type][-1])
+    schemas = [schema(node.domain, node.op_type, candidate) for candidate in dict.fromkeys(candidates)]
+    outputs = infer_outputs(schemas, ir.serde.serialize_node(node), types, data)
+    return {name: _with_rank(node, from_proto(item), spec_of) for name, item in outputs.items()}
+
+
+def infer_outputs(
+    schemas: Iterable[onnx.defs.OpSchema],
+    node: onnx.NodeProto,
+    types: dict[str, onnx.TypeProto],
+    data: dict[str, onnx.TensorProto],
+    opset_imports: list[onnx.OperatorSetIdProto] | None = None,
+) -> dict[str, onnx.TypeProto]:
+    """What the first schema that takes the node implies for its outputs, by name; nothing if none does.
+
+    The one place that asks onnx's inference, and knows where it errs.
+
+    Args:
+        schemas: Definitions of the operator.
+        node: The node.
+        types: What is known of its inputs, by name.
+        data: The values of inputs that are known, by name.
+        opset_imports: The versions in force, for operators that are made of others.
+    """
+    for candidate in schemas:
         try:
-            outputs = onnx.shape_inference.infer_node_outputs(
-                schema(node.domain, node.op_type, candidate), proto, types, data
-            )
+            found = onnx.shape_inference.infer_node_outputs(candidate, node, types, data, opset_imports=opset_imports)
         except _INFERENCE_GIVES_UP:
             continue
-        return {name: _with_rank(node, from_proto(item), spec_of) for name, item in outputs.items()}
+        if node.op_type == "DFT" and _is_half_spectrum(node):
+            for kind in found.values():
+                _forget_sizes(kind)
+        return found
     return {}
 
 
 def _with_rank(node: ir.Node, found: Spec, spec_of: Callable[[ir.Value], Spec]) -> Spec:
     """What was inferred, with at least the rank where the node makes a shape out of a vector of known length."""
-    if found.shape is not None and node.op_type == "DFT" and _is_half_spectrum(node):
-        return Spec(found.type, ir.Shape([None] * len(found.shape)))
     perm = node.attributes.get("perm")
     if found.shape is None and node.op_type == "Transpose" and perm is not None and not perm.is_ref():
         return Spec(found.type, ir.Shape([None] * len(perm.as_ints())))
@@ -113,6 +136,12 @@ def _with_rank(node: ir.Node, found: Spec, spec_of: Callable[[ir.Value], Spec]) 
     return found if least is None else Spec(found.type, ir.Shape([None] * max(wanted[0], len(least))))
 
 
-def _is_half_spectrum(node: ir.Node) -> bool:
+def _is_half_spectrum(node: onnx.NodeProto) -> bool:
     """Whether a DFT goes back from half a spectrum: onnx 1.23 gives the result only the half's length."""
-    return all(node.attributes.get_int(name, 0) for name in ("inverse", "onesided"))
+    given = {attribute.name: attribute.i for attribute in node.attribute}
+    return bool(given.get("inverse") and given.get("onesided"))
+
+
+def _forget_sizes(kind: onnx.TypeProto) -> None:
+    for dim in kind.tensor_type.shape.dim:
+        dim.Clear()

@@ -1,16 +1,15 @@
-"""What is known of a value before anything runs: kind, element type, shape."""
+"""Types as plain data, as plans hold them and written source spells them: immutable, comparable, of Python objects."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import onnx
 import onnx_ir as ir
-
-if TYPE_CHECKING:
-    from entrepot.runtime.plan import Step
 
 Dims: TypeAlias = "tuple[int | str | None, ...]"
 
@@ -37,6 +36,14 @@ class Type:
         return None if self.dtype is None else numpy_dtype(self.dtype)
 
 
+def nbytes(dtype: ir.DataType | None, shape: Iterable[object] | None) -> float:
+    """Bytes of a tensor; infinite where its type does not tell, as that of strings never does."""
+    if dtype in (None, ir.DataType.UNDEFINED, ir.DataType.STRING) or shape is None:
+        return math.inf
+    sizes = [dim if isinstance(dim, int) else math.inf for dim in shape]
+    return 0.0 if 0 in sizes else math.prod(sizes) * dtype.bitwidth / 8
+
+
 def numpy_dtype(dtype: ir.DataType) -> np.dtype[Any]:
     """The NumPy (or ml_dtypes) type that holds an ONNX element type; strings are objects."""
     return np.dtype(object) if dtype == ir.DataType.STRING else np.dtype(dtype.numpy())
@@ -48,20 +55,6 @@ def of_array(array: Any) -> Type | None:
         return None
     dtype = ir.DataType.STRING if array.dtype == object else ir.DataType.from_numpy(array.dtype)
     return Type("tensor", dtype, tuple(array.shape))
-
-
-def of_tensor(tensor: ir.TensorProtocol) -> np.ndarray[Any, Any]:
-    """What a tensor of a file holds, as kernels take it: onnx_ir gives strings as the bytes that they are stored as."""
-    array = tensor.numpy()
-    if array.dtype.kind not in "OS":
-        return array
-    texts = [text.decode(errors="surrogateescape") if isinstance(text, bytes) else text for text in array.reshape(-1)]
-    return np.array(texts, object).reshape(array.shape)
-
-
-def array_of(result: Any) -> np.ndarray[Any, Any]:
-    """A kernel's result as an array: NumPy makes scalars of 0-d results, and of 0-d strings Python's own."""
-    return np.array(result, dtype=object) if isinstance(result, str) else np.asarray(result)
 
 
 def of_value(value: ir.Value) -> Type | None:
@@ -89,12 +82,14 @@ def to_ir(known: Type) -> tuple[Any, ir.Shape | None]:
     if known.kind == "tensor":
         shape = None if known.shape is None else ir.Shape(known.shape)
         return ir.TensorType(known.dtype or ir.DataType.UNDEFINED), shape
+    if known.kind == "sparse":
+        return ir.SparseTensorType(known.dtype or ir.DataType.UNDEFINED), None
     element, _ = to_ir(known.element or Type())
     return (ir.SequenceType if known.kind == "sequence" else ir.OptionalType)(element), None
 
 
 def to_proto(known: Type) -> onnx.TypeProto:
-    """The same type in ONNX's own words, as shape inference takes it."""
+    """The same type in ONNX's own words, as shape inference takes it; without a detour, as every step asks for it."""
     if known.kind == "tensor":
         return onnx.helper.make_tensor_type_proto(int(known.dtype or 0), known.shape)
     element = to_proto(known.element or Type())
@@ -118,52 +113,6 @@ def from_proto(proto: onnx.TypeProto) -> Type | None:
 
 def _dim(dim: Any) -> int | str | None:
     return dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
-
-
-SMALL = 1024
-"""Constants of up to this many elements are shown to shape inference: shapes, axes, repeats."""
-
-
-def infer(step: Step) -> list[Type | None]:
-    """The types of a step's outputs by its schema; ``None`` where the schema cannot say."""
-    unknown: list[Type | None] = [None] * len(step.outputs)
-    schema = step.schema
-    if schema is None or step.blocks or any(v is not None and v.type is None for v in step.inputs):
-        return unknown
-    names = ["" if value is None else f"i{n}" for n, value in enumerate(step.inputs)]
-    node = proto_of(step, names)
-    given = [(name, value) for name, value in zip(names, step.inputs, strict=True) if value is not None]
-    known = {name: to_proto(value.type) for name, value in given if value.type is not None}
-    data = {
-        name: onnx.numpy_helper.from_array(value.constant)
-        for name, value in given
-        if isinstance(value.constant, np.ndarray) and value.constant.size <= SMALL
-    }
-    imports = [onnx.helper.make_opsetid(step.domain, step.opset)]
-    try:
-        found = onnx.shape_inference.infer_node_outputs(schema, node, known, data, opset_imports=imports)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError, TypeError):
-        return unknown  # an ill-typed node is reported when it runs, with its values
-    return [from_proto(found[name]) if name in found else None for name in node.output]
-
-
-def proto_of(step: Step, names: list[str]) -> onnx.NodeProto:
-    """A step as a node whose inputs are called ``names`` and whose outputs ``o0``, ``o1``, ..."""
-    outputs = ["" if value is None else f"o{n}" for n, value in enumerate(step.outputs)]
-    node = onnx.helper.make_node(step.op_type, names, outputs, name=step.name, domain=step.domain)
-    node.attribute.extend(_attribute(step, name, value) for name, value in step.attributes.items())
-    node.attribute.extend(onnx.helper.make_attribute(name, graph) for name, graph in step.graphs.items())
-    return node
-
-
-def _attribute(step: Step, name: str, value: Any) -> onnx.AttributeProto:
-    declared = None if step.schema is None else step.schema.attributes.get(name)
-    if isinstance(value, np.ndarray):
-        value = onnx.numpy_helper.from_array(value, name)
-    elif isinstance(value, Type):
-        value = to_proto(value)
-    kind = None if declared is None else int(declared.type.value)  # type: ignore[attr-defined] # onnx's stub lacks it
-    return onnx.helper.make_attribute(name, value, attr_type=kind)
 
 
 def of_attribute(value: ir.TypeAndShape) -> Type | None:
