@@ -9,6 +9,8 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.upstream import INFERENCE_ERRORS
+
 if TYPE_CHECKING:
     from entrepot.runtime.plan import Step
 
@@ -117,7 +119,10 @@ def from_proto(proto: onnx.TypeProto) -> Type | None:
 
 
 def _dim(dim: Any) -> int | str | None:
-    return dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
+    """A size, or a symbol; inference gives sizes below 0 to what does not fit, and crashes when it is given them."""
+    if not dim.HasField("dim_value"):
+        return dim.dim_param or None
+    return dim.dim_value if dim.dim_value >= 0 else None
 
 
 SMALL = 1024
@@ -142,7 +147,7 @@ def infer(step: Step) -> list[Type | None]:
     imports = [onnx.helper.make_opsetid(step.domain, step.opset)]
     try:
         found = onnx.shape_inference.infer_node_outputs(schema, node, known, data, opset_imports=imports)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError, TypeError):
+    except INFERENCE_ERRORS:
         return unknown  # an ill-typed node is reported when it runs, with its values
     return [from_proto(found[name]) if name in found else None for name in node.output]
 

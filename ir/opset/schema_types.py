@@ -11,15 +11,7 @@ import onnx_ir as ir
 from entrepot.ir.opset.schemas import histories, schema
 from entrepot.ir.opset.spec import Spec, from_proto, to_proto
 from entrepot.ir.opset.values import Known
-
-_INFERENCE_GIVES_UP = (
-    onnx.shape_inference.InferenceError,
-    onnx.checker.ValidationError,
-    KeyError,
-    ValueError,
-    RuntimeError,
-)
-"""What onnx's inference raises for nodes it cannot follow, among them types it does not know."""
+from entrepot.ir.upstream import INFERENCE_ERRORS
 
 _SHAPED_BY = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
 """Operators whose output has the shape that an input lists; onnx infers nothing where that is not constant."""
@@ -89,7 +81,7 @@ def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Va
             outputs = onnx.shape_inference.infer_node_outputs(
                 schema(node.domain, node.op_type, candidate), proto, types, data
             )
-        except _INFERENCE_GIVES_UP:
+        except INFERENCE_ERRORS:
             continue
         return {name: _with_rank(node, from_proto(item), spec_of) for name, item in outputs.items()}
     return {}

@@ -94,7 +94,7 @@ def test_foreign_files_are_told_what_they_are_and_what_to_do(name: str, tmp_path
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
     for source in (path, content):
-        with pytest.raises(ep.ModelFormatError, match="it is not an ONNX model, but an? ") as caught:
+        with pytest.raises(ep.ModelFormatError, match=r"it is not an ONNX model, but an? ") as caught:
             ep.load(source)
         assert kind in caught.value.message
         assert hint in (caught.value.hint or "")
