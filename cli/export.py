@@ -77,7 +77,7 @@ def command(
         _show_failure(error, html, output)
         raise
     except InputError as error:
-        if sample is None and "sample" in error.message:
+        if sample is None and "needs a sample" in error.message:
             raise InputError(error.message, hint=_SAMPLE_HINT) from error
         raise
     if html is not None and model.report is not None:

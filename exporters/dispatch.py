@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from entrepot.exporters.recognition import Found, is_onnx, is_torch, kind_of
+from entrepot.exporters.recognition import Found, is_onnx, is_torch
 from entrepot.ir.arguments import as_path
 from entrepot.ir.errors import EntrepotError, InputError, MissingDependencyError
 from entrepot.ir.plugins import plugins
@@ -92,9 +92,8 @@ def _unknown(found: Found) -> InputError:
         return InputError(f"cannot export a {kind.__module__}.{kind.__qualname__}", hint=hint)
     if not os.path.exists(found.path):
         return InputError(f"cannot tell what '{found.path}' is: it does not exist", hint="check the path")
-    what = kind_of(found)
-    if what is None:
+    if found.foreign is None:
         return InputError(
             f"cannot tell what '{found.path}' is", hint="give an ONNX model, a .pt2 or a TorchScript file"
         )
-    return InputError(f"'{found.path}' is {what}, which cannot be exported", hint="load it, and export the model")
+    return InputError(f"cannot export '{found.path}': it is {found.foreign.kind}", hint=found.foreign.hint)

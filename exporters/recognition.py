@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from entrepot.ir.io.foreign import Foreign, recognised
 
 _HEAD = 1 << 12
 """Bytes of a file that are looked at."""
@@ -73,15 +73,9 @@ class Found:
             return b""
 
     @functools.cached_property
-    def members(self) -> frozenset[str]:
-        """Names of what a zip archive contains, without the folders they are in."""
-        if self.path is None or not self.head.startswith(b"PK"):
-            return frozenset()
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                return frozenset(part for name in archive.namelist() for part in name.split("/"))
-        except (zipfile.BadZipFile, OSError):
-            return frozenset()
+    def foreign(self) -> Foreign | None:
+        """What the file or folder is, by its contents, if that is anything but an ONNX model."""
+        return None if self.path is None else recognised(self.path)
 
 
 _TORCH_SUFFIXES = (".pt2", ".pt", ".pth", ".ts")
@@ -97,31 +91,13 @@ def is_onnx(found: Found) -> bool:
         )
     head = found.head
     by_content = len(head) > 2 and head[0] == 8 and 3 <= head[1] < 128 and head[2] in _MODEL_FIELDS
-    return by_content or (found.has_suffix(".onnx") and kind_of(found) is None and not is_torch(found))
+    return by_content or (found.has_suffix(".onnx") and found.foreign is None)
 
 
 def is_torch(found: Found) -> bool:
     """A module, a program or a script, or an archive that torch writes."""
     if found.path is None:
         return found.is_of("torch")
-    if found.members:
-        return bool(found.members & {"data.pkl", "constants.pkl", "serialized_exported_program.json", "models"})
+    if found.foreign is not None:
+        return found.foreign.framework == "torch"
     return found.has_suffix(*_TORCH_SUFFIXES)
-
-
-_KINDS: dict[str, Callable[[Found], bool]] = {
-    "a TensorFlow SavedModel": lambda found: found.contains("saved_model.pb"),
-    "a Keras model": lambda found: {"config.json", "model.weights.h5"} <= found.members,
-    "an HDF5 file, as older versions of Keras write": lambda found: found.head.startswith(b"\x89HDF"),
-    "a TensorFlow Lite model": lambda found: found.head[4:8] == b"TFL3",
-    "a safetensors file: weights without a model": lambda found: found.head[8:10] == b'{"',
-    "a GGUF file: weights without a graph": lambda found: found.head.startswith(b"GGUF"),
-    "a pickle, and loading one can run any code": lambda found: (
-        found.head[:1] == b"\x80" and found.head[1:2] in {b"\x02", b"\x03", b"\x04", b"\x05"}
-    ),
-}
-
-
-def kind_of(found: Found) -> str | None:
-    """What a file or folder is that no exporter takes; ``None`` if that is not known either."""
-    return next((what for what, test in _KINDS.items() if test(found)), None)

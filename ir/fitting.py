@@ -28,9 +28,19 @@ def misfit(model: Model) -> str:
     """What does not fit, and where; empty if nothing is found."""
     for scope, types in scope_types(model.ir).items():
         for node in scope.all_nodes():
-            problem = "" if node.domain else _axis_problem(node, types) or _length_problem(node, types)
+            problem = _size_problem(node, types)
+            if not problem and not node.domain:
+                problem = _axis_problem(node, types) or _length_problem(node, types)
             if problem:
                 return f"{describe_node(node, model.opset)}: {problem}"
+    return ""
+
+
+def _size_problem(node: onnx_ir.Node, types: Types) -> str:
+    if all(value.shape is not None and value.shape.is_static() for value in node.outputs):
+        return ""  # what the file states is compared with what is inferred
+    for name, spec in types.impossible(node).items():
+        return f"'{name}' would have the shape {tuple(spec.shape or ())}"
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import zipfile
 from collections.abc import Callable
@@ -19,69 +20,81 @@ class Foreign:
     """A kind of file.
 
     Attributes:
-        kind: What it is, as in "it is a ...".
+        kind: What it is, with its article.
         hint: How to get an ONNX model from it.
+        framework: Whose exporter takes some files of this kind; empty if nobody's.
     """
 
     kind: str
     hint: str
+    framework: str = ""
 
 
 _WEIGHTS = "weights have no graph: build the model in its framework, load them into it, and give that to ep.export"
 _KERAS = "load it with keras.models.load_model and export that: model.export(path, format='onnx')"
 _TENSORFLOW = "convert it with tf2onnx: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx"
 _LITE = "convert it with tf2onnx: python -m tf2onnx.convert --tflite FILE --output model.onnx"
-_TORCH = "ep.export takes exported programs and TorchScript; load anything else yourself and export the module"
+_TORCH = (
+    "loading it can run any code, so load it yourself (weights into their module) and give the module to ep.export, "
+    "or save it with torch.export.save or torch.jit.save"
+)
 _PACKED = "unpack it first"
 _SOURCE = "export from the framework that the model was made with"
 _DATA = "it holds arrays, not a model"
 
+_SAVED_MODEL = Foreign("a TensorFlow SavedModel", _TENSORFLOW)
+
+_PROGRAM = Foreign("an exported program or TorchScript of PyTorch", "give it to ep.export", framework="torch")
+
 _SIGNATURES: tuple[tuple[int, bytes, Foreign], ...] = (
-    (0, b"\x89HDF\r\n\x1a\n", Foreign("HDF5 file, as Keras writes with the suffix .h5", _KERAS)),
-    (0, b"GGUF", Foreign("GGUF file of llama.cpp", _WEIGHTS)),
-    (0, b"\x93NUMPY", Foreign("NumPy array", _DATA)),
-    (4, b"TFL3", Foreign("TensorFlow Lite model", _LITE)),
-    (4, b"ORTM", Foreign("model in onnxruntime's own format", "it was made from an .onnx file: use that one")),
-    (257, b"ustar", Foreign("tar archive", _PACKED)),
-    (0, b"\x1f\x8b", Foreign("gzip archive", _PACKED)),
-    (0, b"BZh", Foreign("bzip2 archive", _PACKED)),
-    (0, b"\xfd7zXZ\x00", Foreign("xz archive", _PACKED)),
-    (0, b"\x28\xb5\x2f\xfd", Foreign("zstandard archive", _PACKED)),
-    (0, b"7z\xbc\xaf\x27\x1c", Foreign("7-zip archive", _PACKED)),
-    (0, b"Rar!\x1a\x07", Foreign("RAR archive", _PACKED)),
-    (0, b"%PDF-", Foreign("PDF document", "it is not a model")),
-    (0, b"\x7fELF", Foreign("compiled program", "it is not a model")),
+    (0, b"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file, as Keras writes with the suffix .h5", _KERAS)),
+    (0, b"GGUF", Foreign("a GGUF file of llama.cpp", _WEIGHTS)),
+    (0, b"\x93NUMPY", Foreign("a NumPy array", _DATA)),
+    (4, b"TFL3", Foreign("a TensorFlow Lite model", _LITE)),
+    (4, b"ORTM", Foreign("a model in onnxruntime's own format", "it was made from an .onnx file: use that one")),
+    (257, b"ustar", Foreign("a tar archive", _PACKED)),
+    (0, b"\x1f\x8b", Foreign("a gzip archive", _PACKED)),
+    (0, b"BZh", Foreign("a bzip2 archive", _PACKED)),
+    (0, b"\xfd7zXZ\x00", Foreign("an xz archive", _PACKED)),
+    (0, b"\x28\xb5\x2f\xfd", Foreign("a zstandard archive", _PACKED)),
+    (0, b"7z\xbc\xaf\x27\x1c", Foreign("a 7-zip archive", _PACKED)),
+    (0, b"Rar!\x1a\x07", Foreign("a RAR archive", _PACKED)),
+    (0, b"%PDF-", Foreign("a PDF document", "it is not a model")),
+    (0, b"\x7fELF", Foreign("a compiled program", "it is not a model")),
     (
         0,
         b"version https://git-lfs.github.com/spec/",
-        Foreign("pointer of Git LFS, not the file itself", "run git lfs pull"),
+        Foreign("a pointer of Git LFS, not the file itself", "run git lfs pull"),
     ),
 )
 
 _ZIPPED: tuple[tuple[str, Foreign], ...] = (
-    (r"(^|/)model\.weights\.h5$", Foreign("Keras model", _KERAS)),
+    (r"(^|/)model\.weights\.h5$", Foreign("a Keras model", _KERAS)),
+    (r"(^|/)constants\.pkl$|(^|/)serialized_exported_program\.json$|/models/", _PROGRAM),
     (
-        r"(^|/)(data|constants)\.pkl$|(^|/)serialized_exported_program\.json$|/models/",
-        Foreign("file of PyTorch", _TORCH),
+        r"(^|/)data\.pkl$",
+        Foreign("a file of PyTorch that contains pickled objects, such as weights or a whole module", _TORCH),
     ),
-    (r"\.npy$", Foreign("NumPy archive of arrays (.npz)", _DATA)),
-    (r"\.mlmodel$", Foreign("Core ML package", _SOURCE)),
-    (r"(^|/)saved_model\.pb$", Foreign("zipped SavedModel of TensorFlow", f"unpack it and {_TENSORFLOW}")),
-    (r"\.onnx$", Foreign("zip archive with an .onnx file inside", _PACKED)),
-    (r"", Foreign("zip archive", _PACKED)),
+    (r"\.npy$", Foreign("a NumPy archive of arrays (.npz)", _DATA)),
+    (r"\.mlmodel$", Foreign("a Core ML package", _SOURCE)),
+    (r"(^|/)saved_model\.pb$", Foreign("a zipped SavedModel of TensorFlow", f"unpack it and {_TENSORFLOW}")),
+    (r"\.onnx$", Foreign("a zip archive with an .onnx file inside", _PACKED)),
+    (r"", Foreign("a zip archive", _PACKED)),
 )
 
 
 def recognised(content: Path | bytes) -> Foreign | None:
-    """What a file is, if it is certainly not an ONNX model; ``None`` for anything else, and where it cannot be read.
+    """What a file or folder is, if it is certainly not an ONNX model; else, or if it cannot be read, ``None``.
 
     Args:
-        content: The file or its bytes. Nothing in it is loaded or run.
+        content: The file, a folder, or the bytes of a file. Nothing in it is loaded or run.
     """
+    if isinstance(content, Path) and os.path.isfile(content / "saved_model.pb"):  # unlike pathlib, it takes any name
+        return _SAVED_MODEL
     try:
         with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
             return _kind(file)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in the path
         return None
 
 
@@ -135,14 +148,14 @@ def _starts(*texts: str) -> Callable[[bytes], bool]:
 
 
 _TESTS: tuple[tuple[Callable[[bytes], bool], Foreign], ...] = (
-    (_is_safetensors, Foreign("safetensors file: weights without a graph", _WEIGHTS)),
-    (_is_pickle, Foreign("Python pickle, which runs code when it is loaded", _TORCH)),
+    (_is_safetensors, Foreign("a safetensors file: weights without a graph", _WEIGHTS)),
+    (_is_pickle, Foreign("a Python pickle", _TORCH)),
     (
         _starts("<!doctype html", "<html"),
-        Foreign("web page, such as an error page saved by a download", "download it again"),
+        Foreign("a web page, such as an error page saved by a download", "download it again"),
     ),
-    (_starts("<?xml"), Foreign("XML file, such as OpenVINO's", _SOURCE)),
-    (_is_textual, Foreign("model in ONNX's textual form", "read it with onnx.parser.parse_model")),
-    (_starts("{", "["), Foreign("JSON file", "it describes something, but holds no model")),
-    (_is_tensorflow, Foreign("graph of TensorFlow", _TENSORFLOW)),
+    (_starts("<?xml"), Foreign("an XML file, such as OpenVINO's", _SOURCE)),
+    (_is_textual, Foreign("a model in ONNX's textual form", "read it with onnx.parser.parse_model")),
+    (_starts("{", "["), Foreign("a JSON file", "it describes something, but holds no model")),
+    (_is_tensorflow, Foreign("a graph of TensorFlow", _TENSORFLOW)),
 )

@@ -11,6 +11,7 @@ import onnx_ir
 from entrepot.ir.io.attributes import AttributeReader
 from entrepot.ir.io.bodies import body_problem
 from entrepot.ir.io.context import Context
+from entrepot.ir.io.meaning import value_problem
 from entrepot.ir.io.order import find_cycle
 from entrepot.ir.io.signatures import Signatures
 from entrepot.ir.io.tensors import TensorReader
@@ -321,8 +322,8 @@ class GraphReader:
         signature = self._signatures.find(domain, op_type, version)
         problem = signature.problem(inputs, outputs, attributes) if signature is not None else None
         if not problem and attributes and not domain:
-            problem = body_problem(op_type, version, len(inputs), outputs, attributes) or _batch_problem(
-                op_type, attributes
+            problem = body_problem(op_type, version, len(inputs), outputs, attributes) or value_problem(
+                op_type, outputs, attributes, self._context.limits.dims
             )
         if problem:
             raise self._context.error(f"{problem} (opset {version})")
@@ -334,13 +335,6 @@ class GraphReader:
             raise self._context.error(
                 f"{inputs} inputs and {outputs} outputs, but the function has {most_inputs} and {most_outputs}"
             )
-
-
-def _batch_problem(op_type: str, attributes: Mapping[str, onnx_ir.Attr]) -> str | None:
-    """A negative ``batch_dims`` has no meaning, and the shape inference of onnx 1.23 crashes on it."""
-    given = attributes.get("batch_dims") if op_type == "GatherND" else None
-    negative = given is not None and not given.is_ref() and given.as_int() < 0
-    return "attribute 'batch_dims' is negative" if negative else None
 
 
 def _domain(domain: str) -> str:

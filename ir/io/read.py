@@ -92,8 +92,8 @@ def _content(path: Path, context: Context) -> bytes:
         if number == errno.EFBIG:
             hint = "weights beyond 2 GiB lie in files beside the model"
             raise _foreign(path, context) or context.error("it is larger than a protobuf can be", hint=hint) from error
-        if os.path.isfile(path / "saved_model.pb"):
-            raise _foreign(path / "saved_model.pb", context) or context.error("it is a folder") from error
+        if path.is_dir() and (foreign := _foreign(path, context)) is not None:
+            raise foreign from error
         raise StorageError(f"the file cannot be read: {error}", path=path, errno=number) from error
     return content
 
@@ -113,4 +113,4 @@ def _parse(content: bytes, context: Context) -> onnx.ModelProto:
 def _foreign(content: Path | bytes, context: Context) -> ModelFormatError | None:
     """The error for a file that is something else, and says so."""
     found = recognised(content)
-    return None if found is None else context.error(f"it is not an ONNX model, but a {found.kind}", hint=found.hint)
+    return None if found is None else context.error(f"it is not an ONNX model, but {found.kind}", hint=found.hint)

@@ -112,7 +112,10 @@ def from_proto(proto: onnx.TypeProto) -> Type | None:
 
 
 def _dim(dim: Any) -> int | str | None:
-    return dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
+    """A size, or a symbol; inference gives sizes below 0 to what does not fit, and crashes when it is given them."""
+    if not dim.HasField("dim_value"):
+        return dim.dim_param or None
+    return dim.dim_value if dim.dim_value >= 0 else None
 
 
 def of_attribute(value: ir.TypeAndShape) -> Type | None:

@@ -14,7 +14,7 @@ from entrepot.ir.subgraphs import subgraphs
 from entrepot.ir.typing.bodies import LOST, lost_axes
 from entrepot.ir.typing.control_flow import member, outputs_of, scanned, shape_without
 from entrepot.ir.typing.schema import cast_target, inferred, type_sources
-from entrepot.ir.typing.spec import UNKNOWN, Spec, to_proto, written
+from entrepot.ir.typing.spec import UNKNOWN, Spec, is_possible, possible, to_proto, written
 
 Functions: TypeAlias = Mapping[tuple[str, str, str], ir.Function]
 
@@ -198,7 +198,15 @@ class Types:
         if function is not None:
             return self._called(node, function)
         version = self._version(node)
-        return inferred(node, version, self.known, self._settled) if version else {}
+        found = inferred(node, version, self.known, self._settled) if version else {}
+        return {name: possible(spec) for name, spec in found.items()}
+
+    def impossible(self, node: ir.Node) -> dict[str, Spec]:
+        """Outputs of a node that would have a size below 0, whatever the file states of them."""
+        version = self._version(node)
+        found = inferred(node, version, self.known, self.spec) if version and not any(subgraphs(node)) else {}
+        ordered = [(value.name or "", found.get(value.name or "", UNKNOWN)) for value in node.outputs]
+        return {name: spec for name, spec in ordered if not is_possible(spec)}
 
     def _settled(self, value: ir.Value) -> Spec:
         """What is known of a value without another inference."""

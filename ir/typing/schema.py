@@ -11,16 +11,7 @@ import onnx_ir as ir
 from entrepot.ir.opset.schemas import histories, schema
 from entrepot.ir.opset.values import Known
 from entrepot.ir.typing.spec import Spec, from_proto, to_proto
-
-_INFERENCE_GIVES_UP = (
-    onnx.shape_inference.InferenceError,
-    onnx.checker.ValidationError,
-    KeyError,
-    ValueError,
-    RuntimeError,
-    TypeError,
-)
-"""What onnx's inference raises for nodes it cannot follow, among them types it does not know."""
+from entrepot.ir.upstream import INFERENCE_ERRORS
 
 _SHAPED_BY = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
 """Operators whose output has the shape that an input lists; onnx infers nothing where that is not constant."""
@@ -111,7 +102,7 @@ def infer_outputs(
     for candidate in schemas:
         try:
             found = onnx.shape_inference.infer_node_outputs(candidate, node, types, data, opset_imports=opset_imports)
-        except _INFERENCE_GIVES_UP:
+        except INFERENCE_ERRORS:
             continue
         if node.op_type == "DFT" and _is_half_spectrum(node):
             for kind in found.values():

@@ -43,3 +43,15 @@ def from_proto(proto: onnx.TypeProto) -> Spec:
         return UNKNOWN
     kind = ir.serde.deserialize_type_proto_for_type(proto)
     return Spec(kind, ir.serde.deserialize_type_proto_for_shape(proto))
+
+
+def is_possible(spec: Spec) -> bool:
+    """Whether no size is below 0."""
+    return spec.shape is None or all(not isinstance(dim, int) or dim >= 0 for dim in spec.shape)
+
+
+def possible(spec: Spec) -> Spec:
+    """The same without sizes below 0, which onnx's inference gives to what does not fit, and crashes when given."""
+    if spec.shape is None or is_possible(spec):
+        return spec
+    return Spec(spec.type, ir.Shape([None if isinstance(dim, int) and dim < 0 else dim for dim in spec.shape]))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import onnx_ir
 import pytest
+import safetensors.numpy
 
 NETS = """
 import torch
@@ -93,3 +95,13 @@ def test_what_the_export_left_out_is_told_once(entrepot, nets):
         assert told.stderr.count(note) == 1
         assert note not in told.stdout
     assert any(note.startswith("fixed: x.1 = 3") for note in entrepot.json(*words)["notes"])
+
+
+def test_weights_are_told_from_a_model_that_lacks_a_sample(entrepot, tmp_path):
+    path = tmp_path / "sample.safetensors"
+    path.write_bytes(safetensors.numpy.save({"w": np.ones(2, np.float32)}))
+    for status, *words in ((2, "export", path, "-o", tmp_path / "out.onnx"), (3, "info", path), (3, "check", path)):
+        error = entrepot(*words, status=status).stderr
+        assert "safetensors file: weights without a graph" in error
+        assert "build the model in its framework" in error
+    assert not (tmp_path / "out.onnx").exists()

@@ -37,8 +37,17 @@ UNFIT = {
         LSTM.replace("LENGTH", "2").replace("LAYOUT", ", layout = 1"),
         r"\[2\] do not fit data of 1",
     ),
+    "a window larger than its image": (
+        "(float[1,1,2,2] x, float[4] d) => (float[N] y) { p, q = MaxPool<kernel_shape = [1,9]>(x) y = GatherND(d, q) }",
+        r"'p' would have the shape \(1, 1, 2, -6\)",
+    ),
+    "fewer than no elements": (
+        "(float[4,4] x) => (float[N] y) { k = Constant<value = int64[1]{-3}>() v, i = TopK(x, k) y = GatherND(x, i) }",
+        r"'v' would have the shape \(4, -3\)",
+    ),
 }  # fmt: skip
 FIT = {
+    "a size of -1, which is unknown": "(float[4,4] x, int64[2,-1] i) => (float[N] y) { y = GatherND(x, i) }",
     "one scale": "(float[2,3] x, float s) => (uint8[2,3] y) { y = QuantizeLinear<axis = 5>(x, s) }",
     "last axis": "(float[2,3] x) => (uint8[2,3] y) { " + SCALES + "y = QuantizeLinear<axis = -1>(x, s) }",
     "all steps": LSTM.replace("LENGTH", "2").replace("LAYOUT", ""),

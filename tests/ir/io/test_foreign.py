@@ -54,14 +54,14 @@ def tensorflow() -> bytes:
 FILES: dict[str, tuple[bytes, str, str]] = {
     "safetensors": (safetensors.numpy.save(ARRAYS), "safetensors file: weights without a graph", "ep.export"),
     "an empty safetensors": (safetensors.numpy.save({}), "safetensors", "ep.export"),
-    "torch.save": (saved(lambda f: torch.save({"w": torch.ones(2)}, f)), "PyTorch", "export the module"),
+    "torch.save": (saved(lambda f: torch.save({"w": torch.ones(2)}, f)), "PyTorch", "give the module to ep.export"),
     "torch.save of old": (
         saved(lambda f: torch.save({"w": torch.ones(2)}, f, _use_new_zipfile_serialization=False)),
         "pickle",
-        "export the module",
+        "give the module to ep.export",
     ),
-    **{f"pickle {n}": (pickle.dumps(ARRAYS, n), "pickle", "export the module") for n in range(2, 6)},
-    "pickled number": (pickle.dumps(7, 4), "pickle", "export the module"),
+    **{f"pickle {n}": (pickle.dumps(ARRAYS, n), "pickle", "give the module to ep.export") for n in range(2, 6)},
+    "pickled number": (pickle.dumps(7, 4), "pickle", "give the module to ep.export"),
     "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(99), "HDF5", "keras.models.load_model"),
     "Keras": (zipped("metadata.json", "config.json", "model.weights.h5"), "Keras model", "keras.models.load_model"),
     "SavedModel": (tensorflow(), "TensorFlow", "tf2onnx"),
@@ -94,10 +94,23 @@ def test_foreign_files_are_told_what_they_are_and_what_to_do(name: str, tmp_path
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
     for source in (path, content):
-        with pytest.raises(ep.ModelFormatError, match="it is not an ONNX model, but a") as caught:
+        with pytest.raises(ep.ModelFormatError, match=r"it is not an ONNX model, but an? ") as caught:
             ep.load(source)
         assert kind in caught.value.message
         assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".pt", ".safetensors", ""])
+@pytest.mark.parametrize("name", FILES)
+def test_export_tells_the_same_of_them(name: str, suffix: str, tmp_path: Path) -> None:
+    content, kind, hint = FILES[name]
+    path = tmp_path / f"model{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(ep.InputError) as caught:
+        ep.export(path, np.ones(2, np.float32))
+    assert f"cannot export '{path}': it is a" in caught.value.message
+    assert kind in caught.value.message
+    assert hint in (caught.value.hint or "")
 
 
 def test_models_are_not_taken_for_anything_else() -> None:
@@ -108,8 +121,10 @@ def test_models_are_not_taken_for_anything_else() -> None:
 
 def test_folders_with_a_saved_model_are_recognised(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").write_bytes(tensorflow())
-    with pytest.raises(ep.ModelFormatError, match="TensorFlow"):
+    with pytest.raises(ep.ModelFormatError, match="a TensorFlow SavedModel"):
         ep.load(tmp_path)
+    with pytest.raises(ep.InputError, match="a TensorFlow SavedModel"):
+        ep.export(tmp_path)
 
 
 def test_weights_larger_than_a_protobuf_are_recognised_too(tmp_path: Path) -> None:
