@@ -46,7 +46,7 @@ def _counts(model: Model) -> dict[str, Any]:
 
     known = describe(model)
     counts = {key: known[key] for key in ("nodes", "operators", "weights", "weight_bytes")}
-    return counts | {"functions": len(known["functions"]), "bytes": nbytes(model)}
+    return counts | {"functions": len(known["functions"]), "bytes": nbytes(model.ir)}
 
 
 def _table(facts: dict[str, Any], target: Target) -> RenderableType:

@@ -146,7 +146,7 @@ class Model:
         """The model as a new ``onnx.ModelProto``, weights included."""
         from entrepot.ir.io.write import to_proto
 
-        return to_proto(self)
+        return to_proto(self.ir)
 
     def save(self, path: PathLike | BinaryIO, *, external_data: str | None = "auto") -> None:
         """Write the model, atomically for model and data together.
@@ -168,7 +168,7 @@ class Model:
             raise expected("external_data", "'auto', None or the name of a file", external_data)
         if (report := self.report) is not None and report.void:
             warnings.warn(f"what is saved was not verified: {report.void}", stacklevel=2)
-        save(self, path, external_data=external_data)
+        save(self.ir, path, external_data=external_data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         from entrepot.ir.pickling import pack

@@ -14,12 +14,13 @@ from entrepot.runtime.absorb import absorbed
 from entrepot.runtime.became import became
 from entrepot.runtime.binding import Kernels, bind_all
 from entrepot.runtime.device import HOST, Device, Place
-from entrepot.runtime.emit import Support, emit
+from entrepot.runtime.emit import emit
 from entrepot.runtime.lanes import place_constants, split_lanes
 from entrepot.runtime.lower import Lowering
 from entrepot.runtime.merge import merged
 from entrepot.runtime.plan import Block, Call, Step, pruned
 from entrepot.runtime.providers import Compiled, Setting
+from entrepot.runtime.writer import Support
 
 
 @dataclass(frozen=True)

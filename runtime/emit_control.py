@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from entrepot.ir.typing.plain import Type
 from entrepot.runtime.plan import Block, Step, Value
-
-if TYPE_CHECKING:
-    from entrepot.runtime.emit import Writer
+from entrepot.runtime.writer import Form, Support, Writer
 
 
 def write_if(writer: Writer, step: Step) -> None:
@@ -102,7 +99,7 @@ def write_sequence_map(writer: Writer, step: Step) -> None:
     _results(writer, step, collected)
 
 
-FORMS: dict[str, Callable[[Writer, Step], None]] = {
+FORMS: dict[str, Form] = {
     "If": write_if,
     "Loop": write_loop,
     "Scan": write_scan,
@@ -188,3 +185,8 @@ def _stack(writer: Writer, outputs: Sequence[Value | None], stacks: Sequence[tup
         if output is not None:
             element = "None" if kind is None else writer.thing(kind, f"{output.name}_type")
             writer.line(f"{writer.write(output)} = {stack}({items}, {axis}, {element})")
+
+
+def forms_of(support: Support) -> Mapping[str, Form]:
+    """How each operator of control flow is written for arrays of this kind."""
+    return {**FORMS, **support.forms}

@@ -1,4 +1,10 @@
-"""Steps that compute the same thing from the same values are run once."""
+"""Steps that compute the same thing from the same values are run once.
+
+``ir/passes/merge_repeated.py`` does so for graphs that are written. It cannot stand in for this: what repeats in a
+plan shows only after functions are inlined, branches taken and constants folded; a graph output keeps its node in a
+file, but not in a plan; and a session neither changes nor copies the model, of whose nodes ``plan()`` still says which
+was merged with which.
+"""
 
 from __future__ import annotations
 

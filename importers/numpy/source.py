@@ -15,7 +15,7 @@ from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model, ValueSpec
 from entrepot.ir.printable import counted, printable
 from entrepot.runtime.binding import bind_all
-from entrepot.runtime.emit import Style, Support, Writer
+from entrepot.runtime.emit_control import forms_of
 from entrepot.runtime.lower import Lowering
 from entrepot.runtime.merge import merged
 from entrepot.runtime.names import Names
@@ -24,6 +24,7 @@ from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.support import numpy_support
 from entrepot.runtime.providers.cpu.table import KERNELS
 from entrepot.runtime.spelling import Spelled
+from entrepot.runtime.writer import Style, Support, Writer
 
 WIDTH = 88
 """Characters of a line: what formatters use if they are not told otherwise."""
@@ -61,7 +62,7 @@ def written(model: Model, limits: Limits) -> Text:
     names = Names(_OWN)
     support = numpy_support(limits)
     objects = Spelled(names, _special(support, limits), frozenset(model.at_hub().ir.graph.initializers))
-    writer = Writer(support, names, objects, Style(WIDTH, deletes=False, remarks=True))
+    writer = Writer(support, names, objects, forms_of(support), Style(WIDTH, deletes=False, remarks=True))
     name = names.fresh(_identifier(model.ir.graph.name))
     parameters = writer.parameters(block)
     with writer.indented(f"def {name}({parameters}):"):

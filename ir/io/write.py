@@ -22,7 +22,7 @@ import re
 import secrets
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import onnx
 import onnx_ir
@@ -33,16 +33,13 @@ from entrepot.ir.io.destination import Destination, Target, destination, open_fi
 from entrepot.ir.io.serialize import inline, serialize, write_header
 from entrepot.ir.io.weights import Layout, TensorFiller, lay_out, write_data, write_model
 
-if TYPE_CHECKING:
-    from entrepot.ir.model import Model
 
-
-def to_proto(model: Model) -> onnx.ModelProto:
+def to_proto(model: onnx_ir.Model) -> onnx.ModelProto:
     """The model as a new ``onnx.ModelProto``, weights included."""
-    return serialize(model.ir, inline)
+    return serialize(model, inline)
 
 
-def nbytes(model: Model) -> int:
+def nbytes(model: onnx_ir.Model) -> int:
     """Bytes of the model in one file, give or take a few per weight, without building it."""
     held: list[int] = []
 
@@ -50,10 +47,10 @@ def nbytes(model: Model) -> int:
         write_header(proto, tensor)
         held.append(tensor.nbytes)
 
-    return serialize(model.ir, count).ByteSize() + sum(held)
+    return serialize(model, count).ByteSize() + sum(held)
 
 
-def save(model: Model, path: Target, *, external_data: str | None = "auto") -> None:
+def save(model: onnx_ir.Model, path: Target, *, external_data: str | None = "auto") -> None:
     """Write a model, atomically for model and data together; the model itself is not changed.
 
     Args:
@@ -75,15 +72,15 @@ def save(model: Model, path: Target, *, external_data: str | None = "auto") -> N
     """
     file = open_file(path)
     if file is not None:
-        _write_alone(model.ir, external_data, file)
+        _write_alone(model, external_data, file)
         return
     place = destination(path)  # type: ignore[arg-type] # it is no open file
     with place.errors():
         if place.is_stream:
             with place.stream() as stream:
-                _write_alone(model.ir, external_data, stream)
+                _write_alone(model, external_data, stream)
         else:
-            _replace(model.ir, place, external_data)
+            _replace(model, place, external_data)
 
 
 def _write_alone(model: onnx_ir.Model, external_data: str | None, file: BinaryIO) -> None:

@@ -14,12 +14,13 @@ import entrepot as ep
 from entrepot.ir.errors import ExecutionError
 from entrepot.ir.limits import Limits
 from entrepot.runtime.binding import bind_all
-from entrepot.runtime.emit import Writer, emit
+from entrepot.runtime.emit import emit
 from entrepot.runtime.lower import Lowering
 from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Step
 from entrepot.runtime.providers.cpu.support import numpy_support
 from entrepot.runtime.providers.cpu.table import KERNELS
+from entrepot.runtime.writer import Writer
 from tests.judges.agreement import assert_close
 from tests.judges.bounds import LIBRARY, unit
 

@@ -7,7 +7,7 @@ import pytest
 import entrepot as ep
 from tests.judges.graphs import assert_computes
 
-HEAD = '<ir_version: 10, opset_import: ["": 22]>\n'
+HEAD = '<ir_version: 10, opset_import: ["": 22, "own": 1]>\n'
 
 
 def session(text: str) -> ep.Session:
@@ -30,6 +30,14 @@ CHANGES = {
         """g (float[2] x, bool c) => (float[2] y) { a = Exp(x)  b = Exp(x)  z = Mul(a, a)
         y = If(c) <then_branch = t () => (float[2] p) { p = Add(b, z) },
                    else_branch = e () => (float[2] q) { q = Sub(b, z) }> }""",
+        "exp(", 1,
+    ),
+    "what shows only in a plan: an inlined function and a taken branch": (
+        """g (float[2] x) => (float[2] y) <bool[1] yes = {1}> { a = own.f(x)  b = Exp(x)
+        c = If(yes) <then_branch = t () => (float[2] p) { p = Exp(x) },
+                     else_branch = e () => (float[2] q) { q = Abs(x) }>
+        d = Mul(a, b)  y = Mul(c, d) }
+        <domain: "own", opset_import: ["": 22]> f (u) => (v) { v = Exp(u) }""",
         "exp(", 1,
     ),
 }  # fmt: skip
