@@ -136,7 +136,6 @@ def infer(step: Step) -> list[Type | None]:
     if schema is None or step.blocks or any(v is not None and v.type is None for v in step.inputs):
         return unknown
     names = ["" if value is None else f"i{n}" for n, value in enumerate(step.inputs)]
-    node = proto_of(step, names)
     given = [(name, value) for name, value in zip(names, step.inputs, strict=True) if value is not None]
     known = {name: to_proto(value.type) for name, value in given if value.type is not None}
     data = {
@@ -146,8 +145,9 @@ def infer(step: Step) -> list[Type | None]:
     }
     imports = [onnx.helper.make_opsetid(step.domain, step.opset)]
     try:
+        node = proto_of(step, names)
         found = onnx.shape_inference.infer_node_outputs(schema, node, known, data, opset_imports=imports)
-    except INFERENCE_ERRORS:
+    except (*INFERENCE_ERRORS, AssertionError):  # the last is of onnx.helper, for an attribute of another type
         return unknown  # an ill-typed node is reported when it runs, with its values
     return [from_proto(found[name]) if name in found else None for name in node.output]
 

@@ -25,8 +25,8 @@ from entrepot.ir.subgraphs import subgraphs
 WITH_BODIES = ("If", "Loop", "Scan", "SequenceMap")
 """The ai.onnx operators that carry graphs; other domains may have more."""
 
-MALFORMED = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What adapters raise when a node breaks its schema: an axis out of range, a required attribute missing."""
+MALFORMED = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
+"""What adapters raise when a node breaks its schema: an axis out of range, an absurd size, a missing attribute."""
 
 DEFECT = "if onnx.checker accepts the model, please report this as a bug"
 

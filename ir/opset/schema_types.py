@@ -74,7 +74,10 @@ def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Va
             array = known.array(value)
             if array is not None and array.size <= _SMALL and array.dtype.kind in "iufb":
                 data[value.name or ""] = onnx.numpy_helper.from_array(array)
-    proto = ir.serde.serialize_node(node)
+    try:
+        proto = ir.serde.serialize_node(node)
+    except ir.serde.SerdeError:
+        return {}  # text that is not UTF-8
     # a node on its way down may hold element types that only newer versions list
     for candidate in (version, histories()[node.domain, node.op_type][-1]):
         try:
