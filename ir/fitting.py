@@ -71,7 +71,7 @@ def _length_problem(node: onnx_ir.Node, types: Types) -> str:
     if node.op_type not in _RECURRENT or len(node.inputs) < 5:
         return ""
     lengths, shape = types.known.array(node.inputs[4]), types.shape(node.inputs[0])
-    time = None if shape is None or len(shape) != 3 else shape[dict(_given(node, ["layout"])).get("layout", 0)]
+    time = None if shape is None or len(shape) != 3 else shape[1 if dict(_given(node, ["layout"])).get("layout") else 0]
     if lengths is None or not isinstance(time, int) or not lengths.size:
         return ""
     fits = lengths.min() >= 0 and lengths.max() <= time

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from entrepot.ir.errors import ConversionError
+from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.ir.table import Entry, OpKey, OpTable
-from entrepot.runtime.fold import MAX_BYTES
+from entrepot.runtime.fold import KERNEL_ERRORS, MAX_BYTES
 from entrepot.runtime.growth import with_room
 from entrepot.runtime.kernels.backend import Backend
 from entrepot.runtime.kernels.table import shared
@@ -44,7 +44,7 @@ class Kernels:
     def bind(self, step: Step) -> Call:
         """The best kernel for one step, with what is known of its node bound to it."""
         entry = None if self.prepared is None else self.prepared.find(*step.key)
-        function = None if entry is None else entry.function(view(step))
+        function = None if entry is None else _prepare(entry.function, step)
         return self.bind_plain(step) if function is None else Call(function, "prepared")
 
     def bind_plain(self, step: Step) -> Call:
@@ -72,6 +72,16 @@ class Kernels:
         given = sum(constant.nbytes for constant in constants if constant is not None)
         with np.errstate(all="ignore"):
             return run_within(MAX_BYTES + 2 * given, self.bind_plain(step), *constants)
+
+
+def _prepare(rule: Kernel, step: Step) -> Kernel | None:
+    try:
+        function: Kernel | None = rule(view(step))
+    except EntrepotError:
+        raise
+    except KERNEL_ERRORS:
+        return None  # constants that do not fit are reported when the step runs
+    return function
 
 
 def _unknown(entry: Entry[Kernel], step: Step) -> list[str]:

@@ -273,7 +273,7 @@ class Lowering:
         if self._evaluate is None or node.op_type != "If" or node.domain != "" or node.inputs[0] is None:
             return None
         condition = self._use(node.inputs[0], frame)
-        if condition is None or condition.constant is None:
+        if condition is None or condition.constant is None or condition.constant.size != 1:
             return None
         return "then_branch" if condition.constant.item() else "else_branch"
 

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from entrepot.ir.typing.bodies import Dims, Scanned, agreed, lost_axes, repeated, without_axis
 from entrepot.ir.typing.plain import Type, from_proto, to_proto
 from entrepot.ir.typing.schema import SHOWN, infer_outputs
+from entrepot.ir.upstream import INFERENCE_ERRORS
 from entrepot.runtime.node_proto import proto_of
 from entrepot.runtime.plan import Step
 
@@ -43,7 +44,10 @@ def _infer(step: Step) -> list[Type | None]:
     if step.schema is None or any(value is not None and value.type is None for value in step.inputs):
         return [None] * len(step.outputs)
     names = ["" if value is None else f"i{n}" for n, value in enumerate(step.inputs)]
-    node = proto_of(step, names)
+    try:
+        node = proto_of(step, names)
+    except (*INFERENCE_ERRORS, AssertionError):  # the last is of onnx.helper, for an attribute of another type
+        return [None] * len(step.outputs)
     given = [(name, value) for name, value in zip(names, step.inputs, strict=True) if value is not None]
     known = {name: to_proto(value.type) for name, value in given if value.type is not None}
     data = {

@@ -49,6 +49,7 @@ def steps(source: bytes | onnx.ModelProto, model: ep.Model) -> list[Callable[[],
         lambda: ep.convert_opset(model, 11, verify=False),
         lambda: ep.convert_opset(model, 24, verify=False),
         lambda: list_nodes(model),
+        lambda: ep.simplify(model, verify=False),
         lambda: ep.Session(model, limits=LIMITS).run(feeds(model)),
         lambda: ep.Session(model, limits=LIMITS, providers="reference").run(feeds(model)),
     ]
@@ -86,3 +87,45 @@ def test_damaged_models_give_a_result_or_a_typed_error(start: int) -> None:
             except ep.EntrepotError:
                 outcomes["refused"] += 1
     assert min(outcomes.values()) > 5
+
+
+MISFITS = {
+    "a shape that is a number": "s = Constant<value_int = 3>() y = Reshape(x, s)",
+    "bounds that are numbers": "s = Constant<value_int = 0>() y = Slice(x, s, s)",
+    "a bound too many": "s = Constant<value_ints = [0]>() e = Constant<value_ints = [1, 1]>() y = Slice(x, s, e)",
+    "axes that are floats": "a = Constant<value_floats = [0.5]>() y = Unsqueeze(x, a)",
+    "an axis that nothing has": "a = Constant<value_ints = [4611686018427387904]>() y = Unsqueeze(x, a)",
+    "an axis far from the back": "a = Constant<value_ints = [-9223372036854775808]>() y = Unsqueeze(x, a)",
+    "sizes that are a number": "s = Constant<value_int = 3>() y = Split(x, s)",
+    "pads that are a number": "p = Constant<value_int = 1>() y = Pad(x, p)",
+    "pads that are floats": "p = Constant<value_floats = [0.5, 0.5]>() y = Pad(x, p)",
+    "no type to cast to": "y = Cast<to = 0>(x)",
+    "an unknown type to cast to": "y = Cast<to = 99>(x)",
+    "a condition of no element": "s = Constant<value_ints = [0]>() c = ConstantOfShape<value = bool[1]{1}>(s) y = If(c)"
+    "<then_branch = a () => (float[3] p) { p = Abs(x) }, else_branch = b () => (float[3] q) { q = Neg(x) }>",
+    "a size of absurd length": "s = Cast<to = 7>(z) y = AffineGrid(x, s)",
+    "indices of absurd length": "s = Cast<to = 7>(z) y = GatherND(x, s)",
+    "an equation of many letters": f'y = Einsum<equation = "{"i" * 5000}">(x)',
+    "samples of absurd number": "i = Constant<value_ints = [0]>() "
+    "y = RoiAlign<sampling_ratio = 2147483647, output_width = 9>(x, x, i)",
+    "fewer indexes than n-grams": 'i = Cast<to = 7>(x) y = TfIdfVectorizer<mode = "TF", min_gram_length = 1, '
+    "max_gram_length = 1, max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0], pool_int64s = [1, 2, 3]>(i)",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MISFITS)
+def test_constants_that_do_not_fit_give_typed_errors(name: str) -> None:
+    signature = "(float[3] x, float[4611686018427387904] z) => (float[N] y)"
+    proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {signature} {{ {MISFITS[name]} }}')
+    refused = 0
+    try:
+        model = ep.load(proto)
+    except ep.EntrepotError:
+        return
+    for step in steps(proto, model):
+        try:
+            step()
+        except ep.EntrepotError:
+            refused += 1
+    assert refused

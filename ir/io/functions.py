@@ -12,6 +12,9 @@ from entrepot.ir.io.attributes import AttributeReader
 from entrepot.ir.io.context import Context
 from entrepot.ir.io.graphs import FunctionId, GraphReader
 
+_DEEPEST = 100
+"""Functions that call each other; what works on them, onnx included, follows the calls by recursion."""
+
 
 @dataclass(frozen=True)
 class Size:
@@ -60,8 +63,13 @@ def check_expansion(context: Context, main: Size, functions: Mapping[FunctionId,
     Each function is counted once, so that a small file that expands to billions of nodes is refused at once.
     """
     totals: dict[FunctionId, int] = {}
+    depths: dict[FunctionId, int] = {}
     for root in functions:
         _count(context, root, functions, totals)
+    for called in totals:  # callees come first
+        depths[called] = 1 + max((depths[inner] for inner in functions[called].calls), default=0)
+        if depths[called] > _DEEPEST:
+            raise context.error(f"calls of functions are nested more than {_DEEPEST} levels deep")
     total = main.nodes + sum(count * totals[called] for called, count in main.calls.items())
     if total > context.limits.expanded_nodes:
         raise context.over(

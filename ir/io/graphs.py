@@ -321,7 +321,7 @@ class GraphReader:
             raise self._context.error(f"no opset import for domain '{domain or 'ai.onnx'}'")
         signature = self._signatures.find(domain, op_type, version)
         problem = signature.problem(inputs, outputs, attributes) if signature is not None else None
-        if not problem and attributes and not domain:
+        if not problem and not domain and (attributes or op_type == "Constant"):
             problem = body_problem(op_type, version, len(inputs), outputs, attributes) or value_problem(
                 op_type, outputs, attributes, self._context.limits.dims
             )

@@ -25,6 +25,9 @@ _FIELDS: dict[int, str] = {
 
 _DATA_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 
+_LARGEST = (1 << 63) // 32
+"""Elements of an array of NumPy, whose strides are 64 bits wide."""
+
 
 class TensorReader:
     """Makes onnx_ir tensors, independent of the proto they came from.
@@ -84,6 +87,8 @@ class TensorReader:
             raise self._context.over(f"tensor '{name}' has {len(dims)} dimensions", "dims")
         if any(dim < 0 for dim in dims):
             raise self._context.error(f"tensor with negative dims {tuple(dims)}", value=name)
+        if 0 in dims and math.prod(filter(None, dims)) > _LARGEST:  # no array can have such dims, although it is empty
+            raise self._context.error(f"tensor with absurd dims {tuple(dims)}", value=name)
         return math.prod(dims)
 
     def _raw(

@@ -34,6 +34,9 @@ EXACTLY_WIDER = {
 EXACT_IN_DOUBLE = 2**53
 """The largest integer up to which a double holds them all."""
 
+MOST_NODES = 1 << 16
+"""Written in the place of one node."""
+
 LARGEST_CONSTANT = 1 << 22
 """Elements of a constant that an adapter may compute and write."""
 
@@ -73,6 +76,8 @@ class OpBuilder(Place):
         self, op_type: str, inputs: Sequence[ir.Value | Array | None], attributes: dict[str, Any], n_outputs: int = 1
     ) -> Any:
         """Write a node; arrays among the inputs become constants and ``None`` attributes are left out."""
+        if len(self.emitted) > MOST_NODES:
+            self.refuse(f"it would take more than {MOST_NODES} nodes", hint="a newer opset has it in one node")
         values = [self.const(item) if isinstance(item, np.ndarray | np.generic) else item for item in inputs]
         while values and values[-1] is None:
             values.pop()

@@ -23,8 +23,8 @@ from entrepot.ir.traits import traits_of
 from entrepot.ir.typing.query import Types
 from entrepot.ir.typing.spec import Spec
 
-MALFORMED = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What adapters raise when a node breaks its schema: an axis out of range, a required attribute missing."""
+MALFORMED = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
+"""What adapters raise when a node breaks its schema: an axis out of range, an absurd size, a missing attribute."""
 
 DEFECT = "if onnx.checker accepts the model, please report this as a bug"
 

@@ -17,16 +17,18 @@ class Names:
     def __init__(self, model: ir.Model) -> None:
         self._model = model
         self._taken: set[str] | None = None
+        self._counts: dict[str, int] = {}
 
     def fresh(self, wish: str) -> str:
         """``wish`` itself if it is free, else ``wish_1``, ``wish_2``, ..."""
         if self._taken is None:
             self._taken = set(_all_names(self._model))
-        name, count = wish, 0
+        name, count = wish, self._counts.get(wish, 0)
         while name in self._taken:
             count += 1
             name = f"{wish}_{count}"
         self._taken.add(name)
+        self._counts[wish] = count
         return name
 
 

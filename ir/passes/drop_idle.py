@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.passes.dims import keeps_shape, same_shape
@@ -91,7 +92,7 @@ def _takes_everything(node: ir.Node, types: Types) -> bool:
 
 def _pads_nothing(node: ir.Node, types: Types) -> bool:
     pads = types.known.array(node.inputs[1]) if len(node.inputs) > 1 else node.attributes.get_ints("pads")
-    return pads is not None and not any(map(int, pads))
+    return pads is not None and not np.any(pads)
 
 
 def _is_weight(node: ir.Node, place: int, weights: Collection[str]) -> bool:

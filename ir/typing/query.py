@@ -35,6 +35,7 @@ class Types:
         self._memo: dict[ir.Value, Spec] = {}
         self._types: dict[ir.Value, ir.TypeProtocol] = {}
         self._carried: dict[ir.Value, ir.Value] = {}
+        self._calls: dict[tuple[object, ...], list[Spec]] = {}
         self._scanned: dict[ir.Value, int | None] = {}
         known.types = self
 
@@ -127,10 +128,14 @@ class Types:
                     self._types[formal] = given[0].type
 
     def _called(self, node: ir.Node, function: ir.Function) -> dict[str, Spec]:
-        inner = Types(Known(self.known.ir_version), function.opset_imports, self._functions)
-        inner.assume_call(function, [[self.spec(value) for value in node.inputs]])
-        pairs = zip(node.outputs, function.outputs, strict=False)
-        return {output.name or "": inner.spec(result) for output, result in pairs}
+        given = [self.spec(value) for value in node.inputs]
+        key = (function.identifier(), *(to_proto(spec).SerializeToString() for spec in given))
+        if key not in self._calls:  # functions that call others twice each would take exponential time
+            inner = Types(Known(self.known.ir_version), function.opset_imports, self._functions)
+            inner._calls = self._calls
+            inner.assume_call(function, [given])
+            self._calls[key] = [inner.spec(result) for result in function.outputs]
+        return {output.name or "": spec for output, spec in zip(node.outputs, self._calls[key], strict=False)}
 
     def _assume(self, value: ir.Value, dtype: ir.DataType) -> None:
         if value.type is None:

@@ -74,10 +74,14 @@ def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Va
             array = known.array(value)
             if array is not None and array.size <= SHOWN and array.dtype.kind in "iufb":
                 data[value.name or ""] = onnx.numpy_helper.from_array(array)
+    try:
+        proto = ir.serde.serialize_node(node)
+    except ir.serde.SerdeError:
+        return {}  # text that is not UTF-8
     # a node on its way down may hold element types that only newer versions list
     candidates = (version, histories()[node.domain, node.op_type][-1])
     schemas = [schema(node.domain, node.op_type, candidate) for candidate in dict.fromkeys(candidates)]
-    outputs = infer_outputs(schemas, ir.serde.serialize_node(node), types, data)
+    outputs = infer_outputs(schemas, proto, types, data)
     return {name: _with_rank(node, from_proto(item), spec_of) for name, item in outputs.items()}
 
 

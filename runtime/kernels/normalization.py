@@ -167,12 +167,12 @@ def local_response_normalization(
 ) -> Array:
     """Divide by a power of the mean square of ``size`` neighbouring channels."""
     x = widen(xp, X)
-    before = (size - 1) // 2
     channels = xp.shape(x)[1]
-    widths = [(before, size - 1 - before) if axis == 1 else (0, 0) for axis in range(len(xp.shape(x)))]
+    before, after = min((size - 1) // 2, channels), min(size // 2, channels)  # there is nothing beyond all of them
+    widths = [(before, after) if axis == 1 else (0, 0) for axis in range(len(xp.shape(x)))]
     squares = xp.pad(x * x, widths, "constant", 0)
     total = squares[:, :channels]
-    for shift in range(1, size):
+    for shift in range(1, before + 1 + after):
         total = total + squares[:, shift : shift + channels]
     divisor = xp.scalar(bias, like=x) + xp.scalar(alpha / size, like=x) * total
     return narrow(xp, x / xp.power(divisor, xp.scalar(beta, like=x)), xp.dtype(X))

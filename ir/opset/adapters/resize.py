@@ -10,8 +10,10 @@
 | | 18 | ``antialias``, ``axes``, ``keep_aspect_ratio_policy`` |
 | | 19 | ``half_pixel_symmetric`` |
 
-With ``align_corners`` and scales, ``length_resized`` is what the specification says, "the length of the resized
-tensor", a whole number. onnxruntime computes so; onnx.reference divides by the product before it is rounded.
+With ``align_corners`` and scales that give no whole size, the standard contradicts itself at every version. Its text
+aligns "the length of the resized tensor", a whole number, and onnxruntime computes so. Its tests and onnx.reference
+align the product of length and scale, before it is rounded; so does our runtime, which is held to those tests. What is
+written below version 11 has no such choice left in it, and keeps what onnxruntime computed before.
 
 What an older version cannot say is written axis by axis: as a Gather, and where elements are mixed as a sum of several
 by their weights. Where sizes are fixed, positions and weights are constants.
@@ -105,7 +107,10 @@ def old_modes_written(op: OpBuilder, _node: ir.Node) -> Replacement:
 
 @adapter("Resize", 11, 10)
 def only_old_modes(op: OpBuilder, node: ir.Node) -> Replacement:
-    """Asymmetric coordinates with given scales stay; the rest by constants or computed; corners align at full sizes."""
+    """Asymmetric coordinates with given scales stay; else by constants or computed; corners as onnxruntime aligns them.
+
+    That is to whole sizes; onnx.reference aligns length times scale.
+    """
     plain = _asymmetric(op) or _repeats(op)
     if not plain or _present(op, 3) is not None or _present(op, 2) is None:
         return spelled_out(op, node)

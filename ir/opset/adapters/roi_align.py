@@ -98,10 +98,10 @@ def _shares(op: OpBuilder, first: int) -> tuple[Array, Array]:
     bins, samples = op.attr("output_height" if first else "output_width", 1), op.attr("sampling_ratio", 0)
     counts = np.array([samples]) if samples else _adapted(op, first, bins)
     most = max(int(counts.max(initial=1)), 1)
+    op.need_small(len(counts) * bins * most)
     number = np.minimum(np.arange(most), np.maximum(counts, 1)[:, None] - 1)  # surplus ones repeat the last
     within = (number + 0.5) / np.maximum(counts, 1)[:, None]
     share = (np.arange(bins)[:, None] + within[:, None, :]) / bins
-    op.need_small(share.size)
     valid = np.arange(most) < counts[:, None]
     weight = valid / np.maximum(counts, 1)[:, None]
     return share, weight if op.attr("mode", "avg") == "avg" else (counts > 0)[:, None] + 0.0 * weight

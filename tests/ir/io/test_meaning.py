@@ -21,6 +21,18 @@ REFUSED = {
         "(float[4] x) => (float[2] y) { y, z, w = Split<num_outputs = 2>(x) }",
         "attribute 'num_outputs' is 2, but it has 3 outputs",
     ),
+    "more parts than outputs": (
+        "(float[4] x) => (float[N] y) { y, z = Split<num_outputs = 9223372036854775807>(x) }",
+        "attribute 'num_outputs' is 9223372036854775807, but it has 2 outputs",
+    ),
+    "a constant without a value": (
+        "(float[4] x) => (float[N] y) { y = Constant() }",
+        "a Constant has one attribute, not 0",
+    ),
+    "a constant of two values": (
+        "(float[4] x) => (float[N] y) { y = Constant<value_int = 1, value_float = 2.0>() }",
+        "a Constant has one attribute, not 2",
+    ),
     "negative batch_dims": (
         "(float[2,2] x, int64[2,2] i) => (float[2] y) { y = GatherND<batch_dims = -1>(x, i) }",
         "attribute 'batch_dims' is negative",

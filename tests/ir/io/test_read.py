@@ -15,6 +15,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import entrepot as ep
+from entrepot.ir.inference import list_nodes
 
 TEXT = """
 <ir_version: 10, opset_import: ["": 20, "local": 1]>
@@ -212,6 +213,7 @@ BROKEN: dict[str, tuple[Callable[[onnx.ModelProto], object], list[str]]] = {
     ),
     "tensor of unknown type": (lambda m: setattr(m.graph.initializer[0], "data_type", 99), ["unknown element type"]),
     "tensor without a type": (lambda m: setattr(m.graph.initializer[0], "data_type", 0), ["'w'", "element type"]),
+    "tensor with absurd dims": (lambda m: set_dims(m, 0, 1 << 62), ["'w'", "(0, 4611686018427387904)"]),
     "tensor with negative dims": (lambda m: set_dims(m, -1, -3), ["'w'", "(-1, -3)"]),
     "tensor with less data than dims": (lambda m: set_dims(m, 4), ["'w'", "3 values", "needs 4"]),
     "tensor whose dims overflow 64 bits": (lambda m: set_dims(m, 2**33, 2**33), ["'w'"]),
@@ -367,8 +369,22 @@ def test_a_small_file_that_stands_for_billions_of_nodes_is_refused_at_once() -> 
     assert time.process_time() - begin < 1
 
 
-def test_a_chain_of_thousands_of_functions_is_read() -> None:
-    assert len(ep.load(nested_functions(3000, calls=1)).ir.functions) == 3000
+def test_calls_of_functions_are_followed_to_a_depth_that_all_verbs_manage() -> None:
+    model = ep.load(nested_functions(99, calls=1))
+    assert len(list_nodes(model)) >= 99
+    assert ep.convert_opset(model, 13, verify=False).opset == 13
+    assert ep.simplify(model, verify=False)
+    assert ep.Session(model)
+    for depth in (101, 3000):
+        with pytest.raises(ep.ModelFormatError, match="nested more than 100 levels"):
+            ep.load(nested_functions(depth, calls=1))
+
+
+def test_types_of_functions_that_call_each_other_twice_are_inferred_once() -> None:
+    model = ep.load(nested_functions(20, calls=2))
+    begin = time.process_time()
+    assert len(list_nodes(model)) >= 20
+    assert time.process_time() - begin < 5
 
 
 def nested_ifs(depth: int) -> onnx.ModelProto:

@@ -16,7 +16,7 @@ MODES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "hal
 
 SCALES = (2.0, 1.5, 0.5, 0.6)
 FRACTIONAL = ("align_corners", 0.6)
-"""The reference aligns to 4.8 elements where the specification and onnxruntime align to the 4 there are."""
+"""The reference aligns to 4.8 elements, what is written here to the 4 there are: see ``test_aligned_corners``."""
 
 
 def reference(x: np.ndarray[Any, Any], scale: float, new: int, attributes: str) -> Any:

@@ -103,7 +103,9 @@ def _columns(
     for length, start in enumerate(starts, start=1):
         end = starts[length] if length < len(starts) else len(pool)
         for at in range(start, end, length):
-            column = next(rank)
+            column = next(rank, None)
+            if column is None:
+                raise InputError(f"TfIdfVectorizer has {len(indexes)} ngram_indexes, fewer than n-grams")
             if shortest <= length <= longest:
                 columns[tuple(pool[at : at + length])] = column
     return columns

@@ -21,6 +21,9 @@ from entrepot.runtime.providers.cpu.table import prepared
 
 Kernel = Callable[..., Any]
 
+_MOST_DIMS = 64
+"""More than an array of NumPy can have."""
+
 
 @prepared("Reshape", 25)
 def reshape(node: NodeView) -> Kernel | None:
@@ -131,8 +134,13 @@ def pad(node: NodeView) -> Kernel | None:
 
 
 def _index(entries: dict[int, Any]) -> tuple[Any, ...] | None:
-    """An index with these entries at these axes; ``None`` when some count from the front and some from the back."""
+    """An index with these entries at these axes.
+
+    ``None`` when some count from the front and some from the back, or when no array has such axes.
+    """
     axes = entries.keys()
+    if any(not -_MOST_DIMS <= axis < _MOST_DIMS for axis in axes):
+        return None
     full = slice(None)
     if not axes or min(axes) >= 0:
         return tuple(entries.get(axis, full) for axis in range(max(axes, default=-1) + 1))
