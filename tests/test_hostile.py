@@ -105,6 +105,10 @@ MISFITS = {
     "<then_branch = a () => (float[3] p) { p = Abs(x) }, else_branch = b () => (float[3] q) { q = Neg(x) }>",
     "a size of absurd length": "s = Cast<to = 7>(z) y = AffineGrid(x, s)",
     "indices of absurd length": "s = Cast<to = 7>(z) y = GatherND(x, s)",
+    "indices of more axes than the data": "s = Cast<to = 7>(w) y = GatherND<batch_dims = 1>(w, s)",
+    "grams of less than a token": 'i = Cast<to = 7>(x) y = TfIdfVectorizer<mode = "TF", '
+    "min_gram_length = -2147483648, max_gram_length = 1, max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0], "
+    "pool_int64s = [1]>(i)",
     "an equation of many letters": f'y = Einsum<equation = "{"i" * 5000}">(x)',
     "samples of absurd number": "i = Constant<value_ints = [0]>() "
     "y = RoiAlign<sampling_ratio = 2147483647, output_width = 9>(x, x, i)",
@@ -116,7 +120,7 @@ MISFITS = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", MISFITS)
 def test_constants_that_do_not_fit_give_typed_errors(name: str) -> None:
-    signature = "(float[3] x, float[4611686018427387904] z) => (float[N] y)"
+    signature = "(float[3] x, float[4611686018427387904] z, float[3,4611686018427387904] w) => (float[N] y)"
     proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {signature} {{ {MISFITS[name]} }}')
     refused = 0
     try:
