@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import cache
 
@@ -105,6 +106,10 @@ MISFITS = {
     "<then_branch = a () => (float[3] p) { p = Abs(x) }, else_branch = b () => (float[3] q) { q = Neg(x) }>",
     "a size of absurd length": "s = Cast<to = 7>(z) y = AffineGrid(x, s)",
     "indices of absurd length": "s = Cast<to = 7>(z) y = GatherND(x, s)",
+    "indices of more axes than the data": "s = Cast<to = 7>(w) y = GatherND<batch_dims = 1>(w, s)",
+    "grams of less than a token": 'i = Cast<to = 7>(x) y = TfIdfVectorizer<mode = "TF", '
+    "min_gram_length = -2147483648, max_gram_length = 1, max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0], "
+    "pool_int64s = [1]>(i)",
     "an equation of many letters": f'y = Einsum<equation = "{"i" * 5000}">(x)',
     "samples of absurd number": "i = Constant<value_ints = [0]>() "
     "y = RoiAlign<sampling_ratio = 2147483647, output_width = 9>(x, x, i)",
@@ -114,9 +119,29 @@ MISFITS = {
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_text_that_is_not_utf_8_gives_results_or_typed_errors() -> None:
+    body = 'y = GRU<hidden_size = 1, activations = ["a", "b"]>(x, w, r)'
+    signature = "(float[2,1,1] x, float[1,3,1] w, float[1,3,1] r) => (float[A,B,C,D] y)"
+    proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {signature} {{ {body} }}')
+    next(item for item in proto.graph.node[0].attribute if item.name == "activations").strings[0] = b"\xff"
+    model = ep.load(proto)
+    for step in steps(proto, model):
+        with contextlib.suppress(ep.EntrepotError):
+            step()
+
+
+def test_a_body_that_makes_nothing_is_in_the_way_of_a_conversion() -> None:
+    body = 'y, z = CausalConvWithState<activation = "x">(x, w)'
+    signature = "(float[2,3,4] x, float[2,3,4] w) => (float[A,B,C] y)"
+    proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 27]> g {signature} {{ {body} }}')
+    with pytest.raises(ep.ConversionError, match="has no counterpart"):
+        ep.convert_opset(proto, 11, verify=False)
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", MISFITS)
 def test_constants_that_do_not_fit_give_typed_errors(name: str) -> None:
-    signature = "(float[3] x, float[4611686018427387904] z) => (float[N] y)"
+    signature = "(float[3] x, float[4611686018427387904] z, float[3,4611686018427387904] w) => (float[N] y)"
     proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {signature} {{ {MISFITS[name]} }}')
     refused = 0
     try:

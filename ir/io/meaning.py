@@ -31,12 +31,9 @@ def _axis_problem(attributes: Attributes, most: int) -> str | None:
             for axis in attribute.as_ints() if attribute.type is onnx_ir.AttributeType.INTS else [attribute.as_int()]:
                 if not -most <= axis < most:
                     return f"attribute '{name}' names axis {axis}, and no tensor has so many"
+        elif name == "batch_dims" and not 0 <= attribute.as_int() < most:
+            return f"attribute 'batch_dims' is {attribute.as_int()}"
     return None
-
-
-def _batch_dims(_outputs: int, attributes: Attributes) -> str | None:
-    negative = "batch_dims" in attributes and attributes["batch_dims"].as_int() < 0
-    return "attribute 'batch_dims' is negative" if negative else None
 
 
 def _num_outputs(outputs: int, attributes: Attributes) -> str | None:
@@ -59,6 +56,5 @@ def _constant_problem(attributes: Attributes) -> str | None:
 
 _RULES: dict[str, Callable[[int, Attributes], str | None]] = {
     "Einsum": _equation,
-    "GatherND": _batch_dims,
     "Split": _num_outputs,
 }

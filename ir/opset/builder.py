@@ -34,7 +34,7 @@ EXACTLY_WIDER = {
 EXACT_IN_DOUBLE = 2**53
 """The largest integer up to which a double holds them all."""
 
-MOST_NODES = 1 << 16
+MOST_NODES = 1 << 14
 """Written in the place of one node."""
 
 LARGEST_CONSTANT = 1 << 22

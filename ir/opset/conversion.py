@@ -178,7 +178,8 @@ class Conversion:
         made = {output for item in op.emitted for output in item.outputs}
         given: set[ir.Value] = set()
         pairs: list[tuple[ir.Value, ir.Value]] = []
-        for old, new in zip(node.outputs, results, strict=False):
+        missing = [None] * (len(node.outputs) - len(results))
+        for old, new in zip(node.outputs, [*results, *missing], strict=False):
             if not old.name or (new is None and not op.used(old.index() or 0)):
                 if new is not None and new in made and not new.uses():
                     new.name = ""  # this output was not named, and naming it can change what an operator does

@@ -45,7 +45,10 @@ def _key(node: ir.Node, opsets: Mapping[str, int]) -> Hashable | None:
     """Equal for nodes that must compute the same thing; ``None`` for a node that may not."""
     if any(True for _ in subgraphs(node)) or not is_pure(node, opsets) or _holds_large(node):
         return None
-    attributes = tuple(sorted(map(_content, node.attributes.values())))
+    try:
+        attributes = tuple(sorted(map(_content, node.attributes.values())))
+    except ir.serde.SerdeError:
+        return None  # text that is not UTF-8
     made = tuple(bool(output.name) for output in node.outputs)
     return node.op_identifier(), node.version, tuple(map(id, node.inputs)), made, attributes
 

@@ -41,7 +41,10 @@ def from_proto(proto: onnx.TypeProto) -> Spec:
     """As onnx's functions give it."""
     if proto.WhichOneof("value") is None:
         return UNKNOWN
-    kind = ir.serde.deserialize_type_proto_for_type(proto)
+    try:
+        kind = ir.serde.deserialize_type_proto_for_type(proto)
+    except ir.serde.SerdeError:
+        return UNKNOWN  # a sequence of maps
     return Spec(kind, ir.serde.deserialize_type_proto_for_shape(proto))
 
 

@@ -136,6 +136,8 @@ def gather_nd_flat(op: OpBuilder, _node: ir.Node) -> Replacement:
     if not 0 <= batch < min(len(data), len(picked)):
         op.refuse(f"batch_dims={batch} exceeds the number of axes of its inputs")
     lead = batch + depth
+    if lead > len(data):
+        op.refuse(f"indices of {depth} axes exceed those of its input")
     strides = [int(np.prod(data[index + 1 : lead])) for index in range(lead)]
     op.need_small(int(np.prod(picked[:-1])))
     grids = np.indices(picked[:-1])

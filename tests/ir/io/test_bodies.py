@@ -42,7 +42,7 @@ REFUSED = {
     "no outputs": ("g (float[N] x) => () { y = Neg(x) }", "no outputs"),
     "a batch counted backwards": (
         "g (float[3,4] x, int64[2,2] i) => (float[N] y) { y = GatherND<batch_dims = -99>(x, i) }",
-        "'batch_dims' is negative",
+        "'batch_dims' is -99",
     ),
 }  # fmt: skip
 

@@ -35,7 +35,11 @@ REFUSED = {
     ),
     "negative batch_dims": (
         "(float[2,2] x, int64[2,2] i) => (float[2] y) { y = GatherND<batch_dims = -1>(x, i) }",
-        "attribute 'batch_dims' is negative",
+        "attribute 'batch_dims' is -1",
+    ),
+    "batch_dims beyond all ranks": (
+        "(float[2,2] x, int64[2,2] i) => (float[2] y) { y = GatherND<batch_dims = 2147483647>(x, i) }",
+        "attribute 'batch_dims' is 2147483647",
     ),
     **{
         f"equation {equation!r}": (

@@ -83,6 +83,8 @@ def tf_idf_vectorizer(
     weights: list[float] | None = None,
 ) -> Array:
     """Counts of the pool's n-grams in each row, weighted as ``mode`` (TF, IDF, TFIDF) says."""
+    if min_gram_length < 1 or max_skip_count < 0:
+        raise InputError(f"TfIdfVectorizer with n-grams of {min_gram_length} tokens, {max_skip_count} skipped")
     pool: list[Any] = list(pool_strings if pool_strings is not None else pool_int64s or ())
     columns = _columns(pool, ngram_counts, ngram_indexes, min_gram_length, max_gram_length)
     rows = X.reshape(1, -1) if X.ndim < 2 else X
