@@ -92,7 +92,7 @@ def _content(path: Path, context: Context) -> bytes:
         if number == errno.EFBIG:
             hint = "weights beyond 2 GiB lie in files beside the model"
             raise _foreign(path, context) or context.error("it is larger than a protobuf can be", hint=hint) from error
-        if path.is_dir() and (foreign := _foreign(path, context)) is not None:
+        if os.path.isdir(path) and (foreign := _foreign(path, context)) is not None:
             raise foreign from error
         raise StorageError(f"the file cannot be read: {error}", path=path, errno=number) from error
     return content

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, BinaryIO, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, TypeAlias
 
+from entrepot.ir.arguments import expected
 from entrepot.parity.compare import Comparison, OutputComparison, rank
 
 if TYPE_CHECKING:
@@ -153,7 +154,14 @@ class Report:
         )
 
     def voided(self, reason: str) -> Self:
-        """The same record of a model that has changed since, which proves nothing any more."""
+        """The same record of a model that has changed since, which proves nothing any more.
+
+        Raises:
+            InputError: ``reason`` is no text, or empty.
+        """
+        asked: Any = reason
+        if not (isinstance(asked, str) and asked):
+            raise expected("reason", "a sentence", reason)
         return replace(self, void=reason)
 
     def summary(self) -> str:
