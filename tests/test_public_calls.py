@@ -45,6 +45,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "function": lambda: torch.relu,
     "scale": lambda: 1.0,
     "framework": lambda: "numpy",
+    "reason": lambda: "it changed",
     "progress": lambda: False,
 }
 """Arguments that make sense, by the name of the parameter; a parameter that is not here keeps its default."""
