@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from entrepot.ir.errors import VerificationError
     from entrepot.ir.model import Model
+    from entrepot.ir.passes.cleanup import Level
     from entrepot.parity.report import Report
 
 
@@ -34,6 +35,9 @@ _SAMPLE_HINT = "add --sample package.module:attribute: the inputs to call the mo
 @click.option(
     "--dynamic/--static", default=True, show_default=True, help="Let every axis vary that the model allows to vary."
 )
+@click.option(
+    "--optimize", type=click.Choice(["none", "basic"]), default="basic", show_default=True, help="How far to clean up."
+)
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Compare with the source.")
 @click.option("--require-proof", is_flag=True, help="Without a proof, write nothing and exit with 1.")
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; 0 when only --rtol is given.")
@@ -46,6 +50,7 @@ def command(
     target: Target,
     opset: int | None,
     dynamic: bool,
+    optimize: Level,
     verify: bool,
     require_proof: bool,
     atol: float | None,
@@ -69,6 +74,7 @@ def command(
             None if sample is None else load_object(sample),
             opset=opset,
             dynamic="auto" if dynamic else False,
+            optimize=optimize,
             verify=verify,
             tolerance=None if atol is None and rtol is None else Tolerance(atol or 0.0, rtol or 0.0),
             progress=output.progress,

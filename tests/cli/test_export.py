@@ -52,6 +52,16 @@ def test_static_fixes_every_axis(entrepot, nets):
     assert document["inputs"] == ["x: float32[4, 3]"]
 
 
+def test_operators_of_the_source_stay_if_nothing_is_to_be_cleaned_up(entrepot, nets, tmp_path):
+    (tmp_path / "flat.py").write_text("import torch\nnet = torch.nn.Flatten()\nsample = torch.ones(2, 3, 4)\n")
+    counts = {}
+    for level in ("none", "basic"):
+        entrepot.json("export", "flat:net", "--sample", "flat:sample", "-o", f"{level}.onnx", "--optimize", level)
+        counts[level] = len(onnx_ir.load(tmp_path / f"{level}.onnx").graph)
+    sys.modules.pop("flat")
+    assert counts["basic"] == 1 < counts["none"]
+
+
 def test_unverified_only_when_asked(entrepot, nets):
     document = entrepot.json("export", "clinets:Net", "--sample", "clinets:sample", "-o", "net.onnx", "--no-verify")
     assert document["report"] is None
