@@ -123,7 +123,7 @@ class Eager(Callee):
                 + (f", at {refused.source}" if refused.source else ""),
                 hint="call the module with the sample once to see the whole traceback",
             ) from refused
-        if not _equal(first, second):
+        if not _equal(first, second) and (drew or buffers_changed or not _round_alike(first, second)):
             raise self._not_a_function(tensors, first, buffers_changed=buffers_changed)
         if drew and not all(_equal(first, self(tensors, seed=seed)) for seed in range(2, _SEEDS)):
             raise self._random(tensors)
@@ -167,6 +167,22 @@ def _seed(seed: int) -> None:
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - the global state is what forward may draw from
+
+
+def _round_alike(first: Flat, second: Flat) -> bool:
+    """Whether results differ by rounding only: LAPACK (gelsy) may start from memory as it finds it."""
+    pairs = list(zip(first.tensors, second.tensors, strict=False))
+    same = len(first.tensors) == len(second.tensors) and all(
+        a.shape == b.shape and a.dtype == b.dtype for a, b in pairs
+    )
+    return same and all(_within_rounding(a, b) for a, b in pairs)
+
+
+def _within_rounding(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if not a.is_floating_point() or not a.numel():
+        return torch.equal(a, b)
+    step = 32 * torch.finfo(a.dtype).eps
+    return torch.allclose(a, b, rtol=step, atol=step * float(a.nan_to_num().abs().amax()), equal_nan=True)
 
 
 def _equal(first: Flat, second: Flat) -> bool:
