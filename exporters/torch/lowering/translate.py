@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import onnx_ir
 import torch
 
+from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
@@ -52,7 +53,8 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
 def _settle_versions(model: onnx_ir.Model) -> None:
     """One version of the domains of functions: torch.onnx (2.13) gives calls in nested loops that of ai.onnx."""
     domains = {function.domain for function in model.functions.values()}
-    for graph in (model.graph, *model.functions.values()):
+    graphs: list[onnx_ir.Graph | onnx_ir.Function] = [model.graph, *model.functions.values()]
+    for graph in graphs:
         graph.opset_imports.update(dict.fromkeys(domains & graph.opset_imports.keys(), 1))
 
 
@@ -60,7 +62,9 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     """What torch.onnx does before it translates, with our decompositions before torch's."""
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     with unchecked(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
-        program = program.run_decompositions(_decompositions(onnx_translations()))
+        table = _decompositions(onnx_translations())
+        program = program.run_decompositions(table)
+        split_complex(program, table)
         insert_type_promotion_nodes(program.graph_module)
         remove_assertion_nodes(program.graph_module)
     return program

@@ -6,6 +6,9 @@ always one tensor, with other results in added rows or columns: onnxscript (0.7)
 them in sets.
 """
 
+# mypy: ignore-errors
+# onnxscript reads this, and gives it a meaning of its own: numbers are tensors.
+
 from typing import TypeVar, Union
 
 from onnxscript import DOUBLE, FLOAT, FLOAT16, INT64, script
@@ -144,4 +147,69 @@ def reflections_of(packed: Number, factors: Number, other: Number, backwards: in
         )
         factor = op.Unsqueeze(op.Gather(factors, op.Unsqueeze(step, [0]), axis=-1), [-1])
         result = result - factor * op.Unsqueeze(vector, [-1]) * op.MatMul(op.Unsqueeze(vector, [-2]), result)
+    return result
+
+
+@script()
+def orthogonalised(matrix: DOUBLE[...], rounds: int) -> DOUBLE[...]:
+    """The columns rotated until they are orthogonal, and below them the rotation; their number is even."""
+    rows = op.Shape(matrix, start=-2, end=-1)
+    place = op.Range(0, op.Squeeze(op.Shape(matrix, start=-1)), 1)
+    count = op.Size(place)
+    even = op.Mod(place, 2) == 0
+    firsts = op.Range(0, count, 2)
+    partner = op.Where(even, place + 1, place - 1)
+    onward = op.Where(even, place - 2, place + 2)
+    onward = op.Where(place == count - 1, op.Max(count - 2, 1), onward)
+    onward = op.Where(place == 2, 1, op.Where(place == 0, 0, onward))
+    one = op.CastLike(1.0, matrix)
+    zero = op.CastLike(0.0, matrix)
+    square = op.Concat(op.Shape(matrix, end=-2), op.Shape(place), op.Shape(place), axis=0)
+    rotation = op.Expand(op.Where(op.Unsqueeze(place, [-1]) == place, one, zero), square)
+    both = op.Concat(matrix, rotation, axis=-2)
+    for _step in range((count - 1) * op.Cast(rounds, to=7)):
+        columns = op.Slice(both, op.Constant(value_ints=[0]), rows, op.Constant(value_ints=[-2]))
+        own = op.ReduceSumSquare(columns, [-2], keepdims=0)
+        other = op.Gather(columns, firsts + 1, axis=-1)
+        between = op.ReduceSum(op.Gather(columns, firsts, axis=-1) * other, [-2], keepdims=0)
+        gap = op.Gather(own, firsts + 1, axis=-1) - op.Gather(own, firsts, axis=-1)
+        length = op.Abs(gap) + op.Sqrt(gap * gap + between * between * op.CastLike(4.0, gap))
+        sign = op.Where(gap < zero, op.CastLike(-2.0, gap), op.CastLike(2.0, gap))
+        tangent = sign * between / op.Where(length == zero, one, length)
+        cosine = one / op.Sqrt(tangent * tangent + one)
+        sine = tangent * cosine
+        shape = op.Concat(op.Shape(own, end=-1), op.Constant(value_ints=[1]), op.Shape(place), axis=0)
+        scale = op.Reshape(
+            op.Concat(op.Unsqueeze(cosine, [-1]), op.Unsqueeze(cosine, [-1]), axis=-1), shape, allowzero=1
+        )
+        share = op.Reshape(op.Concat(op.Unsqueeze(-sine, [-1]), op.Unsqueeze(sine, [-1]), axis=-1), shape, allowzero=1)
+        both = op.Gather(both * scale + op.Gather(both, partner, axis=-1) * share, onward, axis=-1)
+    return both
+
+
+@script()
+def exponential(matrix: DOUBLE[...]) -> DOUBLE[...]:
+    """The exponential of each matrix: a series where the matrix is small, squared as often as it was halved before."""
+    place = op.Range(0, op.Squeeze(op.Shape(matrix, start=-1)), 1)
+    here = op.Unsqueeze(place, [-1]) == place
+    one = op.Where(here, op.CastLike(1.0, matrix), op.CastLike(0.0, matrix))
+    size = op.ReduceMax(op.ReduceSum(op.Abs(matrix), [-2], keepdims=1), [-1], keepdims=1)
+    halved = op.Clip(
+        op.Ceil(op.Log(op.Max(size, op.CastLike(0.25, size))) / 0.6931471805599453) + 1.0,
+        op.CastLike(0.0, size),
+        op.CastLike(60.0, size),
+    )
+    small = matrix / op.Pow(op.CastLike(2.0, matrix), halved)
+    result = one + small - small
+    for index in range(18):
+        result = one + op.MatMul(small, result) / op.CastLike(18 - index, small)
+    most = op.Cast(
+        op.ReduceMax(
+            op.Concat(op.Reshape(halved, [-1]), op.CastLike(op.Constant(value_floats=[0.0]), halved), axis=0),
+            keepdims=0,
+        ),
+        to=7,
+    )
+    for step in range(most):
+        result = op.Where(op.CastLike(step, halved) < halved, op.MatMul(result, result), result)
     return result

@@ -33,6 +33,10 @@ def rebuilt(parts):
     return left * sizes.unsqueeze(-2) @ right, sizes
 
 
+def mapped(values, vectors):
+    return (vectors * values.tanh().unsqueeze(-2)) @ vectors.mT
+
+
 SQUARE = {
     "least squares": lambda x: torch.linalg.lstsq(positive(x), x[..., :2]).solution,
     "inverse": torch.linalg.inv,
@@ -52,9 +56,7 @@ SQUARE = {
     "ones on the diagonal": lambda x: torch.linalg.solve_triangular(x, x, upper=False, unitriangular=True),
     "exponential": torch.matrix_exp,
     "eigenvalues": lambda x: torch.linalg.eigvalsh(x + x.mT),
-    "spectral map": lambda x: (lambda values, vectors: (vectors * values.tanh().unsqueeze(-2)) @ vectors.mT)(
-        *torch.linalg.eigh(x + x.mT)
-    ),
+    "spectral map": lambda x: mapped(*torch.linalg.eigh(x + x.mT)),
 }
 OBLONG = {
     "lu": torch.linalg.lu,
