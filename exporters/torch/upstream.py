@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
-from onnxscript.optimizer._constant_folding import FoldConstantsPass
 from torch._decomp import get_decompositions
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
@@ -34,7 +33,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
     "FakeTensorMode",
-    "FoldConstantsPass",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
