@@ -97,7 +97,7 @@ def test_an_operator_without_translation_is_named():
         (nn.LazyLinear(2), X, "a lazy parameter has no shape yet"),
         (nn.ReLU(), X.to(torch.complex64), "value 'input': its dtype is torch.complex64"),
         (nn.ReLU(), X.to_sparse(), "sparse or quantised"),
-        (nn.ReLU(), ({1, 2},), r"value 'input': a builtins\.set cannot be an input"),
+        (nn.ReLU(), (iter([X]),), r"value 'input': a builtins\.list_iterator cannot be an input"),
         (nn.ReLU(), 3.0, "the sample contains no tensor"),
         (nn.ReLU(), None, "a torch module needs a sample"),
         (Function(torch.fft.fft), X, "forward returns torch.complex64"),
