@@ -11,7 +11,7 @@ import onnx_ir
 import entrepot
 from entrepot.exporters.containers import is_plain
 from entrepot.exporters.exporter import Source
-from entrepot.exporters.tree import Constant, Container, Flat, Leaf, Shared, Tree, below, constants, leaves
+from entrepot.exporters.tree import Constant, Container, Flat, Leaf, Shared, Size, Tree, below, constants, leaves
 
 
 def describe_model(
@@ -48,7 +48,7 @@ def _described(part: Mapping[str, Any], path: str) -> Iterator[str]:
     kind, content = next(iter(part.items()))
     if kind == "tensor":
         yield path
-    elif kind not in ("constant", "shared"):
+    elif kind not in ("constant", "size", "shared"):
         for key, child in content:
             yield from _described(child, below(path, key))
 
@@ -59,6 +59,8 @@ def _describe(tree: Tree, names: Mapping[str, str]) -> Any:
             return {"tensor": names[name]}
         case Constant(value=value):
             return {"constant": _plain(value)}
+        case Size(index=index, axis=axis):
+            return {"size": [index, axis]}
         case Shared(path=path):
             return {"shared": path}
         case Container(kind, prototype, children):

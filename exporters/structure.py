@@ -98,6 +98,20 @@ def flatten_named(positional: Sequence[tuple[str, Any]], keyword: Mapping[str, A
     return flat
 
 
+def flatten_again(tree: Tree, args: Sequence[Any], kwargs: Mapping[str, Any], arrays: Arrays = NUMPY) -> Flat:
+    """Take the arguments of a call apart once more, after it perhaps changed what is in them."""
+    return flatten_named(list(zip(_parameters(tree), args, strict=True)), kwargs, arrays)
+
+
+def _parameters(tree: Tree) -> list[str]:
+    """The names of the positional arguments, as ``flatten_named`` was given them."""
+    match tree:
+        case Container(children=((_, Container(children=positional)), _)):
+            return [part.path if isinstance(part, Container) else part.name for _, part in positional]
+        case _:
+            return []
+
+
 def _bind(sample: Sample, forward: Callable[..., Any]) -> inspect.BoundArguments:
     signature = inspect.signature(forward)
     try:
@@ -139,7 +153,7 @@ class _Walk:
 
     def take_apart(self, value: Any, name: str, *, inside: bool = False) -> Tree:
         """The tree of a value at a place, ``inside`` of an object or not."""
-        leaf = self._leaf(value, name)
+        leaf = self._leaf(value, name, inside)
         if leaf is not None:
             return leaf
         if isinstance(value, (*_CONSTANTS, *self._arrays.constants)):
@@ -162,7 +176,7 @@ class _Walk:
         # an empty prototype keeps no tensors alive
         return Container(kind.name, type(value)() if is_plain(value) else value, tuple(parts), name)
 
-    def _leaf(self, value: Any, name: str) -> Leaf | None:
+    def _leaf(self, value: Any, name: str, inside: bool) -> Leaf | None:
         flat, arrays = self._flat, self._arrays
         if arrays.is_symbolic(value) or (name in flat.numbers and is_number(value)):
             flat.numbers |= {name}
@@ -172,7 +186,7 @@ class _Walk:
             return None
         flat.tensors.append(array)
         flat.names.append(name)
-        return Leaf(name, len(flat.tensors) - 1)
+        return Leaf(name, len(flat.tensors) - 1, inside)
 
     def _constant(self, value: Any, name: str, inside: bool) -> Constant:
         """A value that nothing is known about, except that it holds no tensor that could be reached."""

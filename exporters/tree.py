@@ -11,16 +11,23 @@ from typing import Any, TypeAlias
 from entrepot.exporters.arrays import Array
 from entrepot.exporters.containers import KINDS
 
-Tree: TypeAlias = "Leaf | Constant | Shared | Container"
+Tree: TypeAlias = "Leaf | Constant | Size | Shared | Container"
 _COMPARED = (type(None), bool, complex, str, bytes, enum.Enum)  # numbers may depend on a size, the rest has no equality
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A tensor: its name and its place in the flat list."""
+    """A tensor.
+
+    Attributes:
+        name: Its place in the structure.
+        index: Its place in the flat list.
+        inside: Whether it is part of the state of an object.
+    """
 
     name: str
     index: int
+    inside: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,21 @@ class Constant:
     name: str
     value: Any
     inside: bool = False
+
+
+@dataclass(frozen=True)
+class Size:
+    """A Python number that is the size of an axis.
+
+    Attributes:
+        name: Its place.
+        index: The tensor's place in the flat list.
+        axis: Which of its axes.
+    """
+
+    name: str
+    index: int
+    axis: int
 
 
 @dataclass(frozen=True)
@@ -96,6 +118,8 @@ def _rebuilt(tree: Tree, tensors: Sequence[Any], made: dict[str, Any]) -> Any:
             return tensors[index]
         case Constant(value=value):
             return copy.copy(value) if isinstance(value, set) else value
+        case Size(index=index, axis=axis):
+            return tensors[index].shape[axis]
         case Shared(path=path):
             return made[path]
         case Container(kind, prototype, children, path):
@@ -106,11 +130,11 @@ def _rebuilt(tree: Tree, tensors: Sequence[Any], made: dict[str, Any]) -> Any:
 
 
 def places(tree: Tree) -> Iterator[Leaf | Constant]:
-    """Everything in a structure that is not a container, in flat order."""
+    """Every tensor and every constant of a structure, in flat order."""
     if isinstance(tree, Container):
         for _, child in tree.children:
             yield from places(child)
-    elif not isinstance(tree, Shared):
+    elif isinstance(tree, Leaf | Constant):
         yield tree
 
 
@@ -145,6 +169,8 @@ def _outline(tree: Tree) -> Any:
             return "tensor"
         case Constant(value=value):
             return ("constant", type(value), repr(value) if isinstance(value, _COMPARED) else "")
+        case Size(index=index, axis=axis):
+            return ("size", index, axis)
         case Shared(path=path):
             return ("shared", path)
         case Container(kind, prototype, children):

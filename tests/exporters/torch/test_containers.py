@@ -166,3 +166,82 @@ def test_an_iterator_is_refused_where_it_is(where):
 
     with pytest.raises(ep.InputError, match=r"iterator cannot be an input or output"):
         ep.export(Lazy(), (iter([X]),) if where == "argument" else (X,))
+
+
+class Counted:
+    """A window over the past that knows how much it has seen, as sliding caches do."""
+
+    def __init__(self, window=6):
+        self.keys, self.seen, self.window, self.counters = None, 0, window, {"calls": 3}
+
+    def update(self, new):
+        self.keys = new if self.keys is None else torch.cat([self.keys, new], 1)
+        self.seen += new.shape[1]
+        positions = torch.arange(self.seen - new.shape[1], self.seen)
+        seen, self.keys = self.keys, self.keys[:, -self.window :]
+        return seen, positions
+
+
+class Windowed(nn.Module):
+    def forward(self, x, past):
+        seen, positions = past.update(x)
+        return x + seen.mean(1, keepdim=True) + positions[:, None], past
+
+
+def windowed(length, window=6):
+    past = Counted(window)
+    past.update(PAST[:, :1].repeat(1, length, 1))
+    return past
+
+
+@pytest.mark.parametrize("window", [6, 40])
+def test_a_number_that_counts_what_is_in_an_object_follows_its_size(window):
+    """Without that, positions would go on from the length in the sample, whatever the past."""
+    model = ep.export(Windowed(), (X, windowed(4, window)))
+    assert [spec.name for spec in model.inputs] == ["x", "past.keys"]
+    assert [spec.name for spec in model.outputs][-2:] == ["output_1.keys", "output_1.seen"]
+    for provider in "cpu", "onnxruntime":
+        session = ep.Session(model, providers=[provider])
+        for length in 2, 5, 6:
+            past = windowed(length, window)
+            feeds = {"x": X.numpy(), "past.keys": past.keys.numpy()}
+            expected, left = Windowed()(X, past)
+            actual = list(session.run(feeds).values())
+            np.testing.assert_allclose(actual[0], expected.numpy(), rtol=1e-5, atol=1e-5)
+            np.testing.assert_array_equal(actual[1], left.keys.numpy())
+            assert actual[2] == left.seen
+    assert ep.verify(Windowed(), model, (X, windowed(4, window)))
+
+
+def test_a_number_that_forward_changes_but_that_is_no_size_is_named_in_a_note():
+    class Calls(nn.Module):
+        def forward(self, x, past):
+            past.calls += 1
+            past.keys = past.keys + x
+            return x * past.calls, past.keys
+
+    past = Counted()
+    past.keys, past.calls = X.clone(), 7
+    model = ep.export(Calls(), (X, past))
+    assert "a number that forward changes, but a constant of the graph: past.calls" in model.notes
+    assert past.calls == 7
+
+
+def test_numbers_that_nothing_changes_are_left_alone_although_a_size_is_equal():
+    class Scaled(nn.Module):
+        def forward(self, x, past):
+            past.keys = torch.cat([past.keys, x], 1)
+            return x * past.window, past.keys
+
+    past = Counted(window=5)
+    past.keys = PAST
+    model = ep.export(Scaled(), (X, past))
+    other = {"x": X.numpy(), "past.keys": PAST[:, :2].numpy()}
+    actual = next(iter(ep.Session(model, providers=["onnxruntime"]).run(other).values()))
+    np.testing.assert_allclose(actual, 5 * X.numpy())
+
+
+def test_a_change_that_no_output_shows_is_named_in_a_note():
+    lost = [note for note in ep.export(Decoder(returned=False), (X, filled())).notes if "does not return" in note]
+    assert lost == ["forward changes, but does not return, so no output has: past.layers.0.keys, past.layers.1.keys"]
+    assert not any("does not return" in note for note in ep.export(Decoder(), (X, filled())).notes)
