@@ -122,3 +122,19 @@ def test_a_wrong_translation_does_not_leave(monkeypatch):
         ep.export(nn.ReLU(), X)
     assert not caught.value.report.ok
     assert ep.export(nn.ReLU(), X, verify=False).report is None
+
+
+def test_a_program_with_an_object_in_its_outputs_is_refused_with_what_to_do():
+    class State:
+        def __init__(self, x):
+            self.x = x
+
+    class Net(nn.Module):
+        def forward(self, x):
+            return State(x * 2)
+
+    torch.utils._pytree.register_pytree_node(
+        State, lambda state: ([state.x], None), lambda parts, _: State(*parts), serialized_type_name="test.State"
+    )
+    program = torch.export.export(Net(), (X,), strict=False)
+    refused(ep.InputError, "objects in the inputs and outputs of an ExportedProgram", program, None)
