@@ -52,5 +52,5 @@ class ModuleSource(TorchSource):
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(self.module))
 
     def notes(self) -> Sequence[str]:
-        """The mode that it was in."""
-        return [self._mode]
+        """The mode that it was in, and state of the sample that is not followed."""
+        return [self._mode, *(self.state_notes or ())]
