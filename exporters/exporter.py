@@ -130,6 +130,7 @@ class Source(Callee, Protocol):
         """
         if options.share:
             raise InputError(f"weights cannot be shared with a {self.noun}", hint="leave share out to copy them")
+        refuse_modes(options)
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
@@ -182,6 +183,16 @@ class Source(Callee, Protocol):
     def notes(self) -> Sequence[str]:
         """What else a user should know."""
         return ()
+
+
+def refuse_modes(options: Options) -> None:
+    """Refuse what only a framework's own modules have.
+
+    Raises:
+        InputError: It is asked for.
+    """
+    if options.state != "refuse" or options.random or options.training:
+        raise InputError("state, random and training are for torch modules", hint="leave them out")
 
 
 class Exporter(Protocol):

@@ -18,6 +18,7 @@ from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.automatic import broken_condition
 from entrepot.exporters.torch.capture.blame import DIM_SUFFIX, captured_blame, export_flat, guard_line, plain
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.upstream import (
     of_size,
     specialised,
@@ -56,16 +57,17 @@ class FlatModule(torch.nn.Module):
         numbers: The results of the last call that were Python numbers and depend on a size.
     """
 
-    def __init__(self, module: torch.nn.Module, tree: Tree) -> None:
+    def __init__(self, module: torch.nn.Module, tree: Tree, stepper: Stepper | None = None) -> None:
         super().__init__()
         self.module = module
+        self._stepper = stepper
         self._tree = tree
         self.numbers: set[str] = set()  # changed in place: torch.export takes back assignments
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Call the module with the structure it expects."""
         args, kwargs = unflatten(self._tree, tensors)
-        flat = flatten(self.module(*args, **kwargs), arrays=TORCH)
+        flat = flatten((self._stepper or self.module)(*args, **kwargs), arrays=TORCH)
         self.numbers.clear()
         self.numbers.update(flat.numbers)
         return tuple(flat.tensors)
@@ -78,6 +80,7 @@ def capture(
     groups: list[Group],
     *,
     progress: Callable[[str], None],
+    stepper: Stepper | None = None,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -88,6 +91,7 @@ def capture(
         groups: Axes to make dynamic; one that cannot be is an error if it is required, and otherwise fixed at the size
             in the sample.
         progress: Told which axes were given up.
+        stepper: What is called instead of the module, where its state is among the arguments.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
@@ -97,7 +101,7 @@ def capture(
     settled: tuple[list[Group], list[tuple[Group, str]]] | None
     for _ in range(_MOST_ATTEMPTS):
         tensors = _capture_sample(call, prober, groups)
-        flat = FlatModule(module, call.tree)
+        flat = FlatModule(module, call.tree, stepper)
         flat.training = False
         try:
             program = _export(flat, tensors, groups)

@@ -12,12 +12,15 @@ import torch
 from entrepot.exporters.counting import follow_sizes, has_state, uncounted, unreturned
 from entrepot.exporters.exporter import Callee, Refusal, Source
 from entrepot.exporters.notes import listed
+from entrepot.exporters.options import State
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.lowering.weights import settle_weights
 from entrepot.exporters.torch.running.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
+from entrepot.exporters.torch.running.stepping import Stepper
+from entrepot.exporters.torch.sources.state import found_stepper, with_state
 from entrepot.ir.errors import InputError
 
 
@@ -30,11 +33,20 @@ class TorchSource(Source):
 
     Raises:
         InputError: Its weights cannot be read where they are, or ONNX has no type for an input.
+
+    Attributes:
+        keeps: What becomes of state that forward changes; see ``Options``.
+        training: Whether the module is called in its own mode.
+        random: Whether it may draw random numbers.
+        stepper: What is called instead of the module, where it has such state.
     """
 
     framework = f"torch {torch.__version__}"
     noun = "module"
     arrays = TORCH
+    keeps: State = "refuse"
+    training = False
+    random = False
 
     def __init__(self, module: Any, call: Flat) -> None:
         check_module(module)
@@ -46,27 +58,47 @@ class TorchSource(Source):
         self.parameters = {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
         self._eager: Eager | None = None
         self._state: ModuleState | None = None
-        self.state_notes: list[str] | None = None
+        self.stepper: Stepper | None = None
+        self.state_notes: list[str] = []
+        self._followed = False
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
         """Evaluation mode without gradients; afterwards weights, buffers, attributes and random state are as before."""
-        with untouched(self.module) as self._state:
+        with untouched(self.module, training=self.training) as self._state:
             self._eager = Eager(self.module, self.call.tree, self._state)
+            self._take_state()
             self._follow_state()
             yield
 
+    def _take_state(self) -> None:
+        """Make state that forward changes part of the call, if that is asked for."""
+        if self.keeps == "refuse" or self.stepper is not None:
+            return
+        returned = self.keeps == "outputs"
+        with contextlib.suppress(Refusal):  # the next call will say so
+            self.stepper = found_stepper(self.eager, self.call, self.state, returned=returned)
+        if self.stepper is None:
+            return
+        if returned:
+            self.call = with_state(self.call, self.stepper)
+            self.parameters = {*self.parameters} - {place.name for place in self.stepper.places}
+        else:
+            names = listed([place.name for place in self.stepper.places])
+            self.state_notes = [f'state="freeze": kept as in the sample: {names}']
+        self._eager = Eager(self.module, self.call.tree, self.state, stepper=self.stepper)
+
     def _follow_state(self) -> None:
         """Let numbers that count what is in an argument follow its size; without objects nothing is run."""
-        if self.state_notes is not None or not has_state(self.call.tree):
+        if self._followed or not has_state(self.call.tree):
             return
         with contextlib.suppress(Refusal, InputError):  # the next call will say so
             result, left = self.eager.with_arguments(self.call.tensors)
             self.call.tree = self.eager.tree = follow_sizes(self.call, left)
             lost = unreturned(self.call, left, result, TORCH)
-            self.state_notes = [
-                note for note in (_fixed_note(uncounted(self.call.tree, left)), _lost_note(lost)) if note
-            ]
+            notes = _fixed_note(uncounted(self.call.tree, left)), _lost_note(lost)
+            self.state_notes += [note for note in notes if note]
+            self._followed = True
 
     @property
     def eager(self) -> Eager:

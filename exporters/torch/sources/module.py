@@ -21,6 +21,7 @@ from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.running.unsupported import check_quantised, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
+from entrepot.ir.errors import InputError
 
 
 class ModuleSource(TorchSource):
@@ -34,6 +35,9 @@ class ModuleSource(TorchSource):
     def accept(self, options: Options) -> None:
         """Every option; but no exporter can reach quantised weights."""
         check_quantised(self.module)
+        self.keeps, self.random, self.training = options.state, options.random or options.training, options.training
+        if self.training and not self._mode:
+            raise InputError("the module is in evaluation mode", hint="call train() on it, or leave training out")
 
     def shaped_groups(self, prober: Prober, dynamic_shapes: Any) -> tuple[list[Group], Collection[Axis]]:
         """The axes that torch.export's ``dynamic_shapes`` names or hints at."""
@@ -44,7 +48,7 @@ class ModuleSource(TorchSource):
         """Capture with torch.export, translate with torch.onnx."""
         with plain_refusals(self.eager, self.call.tensors):
             options.tell("capturing the module")
-            captured = capture(self.module, self.call, prober, groups, progress=options.tell)
+            captured = capture(self.module, self.call, prober, groups, progress=options.tell, stepper=self.stepper)
             self.state.restore()
             options.tell("translating to ONNX")
             graph = translate(captured.program)
@@ -53,4 +57,4 @@ class ModuleSource(TorchSource):
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in, and state of the sample that is not followed."""
-        return [self._mode, *(self.state_notes or ())]
+        return ["" if self.training else self._mode, *self.state_notes]

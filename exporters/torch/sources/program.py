@@ -12,7 +12,7 @@ from torch.export.graph_signature import ConstantArgument, OutputKind, SymFloatA
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, name_groups
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.counting import has_state
-from entrepot.exporters.exporter import Captured
+from entrepot.exporters.exporter import Captured, refuse_modes
 from entrepot.exporters.notes import PROGRAMMED, Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
@@ -55,6 +55,7 @@ class ProgramSource(TorchSource):
                 "an ExportedProgram has the dynamic axes it was captured with",
                 hint="give dynamic_shapes to torch.export.export, or export the module itself",
             )
+        refuse_modes(options)
 
     def settled(self) -> Flat:
         """The result, with numbers that depend on a size as tensors.
