@@ -17,6 +17,7 @@ from entrepot.exporters.torch.lowering.weights import settle_weights
 from entrepot.exporters.torch.running.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
+from entrepot.exporters.torch.upstream import is_quantised_class
 
 
 class TorchSource(Source):
@@ -77,6 +78,12 @@ class TorchSource(Source):
         """A copy that computes in float64."""
         return self.eager.in_double(most)
 
+    def unsteadiness(self, arrays: Sequence[torch.Tensor]) -> Sequence[float]:
+        """How far results may move because something is rounded to the other of two steps."""
+        from entrepot.exporters.torch.quantised.steps import unsteadiness
+
+        return unsteadiness(self.eager, arrays)
+
     def settled(self) -> Flat:
         """The result for the sample, also with other seeds if the module draws random numbers."""
         return self.eager.require_function(self.call.tensors)
@@ -92,7 +99,7 @@ class TorchSource(Source):
 
 def mode_note(module: torch.nn.Module) -> str:
     """That the module was exported in evaluation mode, if it was in training mode before."""
-    training = [name for name, part in module.named_modules() if part.training]
+    training = [name for name, part in module.named_modules() if part.training and not is_quantised_class(type(part))]
     if not training:
         return ""
     which = "the module was" if "" in training else f"{listed(training)} {'were' if len(training) > 1 else 'was'}"
