@@ -23,13 +23,19 @@ _FOLD_LIMIT = 1024  # elements: shapes, axes, small tables of constants
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
 
 
-def repair(model: onnx_ir.Model, module: torch.nn.Module) -> None:
+def repair(model: onnx_ir.Model, module: torch.nn.Module, *, fold: bool = True) -> None:
     """Annotate ``model`` in place, inline it, name its weights, and fold what is constant."""
     _annotate(model)
     common.InlinePass()(model)
     parameters = set(model.graph.initializers.values())
     _name_weights(model, module)
-    _fold(model, parameters)
+    if fold:
+        _fold(model, parameters)
+
+
+def fold_constants(model: onnx_ir.Model, weights: Collection[str]) -> None:
+    """Fold what is constant, later than ``repair``; ``weights`` are the names of initializers that stay."""
+    _fold(model, {value for name, value in model.graph.initializers.items() if name in weights})
 
 
 def _fold(model: onnx_ir.Model, parameters: Collection[onnx_ir.Value]) -> None:
