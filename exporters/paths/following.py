@@ -20,6 +20,7 @@ from entrepot.ir.errors import EntrepotError
 _MOST_CAPTURES = 9
 _MOST_PATHS = 4
 _MOST_LOOKED_AT = 60
+_MOST_CHECKED = 10
 
 
 class Unfollowed(Exception):  # noqa: N818 - an answer, not a fault
@@ -68,6 +69,8 @@ class _Follower:
             found, wrong = self._together()
             if not wrong:
                 return found
+            if any(tuple(path.sizes.values()) in wrong for path in self._captures):
+                raise Unfollowed("a capture computes something else even at its own sizes")
             self._add(self._captured(wrong[0]))
 
     def _open(self) -> tuple[int, ...] | None:
@@ -171,6 +174,6 @@ class _Follower:
         for _, point in sorted(enumerate(fresh), key=lambda each: (min(each[1]) > 1, each[0] % 7)):
             if self._trials.taken(point):
                 found.append(point)
-            if len(found) == 12:
+            if len(found) == _MOST_CHECKED:
                 break
-        return found
+        return [*found, *captured]

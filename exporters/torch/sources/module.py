@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -68,19 +69,24 @@ class ModuleSource(TorchSource):
         """Several captures put together, for axes that one capture fixes."""
         weights = weight_names(self.module)
         try:
-            path = follow(self, prober, groups, lost, lambda tensors: self._path(tensors, groups), options.tell)
+            path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
         except Unfollowed as reason:
             options.tell(f"captures at several sizes do not add up: {reason}")
             return None
         fold_constants(path.graph, weights)
         return Captured(path.graph, groups, {}, path.numbers, weights)
 
-    def _path(self, tensors: Sequence[Any], groups: Sequence[Group]) -> Path | None:
-        """The module as it behaves at the sizes of some tensors."""
+    def _path(self, groups: Sequence[Group], lost: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
+        """The module as it behaves at the sizes of some tensors, with fewer axes that vary if need be."""
+        kept = [group for group in groups if group not in lost]
+        attempts = (self._path_along(varying, groups, tensors) for varying in (groups, kept))
+        return next(filter(None, attempts), None)
+
+    def _path_along(self, varying: Sequence[Group], groups: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
         flat = FlatModule(self.module, self.call.tree)
         flat.training = False
         try:
-            program = capture_automatic(flat, tensors, groups)
+            program = capture_automatic(flat, tensors, varying)
             graph = translate(program)
             conditions = conditions_of(program, groups)
         except (*MODEL_ERRORS, EntrepotError):
