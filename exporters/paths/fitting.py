@@ -6,6 +6,8 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from entrepot.exporters.paths.expression import Expression
 from entrepot.exporters.paths.path import Sizes
 
@@ -35,7 +37,7 @@ def fitted(
         found = _whole(text, values, numbers) if whole else _real(text, values, numbers)
         if found is not None:
             return found
-    return _ratio(numbers, sizes) if whole else None
+    return (_plane(numbers, sizes) or _ratio(numbers, sizes)) if whole else None
 
 
 def _whole(text: str, values: Sequence[float], numbers: Sequence[float]) -> Expression | None:
@@ -129,6 +131,20 @@ def _atoms(sizes: Sequence[Sizes]) -> Iterator[str]:
     for symbol in symbols:
         numbers = sorted({each[symbol] for each in sizes})
         yield from (f"{extreme}({symbol}, {number})" for number in range(numbers[0], numbers[-1]) for extreme in ("Max", "Min"))
+
+
+def _plane(numbers: Sequence[float], sizes: Sequence[Sizes]) -> Expression | None:
+    """``a * one + b * other + c``."""
+    symbols = [symbol for symbol in sizes[0] if len({each[symbol] for each in sizes}) > 1]
+    for one, other in itertools.combinations(symbols, 2):
+        points = np.array([[each[one], each[other], 1] for each in sizes], float)
+        if np.linalg.matrix_rank(points) < 3:
+            continue
+        factors = np.rint(np.linalg.lstsq(points, np.array(numbers, float), rcond=None)[0])
+        if np.array_equal(points @ factors, np.array(numbers, float)):
+            a, b, c = map(int, factors)
+            return Expression(f"{a} * {one} + {b} * {other} + {c}")
+    return None
 
 
 def _ratio(numbers: Sequence[float], sizes: Sequence[Sizes]) -> Expression | None:
