@@ -241,7 +241,7 @@ class _Body:
         scratch.outputs.extend(results)
         node = onnx_ir.node(
             "Loop",
-            [roller._counts[loop], None, *(first for _, first, _ in self._carried.values())],
+            [roller._counts[loop], roller._writer.constant(np.array(True)), *(first for _, first, _ in self._carried.values())],
             {"body": scratch},
             num_outputs=len(results) - 1,
         )
