@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from entrepot.exporters.paths.path import Path
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.capture.capture import FlatModule, capture
+from entrepot.exporters.torch.capture.capture import Capture, FlatModule, capture
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
 from entrepot.exporters.torch.lowering.repair import fold_constants, repair
@@ -27,7 +28,7 @@ from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.unsupported import check_quantised, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
-from entrepot.ir.errors import EntrepotError
+from entrepot.ir.errors import ConversionError, EntrepotError
 
 
 class ModuleSource(TorchSource):
@@ -48,26 +49,50 @@ class ModuleSource(TorchSource):
         return shaped_groups(prober, wishes, self.call.names), wishes.keys()
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
-        """Capture with torch.export, translate with torch.onnx."""
+        """Capture with torch.export, translate with torch.onnx; at several sizes where one capture fixes an axis."""
         with plain_refusals(self.eager, self.call.tensors):
             options.tell("capturing the module")
-            captured = capture(self.module, self.call, prober, groups, progress=options.tell)
+            captured, refusal = self._captured(prober, groups, options)
             self.state.restore()
             varying = {axis for group in captured.groups for axis in group.axes}
-            if lost := [group for group in groups if not group.axes <= varying]:
-                found = self._followed(prober, groups, lost, options)
-                if found is not None:
-                    return found
+            lost = [group for group in groups if not group.axes <= varying]
+            followed = self._followed(prober, captured.groups, lost, options) if lost else None
+            if followed is not None:
+                return followed
+            if refusal is not None:
+                raise refusal
             options.tell("translating to ONNX")
             graph = translate(captured.program)
         repair(graph, self.module)
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(self.module))
 
+    def _captured(
+        self, prober: Prober, groups: list[Group], options: Options
+    ) -> tuple[Capture, ConversionError | None]:
+        """One capture, and why it is not enough where an axis that is required does not vary in it.
+
+        Raises:
+            ConversionError: The module cannot be captured at all.
+        """
+        try:
+            return capture(self.module, self.call, prober, groups, progress=options.tell), None
+        except ConversionError as error:
+            if not any(group.required for group in groups):
+                raise
+            wanted = [replace(group, required=False, bounds={"min": 2}) for group in groups]
+            found = capture(self.module, self.call, prober, wanted, progress=lambda line: None)
+            required = {group.symbol for group in groups if group.required}
+            for group in found.groups:
+                group.required = group.symbol in required
+            return found, error
+
     def _followed(
-        self, prober: Prober, groups: list[Group], lost: list[Group], options: Options
+        self, prober: Prober, kept: Sequence[Group], lost: Sequence[Group], options: Options
     ) -> Captured | None:
         """Several captures put together, for axes that one capture fixes."""
         weights = weight_names(self.module)
+        lost = [replace(group, bounds={"min": 2}, automatic=False) for group in lost]
+        groups = sorted([*kept, *lost], key=lambda group: min(group.axes))
         try:
             path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
         except Unfollowed as reason:
