@@ -22,7 +22,7 @@ from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.capture import Capture, FlatModule, capture
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
-from entrepot.exporters.torch.lowering.repair import fold_constants, repair
+from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
@@ -98,7 +98,6 @@ class ModuleSource(TorchSource):
         except Unfollowed as reason:
             options.tell(f"captures at several sizes do not add up: {reason}")
             return None
-        fold_constants(path.graph, weights)
         return Captured(path.graph, groups, {}, path.numbers, weights)
 
     def _path(self, groups: Sequence[Group], lost: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
@@ -118,10 +117,10 @@ class ModuleSource(TorchSource):
             return None
         finally:
             self.state.restore()
-        repair(graph, self.module, fold=False)
+        repair(graph, self.module)
         rename_symbols(graph, groups)
         return Path(graph, {}, conditions, frozenset(weight_names(self.module)), frozenset(flat.numbers))
 
     def notes(self) -> Sequence[str]:
-        """The mode that it was in."""
-        return [self._mode]
+        """The mode that it was in, and state of the sample that is not followed."""
+        return [self._mode, *(self.state_notes or ())]
