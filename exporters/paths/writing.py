@@ -181,10 +181,10 @@ class Writer:
             return self._term(ast.UnaryOp(ast.USub(), ast.BinOp(negative, ast.FloorDiv(), arguments[1])))
         if name in ("IntTrueDiv", "FloatTrueDiv"):
             return self._computed(ast.Div, *arguments)
-        if name in ("Min", "Max"):
-            return self._extreme(name, arguments)
+        if name in ("Min", "Max", "min", "max"):
+            return self._extreme(name.capitalize(), arguments)
         value, kind = self._term(arguments[0])
-        if name == "Abs":
+        if name == "abs":
             return self("Abs", value), kind
         value = self._cast(value, onnx_ir.DataType.DOUBLE)
         if name == "ToFloat":
