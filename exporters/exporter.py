@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from entrepot.exporters.axes.groups import Axis, Group
     from entrepot.exporters.axes.probe import Prober
+    from entrepot.exporters.axes.relations import Relation
     from entrepot.exporters.notes import Fixed
     from entrepot.exporters.recognition import Found
     from entrepot.ir.model import Model
@@ -82,6 +83,15 @@ class Callee(Protocol):
     def takes_shapes(self, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> bool:
         """Whether it is known to take arrays like these at shapes that are too large to be tried."""
         return False
+
+    def relations(self, arrays: Sequence[Array], equal: Sequence[Collection[Axis]]) -> Sequence[Relation] | None:
+        """Axes whose sizes seem to follow from others, each to be tried; ``None`` where it cannot say.
+
+        Args:
+            arrays: What the model takes.
+            equal: Axes that are known to have one size.
+        """
+        return None
 
 
 class Source(Callee, Protocol):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 import onnx_ir
 
-from entrepot.exporters.axes.groups import Axis, Group, axis_name
+from entrepot.exporters.axes.groups import Axis, Group, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.called import called
 from entrepot.exporters.cleanup.clean import tidy
@@ -72,7 +72,7 @@ class _Export:
             if agrees(report):
                 model.report = report
                 return model
-            groups = self._without_guilty(captured.groups, report)
+            groups = settled(self._without_guilty(captured.groups, report), self.prober.base)
 
     def _capture(self, groups: list[Group]) -> Captured:
         captured = self.source.capture(self.prober, groups, self.options)

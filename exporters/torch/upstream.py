@@ -17,6 +17,7 @@ import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
 from torch._decomp import get_decompositions
+from torch._dynamo.source import ConstantSource
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
@@ -24,6 +25,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.ao.nn import quantized
 from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 from torch.onnx._internal.exporter._core import TorchTensor
 from torch.onnx._internal.exporter._core import _exported_program_to_onnx_program as to_onnx_program
 from torch.onnx._internal.exporter._decomp import (
@@ -36,10 +38,14 @@ from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
 from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
+    "ConstantSource",
+    "DimDynamic",
     "FakeTensorMode",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
+    "ShapeEnv",
+    "StatelessSymbolicContext",
     "TorchDispatchMode",
     "TorchTensor",
     "aten_pow_tensor_scalar",

@@ -133,6 +133,10 @@ class Eager(Callee):
             self._state.restore()
         return True
 
+    def restore(self) -> None:
+        """Put the module back into the state that it had."""
+        self._state.restore()
+
     def require_function(self, tensors: Sequence[torch.Tensor]) -> Flat:
         """The result of a call, once it is clear that another call would return the same.
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import onnx_ir
 import torch
 
+from entrepot.exporters.axes.groups import Axis
+from entrepot.exporters.axes.relations import Relation
 from entrepot.exporters.counting import follow_sizes, has_state, uncounted, unreturned
 from entrepot.exporters.exporter import Callee, Refusal, Source
 from entrepot.exporters.notes import listed
 from entrepot.exporters.options import State
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.capture.relations import suggested_relations
 from entrepot.exporters.torch.lowering.weights import settle_weights
 from entrepot.exporters.torch.running.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.running.eager import Eager
@@ -121,6 +124,10 @@ class TorchSource(Source):
     def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
         """Tried on tensors without values."""
         return self.eager.takes_shapes(arrays, shapes)
+
+    def relations(self, arrays: Sequence[torch.Tensor], equal: Sequence[Collection[Axis]]) -> Sequence[Relation] | None:
+        """What a run on tensors without values notes."""
+        return suggested_relations(self.eager, arrays, equal)
 
     def in_double(self, most: int) -> Callee:
         """A copy that computes in float64."""
