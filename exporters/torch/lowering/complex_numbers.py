@@ -140,7 +140,8 @@ class _Splitter:
         for node in reversed(list(_since(traced, self.graph, place))):
             node.meta.setdefault("stack_trace", place.meta.get("stack_trace"))
             if "val" not in node.meta:  # arithmetic of sizes
-                node.meta["val"] = node.target(*torch.fx.node.map_arg(node.args, lambda each: each.meta["val"]))
+                compute: Any = node.target
+                node.meta["val"] = compute(*torch.fx.node.map_arg(node.args, lambda each: each.meta["val"]))
         leaves, spec = shape
         results = [Pair(next(made), next(made)) if isinstance(leaf, Pair) else next(made) for leaf in leaves]
         return pytree.tree_unflatten(results, spec)
