@@ -10,7 +10,7 @@ from entrepot.exporters.dispatch import exporter_of
 from entrepot.exporters.options import Dynamic, Judging, Options, State, as_dynamic
 from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_names, as_opset, as_path
 from entrepot.ir.errors import InputError
-from entrepot.ir.progress import Progress, reporter
+from entrepot.ir.progress import Progress, announcing, reporter
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
@@ -108,10 +108,11 @@ def export(
         random=as_flag(random, "random"),
         training=as_flag(training, "training"),
     )
-    model = exporter_of(obj, sample).export(obj, sample, options)
-    if target is not None:
-        options.tell(f"saving {os.fspath(target)}")
-        model.save(target)
+    with announcing(options.tell):
+        model = exporter_of(obj, sample).export(obj, sample, options)
+        if target is not None:
+            options.tell(f"saving {os.fspath(target)}")
+            model.save(target)
     return model
 
 
@@ -145,7 +146,8 @@ def verify(
 
     names = None if providers is None else as_providers(providers)
     judging = Judging(names, _tolerance(tolerance), reporter(progress))
-    return exporter_of(source, sample).verify(source, load(model), sample, judging)
+    with announcing(judging.progress):
+        return exporter_of(source, sample).verify(source, load(model), sample, judging)
 
 
 def _tolerance(given: ToleranceLike | None) -> Tolerance | None:
