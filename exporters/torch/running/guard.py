@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.running.padding import padding_as_in_inference
 from entrepot.exporters.torch.running.stepping import Place
 from entrepot.exporters.torch.upstream import writes
 from entrepot.ir.errors import ConversionError
@@ -96,7 +97,7 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
             part.training and training
         )  # not part.eval(): an overridden train() may do more, such as merging weights
     state = ModuleState(module)
-    with torch.no_grad():
+    with torch.no_grad(), padding_as_in_inference(module):
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.
             torch.backends.mha.set_fastpath_enabled(False)
