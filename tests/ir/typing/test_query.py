@@ -85,8 +85,8 @@ def test_nodes_that_look_alike_are_told_apart_by_all_that_matters() -> None:
     """
     body = "".join(lines.format(i=prefix) for prefix in ("first_", "second_")) + "y = Relu(x)"
     stored = (
-        "int64[1] one = {1}, int64[2] two = {8, 3}, int64[2] other = {12, 2}, int64[3] three = {2, 3, 4}, int64[2] parts = {1, 3}, "
-        "float[1, 4] row = {1, 2, 3, 4}"
+        "int64[1] one = {1}, int64[2] two = {8, 3}, int64[2] other = {12, 2}, int64[3] three = {2, 3, 4}, "
+        "int64[2] parts = {1, 3}, float[1, 4] row = {1, 2, 3, 4}"
     )
     model = parse(
         body,
