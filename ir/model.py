@@ -133,6 +133,16 @@ class Model:
         """What must hold for the sizes of the inputs, as far as the exporter knows: ``width % 8 == 0``."""
         return _strings(self.metadata.get("entrepot.conditions", ""))
 
+    @property
+    def related(self) -> frozenset[str]:
+        """The names of axes of inputs that are formulas over others and have to hold: ``past + sequence``.
+
+        A file of another origin may have such names for axes whose sizes it does not take from them.
+        """
+        stated = {condition.partition(" == ")[2] for condition in self.conditions}
+        names = {dim for spec in self.inputs for dim in spec.shape or () if isinstance(dim, str)}
+        return frozenset(name for name in names & stated if not name.isidentifier())
+
     def _fingerprint(self) -> tuple[Any, ...]:
         """The state of the weights that may change: those that an exporter was asked to share."""
         if self.parsed is not None:

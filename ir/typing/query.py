@@ -209,7 +209,7 @@ class Types:
         return self._inferred(node, version) if version else {}
 
     def _inferred(self, node: ir.Node, version: int) -> dict[str, Spec]:
-        shown = show(node, self.known, self._settled)
+        shown = show(node, version, self.known, self._settled)
         like = likeness(node, version, shown)
         if like is None or like not in self._inferences:
             found = {name: possible(spec) for name, spec in inferred(node, version, shown).items()}
@@ -221,7 +221,7 @@ class Types:
     def impossible(self, node: ir.Node) -> dict[str, Spec]:
         """Outputs of a node that would have a size below 0, whatever the file states of them."""
         version = self._version(node)
-        shown = show(node, self.known, self.spec)
+        shown = show(node, version, self.known, self.spec)
         found = inferred(node, version, shown) if version and not any(subgraphs(node)) else {}
         ordered = [(value.name or "", found.get(value.name or "", UNKNOWN)) for value in node.outputs]
         return {name: spec for name, spec in ordered if not is_possible(spec)}

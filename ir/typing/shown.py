@@ -9,7 +9,10 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir import AttributeType as A
 
+from entrepot.ir.opset.schemas import canonical
 from entrepot.ir.opset.values import Known
+from entrepot.ir.table import OpKey
+from entrepot.ir.traits import host_operands
 from entrepot.ir.typing.spec import Spec
 
 SHOWN = 1024
@@ -25,16 +28,21 @@ class Shown(NamedTuple):
     arrays: tuple[np.ndarray[Any, Any] | None, ...]
 
 
-def show(node: ir.Node, known: Known, spec_of: Callable[[ir.Value], Spec]) -> Shown:
+def show(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Value], Spec]) -> Shown:
     """Look at the inputs of a node.
 
     Args:
         node: The node.
+        version: The since-version that gives it its meaning.
         known: Tells whether an input is constant, since shapes may depend on it.
         spec_of: Gives what is known of an input.
     """
     specs = tuple(None if value is None else spec_of(value) for value in node.inputs)
-    return Shown(specs, tuple(_small(known.array(value)) if index else None for index, value in enumerate(node.inputs)))
+    telling = host_operands(OpKey(canonical(node.domain), node.op_type, version))
+    arrays = (
+        _small(known.array(value)) if index or index in telling else None for index, value in enumerate(node.inputs)
+    )
+    return Shown(specs, tuple(arrays))
 
 
 def _small(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
