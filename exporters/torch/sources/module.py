@@ -16,6 +16,7 @@ from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.lowering.operators import add_bodies
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
@@ -55,6 +56,7 @@ class ModuleSource(TorchSource):
             graph = translate(captured.program)
         repair(graph, self.module)
         keep_exact(graph)
+        add_bodies(graph)
         weights = {*weight_names(self.module), *(name.removeprefix("module.") for name in captured.program.state_dict)}
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, weights)
 
