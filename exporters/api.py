@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from entrepot.exporters.dispatch import exporter_of
-from entrepot.exporters.options import Dynamic, Judging, Options, as_dynamic
+from entrepot.exporters.options import Dynamic, Judging, Options, State, as_dynamic
 from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_names, as_opset, as_path
 from entrepot.ir.errors import InputError
 from entrepot.ir.progress import Progress, reporter
@@ -36,6 +36,9 @@ def export(
     checks: bool = False,
     dynamic_shapes: Any = None,
     optimize: Level = "basic",
+    state: State = "refuse",
+    random: bool = False,
+    training: bool = False,
     progress: Progress = None,
 ) -> Model:
     """Turn a model of any framework into a verified ``Model``.
@@ -64,6 +67,12 @@ def export(
         optimize: ``"basic"``: only the nodes that are needed, with shapes written as constants where they can be and
             batch normalisations absorbed into the weights before them; ``"none"``: the operators of the source, one
             node or more for each. A file that is ONNX already is not changed; see ``simplify``.
+        state: What becomes of buffers and attributes that forward changes, where results depend on them: ``"refuse"``
+            raises, ``"outputs"`` makes them inputs and outputs of their own, ``"freeze"`` keeps them as they are.
+        random: Let the graph draw random numbers where ``forward`` does, by ONNX's random operators; the results are
+            then judged by their distribution.
+        training: Export a torch module in its own mode instead of evaluation mode: batch statistics, and dropout that
+            drops.
         progress: ``True``, ``False``, or a function that is given each line; by default, long work is reported on a
             terminal.
 
@@ -95,6 +104,9 @@ def export(
         checks=as_flag(checks, "checks"),
         dynamic_shapes=dynamic_shapes,
         optimize=as_choice(optimize, ("none", "basic"), "optimize"),
+        state=as_choice(state, ("refuse", "outputs", "freeze"), "state"),
+        random=as_flag(random, "random"),
+        training=as_flag(training, "training"),
     )
     model = exporter_of(obj, sample).export(obj, sample, options)
     if target is not None:

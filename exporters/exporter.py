@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from entrepot.exporters.axes.groups import Axis, Group
     from entrepot.exporters.axes.probe import Prober
+    from entrepot.exporters.axes.relations import Relation
     from entrepot.exporters.notes import Fixed
     from entrepot.exporters.recognition import Found
     from entrepot.ir.model import Model
@@ -83,6 +84,15 @@ class Callee(Protocol):
         """Whether it is known to take arrays like these at shapes that are too large to be tried."""
         return False
 
+    def relations(self, arrays: Sequence[Array], equal: Sequence[Collection[Axis]]) -> Sequence[Relation] | None:
+        """Axes whose sizes seem to follow from others, each to be tried; ``None`` where it cannot say.
+
+        Args:
+            arrays: What the model takes.
+            equal: Axes that are known to have one size.
+        """
+        return None
+
 
 class Source(Callee, Protocol):
     """One model with one sample, ready to be exported. A class that names this as its base inherits what is optional.
@@ -130,6 +140,7 @@ class Source(Callee, Protocol):
         """
         if options.share:
             raise InputError(f"weights cannot be shared with a {self.noun}", hint="leave share out to copy them")
+        refuse_modes(options)
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
@@ -182,6 +193,16 @@ class Source(Callee, Protocol):
     def notes(self) -> Sequence[str]:
         """What else a user should know."""
         return ()
+
+
+def refuse_modes(options: Options) -> None:
+    """Refuse what only a framework's own modules have.
+
+    Raises:
+        InputError: It is asked for.
+    """
+    if options.state != "refuse" or options.random or options.training:
+        raise InputError("state, random and training are for torch modules", hint="leave them out")
 
 
 class Exporter(Protocol):

@@ -11,6 +11,7 @@ from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.options import Options
 from entrepot.exporters.structure import Flat
 from entrepot.ir.errors import InputError
+from entrepot.ir.typing.formula import Formula
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -22,7 +23,7 @@ def graph_names(parameters: Collection[str], call: Flat, result: Flat, options: 
         InputError: The caller gave too few, too many, or the same twice.
     """
     inputs = _chosen(options.input_names, call.names, parameters, "_in", "input_names")
-    wanted = [output_name(name) for name in result.names]
+    wanted = [_present(output_name(name), inputs) for name in result.names]
     outputs = _chosen(options.output_names, wanted, {*parameters, *inputs}, "_out", "output_names")
     return inputs, outputs
 
@@ -34,8 +35,9 @@ def rename_symbols(model: onnx_ir.Model, groups: Sequence[Group]) -> None:
         for index, axis in group.axes:
             shape = model.graph.inputs[index].shape
             dim = None if shape is None else shape[axis]
-            if isinstance(dim, onnx_ir.SymbolicDim) and dim.value is not None:
-                names[dim.value] = group.symbol
+            text = dim.value if isinstance(dim, onnx_ir.SymbolicDim) else None
+            if text is not None and (group.formula is None or text.isidentifier()):
+                names[text] = group.symbol
     for value in _all_values(model.graph):
         if value.shape is not None:
             value.shape = onnx_ir.Shape([_renamed(dim, names) for dim in value.shape])
@@ -107,6 +109,13 @@ def output_name(path: str) -> str:
     return f"output_{path}" if path[0].isdigit() else path
 
 
+def _present(name: str, inputs: Collection[str]) -> str:
+    """What a step returns for the past that it was given: ``past.0.keys`` becomes ``present.0.keys``."""
+    root, dot, rest = name.partition(".")
+    is_given = any(other.partition(".")[0] == root for other in inputs)
+    return f"present{root.removeprefix('past')}{dot}{rest}" if is_given and root.startswith("past") else name
+
+
 def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | str | None:
     if isinstance(dim, int):
         return dim
@@ -114,6 +123,9 @@ def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | 
         return None
     if dim.value in names and not names.keys() >= set(_WORD.findall(dim.value)):
         return names[dim.value]  # computed from a size that no axis has: 4*s77 without s77
+    formula = Formula.of(dim.value)
+    if formula is not None:
+        return formula.renamed(names).text
     return _WORD.sub(lambda word: names.get(word[0], word[0]), dim.value)
 
 

@@ -19,6 +19,10 @@ Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Axes]"
 """``"auto"`` or ``True``: whatever can vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
 
 
+State: TypeAlias = Literal["refuse", "outputs", "freeze"]
+"""What becomes of state that forward changes: an error, inputs and outputs, or constants."""
+
+
 def as_dynamic(given: Any) -> Dynamic:
     """What a caller means by ``dynamic``; axes come as ``{"x": {0: "batch"}}``, without those that stay fixed.
 
@@ -96,6 +100,9 @@ class Options:
         checks: Whether the graph refuses sizes for which it was not made.
         share: Whether the model uses the weights of the source instead of copies.
         optimize: How far the graph is cleaned up.
+        state: What becomes of buffers and attributes that forward changes, if results depend on them.
+        random: Whether random numbers may be drawn by the graph.
+        training: Whether the module is exported in its own mode instead of evaluation mode.
     """
 
     opset: int | None = None
@@ -109,6 +116,9 @@ class Options:
     checks: bool = False
     dynamic_shapes: Any = None
     optimize: Level = "basic"
+    state: State = "refuse"
+    random: bool = False
+    training: bool = False
 
     @property
     def judging(self) -> Judging:

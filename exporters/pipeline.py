@@ -10,11 +10,11 @@ from collections.abc import Collection, Sequence
 
 import onnx_ir
 
-from entrepot.exporters.axes.groups import Axis, Group, axis_name
+from entrepot.exporters.axes.groups import Axis, Group, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.called import called
 from entrepot.exporters.cleanup.clean import tidy
-from entrepot.exporters.description import describe_model, numbers_in
+from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes
@@ -38,6 +38,7 @@ def export(source: Source, options: Options) -> Model:
 
 def verify(source: Source, model: Model, judging: Judging) -> Report:
     """See ``entrepot.verify``."""
+    source.accept(modes_in(model.metadata))
     with source.guard():
         with contextlib.suppress(Refusal):  # the report will say so
             source.numbers = numbers_in(model.metadata, source(source.call.tensors))
@@ -71,7 +72,7 @@ class _Export:
             if agrees(report):
                 model.report = report
                 return model
-            groups = self._without_guilty(captured.groups, report)
+            groups = settled(self._without_guilty(captured.groups, report), self.prober.base)
 
     def _capture(self, groups: list[Group]) -> Captured:
         captured = self.source.capture(self.prober, groups, self.options)
@@ -99,6 +100,7 @@ class _Export:
         name_graph(graph, inputs, outputs)
         rename_symbols(graph, captured.groups)
         describe_model(graph, source, result, inputs, outputs)
+        describe_modes(graph, options)
         source.own_weights(graph, share=options.share)
         fixed = fixed_axes(self.prober, captured.groups, self.allowed, self.fixed)
         add_notes(graph, fixed, *source.notes(), *constant_notes(source.call, result))

@@ -11,9 +11,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from entrepot.exporters.arrays import Array
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
+from entrepot.exporters.axes.relations import Relation, derived_groups, disproved, merged
+from entrepot.exporters.axes.steps import stepped_relations
 from entrepot.exporters.axes.subsets import minimal, subsets, without_one
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import Flat, same_structure
@@ -30,8 +33,10 @@ class Prober:
 
     def __init__(self, callee: Callee, tensors: Sequence[Array], result: Flat) -> None:
         self._callee = callee
+        self._sample = tuple(tensors)
         self.base = list(tensors)
         self.result = result
+        self.relations: list[Relation] = []
         self._open: list[Axis] | None = None
         self._answers: dict[frozenset[tuple[Axis, int]], Refusal | None] = {}
 
@@ -43,6 +48,13 @@ class Prober:
         """
         self._open = None if among is None else list(among)
         self._enlarge_ones()
+        groups = self._free_groups()
+        if self._may_be_related(groups):
+            groups = self._related(groups)
+        return derived_groups(self.relations, groups, self.sizes)
+
+    def _free_groups(self) -> list[Group]:
+        """The groups of axes that vary, with those that follow from them following."""
         alone = {axis: sizes for axis in self._candidates() if (sizes := self.other_sizes([axis]))}
         growing = [axis for axis, sizes in alone.items() if max(sizes) > self.size(axis)]
         groups = []
@@ -57,22 +69,99 @@ class Prober:
         groups += [Group(frozenset([axis]), "", [self.size(axis), *sizes]) for axis, sizes in alone.items()]
         return sorted(groups, key=lambda group: min(group.axes))
 
+    def _may_be_related(self, groups: Sequence[Group]) -> bool:
+        """Whether there are two or more axes that do not vary, or only to some sizes, or whose sizes add up."""
+        varying = {axis for group in groups for axis in group.axes}
+        stuck = [axis for axis in self._candidates() if axis not in varying]
+        narrow = [group for group in groups if not self._grows_freely(group)]
+        return len({self.size(axis) for axis in stuck}) + len(narrow) > 1 or self._add_up(groups)
+
+    def _grows_freely(self, group: Group) -> bool:
+        larger = [size for size in self.fresh_sizes(group.sizes[0]) if size > group.sizes[0]]
+        return all(self.takes(dict.fromkeys(group.axes, size)) is None for size in larger)
+
+    def _add_up(self, groups: Sequence[Group]) -> bool:
+        sizes = [self._sample[index].shape[axis] for index, axis in (min(group.axes) for group in groups)]
+        return any(a + b == c for a, b, c in itertools.permutations(sizes, 3) if 0 < a <= b)
+
+    def _related(self, groups: list[Group]) -> list[Group]:
+        """The groups with what follows from them, as far as guesses are confirmed."""
+        before, enlarged = {axis for group in groups for axis in group.axes}, self.base
+        self._start_from(self._sample)
+        suggested = self._suggested(groups)
+        self.relations = self._stepped(groups) if suggested is None else suggested
+        if not self.relations:
+            self._start_from(enlarged)
+            return groups
+        sizes = self.sizes
+        self._enlarge_ones()
+        if self.sizes != sizes:  # a size of 1 often means another path
+            self.relations = self._suggested(groups) or self.relations
+        while True:
+            groups = self._free_groups()
+            wrong = disproved(self.relations, groups, before)
+            if not wrong:
+                return groups
+            self.relations = [relation for relation in self.relations if relation not in wrong]
+
+    def _start_from(self, tensors: Sequence[Array]) -> None:
+        if any(one.shape != other.shape for one, other in zip(self.base, tensors, strict=True)):
+            self.base = list(tensors)
+            self._answers.clear()
+
+    def _suggested(self, groups: Sequence[Group]) -> list[Relation] | None:
+        """The relations that the source suggests for axes that do not vary by themselves, or cannot be captured so."""
+        relations = self._callee.relations(self.base, [group.axes for group in groups])
+        if relations is None:
+            return None
+        varying = {axis for group in groups for axis in group.axes}
+        open_axes = set(all_axes(self.base) if self._open is None else self._open)
+        found = []
+        for relation in merged(relations):
+            axes = relation.axes & open_axes if relation.certain else (relation.axes & open_axes) - varying
+            if axes and all(relation.size(self.sizes) == self.size(axis) for axis in axes):
+                found.append(replace(relation, axes=axes))
+        return found
+
+    def _stepped(self, groups: Sequence[Group]) -> list[Relation]:
+        """The relations that changing sizes in step shows, among axes that do not vary freely."""
+        free = frozenset[Axis]().union(*(group.axes for group in groups if self._grows_freely(group)))
+        return stepped_relations(self, [axis for axis in self._candidates() if axis not in free])
+
     def size(self, axis: Axis) -> int:
         """The size of an axis of the base sample."""
         return self.base[axis[0]].shape[axis[1]]
 
+    @property
+    def sizes(self) -> dict[Axis, int]:
+        """The size of every axis of the base sample."""
+        return {axis: self.size(axis) for axis in all_axes(self.base)}
+
+    def completed(self, sizes: Mapping[Axis, int]) -> dict[Axis, int] | None:
+        """Sizes with those that follow from them; ``None`` if there are no such sizes."""
+        before, result = self.sizes, dict(sizes)
+        for relation in self.relations:
+            size = relation.size({**before, **sizes})
+            if size is None:
+                return None
+            result |= {axis: size for axis in relation.axes if axis not in sizes and size != before[axis]}
+        return result
+
     def takes(self, sizes: Mapping[Axis, int]) -> Refusal | None:
-        """Run the model at changed sizes; ``None`` if it accepts them."""
-        key = frozenset(sizes.items())
+        """Run the model at changed sizes, and those that follow from them; ``None`` if it accepts them."""
+        complete = self.completed(sizes)
+        if complete is None:
+            return Refusal(ValueError("sizes that follow from these would be negative"))
+        key = frozenset(complete.items())
         if key not in self._answers:
-            self._answers[key] = self._try(sizes)
+            self._answers[key] = self._try(complete)
         return self._answers[key]
 
     def takes_shape(self, axes: Iterable[Axis], size: int) -> bool:
         """Whether the model accepts a size that is too large to run it with."""
-        chosen = set(axes)
+        chosen = self.completed(dict.fromkeys(axes, size)) or {}
         shapes = [
-            [size if (index, axis) in chosen else old for axis, old in enumerate(tensor.shape)]
+            [chosen.get((index, axis), old) for axis, old in enumerate(tensor.shape)]
             for index, tensor in enumerate(self.base)
         ]
         return self._callee.takes_shapes(self.base, shapes)
@@ -96,8 +185,9 @@ class Prober:
         return list(dict.fromkeys(other for other in (larger, largest, smaller, smallest) if other is not None))
 
     def enlarge(self, axes: Iterable[Axis], size: int) -> None:
-        """Start from another size of some axes."""
-        self.base = resized(self._callee.arrays, self.base, dict.fromkeys(axes, size))
+        """Start from another size of some axes, and what follows from it."""
+        sizes = self.completed(dict.fromkeys(axes, size)) or {}
+        self.base = resized(self._callee.arrays, self.base, sizes)
         self._answers.clear()
 
     def _comparable(self, result: Flat) -> bool:
@@ -107,7 +197,9 @@ class Prober:
         )
 
     def _candidates(self) -> list[Axis]:
-        return all_axes(self.base) if self._open is None else self._open
+        following = frozenset[Axis]().union(*(relation.axes for relation in self.relations))
+        candidates = all_axes(self.base) if self._open is None else self._open
+        return [axis for axis in candidates if axis not in following]
 
     def _by_size(self, axes: Iterable[Axis]) -> dict[int, list[Axis]]:
         found: dict[int, list[Axis]] = {}
@@ -161,9 +253,10 @@ class Prober:
         A model that skips a mask of ones accepts one of any batch size; its graph does not.
         """
         size = self.size(min(group.axes))
-        others = [other for other in groups if other is not group and self.size(min(other.axes)) == size]
+        free = [other for other in groups if other is not group and other.formula is None]
+        others = [other for other in free if self.size(min(other.axes)) == size]
         axes = group.axes.union(*(other.axes for other in others))
-        if not others or not (sizes := self.other_sizes(sorted(axes))):
+        if group.formula is not None or not others or not (sizes := self.other_sizes(sorted(axes))):
             return None
         first = min([group, *others], key=lambda each: min(each.axes))
         required = any(each.required for each in (group, *others))

@@ -7,7 +7,7 @@ who uses it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -16,14 +16,16 @@ import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
-from onnxscript.optimizer._constant_folding import FoldConstantsPass
 from torch._decomp import get_decompositions
+from torch._dynamo.source import ConstantSource
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.ao.nn import quantized
+from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 from torch.onnx._internal.exporter._core import TorchTensor
 from torch.onnx._internal.exporter._core import _exported_program_to_onnx_program as to_onnx_program
 from torch.onnx._internal.exporter._decomp import (
@@ -32,21 +34,27 @@ from torch.onnx._internal.exporter._decomp import (
 )
 from torch.onnx._internal.exporter._fx_passes import insert_type_promotion_nodes, remove_assertion_nodes
 from torch.onnx._internal.exporter._registration import ONNXRegistry
+from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
 from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
+    "ConstantSource",
+    "DimDynamic",
     "FakeTensorMode",
-    "FoldConstantsPass",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
+    "ShapeEnv",
+    "StatelessSymbolicContext",
     "TorchDispatchMode",
     "TorchTensor",
     "aten_pow_tensor_scalar",
     "aten_scalar_tensor",
+    "call_op",
     "capture_settings",
     "convert_version",
     "create_onnx_friendly_decomposition_table",
+    "export_with",
     "get_decompositions",
     "get_onnx_implemented_overloads",
     "insert_type_promotion_nodes",
@@ -77,6 +85,15 @@ def custom_function(name: str) -> Callable[..., Any] | None:
 def custom_operator(code: CodeType) -> str:
     """The name of the custom operator whose Python function this is, or ""."""
     return next((name for name in OPDEFS if getattr(custom_function(name), "__code__", None) is code), "")
+
+
+def has_transforms(program: torch.export.ExportedProgram) -> bool:
+    """Whether a graph holds steps of torch.func, which are none once gradients are computed."""
+    graphs = [part.graph for part in program.graph_module.modules() if isinstance(part, torch.fx.GraphModule)]
+    return any(getattr(node.target, "__module__", "") == _TRANSFORMS for graph in graphs for node in graph.nodes)
+
+
+_TRANSFORMS = "torch._functorch.predispatch"
 
 
 def packet_name(packet: OpOverloadPacket) -> str:
@@ -154,10 +171,12 @@ class SizeNotes:
     Attributes:
         guards: The conditions that have to hold.
         sizes: The size of each symbol in the sample.
+        axes: The tensor and the axis whose size each symbol is, by its name.
     """
 
     guards: tuple[SizeGuard, ...]
     sizes: Mapping[Any, int]
+    axes: Mapping[str, tuple[int, int]]
 
 
 def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
@@ -165,9 +184,16 @@ def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
     modes = (getattr(node.meta.get("val"), "fake_mode", None) for node in program.graph.nodes)
     environment = next((mode.shape_env for mode in modes if mode is not None), None)
     if environment is None:
-        return SizeNotes((), {})
+        return SizeNotes((), {}, {})
     guards = tuple(SizeGuard(guard.expr, _place(guard.sloc)) for guard in environment.guards)
-    return SizeNotes(guards, environment.backed_var_to_val)
+    return SizeNotes(guards, environment.backed_var_to_val, dict(_axes_of(environment)))
+
+
+def _axes_of(environment: Any) -> Iterator[tuple[str, tuple[int, int]]]:
+    for symbol, sources in environment.var_to_sources.items():
+        for source in sources:
+            if found := _SIZE.fullmatch(source.name):
+                yield str(symbol), (int(found[1]), int(found[2]))
 
 
 def _place(location: Any) -> Any:
@@ -222,6 +248,11 @@ def suggested_bounds(value: str) -> dict[str, int]:
 def is_about_sizes(message: str) -> bool:
     """Whether torch.export refuses a dynamic axis."""
     return "Constraints violated" in message
+
+
+def is_about_transforms(message: str) -> bool:
+    """Whether the capture stopped inside torch.func, at a tensor of one of its levels."""
+    return "'Tensor' object has no attribute 'constant'" in message
 
 
 def is_about_values(message: str) -> bool:

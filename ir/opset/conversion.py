@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 import onnx_ir as ir
 
-from entrepot.ir.copying import copy_graphs
 from entrepot.ir.errors import ConversionError, EntrepotError, describe_node
-from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT, ir_version
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.names import Names
@@ -18,7 +16,7 @@ from entrepot.ir.opset.schemas import CEILINGS, canonical, since
 from entrepot.ir.opset.scopes import Scope, callers_first, scopes, stamp
 from entrepot.ir.opset.settle import settle
 from entrepot.ir.opset.values import Known
-from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.subgraphs import subgraphs, with_subgraphs
 from entrepot.ir.traits import traits_of
 from entrepot.ir.typing.query import Types
 from entrepot.ir.typing.spec import Spec
@@ -30,10 +28,15 @@ DEFECT = "if onnx.checker accepts the model, please report this as a bug"
 
 
 class Conversion:
-    """One conversion: a clone that is changed, and the reasons found against it."""
+    """One conversion: a graph that is changed, and the reasons found against it.
 
-    def __init__(self, model: Model, targets: dict[str, int]) -> None:
-        self.result = copy_graphs(model.ir)
+    Args:
+        graph: What is converted; nobody else may have it.
+        targets: Versions by domain.
+    """
+
+    def __init__(self, graph: ir.Model, targets: dict[str, int]) -> None:
+        self.result = graph
         self.blockers: list[EntrepotError] = []
         self._targets = targets
         self._names = Names(self.result)
@@ -247,8 +250,8 @@ def _rule(step: Step) -> Rule:
 
 def _read_weights(model: ir.Model) -> list[ir.Value]:
     """The initializers that something reads."""
-    graphs = [model.graph, *(body for scope in scopes(model) for node in scope.all_nodes() for body in subgraphs(node))]
-    return [value for graph in graphs for value in graph.initializers.values() if value.uses()]
+    graphs = (model.graph, *(function.graph for function in model.functions.values()))
+    return [value for graph in with_subgraphs(*graphs) for value in graph.initializers.values() if value.uses()]
 
 
 def _drop_unread(weights: Iterable[ir.Value]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -19,6 +19,8 @@ def scopes(model: ir.Model) -> tuple[Scope, ...]:
 
 def callers_first(model: ir.Model) -> list[Scope]:
     """The main graph, then every function after all that call it."""
+    if not model.functions:
+        return [model.graph]
     order: dict[Scope, None] = {}
     entered: set[Scope] = set()
 
@@ -36,12 +38,10 @@ def callers_first(model: ir.Model) -> list[Scope]:
     return list(reversed(order))
 
 
-def is_there(model: ir.Model, targets: Mapping[str, int]) -> bool:
-    """Whether every scope is at the versions asked for."""
+def is_there(imports: Iterable[Mapping[str, int]], targets: Mapping[str, int]) -> bool:
+    """Whether scopes that import these versions are at those asked for."""
     return all(
-        targets.get(canonical(domain), version) == version
-        for scope in scopes(model)
-        for domain, version in scope.opset_imports.items()
+        targets.get(canonical(domain), version) == version for opsets in imports for domain, version in opsets.items()
     )
 
 

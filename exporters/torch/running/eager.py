@@ -7,15 +7,18 @@ import copy
 import random
 import traceback
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
 from entrepot.exporters.exporter import Callee, Refusal
-from entrepot.exporters.structure import Flat, Tree, constants, flatten, unflatten
+from entrepot.exporters.notes import listed
+from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
+from entrepot.exporters.torch.running.stepping import Place, Stepper
 from entrepot.exporters.torch.upstream import FakeTensorMode
 from entrepot.ir.errors import ConversionError, InputError
 
@@ -37,6 +40,7 @@ class Eager(Callee):
         tree: How the flat tensors make up the arguments.
         state: Restored after each call.
         kind: The dtype of floating-point tensors that it creates itself; by default torch's.
+        stepper: What is called instead of the module, where its state is among the arguments.
 
     Attributes:
         numbers: Results that are Python numbers and are returned as tensors.
@@ -46,9 +50,15 @@ class Eager(Callee):
     arrays = TORCH
 
     def __init__(
-        self, module: torch.nn.Module, tree: Tree, state: ModuleState, kind: torch.dtype | None = None
+        self,
+        module: torch.nn.Module,
+        tree: Tree,
+        state: ModuleState,
+        kind: torch.dtype | None = None,
+        stepper: Stepper | None = None,
     ) -> None:
         self.module = module
+        self._stepper = stepper
         self.tree = tree
         self._state = state
         self._kind = kind
@@ -60,12 +70,28 @@ class Eager(Callee):
         Raises:
             Refusal: The module raised.
         """
+        return self._called(tensors, seed=seed, restore=restore)[0]
+
+    def with_arguments(self, tensors: Sequence[torch.Tensor]) -> tuple[Flat, Flat]:
+        """The result of a call, and the arguments as the module leaves them.
+
+        Raises:
+            Refusal: The module raised.
+        """
+        result, args, kwargs = self._called(tensors, seed=0, restore=True)
+        return result, flatten_again(self.tree, args, kwargs, TORCH)
+
+    def _called(self, tensors: Sequence[torch.Tensor], *, seed: int, restore: bool) -> tuple[Flat, Any, Any]:
         args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])
         _seed(seed)
         before = random_state()
         try:
             with quiet(), _default_type(self._kind):
-                return flatten(self.module(*args, **kwargs), numbers=self.numbers, arrays=TORCH)
+                return (
+                    flatten((self._stepper or self.module)(*args, **kwargs), numbers=self.numbers, arrays=TORCH),
+                    args,
+                    kwargs,
+                )
         except InputError:
             raise
         except MODEL_ERRORS as error:
@@ -88,7 +114,8 @@ class Eager(Callee):
                 module = copy.deepcopy(self.module).double()
         except MODEL_ERRORS as error:
             raise refusal(error) from error
-        double = Eager(module, self.tree, ModuleState(module), kind=torch.float64)
+        stepper = None if self._stepper is None else self._stepper.on(module)
+        double = Eager(module, self.tree, ModuleState(module), kind=torch.float64, stepper=stepper)
         double.numbers = self.numbers
         return double
 
@@ -99,12 +126,16 @@ class Eager(Callee):
                 pairs = zip(arrays, shapes, strict=True)
                 without_values = [torch.empty(shape, dtype=tensor.dtype) for tensor, shape in pairs]
                 args, kwargs = unflatten(self.tree, without_values)
-                self.module(*args, **kwargs)
+                (self._stepper or self.module)(*args, **kwargs)
         except MODEL_ERRORS:
             return False
         finally:
             self._state.restore()
         return True
+
+    def restore(self) -> None:
+        """Put the module back into the state that it had."""
+        self._state.restore()
 
     def require_function(self, tensors: Sequence[torch.Tensor]) -> Flat:
         """The result of a call, once it is clear that another call would return the same.
@@ -115,7 +146,7 @@ class Eager(Callee):
         """
         try:
             first = self(tensors, seed=0, restore=False)
-            buffers_changed, drew = self._state.buffers_changed, self.drew
+            changed, drew = self._state.changed(), self.drew
             second = self(tensors, seed=1)
         except Refusal as refused:
             raise InputError(
@@ -123,21 +154,21 @@ class Eager(Callee):
                 + (f", at {refused.source}" if refused.source else ""),
                 hint="call the module with the sample once to see the whole traceback",
             ) from refused
-        if not _equal(first, second):
-            raise self._not_a_function(tensors, first, buffers_changed=buffers_changed)
-        if drew and not all(_equal(first, self(tensors, seed=seed)) for seed in range(2, _SEEDS)):
+        if not same_results(first, second):
+            raise self._not_a_function(tensors, first, changed)
+        if drew and not all(same_results(first, self(tensors, seed=seed)) for seed in range(2, _SEEDS)):
             raise self._random(tensors)
         return first
 
     def _not_a_function(
-        self, tensors: Sequence[torch.Tensor], first: Flat, *, buffers_changed: bool
+        self, tensors: Sequence[torch.Tensor], first: Flat, changed: Sequence[Place]
     ) -> ConversionError:
-        if not _equal(first, self(tensors, seed=1)):
+        if not same_results(first, self(tensors, seed=1)):
             return self._random(tensors)
-        what = "a buffer" if buffers_changed else "an attribute"
+        names = listed([place.name for place in changed])
         return ConversionError(
-            f"results depend on {what} that forward itself changes: a second call with the same inputs differs",
-            hint="a graph keeps no state: take the state as an input and return it as an output",
+            f"results depend on state that forward changes ({names}): a second call with the same inputs differs",
+            hint='a graph keeps no state: state="outputs" makes it inputs and outputs, state="freeze" constant',
         )
 
     def _random(self, tensors: Sequence[torch.Tensor]) -> ConversionError:
@@ -169,7 +200,8 @@ def _seed(seed: int) -> None:
     np.random.seed(seed)  # noqa: NPY002 - the global state is what forward may draw from
 
 
-def _equal(first: Flat, second: Flat) -> bool:
+def same_results(first: Flat, second: Flat) -> bool:
+    """Whether two calls gave exactly the same."""
     numbers = [[repr(place.value) for place in constants(flat.tree)] for flat in (first, second)]
     return (
         len(first.tensors) == len(second.tensors)

@@ -11,7 +11,7 @@ import torch
 
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
-from entrepot.exporters.exporter import Captured
+from entrepot.exporters.exporter import Captured, refuse_modes
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten_named
@@ -43,6 +43,7 @@ class ScriptSource(TorchSource):
         """
         if options.share:
             raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out to copy them")
+        refuse_modes(options)
 
     def check(self, result: Flat) -> None:
         """Refuse results for which ONNX has no type, and modules without results."""
