@@ -8,6 +8,7 @@ from typing import TypeAlias
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.operators import in_force
 from entrepot.ir.opset.schemas import since
 from entrepot.ir.opset.values import Known
 from entrepot.ir.subgraphs import subgraphs
@@ -232,4 +233,6 @@ class Types:
 
     def _version(self, node: ir.Node) -> int:
         """The since-version that gives a node its meaning; 0 where no schema does."""
-        return since(node.domain, node.op_type, node.version or self.opsets.get(node.domain, 0))
+        opset = node.version or self.opsets.get(node.domain, 0)
+        theirs = in_force(node.domain, node.op_type, opset or 1) if node.domain else None
+        return since(node.domain, node.op_type, opset) if theirs is None else theirs.key.since

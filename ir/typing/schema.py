@@ -73,7 +73,7 @@ def inferred(node: ir.Node, version: int, shown: Shown) -> dict[str, Spec]:
     except ir.serde.SerdeError:
         return {}  # text that is not UTF-8
     # a node on its way down may hold element types that only newer versions list
-    candidates = (version, histories()[node.domain, node.op_type][-1])
+    candidates = (version, histories().get((node.domain, node.op_type), (version,))[-1])
     schemas = [schema(node.domain, node.op_type, candidate) for candidate in dict.fromkeys(candidates)]
     outputs = infer_outputs(schemas, proto, types, data)
     return {name: _with_rank(node, from_proto(item), shown) for name, item in outputs.items()}

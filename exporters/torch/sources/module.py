@@ -23,6 +23,7 @@ from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.capture import Capture, FlatModule, capture
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.lowering.operators import add_bodies
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
@@ -77,6 +78,7 @@ class ModuleSource(TorchSource):
         graph = translate(program)
         repair(graph, self.module)
         keep_exact(graph)
+        add_bodies(graph)
         return graph
 
     def _weights(self, program: torch.export.ExportedProgram) -> frozenset[str]:
