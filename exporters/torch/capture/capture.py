@@ -149,6 +149,9 @@ def _fewer(
     groups: list[Group], prober: Prober, error: EntrepotError
 ) -> tuple[list[Group], list[tuple[Group, str]]] | None:
     """What else to try when a capture fails without a suggestion: axes of one size bound, then one axis, then none."""
+    tied = prober.tie(groups)
+    if tied is not None:
+        return tied, []
     for group in groups:
         bound = prober.bind(group, groups)
         if bound is not None:
