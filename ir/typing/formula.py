@@ -72,6 +72,12 @@ class Formula:
             return None
         return terms[factors[0]], terms.get((), 0)
 
+    @property
+    def is_power(self) -> bool:
+        """Whether it is one name, multiplied by itself."""
+        factors = [product for product in _sum_of(self._tree) if product]
+        return len(self.names) == 1 and self.slope() is None and all({*each} == {*self.names} for each in factors)
+
     def renamed(self, names: Mapping[str, str]) -> Formula:
         """The same with other names, or with formulas in place of them."""
         words = {name: f"({names.get(name, name)})" for name in self.names}

@@ -83,6 +83,7 @@ def test_names_may_be_replaced_by_names_and_by_formulas():
 )  # fmt: skip
 def test_a_multiple_of_one_name_with_an_offset_is_told_from_the_rest(text, expected):
     assert Formula.of(text).slope() == expected
+    assert Formula.of(text).is_power == (text == "a*a")
 
 
 def test_what_is_no_size_is_none():
