@@ -17,6 +17,7 @@ import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
 from torch._decomp import get_decompositions
+from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
@@ -54,6 +55,7 @@ __all__ = [
     "capture_settings",
     "convert_version",
     "create_onnx_friendly_decomposition_table",
+    "enable_python_dispatcher",
     "export_with",
     "get_decompositions",
     "get_onnx_implemented_overloads",
