@@ -192,8 +192,9 @@ class Types:
             self._memo[output] = Spec(stated.type or derived.type, shape)
 
     def _outputs(self, node: ir.Node) -> dict[str, Spec]:
-        if node.op_type == "Constant" and "value" in node.attributes and not node.attributes["value"].is_ref():
-            tensor = node.attributes["value"].as_tensor()
+        stored = node.attributes.get("value") if node.op_type == "Constant" else None
+        if stored is not None and stored.type == ir.AttributeType.TENSOR and not stored.is_ref():
+            tensor = stored.value  # as_tensor() asks whether it fits a protocol, which is slow
             return {node.outputs[0].name or "": Spec(ir.TensorType(tensor.dtype), ir.Shape(tensor.shape.numpy()))}
         if any(True for _ in subgraphs(node)):
             condition = self.known.array(node.inputs[0]) if node.op_type == "If" else None

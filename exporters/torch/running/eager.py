@@ -213,7 +213,11 @@ def same_results(first: Flat, second: Flat) -> bool:
         len(first.tensors) == len(second.tensors)
         and numbers[0] == numbers[1]
         and all(
-            a.shape == b.shape and a.dtype == b.dtype and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+            a.shape == b.shape and a.dtype == b.dtype and torch.equal(_without_nan(a), _without_nan(b))
             for a, b in zip(first.tensors, second.tensors, strict=True)
         )
     )
+
+
+def _without_nan(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.is_quantized else torch.nan_to_num(tensor)

@@ -21,6 +21,7 @@ from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.sources.state import found_stepper, with_state
+from entrepot.exporters.torch.upstream import is_quantised_class
 from entrepot.ir.errors import InputError
 
 
@@ -132,6 +133,12 @@ class TorchSource(Source):
         """A copy that computes in float64."""
         return self.eager.in_double(most)
 
+    def unsteadiness(self, arrays: Sequence[torch.Tensor]) -> Sequence[float]:
+        """How far results may move because something is rounded to the other of two steps."""
+        from entrepot.exporters.torch.quantised.steps import unsteadiness
+
+        return unsteadiness(self.eager, arrays)
+
     def settled(self) -> Flat:
         """The result for the sample, also with other seeds if the module draws random numbers."""
         return self.eager.require_function(self.call.tensors, random=self.random)
@@ -158,7 +165,7 @@ def _lost_note(names: Sequence[str]) -> str:
 
 def mode_note(module: torch.nn.Module) -> str:
     """That the module was exported in evaluation mode, if it was in training mode before."""
-    training = [name for name, part in module.named_modules() if part.training]
+    training = [name for name, part in module.named_modules() if part.training and not is_quantised_class(type(part))]
     if not training:
         return ""
     which = "the module was" if "" in training else f"{listed(training)} {'were' if len(training) > 1 else 'was'}"

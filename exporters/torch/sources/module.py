@@ -19,7 +19,9 @@ from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
-from entrepot.exporters.torch.running.unsupported import check_quantised, plain_refusals
+from entrepot.exporters.torch.quantised.packed import has_packed
+from entrepot.exporters.torch.quantised.weight_only import keep_exact
+from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
 from entrepot.ir.errors import InputError
 
@@ -33,8 +35,10 @@ class ModuleSource(TorchSource):
         self._mode = mode_note(module)
 
     def accept(self, options: Options) -> None:
-        """Every option; but no exporter can reach quantised weights."""
-        check_quantised(self.module)
+        """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
+        check_kernels(self.module)
+        if options.share and has_packed(self.module):
+            raise InputError("quantised weights cannot be shared: they are packed", hint="leave share out to copy them")
         self.keeps, self.random, self.training = options.state, options.random or options.training, options.training
         if self.training and not self._mode:
             raise InputError("the module is in evaluation mode", hint="call train() on it, or leave training out")
@@ -53,7 +57,9 @@ class ModuleSource(TorchSource):
             options.tell("translating to ONNX")
             graph = translate(captured.program)
         repair(graph, self.module)
-        return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(self.module))
+        keep_exact(graph)
+        weights = {*weight_names(self.module), *(name.removeprefix("module.") for name in captured.program.state_dict)}
+        return Captured(graph, captured.groups, captured.fixed, captured.numbers, weights)
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in, and state of the sample that is not followed."""
