@@ -19,6 +19,7 @@ from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes
 from entrepot.exporters.options import Judging, Options
+from entrepot.exporters.proof.chance import prove_chance
 from entrepot.exporters.proof.prove import agrees, prove, unequal
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.structure import Flat
@@ -173,5 +174,7 @@ def _compare(source: Source, model: Model, judging: Judging, groups: Sequence[Gr
         raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
     trusted = called(source, inputs, [spec.name for spec in model.outputs], groups)
     feeds = dict(zip(inputs, map(source.arrays.to_numpy, call.tensors), strict=True))
+    if source.is_random():
+        return prove_chance(trusted, model, feeds, judging)
     edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
     return prove(trusted, model, feeds, judging, edges=edges)
