@@ -54,9 +54,7 @@ class ModuleSource(TorchSource):
             options.tell("capturing the module")
             captured, refusal = self._captured(prober, groups, options)
             self.state.restore()
-            varying = {axis for group in captured.groups for axis in group.axes}
-            lost = [group for group in groups if not group.axes <= varying]
-            followed = self._followed(prober, captured.groups, lost, options) if lost else None
+            followed = self._followed(prober, groups, captured.groups, options)
             if followed is not None:
                 return followed
             if refusal is not None:
@@ -87,12 +85,17 @@ class ModuleSource(TorchSource):
             return found, error
 
     def _followed(
-        self, prober: Prober, kept: Sequence[Group], lost: Sequence[Group], options: Options
+        self, prober: Prober, groups: Sequence[Group], captured: Sequence[Group], options: Options
     ) -> Captured | None:
-        """Several captures put together, for axes that one capture fixes."""
+        """Several captures put together, for axes that one capture fixes or gets wrong."""
+        varying = {axis for group in captured for axis in group.axes}
+        lost = [group for group in groups if not group.axes <= varying or not group.single]
+        if not lost:
+            return None
+        lost = [replace(group, bounds={"min": 2}, automatic=False, single=False) for group in lost]
+        taken = {axis for group in lost for axis in group.axes}
+        groups = sorted([*(group for group in captured if taken.isdisjoint(group.axes)), *lost], key=lambda group: min(group.axes))
         weights = weight_names(self.module)
-        lost = [replace(group, bounds={"min": 2}, automatic=False) for group in lost]
-        groups = sorted([*kept, *lost], key=lambda group: min(group.axes))
         try:
             path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
         except Unfollowed as reason:
