@@ -123,6 +123,10 @@ class _Export:
             guilty = groups[1:] if len(groups) > 1 else groups
         else:
             guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
+        if not at_sample and (again := [group for group in guilty if group.single and group.symbol in failed]):
+            for group in again:
+                group.single = False
+            return groups
         if not guilty or any(group.required for group in guilty):
             raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
         bound = self.prober.bind(guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None

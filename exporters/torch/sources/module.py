@@ -63,9 +63,7 @@ class ModuleSource(TorchSource):
             options.tell("capturing the module")
             captured, refusal = self._captured(prober, groups, options)
             self.state.restore()
-            varying = {axis for group in captured.groups for axis in group.axes}
-            lost = [group for group in groups if not group.axes <= varying]
-            followed = self._joined(prober, captured.groups, lost, options) if lost else None
+            followed = self._joined(prober, groups, captured.groups, options)
             if followed is not None:
                 return followed
             if refusal is not None:
@@ -109,10 +107,16 @@ class ModuleSource(TorchSource):
         return capture(self.module, self.call, prober, groups, progress=progress, stepper=self.stepper)
 
     def _joined(
-        self, prober: Prober, kept: Sequence[Group], lost: Sequence[Group], options: Options
+        self, prober: Prober, groups: Sequence[Group], captured: Sequence[Group], options: Options
     ) -> Captured | None:
-        """Several captures put together, for axes that one capture fixes."""
-        lost = [replace(group, bounds={"min": 2}, automatic=False) for group in lost]
+        """Several captures put together, for axes that one capture fixes or gets wrong."""
+        varying = {axis for group in captured for axis in group.axes}
+        lost = [group for group in groups if not group.axes <= varying or not group.single]
+        if not lost:
+            return None
+        lost = [replace(group, bounds={"min": 2}, automatic=False, single=False) for group in lost]
+        taken = {axis for group in lost for axis in group.axes}
+        kept = [group for group in captured if taken.isdisjoint(group.axes)]
         groups = sorted([*kept, *lost], key=lambda group: min(group.axes))
         try:
             path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
