@@ -6,6 +6,7 @@ who uses it.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, 
 from torch._decomp import get_decompositions
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
+from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
@@ -87,6 +89,24 @@ def custom_function(name: str) -> Callable[..., Any] | None:
 def custom_operator(code: CodeType) -> str:
     """The name of the custom operator whose Python function this is, or ""."""
     return next((name for name in OPDEFS if getattr(custom_function(name), "__code__", None) is code), "")
+
+
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """Operators that only raise or print are ordinary ones inside, and vanish from graphs for lack of results.
+
+    Otherwise torch (2.13) chains them by tokens, for which ONNX has nothing.
+    """
+    for name in _CHECKS:
+        _register_effectful_op(name, None)
+    try:
+        yield
+    finally:
+        for name in _CHECKS:
+            _register_effectful_op(name, _EffectType.ORDERED)
+
+
+_CHECKS = ("aten::_linalg_check_errors", "aten::_print")
 
 
 def has_transforms(program: torch.export.ExportedProgram) -> bool:

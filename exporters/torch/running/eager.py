@@ -134,9 +134,17 @@ class Eager(Callee):
             self._state.restore()
         return True
 
-    def restore(self) -> None:
-        """Put the module back into the state that it had."""
-        self._state.restore()
+    def follow(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Call the module on these very tensors, which need not have values.
+
+        Raises:
+            Exception: Whatever the module raises.
+        """
+        args, kwargs = unflatten(self.tree, tensors)
+        try:
+            (self._stepper or self.module)(*args, **kwargs)
+        finally:
+            self._state.restore()
 
     def require_function(self, tensors: Sequence[torch.Tensor], *, random: bool = False) -> Flat:
         """The result of a call, once it is clear that another call would return the same.
@@ -159,12 +167,9 @@ class Eager(Callee):
                 + (f", at {refused.source}" if refused.source else ""),
                 hint="call the module with the sample once to see the whole traceback",
             ) from refused
-        if not same_results(first, second):
-            raise (
-                self._stateful(changed)
-                if random or same_results(first, self(tensors, seed=1))
-                else self._random(tensors)
-            )
+        if not same_results(first, second) and (drew or changed or not _round_alike(first, second)):
+            alike = random or same_results(first, self(tensors, seed=1))
+            raise self._stateful(changed) if alike else self._random(tensors)
         if drew - ({"torch"} if random else set()) and self.is_random(tensors):
             raise self._random(tensors)
         return first
@@ -208,6 +213,22 @@ def _seed(seed: int) -> None:
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - the global state is what forward may draw from
+
+
+def _round_alike(first: Flat, second: Flat) -> bool:
+    """Whether results differ by rounding only: LAPACK (gelsy) may start from memory as it finds it."""
+    pairs = list(zip(first.tensors, second.tensors, strict=False))
+    same = len(first.tensors) == len(second.tensors) and all(
+        a.shape == b.shape and a.dtype == b.dtype for a, b in pairs
+    )
+    return same and all(_within_rounding(a, b) for a, b in pairs)
+
+
+def _within_rounding(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if not a.is_floating_point() or not a.numel():
+        return torch.equal(a, b)
+    step = 32 * torch.finfo(a.dtype).eps
+    return torch.allclose(a, b, rtol=step, atol=step * float(a.nan_to_num().abs().amax()), equal_nan=True)
 
 
 def same_results(first: Flat, second: Flat) -> bool:
