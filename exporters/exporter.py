@@ -207,8 +207,8 @@ def refuse_modes(options: Options) -> None:
     Raises:
         InputError: It is asked for.
     """
-    if options.state != "refuse" or options.random or options.training:
-        raise InputError("state, random and training are for torch modules", hint="leave them out")
+    if options.state != "refuse" or options.random or options.training or options.weights is not None:
+        raise InputError("state, random, training and weights are for torch modules", hint="leave them out")
 
 
 class Exporter(Protocol):

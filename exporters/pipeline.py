@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import onnx_ir
 
@@ -39,7 +40,7 @@ def export(source: Source, options: Options) -> Model:
 
 def verify(source: Source, model: Model, judging: Judging) -> Report:
     """See ``entrepot.verify``."""
-    source.accept(modes_in(model.metadata))
+    source.accept(replace(modes_in(model.metadata), weights=judging.weights))
     with source.guard():
         with contextlib.suppress(Refusal):  # the report will say so
             source.numbers = numbers_in(model.metadata, source(source.call.tensors))
@@ -97,7 +98,7 @@ class _Export:
             )
         inputs, outputs = graph_names(source.parameters, source.call, result, options)
         weights = set(graph.graph.initializers) if captured.weights is None else captured.weights
-        tidy(graph, weights, options.optimize)
+        tidy(graph, weights, options.optimize, in_place=options.weights is not None)
         name_graph(graph, inputs, outputs)
         rename_symbols(graph, captured.groups)
         describe_model(graph, source, result, inputs, outputs)

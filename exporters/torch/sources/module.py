@@ -29,9 +29,11 @@ from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.quantised.packed import has_packed
 from entrepot.exporters.torch.quantised.weight_only import keep_exact
+from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
+from entrepot.exporters.torch.sources.checkpoint import Checkpoint
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 
 
@@ -45,6 +47,10 @@ class ModuleSource(TorchSource):
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
+        if options.weights is not None:
+            self.checkpoint = Checkpoint(self.module, options.weights)
+        else:
+            check_module(self.module)
         check_kernels(self.module)
         if options.share and has_packed(self.module):
             raise InputError("quantised weights cannot be shared: they are packed", hint="leave share out to copy them")

@@ -24,7 +24,7 @@ from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.quantised.weight_only import keep_exact
-from entrepot.exporters.torch.running.checks import check_outputs, check_results
+from entrepot.exporters.torch.running.checks import check_module, check_outputs, check_results
 from entrepot.exporters.torch.sources.calling import TorchSource
 from entrepot.ir.errors import InputError
 
@@ -58,6 +58,7 @@ class ProgramSource(TorchSource):
                 hint="give dynamic_shapes to torch.export.export, or export the module itself",
             )
         refuse_modes(options)
+        check_module(self.module)
 
     def settled(self) -> Flat:
         """The result, with numbers that depend on a size as tensors.
