@@ -17,11 +17,14 @@ from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
 from onnxscript.optimizer._constant_folding import FoldConstantsPass
 from torch._decomp import get_decompositions
+from torch._dynamo.source import ConstantSource
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental import _config as capture_settings
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+from torch.fx.experimental.symbolic_shapes import DimDynamic, statically_known_true
 from torch.onnx._internal.exporter._core import TorchTensor
 from torch.onnx._internal.exporter._core import _exported_program_to_onnx_program as to_onnx_program
 from torch.onnx._internal.exporter._decomp import (
@@ -30,9 +33,13 @@ from torch.onnx._internal.exporter._decomp import (
 )
 from torch.onnx._internal.exporter._fx_passes import insert_type_promotion_nodes, remove_assertion_nodes
 from torch.onnx._internal.exporter._registration import ONNXRegistry
+from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
 from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
+    "ConstantSource",
+    "DimDynamic",
+    "FakeTensor",
     "FakeTensorMode",
     "FoldConstantsPass",
     "ONNXRegistry",
@@ -42,14 +49,17 @@ __all__ = [
     "TorchTensor",
     "aten_pow_tensor_scalar",
     "aten_scalar_tensor",
+    "call_op",
     "capture_settings",
     "convert_version",
     "create_onnx_friendly_decomposition_table",
+    "disable_proxy_modes_tracing",
     "get_decompositions",
     "get_onnx_implemented_overloads",
     "insert_type_promotion_nodes",
     "remove_assertion_nodes",
     "scan",
+    "statically_known_true",
     "to_onnx_program",
 ]
 

@@ -44,10 +44,21 @@ class ModuleSource(TorchSource):
         """Capture with torch.export, translate with torch.onnx."""
         with plain_refusals(self.eager, self.call.tensors):
             options.tell("capturing the module")
-            captured = capture(self.module, self.call, prober, groups, progress=options.tell)
+            from entrepot.exporters.torch.rewriting.modules import rewritten_copy
+            from entrepot.exporters.torch.rewriting.flows import FLOWS
+            from entrepot.exporters.torch.rewriting.bodies import capture_body
+            from entrepot.exporters.torch.lowering.flows import expand_flows
+            from entrepot.exporters.torch.upstream import size_notes
+            import os
+            way = os.environ.get("WAY")
+            module = self.module if not way else rewritten_copy(self.module)
+            captured = capture(module, self.call, prober, groups, progress=options.tell)
             self.state.restore()
             options.tell("translating to ONNX")
             graph = translate(captured.program)
+            if way:
+                hints = size_notes(captured.program).sizes
+                expand_flows(graph, FLOWS, lambda flow, body: translate(capture_body(flow, body, module, hints)))
         repair(graph, self.module)
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(self.module))
 
