@@ -9,8 +9,9 @@ from typing import Any
 import onnx_ir
 
 import entrepot
+from entrepot.exporters.containers import is_plain
 from entrepot.exporters.exporter import Source
-from entrepot.exporters.structure import Constant, Flat, leaves, places, structure_json
+from entrepot.exporters.tree import Constant, Container, Flat, Leaf, Shared, Size, Tree, below, constants, leaves
 
 
 def describe_model(
@@ -31,17 +32,54 @@ def describe_model(
 def numbers_in(metadata: Mapping[str, str], result: Flat) -> frozenset[str]:
     """Which numbers of a result are outputs of a model, according to its description of the structure."""
     try:
-        described = [*_described(json.loads(metadata.get("entrepot.structure", "{}"))["outputs"])]
+        described = {*_described(json.loads(metadata.get("entrepot.structure", "{}"))["outputs"], "")}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return frozenset()  # not one of ours: its outputs are tensors
-    pairs = zip(places(result.tree), described, strict=False)
-    return frozenset(place.name for place, kind in pairs if isinstance(place, Constant) and kind == "tensor")
+    return frozenset(place.name for place in constants(result.tree) if place.name in described)
 
 
-def _described(part: Mapping[str, Any]) -> Iterator[str]:
+def structure_json(inputs: Tree, outputs: Tree, input_names: Mapping[str, str], output_names: Mapping[str, str]) -> str:
+    """The structure of inputs and outputs as JSON, for a model's metadata; the names map paths to graph names."""
+    return json.dumps({"inputs": _describe(inputs, input_names), "outputs": _describe(outputs, output_names)})
+
+
+def _described(part: Mapping[str, Any], path: str) -> Iterator[str]:
+    """The paths of tensors."""
     kind, content = next(iter(part.items()))
-    if kind in ("tensor", "constant"):
-        yield kind
-    else:
-        for _, child in content:
-            yield from _described(child)
+    if kind == "tensor":
+        yield path
+    elif kind not in ("constant", "size", "shared"):
+        for key, child in content:
+            yield from _described(child, below(path, key))
+
+
+def _describe(tree: Tree, names: Mapping[str, str]) -> Any:
+    match tree:
+        case Leaf(name=name):
+            return {"tensor": names[name]}
+        case Constant(value=value):
+            return {"constant": _plain(value)}
+        case Size(index=index, axis=axis):
+            return {"size": [index, axis]}
+        case Shared(path=path):
+            return {"shared": path}
+        case Container(kind, prototype, children):
+            if kind == "object" and not any(leaves(tree)):
+                return {"constant": _class(prototype)}
+            items = [[key if isinstance(key, int) else str(key), _describe(child, names)] for key, child in children]
+            described: dict[str, Any] = {kind: items}
+            if not is_plain(prototype):
+                described["type"] = _class(prototype)
+            return described
+
+
+def _plain(value: Any) -> Any:
+    """A constant that JSON has, or text that says the same in every process."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    text = repr(value)
+    return _class(value) if " at 0x" in text else text
+
+
+def _class(value: Any) -> str:
+    return f"{type(value).__module__}:{type(value).__qualname__}"

@@ -22,7 +22,7 @@ def graph_names(parameters: Collection[str], call: Flat, result: Flat, options: 
         InputError: The caller gave too few, too many, or the same twice.
     """
     inputs = _chosen(options.input_names, call.names, parameters, "_in", "input_names")
-    wanted = [output_name(name) for name in result.names]
+    wanted = [_present(output_name(name), inputs) for name in result.names]
     outputs = _chosen(options.output_names, wanted, {*parameters, *inputs}, "_out", "output_names")
     return inputs, outputs
 
@@ -105,6 +105,13 @@ def output_name(path: str) -> str:
     if not path:
         return "output"
     return f"output_{path}" if path[0].isdigit() else path
+
+
+def _present(name: str, inputs: Collection[str]) -> str:
+    """What a step returns for the past that it was given: ``past.0.keys`` becomes ``present.0.keys``."""
+    root, dot, rest = name.partition(".")
+    is_given = any(other.partition(".")[0] == root for other in inputs)
+    return f"present{root.removeprefix('past')}{dot}{rest}" if is_given and root.startswith("past") else name
 
 
 def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | str | None:

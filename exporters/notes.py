@@ -77,10 +77,14 @@ def add_notes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], *others: str) -
 
 
 def constant_notes(call: Flat, result: Flat) -> list[str]:
-    """Arguments and results that are not tensors, and so part of the graph instead of its inputs and outputs."""
-    given = [f"{place.name} = {place.value!r}" for place in constants(call.tree) if place.value is not None]
-    made = [f"{output_name(place.name)} = {place.value!r}" for place in constants(result.tree)]
-    notes = {"constant, so not inputs": given, "constant, so not outputs": made}
+    """Arguments and results that are not tensors, and so part of the graph instead of its inputs and outputs.
+
+    What an object consists of besides tensors is its own affair; the description of the structure has it.
+    """
+    given, made = ([place for place in constants(flat.tree) if not place.inside] for flat in (call, result))
+    given_texts = [f"{place.name} = {place.value!r}" for place in given if place.value is not None]
+    made_texts = [f"{output_name(place.name)} = {place.value!r}" for place in made]
+    notes = {"constant, so not inputs": given_texts, "constant, so not outputs": made_texts}
     return [f"{what}: {listed(names)}" for what, names in notes.items() if names]
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import onnx
     import onnx_ir
 
+    from entrepot.ir.io.parsed import Parsed
     from entrepot.ir.pickling import Packed
 
 
@@ -57,16 +58,15 @@ class Model:
     """
 
     def __init__(
-        self, model: onnx_ir.Model | Model, *, path: PathLike | None = None, report: Proof | None = None
+        self, model: onnx_ir.Model | Model | Parsed, *, path: PathLike | None = None, report: Proof | None = None
     ) -> None:
         import onnx_ir
 
         model = model.ir if isinstance(model, Model) else model
-        if not isinstance(model, onnx_ir.Model):
-            raise expected("the graph of a Model", "an onnx_ir.Model", model, hint="ep.load reads files and protos")
+        self._ir = model if isinstance(model, onnx_ir.Model) else None
+        self._parsed = None if self._ir is not None else _parsed(model)
         if not (report is None or isinstance(report, Proof)):
             raise expected("report", "a Report or None", report)
-        self._ir = model
         self._hub: Model | None = None
         self._hub_of: tuple[Any, ...] = ()
         self.path = None if path is None else as_path(path)
@@ -75,18 +75,27 @@ class Model:
     @property
     def ir(self) -> onnx_ir.Model:
         """The ``onnx_ir.Model`` underneath."""
+        if (parsed := self._parsed) is not None:
+            self._ir = parsed.graph()
+            self._parsed = None  # afterwards: another thread may be here
+        assert self._ir is not None
         return self._ir
+
+    @property
+    def parsed(self) -> Parsed | None:
+        """The file that was read, as long as nobody has asked for its graph."""
+        return self._parsed
 
     @property
     def inputs(self) -> tuple[ValueSpec, ...]:
         """What must be fed: graph inputs without a default (an initializer of the same name)."""
-        initializers = self._ir.graph.initializers
-        return tuple(_spec(value) for value in self._ir.graph.inputs if value.name not in initializers)
+        initializers = self.ir.graph.initializers
+        return tuple(_spec(value) for value in self.ir.graph.inputs if value.name not in initializers)
 
     @property
     def outputs(self) -> tuple[ValueSpec, ...]:
         """What comes out, in graph order."""
-        return tuple(_spec(value) for value in self._ir.graph.outputs)
+        return tuple(_spec(value) for value in self.ir.graph.outputs)
 
     @property
     def opset(self) -> int:
@@ -96,12 +105,12 @@ class Model:
     @property
     def opsets(self) -> dict[str, int]:
         """Domain to version, with ``""`` for ai.onnx."""
-        return dict(self._ir.graph.opset_imports)
+        return dict(self.ir.graph.opset_imports if (parsed := self.parsed) is None else parsed.opsets)
 
     @property
     def metadata(self) -> dict[str, str]:
         """The model's ``metadata_props``."""
-        return self._ir.metadata_props
+        return self.ir.metadata_props
 
     @property
     def report(self) -> Proof | None:
@@ -124,9 +133,21 @@ class Model:
         """What must hold for the sizes of the inputs, as far as the exporter knows: ``width % 8 == 0``."""
         return _strings(self.metadata.get("entrepot.conditions", ""))
 
+    @property
+    def related(self) -> frozenset[str]:
+        """The names of axes of inputs that are formulas over others and have to hold: ``past + sequence``.
+
+        A file of another origin may have such names for axes whose sizes it does not take from them.
+        """
+        stated = {condition.partition(" == ")[2] for condition in self.conditions}
+        names = {dim for spec in self.inputs for dim in spec.shape or () if isinstance(dim, str)}
+        return frozenset(name for name in names & stated if not name.isidentifier())
+
     def _fingerprint(self) -> tuple[Any, ...]:
         """The state of the weights that may change: those that an exporter was asked to share."""
-        tensors: Any = (value.const_value for value in self._ir.graph.initializers.values())
+        if self.parsed is not None:
+            return ()
+        tensors: Any = (value.const_value for value in self.ir.graph.initializers.values())
         return tuple(tensor.fingerprint() for tensor in tensors if hasattr(tensor, "fingerprint"))
 
     def at_hub(self) -> Model:
@@ -168,15 +189,15 @@ class Model:
             raise expected("external_data", "'auto', None or the name of a file", external_data)
         if (report := self.report) is not None and report.void:
             warnings.warn(f"what is saved was not verified: {report.void}", stacklevel=2)
-        save(self.ir, path, external_data=external_data)
+        save(self.parsed or self.ir, path, external_data=external_data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         from entrepot.ir.pickling import pack
 
-        return _unpickled, (type(self), pack(self._ir), self.path, self.report)
+        return _unpickled, (type(self), pack(self.ir), self.path, self.report)
 
     def __repr__(self) -> str:
-        lines = [f"entrepot.Model {self._ir.graph.name or 'model'!r}, {self._summary()}"]
+        lines = [f"entrepot.Model {self.ir.graph.name or 'model'!r}, {self._summary()}"]
         lines += [f"  in   {spec}" for spec in self.inputs]
         lines += [f"  out  {spec}" for spec in self.outputs]
         lines += [f"  needs {printable(', '.join(self.conditions))}"] if self.conditions else []
@@ -191,20 +212,28 @@ class Model:
             for kind, specs in (("in", self.inputs), ("out", self.outputs))
             for spec in specs
         )
-        title = html.escape(f"{self._ir.graph.name or 'model'}: {self._summary()}")
+        title = html.escape(f"{self.ir.graph.name or 'model'}: {self._summary()}")
         return f"<table><caption>{title}</caption>{rows}</table>"
 
     def _summary(self) -> str:
         opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
-        weights = [value.const_value for value in self._ir.graph.initializers.values() if value.const_value is not None]
+        weights = [value.const_value for value in self.ir.graph.initializers.values() if value.const_value is not None]
         size = size_text(sum(weight.nbytes for weight in weights))
-        return f"opset {opsets}, {counted(len(self._ir.graph), 'node')}, {counted(len(weights), 'weight')} ({size})"
+        return f"opset {opsets}, {counted(len(self.ir.graph), 'node')}, {counted(len(weights), 'weight')} ({size})"
 
 
 def _unpickled(kind: type[Model], packed: Packed, path: PathLike | None, report: Proof | None) -> Model:
     from entrepot.ir.pickling import unpack
 
     return kind(unpack(packed), path=path, report=report)
+
+
+def _parsed(model: Any) -> Parsed:
+    from entrepot.ir.io.parsed import Parsed
+
+    if not isinstance(model, Parsed):
+        raise expected("the graph of a Model", "an onnx_ir.Model", model, hint="ep.load reads files and protos")
+    return model
 
 
 def _strings(text: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.ir.typing.formula import Formula
 from entrepot.parity.tolerance import classify
 from entrepot.runtime.room import claim
 
@@ -119,6 +120,24 @@ def symbolic_axes(model: Model) -> Iterator[tuple[ValueSpec, int, str]]:
                     yield spec, axis, dim or f"{spec.name}.{axis}"
 
 
+def formulas(model: Model) -> dict[str, Formula]:
+    """The symbols of input axes that are formulas over the symbols of other input axes: ``past + sequence``."""
+    symbols = dict.fromkeys(symbol for _, _, symbol in symbolic_axes(model))
+    found = {symbol: Formula.of(symbol) for symbol in symbols if not symbol.isidentifier()}
+    plain = symbols.keys() - found.keys()
+    return {
+        symbol: formula for symbol, formula in found.items() if formula and formula.names and plain >= {*formula.names}
+    }
+
+
+def followed(sizes: Mapping[str, int], relations: Mapping[str, Formula]) -> dict[str, int] | None:
+    """The sizes of all symbols for those of the independent ones; ``None`` where a formula gives no size."""
+    computed = {symbol: formula.size(sizes) for symbol, formula in relations.items()}
+    if None in computed.values():
+        return None
+    return {**sizes, **{symbol: size for symbol, size in computed.items() if size is not None}}
+
+
 def generate(
     model: Model,
     *,
@@ -132,7 +151,8 @@ def generate(
 
     Args:
         model: The model to feed.
-        dims: Sizes by symbol, an unnamed axis by ``input.axis``; a symbol left out gets 1, 2, 3, … in order.
+        dims: Sizes by symbol, an unnamed axis by ``input.axis``; a symbol left out gets 1, 2, 3, … in order, and one
+            that is a formula over others what they make it.
         given: Inputs to use as they are; they fix the sizes of their symbols.
         rng: Where the draws come from; seeded with 0 by default, so two calls agree.
 
@@ -143,9 +163,13 @@ def generate(
     symbols = dict.fromkeys(symbol for _, _, symbol in symbolic_axes(model))
     for unknown in (dims or {}).keys() - symbols.keys():
         raise InputError(f"no input has an axis '{unknown}'", hint=f"symbols: {', '.join(symbols) or 'none'}")
-    sizes = {symbol: count for count, symbol in enumerate(symbols, start=1)} | dict(dims or {})
+    relations = formulas(model)
+    free = [symbol for symbol in symbols if symbol not in relations]
+    sizes = {symbol: count for count, symbol in enumerate(free, start=1)} | dict(dims or {})
     given = given or {}
     sizes |= bind(model, given)
+    for symbol, formula in relations.items():
+        sizes.setdefault(symbol, formula.size(sizes) or 0)
     return {spec.name: given[spec.name] if spec.name in given else _draw(spec, sizes, rng) for spec in model.inputs}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from entrepot.parity.feeds import Feeds, bind, resize, symbolic_axes, vary
+from entrepot.ir.typing.formula import Formula
+from entrepot.parity.feeds import Feeds, bind, followed, formulas, resize, symbolic_axes, vary
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
@@ -36,30 +37,51 @@ def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = No
 
     Each symbol is tried alone at one more than its size in the sample, at twice that size, at 1 and at 0 (whatever the
     source does not accept is recorded as refused when the cases run), then all symbols at once at different sizes.
-    Axes that share a symbol change together.
+    Axes that share a symbol change together, and those whose symbol is a formula over others change with them.
 
     Raises:
         InputError: The sample gives one symbol two sizes.
     """
     rng = rng or np.random.default_rng(0)
     cases = [Case("sample", sample), Case("other values", {name: _vary(value, rng) for name, value in sample.items()})]
-    sizes = bind(model, sample)
+    sizes = independent(model, sample)
     for symbol, size in sizes.items():
         others = [other for other in dict.fromkeys((size + 1, 2 * size, 1, 0)) if other != size]
-        cases += [_case(model, sample, {symbol: other}, rng) for other in others]
+        cases += [case for other in others for case in sized_cases(model, sample, {symbol: other}, rng)]
     if len(sizes) > 1:
         changed = {symbol: size + 1 + step for step, (symbol, size) in enumerate(sizes.items())}
-        cases.append(_case(model, sample, changed, rng))
+        cases += sized_cases(model, sample, changed, rng)
     return tuple(cases)
 
 
-def _case(model: Model, sample: Feeds, sizes: Mapping[str, int], rng: np.random.Generator) -> Case:
+def independent(model: Model, sample: Feeds) -> dict[str, int]:
+    """The size of every symbol that does not follow from others.
+
+    Raises:
+        InputError: The sample gives one symbol two sizes.
+    """
+    sizes = bind(model, sample)
+    relations = _relations(model, sizes)
+    return {symbol: size for symbol, size in sizes.items() if symbol not in relations}
+
+
+def _relations(model: Model, sizes: Mapping[str, int]) -> dict[str, Formula]:
+    """The formulas that hold in the sample: another exporter may call an axis anything."""
+    return {symbol: formula for symbol, formula in formulas(model).items() if formula.size(sizes) == sizes.get(symbol)}
+
+
+def sized_cases(model: Model, sample: Feeds, changed: Mapping[str, int], rng: np.random.Generator) -> Iterator[Case]:
+    """The sample with some symbols at other sizes, and others as those make them; none if there are no such sizes."""
+    before = bind(model, sample)
+    sizes = followed({**before, **changed}, _relations(model, before))
+    if sizes is None:
+        return
     feeds = dict(sample)
     for spec, axis, symbol in symbolic_axes(model):
-        if symbol in sizes and spec.name in feeds:
+        if symbol in sizes and sizes[symbol] != before.get(symbol) and spec.name in feeds:
             feeds[spec.name] = resize(np.asarray(feeds[spec.name]), axis, sizes[symbol], rng)
-    label = ", ".join(f"{symbol}={size}" for symbol, size in sizes.items())
-    return Case(label, feeds, symbol=next(iter(sizes)) if len(sizes) == 1 else "")
+    label = ", ".join(f"{symbol}={size}" for symbol, size in changed.items())
+    yield Case(label, feeds, symbol=next(iter(changed)) if len(changed) == 1 else "")
 
 
 def _vary(value: Any, rng: np.random.Generator) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from entrepot.ir.arguments import described
 from entrepot.ir.errors import InputError
+from entrepot.ir.typing.formula import Formula
 from entrepot.ir.typing.plain import Dims, Type, of_value
 from entrepot.runtime.arrays import as_array, is_array
 from entrepot.runtime.device import HOST, Device
@@ -56,7 +57,8 @@ def feeds_of(model: Model, given: Feeding) -> dict[str, Any]:
     named = by_name([spec for spec in specs if spec.name in needed], given)
     taken = [spec for spec in specs if spec.name in needed or spec.name in named]
     check_names(taken, named)
-    return dict(zip([spec.name for spec in taken], arrays(taken, named), strict=True))
+    values = arrays(taken, named, related=model.related)
+    return dict(zip([spec.name for spec in taken], values, strict=True))
 
 
 def by_name(specs: Sequence[InputSpec], given: Feeding) -> Mapping[str, Any]:
@@ -98,16 +100,23 @@ def check_names(specs: Sequence[InputSpec], feeds: Mapping[str, Any]) -> None:
         raise InputError(f"feeds do not match: {', '.join(what)}", hint=f"the model's inputs are {names}")
 
 
-def arrays(specs: Sequence[InputSpec], feeds: Mapping[str, Any], devices: Sequence[Device] = ()) -> list[Any]:
+def arrays(
+    specs: Sequence[InputSpec],
+    feeds: Mapping[str, Any],
+    devices: Sequence[Device] = (),
+    related: Collection[str] = (),
+) -> list[Any]:
     """The feeds in input order, as NumPy arrays, or as they are where they are on the device that will read them.
 
     Args:
         specs: What is asked of each.
         feeds: By name.
         devices: Who reads them, input by input; the host if left out.
+        related: Symbols that are formulas over others and have to hold; see ``Model.related``.
 
     Raises:
-        InputError: A feed has the wrong element type, rank or size, or sizes of one symbol differ.
+        InputError: A feed has the wrong element type, rank or size, sizes of one symbol differ, or one is not what
+            the others make it.
     """
     symbols: dict[str, tuple[int, str]] = {}
     values = []
@@ -117,6 +126,8 @@ def arrays(specs: Sequence[InputSpec], feeds: Mapping[str, Any], devices: Sequen
         if spec.shape is not None:
             _check_shape(spec, device.shape(value) if far else value.shape, symbols)
         values.append(value)
+    for text in related:
+        _check_related(text, symbols)
     return values
 
 
@@ -211,6 +222,21 @@ def _check_shape(spec: InputSpec, shape: tuple[int, ...], symbols: dict[str, tup
             known, where = symbols.setdefault(dim, (size, f"axis {axis} of '{spec.name}'"))
             if known != size:
                 raise InputError(f"axis {axis} is {size}, but {where} makes '{dim}' {known}", value=spec.name)
+
+
+def _check_related(text: str, symbols: Mapping[str, tuple[int, str]]) -> None:
+    formula = Formula.of(text)
+    if formula is None or text not in symbols or not symbols.keys() >= set(formula.names):
+        return
+    size, where = symbols[text]
+    sizes = {name: symbols[name][0] for name in formula.names}
+    if formula.size(sizes) != size:
+        needed = formula.size(sizes)
+        known = " and ".join(f"{name} = {sizes[name]} ({symbols[name][1]})" for name in formula.names)
+        raise InputError(
+            f"{where} is {size}, but '{text}' is {'no size' if needed is None else needed}, with {known}",
+            hint="give inputs whose sizes fit each other",
+        )
 
 
 def _text(declared: Dims) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,6 +34,7 @@ class Program:
         wanted: The main graph's values that come out, in order.
         parts: What runs.
         context: Where it runs.
+        related: Names of axes that are formulas over others and have to hold.
 
     Attributes:
         specs: What is fed, in order.
@@ -47,9 +48,11 @@ class Program:
         wanted: Sequence[ir.Value],
         parts: Sequence[tuple[Part, Compiled]],
         context: contextvars.Context,
+        related: Collection[str] = (),
     ) -> None:
         self.parts = tuple(parts)
         self._context = context
+        self._related = related
         self._names = tuple(names)
         self.specs = tuple(input_spec(value.name or "", plain.of_value(value)) for value in inputs)
         self._flow = Flow(parts, inputs, wanted)
@@ -76,7 +79,7 @@ class Program:
 
     def _checked(self, feeds: Mapping[str, Any]) -> list[Any]:
         check_names(self.specs, feeds)
-        values = arrays(self.specs, feeds, self._flow.devices)
+        values = arrays(self.specs, feeds, self._flow.devices, self._related)
         if all(isinstance(value, np.ndarray) or _is_held(value, feeds[name]) for name, value in zip(self._fed, values)):  # noqa: B905
             if len(self._accepted) >= _SHAPES_KEPT:
                 self._accepted.clear()

@@ -4,42 +4,11 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-_OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Div: operator.truediv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.USub: operator.neg,
-    ast.Not: operator.not_,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "min": min,
-    "max": max,
-    "Min": min,
-    "Max": max,
-    "Mod": operator.mod,
-    "PythonMod": operator.mod,
-    "FloorDiv": operator.floordiv,
-    "CleanDiv": operator.floordiv,
-    "CeilDiv": lambda a, b: -(-a // b),
-    "IntTrueDiv": operator.truediv,
-    "IntInfinity": lambda: math.inf,
-    "Eq": operator.eq,
-    "Ne": operator.ne,
-}
+from entrepot.ir.typing.arithmetic import value_of
+
 _FAR = 2**31
 
 
@@ -89,45 +58,4 @@ def _halved(tree: ast.expr, good: int, bad: int) -> int:
 
 
 def _value(node: ast.AST, size: int) -> Any:
-    meaning = _MEANINGS.get(type(node))
-    if meaning is None:
-        raise ValueError(ast.dump(node))
-    return meaning(node, size)
-
-
-def _number(node: Any, _size: int) -> Any:
-    return node.value + 0  # adding raises an error unless it is a number
-
-
-def _name(node: Any, size: int) -> int:
-    if node.id != "size":
-        raise ValueError(node.id)
-    return size
-
-
-def _compared(node: Any, size: int) -> bool:
-    terms = [_value(term, size) for term in (node.left, *node.comparators)]
-    pairs = zip(node.ops, terms, terms[1:], strict=False)
-    return all(_OPERATIONS[type(operation)](first, second) for operation, first, second in pairs)
-
-
-def _joined(node: Any, size: int) -> bool:
-    join = all if isinstance(node.op, ast.And) else any
-    return join(_value(value, size) for value in node.values)
-
-
-def _called(node: Any, size: int) -> Any:
-    if not isinstance(node.func, ast.Name) or node.func.id not in _FUNCTIONS:
-        raise ValueError(ast.dump(node.func))
-    return _FUNCTIONS[node.func.id](*(_value(argument, size) for argument in node.args))
-
-
-_MEANINGS: dict[type[ast.AST], Callable[[Any, int], Any]] = {
-    ast.Constant: _number,
-    ast.Name: _name,
-    ast.BinOp: lambda node, size: _OPERATIONS[type(node.op)](_value(node.left, size), _value(node.right, size)),
-    ast.UnaryOp: lambda node, size: _OPERATIONS[type(node.op)](_value(node.operand, size)),
-    ast.BoolOp: _joined,
-    ast.Compare: _compared,
-    ast.Call: _called,
-}
+    return value_of(node, {"size": size})

@@ -7,19 +7,17 @@ import functools
 import onnx
 import onnx_ir
 
-from entrepot.ir.opset.schemas import since
+from entrepot.ir.passes.graphs import typed_graphs, version_of
 
 
 def widen_indices(model: onnx_ir.Model) -> None:
     """Cast every int32 that is read where the schema allows only int64."""
-    opset = model.opset_imports[""]
-    for node in list(onnx_ir.traversal.RecursiveGraphIterator(model.graph)):
-        if node.domain:
-            continue
-        for index in _int64_only(node.op_type, since("", node.op_type, opset)):
-            value = node.inputs[index] if index < len(node.inputs) else None
-            if value is not None and value.dtype == onnx_ir.DataType.INT32:
-                _cast(node, index, value)
+    for graph, types in typed_graphs(model):
+        for node in [node for node in graph if not node.domain]:
+            for index in _int64_only(node.op_type, version_of(node, types.opsets)):
+                value = node.inputs[index] if index < len(node.inputs) else None
+                if value is not None and types.dtype(value) == onnx_ir.DataType.INT32:
+                    _cast(node, index, value)
 
 
 @functools.cache

@@ -18,8 +18,8 @@ from entrepot.ir.model import Model
 from entrepot.ir.pointwise import may_not_end
 from entrepot.parity import verify as parity
 from entrepot.parity.edges import edge_cases
-from entrepot.parity.feeds import Feeds, resize, symbolic_axes, vary
-from entrepot.parity.plan import Case, plan_cases
+from entrepot.parity.feeds import Feeds, vary
+from entrepot.parity.plan import Case, plan_cases, sized_cases
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.tolerance import classify
 
@@ -93,11 +93,7 @@ def _run(source: parity.Source, model: Model, cases: Sequence[Case], judging: Ju
 def _small_cases(model: Model, sample: Feeds, edges: Mapping[str, int]) -> Iterator[Case]:
     rng = np.random.default_rng(0)
     for symbol, size in edges.items():
-        feeds = dict(sample)
-        for spec, axis, name in symbolic_axes(model):
-            if name == symbol:
-                feeds[spec.name] = resize(np.asarray(feeds[spec.name]), axis, size, rng)
-        yield Case(f"{symbol}={size}", feeds, symbol)
+        yield from sized_cases(model, sample, {symbol: size}, rng)
 
 
 def _untied(case: Case, sample: Feeds) -> Case:

@@ -7,7 +7,7 @@ who uses it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
-from onnxscript.optimizer._constant_folding import FoldConstantsPass
 from torch._decomp import get_decompositions
 from torch._dynamo.source import ConstantSource
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import DimDynamic, statically_known_true
@@ -41,7 +41,6 @@ __all__ = [
     "DimDynamic",
     "FakeTensor",
     "FakeTensorMode",
-    "FoldConstantsPass",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
@@ -54,6 +53,7 @@ __all__ = [
     "convert_version",
     "create_onnx_friendly_decomposition_table",
     "disable_proxy_modes_tracing",
+    "export_with",
     "get_decompositions",
     "get_onnx_implemented_overloads",
     "insert_type_promotion_nodes",
@@ -81,6 +81,15 @@ def custom_function(name: str) -> Callable[..., Any] | None:
 def custom_operator(code: CodeType) -> str:
     """The name of the custom operator whose Python function this is, or ""."""
     return next((name for name in OPDEFS if getattr(custom_function(name), "__code__", None) is code), "")
+
+
+def has_transforms(program: torch.export.ExportedProgram) -> bool:
+    """Whether a graph holds steps of torch.func, which are none once gradients are computed."""
+    graphs = [part.graph for part in program.graph_module.modules() if isinstance(part, torch.fx.GraphModule)]
+    return any(getattr(node.target, "__module__", "") == _TRANSFORMS for graph in graphs for node in graph.nodes)
+
+
+_TRANSFORMS = "torch._functorch.predispatch"
 
 
 def packet_name(packet: OpOverloadPacket) -> str:
@@ -124,10 +133,12 @@ class SizeNotes:
     Attributes:
         guards: The conditions that have to hold.
         sizes: The size of each symbol in the sample.
+        axes: The tensor and the axis whose size each symbol is, by its name.
     """
 
     guards: tuple[SizeGuard, ...]
     sizes: Mapping[Any, int]
+    axes: Mapping[str, tuple[int, int]]
 
 
 def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
@@ -135,9 +146,16 @@ def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
     modes = (getattr(node.meta.get("val"), "fake_mode", None) for node in program.graph.nodes)
     environment = next((mode.shape_env for mode in modes if mode is not None), None)
     if environment is None:
-        return SizeNotes((), {})
+        return SizeNotes((), {}, {})
     guards = tuple(SizeGuard(guard.expr, _place(guard.sloc)) for guard in environment.guards)
-    return SizeNotes(guards, environment.backed_var_to_val)
+    return SizeNotes(guards, environment.backed_var_to_val, dict(_axes_of(environment)))
+
+
+def _axes_of(environment: Any) -> Iterator[tuple[str, tuple[int, int]]]:
+    for symbol, sources in environment.var_to_sources.items():
+        for source in sources:
+            if found := _SIZE.fullmatch(source.name):
+                yield str(symbol), (int(found[1]), int(found[2]))
 
 
 def _place(location: Any) -> Any:
@@ -192,6 +210,11 @@ def suggested_bounds(value: str) -> dict[str, int]:
 def is_about_sizes(message: str) -> bool:
     """Whether torch.export refuses a dynamic axis."""
     return "Constraints violated" in message
+
+
+def is_about_transforms(message: str) -> bool:
+    """Whether the capture stopped inside torch.func, at a tensor of one of its levels."""
+    return "'Tensor' object has no attribute 'constant'" in message
 
 
 def is_about_values(message: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -26,7 +26,12 @@ _FUNCTION_INFO = re.compile(r"(?P<domain>[^/]*)::(?P<name>[^/:]+)/(?P<value>.+)"
 
 
 def build_model(
-    proto: onnx.ModelProto, context: Context, base: Path | None, *, follow_links: bool = False
+    proto: onnx.ModelProto,
+    context: Context,
+    base: Path | None,
+    *,
+    follow_links: bool = False,
+    initializers: Sequence[onnx_ir.TensorProtocol] | None = None,
 ) -> onnx_ir.Model:
     """Read a whole file; the result is independent of ``proto``.
 
@@ -35,12 +40,13 @@ def build_model(
         context: Place and budget.
         base: Absolute folder that external data lies in.
         follow_links: Let external data lie behind any link.
+        initializers: Those of the main graph, if they were read before.
     """
-    _check_header(proto, context)
+    check_header(proto, context)
     tensors = TensorReader(context, DataFolder(context, base, follow_links=follow_links))
     protos = identifiers(context, proto.functions)
     arities = {key: (len(function.input), len(function.output)) for key, function in protos.items()}
-    graphs = GraphReader(context, tensors, arities)
+    graphs = GraphReader(context, tensors, arities, initializers)
     opsets = read_opsets(context, proto.opset_import)
     with context.inside(context.text(proto.graph.name) or "main"):
         main = graphs.read_main(proto.graph, opsets)
@@ -50,7 +56,8 @@ def build_model(
     return _assemble(proto, context, main, functions)
 
 
-def _check_header(proto: onnx.ModelProto, context: Context) -> None:
+def check_header(proto: onnx.ModelProto, context: Context) -> None:
+    """Refuse what is no model, or is of a format that nobody knows."""
     if not proto.HasField("graph"):
         raise context.error("it contains no graph", hint="is it an ONNX model, and is it complete?")
     context.ir_version = proto.ir_version

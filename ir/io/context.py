@@ -23,6 +23,8 @@ class Context:
         node: Node being read, or ``None`` between nodes.
         ir_version: The format version the file declares.
         shapes: Those read so far, by their bytes in the file; they are frozen, so that values can share them.
+        dtypes: Numbers of the element types read so far.
+        total_bytes: Size of the tensors read so far.
         bulk: Data of tensors that was cut out before parsing, by the ticket that stands in its place.
     """
 
@@ -32,10 +34,11 @@ class Context:
         self.node: onnx.NodeProto | None = None
         self.ir_version = 0
         self.shapes: dict[bytes, onnx_ir.Shape] = {}
+        self.dtypes: set[int] = set()
+        self.total_bytes = 0
         self.bulk: dict[bytes, memoryview] = {}
         self._graphs: list[str] = []
         self._nodes = 0
-        self._bytes = 0
 
     @contextmanager
     def inside(self, graph: str) -> Iterator[None]:
@@ -101,8 +104,8 @@ class Context:
         """Count the size of one tensor."""
         if nbytes > self.limits.tensor_bytes:
             raise self.over(f"tensor '{name}' has {nbytes} bytes, more than {self.limits.tensor_bytes}", "tensor_bytes")
-        self._bytes += nbytes
-        if self._bytes > self.limits.total_bytes:
+        self.total_bytes += nbytes
+        if self.total_bytes > self.limits.total_bytes:
             raise self.over(f"all tensors together exceed {self.limits.total_bytes} bytes", "total_bytes")
 
     def _where(self) -> dict[str, Any]:

@@ -49,11 +49,17 @@ class GraphReader:
         context: Place and budget.
         tensors: Reads tensors.
         functions: Inputs and outputs of every model-local function, by identifier.
+        initializers: Those of the main graph, if they were read before.
     """
 
     def __init__(
-        self, context: Context, tensors: TensorReader, functions: Mapping[FunctionId, tuple[int, int]]
+        self,
+        context: Context,
+        tensors: TensorReader,
+        functions: Mapping[FunctionId, tuple[int, int]],
+        initializers: Sequence[onnx_ir.TensorProtocol] | None = None,
     ) -> None:
+        self._read_before = initializers
         self._context = context
         self._tensors = tensors
         self._functions = functions
@@ -98,6 +104,14 @@ class GraphReader:
         )  # fmt: skip
         self._finish(graph, scope, known, {})
         return graph
+
+    def read_alone(self, proto: onnx.NodeProto, opsets: dict[str, int]) -> onnx_ir.Node:
+        """A node of the main graph by itself, checked as far as it goes; it is connected to nothing."""
+        self._begin(opsets, in_function=False)
+        scope = Scope()
+        scope.values = {name: onnx_ir.Value(name=name) for name in proto.input}
+        self._scopes, self._context.node = [scope], proto
+        return self._node(proto, [onnx_ir.Value(name=name) for name in proto.output])
 
     def _begin(self, opsets: Mapping[str, int], *, in_function: bool) -> None:
         self._opsets, self._in_function = opsets, in_function
@@ -154,7 +168,8 @@ class GraphReader:
                 graph.meta[key] = [_copy(self._context, message) for message in left]
 
     def _initial_tensors(self, proto: onnx.GraphProto) -> Iterable[onnx_ir.TensorProtocol]:
-        yield from map(self._tensors.read, proto.initializer)
+        read, self._read_before = self._read_before, None
+        yield from map(self._tensors.read, proto.initializer) if read is None else read
         yield from map(self._tensors.read_sparse, proto.sparse_initializer)
 
     def _initializer(

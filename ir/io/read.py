@@ -17,8 +17,11 @@ from entrepot.ir.errors import MissingFileError, ModelFormatError, StorageError
 from entrepot.ir.io.build import build_model
 from entrepot.ir.io.bulk import InMemory, split
 from entrepot.ir.io.context import Context
-from entrepot.ir.io.external import read_file
+from entrepot.ir.io.external import DataFolder, read_file
 from entrepot.ir.io.foreign import recognised
+from entrepot.ir.io.parsed import Parsed
+from entrepot.ir.io.survey import survey
+from entrepot.ir.io.tensors import TensorReader
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 
@@ -70,9 +73,17 @@ def load(source: Source, *, limits: Limits | None = None, trust: Trust = "untrus
     else:
         hint = "ep.export converts a framework's model"
         raise expected("the model", "a path, bytes, a ModelProto, an onnx_ir.Model or a Model", source, hint)
-    base = None if path is None else Path(os.path.abspath(path)).parent
+    base, links = None if path is None else Path(os.path.abspath(path)).parent, trust == "trusted"
     with collector_paused():
-        return Model(build_model(proto, context, base, follow_links=trust == "trusted"), path=path)
+        if proto is not source and (parsed := _survey(proto, context, base, links)) is not None:
+            return Model(parsed, path=path)
+        return Model(build_model(proto, context, base, follow_links=links), path=path)
+
+
+def _survey(proto: onnx.ModelProto, context: Context, base: Path | None, links: bool) -> Parsed | None:
+    budget = Context(context.path, context.limits)  # what counts here, counts again when the graph is made
+    budget.bulk = context.bulk
+    return survey(proto, budget, TensorReader(budget, DataFolder(budget, base, follow_links=links)))
 
 
 def _path(source: str | os.PathLike[str]) -> Path:

@@ -52,6 +52,13 @@ def _serialize(model: onnx_ir.Model, fill: FillTensor) -> onnx.ModelProto:
     return proto
 
 
+def serialize_node(node: onnx_ir.Node, opsets: Mapping[str, int]) -> onnx.NodeProto:
+    """One node as a new proto."""
+    proto = onnx.NodeProto()
+    _GraphWriter(inline, opsets).write_node(proto, node)
+    return proto
+
+
 def inline(proto: onnx.TensorProto, tensor: onnx_ir.TensorProtocol, _main: bool = False) -> None:
     """Put all data into the proto."""
     if isinstance(tensor, onnx_ir.serde.TensorProtoTensor):

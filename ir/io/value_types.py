@@ -44,6 +44,7 @@ def dtype_of(context: Context, number: int) -> onnx_ir.DataType:
     dtype = _DTYPES.get(number)
     if dtype is None:
         raise context.error(f"unknown element type {number}", hint=f"known are 1 to {max(_DTYPES)}")
+    context.dtypes.add(number)
     return dtype
 
 

@@ -15,6 +15,7 @@ import onnx_ir
 
 from entrepot.ir.errors import InputError, ModelFormatError
 from entrepot.ir.io.external import DataFile, MappedTensor
+from entrepot.ir.io.parsed import Parsed
 from entrepot.ir.io.serialize import inline, write_header
 from entrepot.ir.io.sparse import SparseTensor
 from entrepot.ir.io.wire import GRAPH, INITIALIZER, RAW_DATA, head
@@ -56,8 +57,13 @@ class Layout:
     outgoing: list[onnx_ir.TensorProtocol] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
 
+    def leaves(self, tensor: onnx_ir.TensorProtocol) -> bool:
+        """Whether a tensor stays where it is, in a file beside the model."""
+        slot = self.slots.get(id(tensor))
+        return slot is not None and slot.location is not None
 
-def lay_out(model: onnx_ir.Model, folder: Path | None, external_data: str | None) -> Layout:
+
+def lay_out(model: onnx_ir.Model | Parsed, folder: Path | None, external_data: str | None) -> Layout:
     """Decide for every tensor.
 
     Args:
@@ -88,7 +94,7 @@ def lay_out(model: onnx_ir.Model, folder: Path | None, external_data: str | None
     return layout
 
 
-def _check_alone(model: onnx_ir.Model, external_data: str | None) -> None:
+def _check_alone(model: onnx_ir.Model | Parsed, external_data: str | None) -> None:
     """Refuse to write a model without a folder if it needs one."""
     if external_data not in (None, "auto"):
         raise InputError(
@@ -104,8 +110,11 @@ def _check_alone(model: onnx_ir.Model, external_data: str | None) -> None:
         )
 
 
-def all_tensors(model: onnx_ir.Model) -> Iterator[tuple[onnx_ir.TensorProtocol, bool]]:
+def all_tensors(model: onnx_ir.Model | Parsed) -> Iterator[tuple[onnx_ir.TensorProtocol, bool]]:
     """Every tensor once, and whether it may move to a data file: those in attributes stay where they are."""
+    if isinstance(model, Parsed):  # those in attributes are few, and small: the whole file is
+        yield from ((tensor, _is_movable(tensor)) for tensor in model.tensors)
+        return
     seen: set[int] = set()
     pending = [model.graph, *(function.graph for function in model.functions.values())]
     while pending:
@@ -114,16 +123,17 @@ def all_tensors(model: onnx_ir.Model) -> Iterator[tuple[onnx_ir.TensorProtocol, 
             tensor = value.const_value
             if tensor is not None and id(tensor) not in seen:
                 seen.add(id(tensor))
-                yield (
-                    tensor,
-                    type(tensor) is MappedTensor or not isinstance(tensor, SparseTensor | onnx_ir.StringTensor),
-                )
+                yield tensor, _is_movable(tensor)
         for node in graph:
             pending.extend(subgraphs(node))
             for tensor in _attribute_tensors(node):
                 if id(tensor) not in seen:
                     seen.add(id(tensor))
                     yield tensor, False
+
+
+def _is_movable(tensor: onnx_ir.TensorProtocol) -> bool:
+    return type(tensor) is MappedTensor or not isinstance(tensor, SparseTensor | onnx_ir.StringTensor)
 
 
 def _attribute_tensors(node: onnx_ir.Node) -> Iterator[onnx_ir.TensorProtocol]:

@@ -30,6 +30,7 @@ import onnx_ir
 from entrepot.ir.errors import InputError
 from entrepot.ir.io.atomic import Staging, folder_lock, mentions, sync_folder
 from entrepot.ir.io.destination import Destination, Target, destination, open_file
+from entrepot.ir.io.parsed import Parsed
 from entrepot.ir.io.serialize import inline, serialize, write_header
 from entrepot.ir.io.weights import Layout, TensorFiller, lay_out, write_data, write_model
 
@@ -50,7 +51,7 @@ def nbytes(model: onnx_ir.Model) -> int:
     return serialize(model, count).ByteSize() + sum(held)
 
 
-def save(model: onnx_ir.Model, path: Target, *, external_data: str | None = "auto") -> None:
+def save(model: onnx_ir.Model | Parsed, path: Target, *, external_data: str | None = "auto") -> None:
     """Write a model, atomically for model and data together; the model itself is not changed.
 
     Args:
@@ -83,12 +84,12 @@ def save(model: onnx_ir.Model, path: Target, *, external_data: str | None = "aut
             _replace(model, place, external_data)
 
 
-def _write_alone(model: onnx_ir.Model, external_data: str | None, file: BinaryIO) -> None:
+def _write_alone(model: onnx_ir.Model | Parsed, external_data: str | None, file: BinaryIO) -> None:
     """Write a model that can have no file beside it."""
     _write(model, lay_out(model, None, external_data), "", file)
 
 
-def _replace(model: onnx_ir.Model, place: Destination, external_data: str | None) -> None:
+def _replace(model: onnx_ir.Model | Parsed, place: Destination, external_data: str | None) -> None:
     staging = Staging(place.path)
     data_name = _data_name(place.path, external_data)
     try:
@@ -100,9 +101,10 @@ def _replace(model: onnx_ir.Model, place: Destination, external_data: str | None
             staging.clear()
 
 
-def _write(model: onnx_ir.Model, layout: Layout, data_name: str, file: BinaryIO) -> None:
+def _write(model: onnx_ir.Model | Parsed, layout: Layout, data_name: str, file: BinaryIO) -> None:
     filler = TensorFiller(layout, data_name)
-    write_model(serialize(model, filler), filler.streamed, file)
+    proto = model.serialize(filler, layout.leaves) if isinstance(model, Parsed) else serialize(model, filler)
+    write_model(proto, filler.streamed, file)
 
 
 _OBSOLETE = b"entrepot: ours to remove\0"
@@ -112,7 +114,9 @@ _OBSOLETE = b"entrepot: ours to remove\0"
 class _Save:
     """One save, under the lock of its folder."""
 
-    def __init__(self, model: onnx_ir.Model, staging: Staging, data_name: str, layout: Layout, *, locked: bool) -> None:
+    def __init__(
+        self, model: onnx_ir.Model | Parsed, staging: Staging, data_name: str, layout: Layout, *, locked: bool
+    ) -> None:
         self._model = model
         self._staging = staging
         self._path = staging.path

@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 import onnx_ir as ir
 
-from entrepot.ir.copying import copy_graphs
 from entrepot.ir.errors import ConversionError, EntrepotError, describe_node
-from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT, ir_version
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.names import Names
@@ -30,10 +28,15 @@ DEFECT = "if onnx.checker accepts the model, please report this as a bug"
 
 
 class Conversion:
-    """One conversion: a clone that is changed, and the reasons found against it."""
+    """One conversion: a graph that is changed, and the reasons found against it.
 
-    def __init__(self, model: Model, targets: dict[str, int]) -> None:
-        self.result = copy_graphs(model.ir)
+    Args:
+        graph: What is converted; nobody else may have it.
+        targets: Versions by domain.
+    """
+
+    def __init__(self, graph: ir.Model, targets: dict[str, int]) -> None:
+        self.result = graph
         self.blockers: list[EntrepotError] = []
         self._targets = targets
         self._names = Names(self.result)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from entrepot.ir.arguments import IntegerLike, as_opset, expected
 from entrepot.ir.collector import collector_paused
+from entrepot.ir.copying import copy_graphs
 from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.ir.model import Model
 from entrepot.ir.opset.conversion import Conversion
+from entrepot.ir.opset.restamp import restamped
 from entrepot.ir.opset.schemas import CEILINGS, canonical
 from entrepot.ir.opset.scopes import is_there, scopes
 
 if TYPE_CHECKING:
+    import onnx_ir as ir
+
     from entrepot.ir.io.read import Source
 
 Target: TypeAlias = "IntegerLike | Mapping[str, IntegerLike]"
@@ -36,11 +40,13 @@ def convert_opset(model: Model, target: Target) -> Model:
     Raises:
         ConversionError: A node cannot be expressed at that version; ``blockers`` lists every such node and why.
     """
-    targets = _targets(target)
-    if is_there(model.ir, targets):
+    targets, parsed = _targets(target), model.parsed
+    if is_there(_imports(model), targets):
         return model
+    if parsed is not None and (moved := restamped(parsed, targets)) is not None:
+        return Model(moved, path=model.path)
     with collector_paused():
-        conversion = Conversion(model, targets)
+        conversion = Conversion(copy_graphs(model.ir) if parsed is None else parsed.new_graph(), targets)
         conversion.run()
     if conversion.blockers:
         count = len(conversion.blockers)
@@ -80,12 +86,23 @@ def raise_to_hub(model: Model) -> Model:
     Raises:
         ConversionError: A node cannot be raised, or the file's opset is newer than the hub's.
     """
-    everywhere = scopes(model.ir)
-    used = {canonical(domain) for scope in everywhere for domain in scope.opset_imports}
+    used = {canonical(domain) for imports in _imports(model) for domain in imports}
     targets = {domain: version for domain, version in CEILINGS.items() if domain in used}
-    if ML in used and any(node.op_type in TREES and node.domain == ML for s in everywhere for node in s.all_nodes()):
+    if ML in used and any(node.op_type in TREES and node.domain == ML for node in _nodes(model)):
         targets[ML] = 4
     return convert_opset(model, targets)
+
+
+def _imports(model: Model) -> list[Mapping[str, int]]:
+    """What each scope imports."""
+    parsed = model.parsed
+    return [parsed.opsets] if parsed is not None else [scope.opset_imports for scope in scopes(model.ir)]
+
+
+def _nodes(model: Model) -> Iterable[ir.Node]:
+    """All nodes, or one of each kind."""
+    parsed = model.parsed
+    return parsed.kinds if parsed is not None else (node for scope in scopes(model.ir) for node in scope.all_nodes())
 
 
 def _targets(target: Target) -> dict[str, int]:

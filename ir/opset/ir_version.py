@@ -43,7 +43,12 @@ def needed(model: ir.Model) -> int:
         version = 10
     if model.device_configurations:
         version = 11
-    return max([version, *(_TYPES.get(dtype.name, 3) for dtype in _dtypes(model))])
+    return max([version, *map(born, _dtypes(model))])
+
+
+def born(dtype: ir.DataType) -> int:
+    """The IR version that introduced an element type; 3 for those older than that."""
+    return _TYPES.get(dtype.name, 3)
 
 
 def restamp(model: ir.Model, names: Names, *, lowered: bool) -> None:
@@ -95,12 +100,19 @@ def _stated(graph: ir.Graph) -> Iterator[ir.DataType]:
             yield value.const_value.dtype
     for node in graph:
         yield from (output.dtype for output in node.outputs if output.dtype is not None)
-        if node.op_type == "Cast" and isinstance(to := node.attributes["to"].value, int):
-            yield _cast_to(node, to)
+        yield from cast_to(node)
 
 
-def _cast_to(node: ir.Node, number: int) -> ir.DataType:
+def cast_to(node: ir.Node) -> tuple[ir.DataType, ...]:
+    """The element type that a node names by its number, if it does.
+
+    Raises:
+        ConversionError: There is no such type.
+    """
+    number = node.attributes["to"].value if node.op_type == "Cast" else None
+    if not isinstance(number, int):
+        return ()
     try:
-        return ir.DataType(number)
+        return (ir.DataType(number),)
     except ValueError:
         raise ConversionError(f"there is no element type {number}", node=describe_node(node)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -36,12 +36,10 @@ def callers_first(model: ir.Model) -> list[Scope]:
     return list(reversed(order))
 
 
-def is_there(model: ir.Model, targets: Mapping[str, int]) -> bool:
-    """Whether every scope is at the versions asked for."""
+def is_there(imports: Iterable[Mapping[str, int]], targets: Mapping[str, int]) -> bool:
+    """Whether scopes that import these versions are at those asked for."""
     return all(
-        targets.get(canonical(domain), version) == version
-        for scope in scopes(model)
-        for domain, version in scope.opset_imports.items()
+        targets.get(canonical(domain), version) == version for opsets in imports for domain, version in opsets.items()
     )
 
 

@@ -18,6 +18,8 @@ from entrepot.ir.passes.join_moves import JoinMoves
 from entrepot.ir.passes.lift_constants import LiftConstants
 from entrepot.ir.passes.merge_repeated import MergeRepeated
 from entrepot.ir.passes.settle_shapes import SettleShapes
+from entrepot.ir.passes.settle_types import SettleTypes
+from entrepot.ir.passes.unpack_sequences import UnpackSequences
 
 Level: TypeAlias = Literal["none", "basic"]
 """``"none"``: nodes as they are; ``"basic"``: without those that are not needed."""
@@ -42,7 +44,9 @@ def clean_up(model: ir.Model, *, level: Level = "basic", evaluate: Evaluate, wei
     if level == "none":
         return False
     steps: Sequence[Callable[[ir.Model], ir.passes.PassResult]] = (
+        SettleTypes(),
         DropIdle(weights),
+        UnpackSequences(),
         JoinMoves(),
         GatherSlices(),
         SettleShapes(),

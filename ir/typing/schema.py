@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable
 import onnx
 import onnx_ir as ir
 
-from entrepot.ir.opset.schemas import histories, schema
+from entrepot.ir.opset.schemas import canonical, histories, schema
 from entrepot.ir.opset.values import Known
+from entrepot.ir.table import OpKey
+from entrepot.ir.traits import host_operands
 from entrepot.ir.typing.spec import Spec, from_proto, to_proto
 from entrepot.ir.upstream import INFERENCE_ERRORS
 
@@ -66,11 +68,12 @@ def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Va
     """
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
+    telling = host_operands(OpKey(canonical(node.domain), node.op_type, version))
     for index, value in enumerate(node.inputs):
         if value is None:
             continue
         types[value.name or ""] = to_proto(spec_of(value))
-        if index:
+        if index or index in telling:
             array = known.array(value)
             if array is not None and array.size <= SHOWN and array.dtype.kind in "iufb":
                 data[value.name or ""] = onnx.numpy_helper.from_array(array)

@@ -172,6 +172,42 @@ def test_a_broken_kernel_is_caught_by_the_reference_alone(way, saved, broken_ker
     assert not passes(way, saved(13), 18)
 
 
+GROUPS = """
+    scale = Constant<value = float[2] {1, 2}>()
+    bias = Constant<value = float[2] {0, 1}>()
+    shape = Constant<value = int64[3] {-1, 2, 2}>()
+    images = Reshape(x, shape)
+    y = GroupNormalization<num_groups = 2>(images, scale, bias)
+"""
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> Path:
+    """The versions of the operator take different weights; its function body says what each means."""
+    parse(GROUPS, 18, "float[N,4] x) => (float[N,2,2] y").save(tmp_path / "net.onnx")
+    return tmp_path / "net.onnx"
+
+
+@pytest.fixture
+def broken_groups(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    wrong = rules.Step("", "GroupNormalization", 18, 21)
+    assert rules.find(wrong) is not None
+    monkeypatch.setitem(rules._rules, wrong, lambda op, _: op.set(epsilon=1.0))
+    rules.route.cache_clear()
+    yield
+    rules.route.cache_clear()
+
+
+@pytest.mark.parametrize("way", OF_FILES)
+def test_a_function_body_proves_what_nobody_else_can_judge(way, groups, without_onnxruntime):
+    assert passes(way, groups, 21)
+
+
+@pytest.mark.parametrize("way", OF_FILES)
+def test_a_function_body_shows_that_an_adapter_is_broken(way, groups, without_onnxruntime, broken_groups):
+    assert not passes(way, groups, 21)
+
+
 def test_a_kernel_that_folds_constants_wrongly_is_caught(broken_kernel):
     model = parse(
         "c = Constant<value = float[2] {1, 2}>() s = Softmax(c) y = Mul(x, s)", 13, "float[N,2] x) => (float[N,2] y"

@@ -180,3 +180,13 @@ def test_onnx_element_types_have_numpy_dtypes(name, expected):
 def test_an_unknown_element_type_is_refused():
     with pytest.raises(InputError, match="float31"):
         feeds.numpy_dtype("float31")
+
+
+# --- formulas
+
+
+def test_made_up_sizes_keep_to_the_formulas():
+    inputs = 'float["a + b"] m, float[a] x, float[b] y, float["c?"] z'
+    text = f'<ir_version: 10, opset_import: ["": 20]> net ({inputs}) => () {{}}'
+    made = feeds.generate(Model(onnx_ir.from_onnx_text(text)), dims={"b": 6})
+    assert {name: value.shape for name, value in made.items()} == {"m": (7,), "x": (1,), "y": (6,), "z": (3,)}

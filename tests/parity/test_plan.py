@@ -70,3 +70,28 @@ def test_a_sequence_is_varied_item_by_item():
 def test_a_sample_that_contradicts_itself_is_refused():
     with pytest.raises(InputError, match="'n'"):
         plan_cases(model_of("float[n] x, float[n] y"), {"x": np.zeros(2), "y": np.zeros(3)})
+
+
+def test_axes_that_follow_from_others_change_with_them_and_never_alone():
+    model = model_of('float["past + n"] mask, float[n] x, float[past] cache, float["n//2"] half')
+    sample = {name: np.zeros(size, np.float32) for name, size in {"mask": 9, "x": 4, "cache": 5, "half": 2}.items()}
+    cases = plan_cases(model, sample)
+    assert {case.symbol for case in cases} == {"", "n", "past"}
+    for case in cases:
+        sizes = {name: size for name, (size,) in shapes(case).items()}
+        assert sizes["mask"] == sizes["x"] + sizes["cache"]
+        assert sizes["half"] == sizes["x"] // 2
+    assert len({shapes(case)["x"] for case in cases}) > 4
+
+
+def test_a_formula_that_does_not_hold_in_the_sample_is_the_name_of_an_axis_like_any_other():
+    model = model_of('float["n + 1"] mask, float[n] x')
+    cases = plan_cases(model, {"mask": np.zeros(9, np.float32), "x": np.zeros(4, np.float32)})
+    assert {case.symbol for case in cases} == {"", "n", "n + 1"}
+
+
+def test_sizes_that_a_formula_does_not_allow_are_not_tried():
+    cases = plan_cases(
+        model_of('float["n - 3"] rest, float[n] x'), {"rest": np.zeros(2, np.float32), "x": np.zeros(5, np.float32)}
+    )
+    assert [case.label for case in cases if case.symbol] == ["n=6", "n=10"]

@@ -157,3 +157,36 @@ def test_what_torch_puts_off_is_done_before_feeding() -> None:
     late = torch.tensor([1 + 2j, 3 + 4j]).conj().imag
     assert late.is_neg()
     np.testing.assert_array_equal(ep.Session(ep.load(onnx.parser.parse_model(text))).run(late)["y"], [-2, -4])
+
+
+RELATED = """<ir_version: 10, opset_import: ["": 20]>
+g (float["past + sequence"] mask, float[sequence] x, float[past] cache, float["2*sequence"] pairs) => (float[N] z) {
+  z = Concat <axis = 0> (mask, x, cache, pairs) }"""
+STATED = '["mask.0 == past + sequence", "pairs.0 == 2*sequence"]'
+
+
+def related(conditions: str) -> ep.Session:
+    proto = onnx.parser.parse_model(RELATED)
+    onnx.helper.set_model_props(proto, {"entrepot.conditions": conditions})
+    return ep.Session(proto)
+
+
+def sized(mask: int, x: int, cache: int, pairs: int) -> list[np.ndarray]:
+    return [np.ones(size, np.float32) for size in (mask, x, cache, pairs)]
+
+
+def test_sizes_that_follow_from_others_are_checked() -> None:
+    session = related(STATED)
+    assert session.run(sized(8, 3, 5, 6))["z"].shape == (22,)
+    with pytest.raises(
+        ep.InputError, match=r"axis 0 of 'mask' is 9, but 'past \+ sequence' is 8, with past = 5 .axis 0"
+    ):
+        session.run(sized(9, 3, 5, 6))
+    with pytest.raises(ep.InputError, match=r"axis 0 of 'pairs' is 5, but '2\*sequence' is 6"):
+        session.run(sized(8, 3, 5, 5))
+
+
+@pytest.mark.parametrize("conditions", ["[]", "not json", '["mask.0 == something else"]'])
+def test_a_name_like_a_formula_that_the_file_does_not_state_as_a_condition_is_only_a_name(conditions: str) -> None:
+    """Files of others take an empty cache of another length, say."""
+    assert related(conditions).run(sized(9, 3, 5, 5))["z"].shape == (22,)

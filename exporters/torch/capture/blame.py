@@ -16,7 +16,10 @@ from entrepot.exporters.torch.running.spotting import user_line
 from entrepot.exporters.torch.upstream import (
     capture_settings,
     custom_operator,
+    export_with,
+    has_transforms,
     is_about_sizes,
+    is_about_transforms,
     is_about_values,
     size_notes,
 )
@@ -117,7 +120,20 @@ def export_flat(
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     with quiet(), Rewriting(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
-        return torch.export.export(flat, tuple(tensors), dynamic_shapes=(tuple(spec),), strict=False)
+        return _program(flat, tuple(tensors), (tuple(spec),))
+
+
+def _program(flat: torch.nn.Module, tensors: tuple[torch.Tensor, ...], shapes: Any) -> torch.export.ExportedProgram:
+    """Captured before gradients are computed, or, where forward itself transforms functions, after that."""
+    try:
+        program = torch.export.export(flat, tensors, dynamic_shapes=shapes, strict=False)
+    except AttributeError as error:
+        if not is_about_transforms(str(error)):
+            raise
+    else:
+        if not has_transforms(program):
+            return program
+    return export_with(flat, tensors, dynamic_shapes=shapes, strict=False, pre_dispatch=False)
 
 
 def _at(line: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from entrepot.exporters.axes.conditions import holding_range
-from entrepot.exporters.axes.groups import Axis, Group, axis_name, resized
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, axis_name, resized
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
@@ -152,8 +152,12 @@ def _dim(group: Group) -> Any:
 
 
 def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torch.Tensor]:
-    """The sample with every dynamic axis at 2 or more and no two groups of equal size; unchanged if that is refused."""
-    sizes: dict[Axis, int] = {}
+    """The sample with every dynamic axis at 2 or more and no two groups of equal size; unchanged if that is refused.
+
+    Axes that do not vary, or no longer, have the sizes of the caller's sample, which the prober may have enlarged.
+    """
+    varying = {axis for group in groups for axis in group.axes}
+    sizes = {axis: call.tensors[axis[0]].shape[axis[1]] for axis in all_axes(call.tensors) if axis not in varying}
     used: set[int] = set()
     for group in groups:
         size = next((size for size in group.sizes if size > 1 and size not in used and group.wants(size)), None)

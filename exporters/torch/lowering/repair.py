@@ -1,12 +1,8 @@
-"""What torch.onnx returns, as the pipeline takes it: annotated, inlined, with weights named and constants folded.
-
-Parameters are never folded: a graph keeps ``fc.weight`` and transposes it, rather than a copy under another name.
-"""
+"""What torch.onnx returns, as the pipeline takes it: annotated, inlined, with weights named."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from pathlib import Path
 
 import onnx_ir
@@ -14,39 +10,17 @@ import torch
 from onnx_ir.passes import common
 
 from entrepot.exporters import structure
-from entrepot.exporters.torch.upstream import FoldConstantsPass
-from entrepot.ir.errors import ConversionError
 
 _TORCH = str(Path(torch.__file__).parent)
 _OURS = str(Path(structure.__file__).parent)
-_FOLD_LIMIT = 1024  # elements: shapes, axes, small tables of constants
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
 
 
 def repair(model: onnx_ir.Model, module: torch.nn.Module) -> None:
-    """Annotate ``model`` in place, inline it, name its weights, and fold what is constant."""
+    """Annotate ``model`` in place, inline it, and name its weights."""
     _annotate(model)
     common.InlinePass()(model)
-    parameters = set(model.graph.initializers.values())
     _name_weights(model, module)
-    _fold(model, parameters)
-
-
-def _fold(model: onnx_ir.Model, parameters: Collection[onnx_ir.Value]) -> None:
-    try:
-        FoldConstantsPass(
-            shape_inference=True,
-            input_size_limit=_FOLD_LIMIT,
-            output_size_limit=_FOLD_LIMIT,
-            should_fold=lambda node: None if _may_fold(node, parameters) else False,
-        )(model)
-    except RuntimeError as error:  # raised whatever the cause
-        raise ConversionError(f"onnxscript cannot fold the constants of the captured graph: {error}") from error
-
-
-def _may_fold(node: onnx_ir.Node, parameters: Collection[onnx_ir.Value | None]) -> bool:
-    """Onnxscript (0.7) fails for a split whose number of parts it computes differently from torch."""
-    return node.op_type != "SplitToSequence" and not any(value in parameters for value in node.inputs)
 
 
 def source_of(stack_trace: str) -> str:

@@ -42,9 +42,17 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
         with quiet():
             program, registry = _decomposed(program), _registry(onnx_translations())
             result = to_onnx_program(program, registry=registry)
+            _settle_versions(result.model)
             return convert_version(result.model, NATURAL_OPSET)
     except MODEL_ERRORS as error:
         raise _refusal(error, program) from error
+
+
+def _settle_versions(model: onnx_ir.Model) -> None:
+    """One version of the domains of functions: torch.onnx (2.13) gives calls in nested loops that of ai.onnx."""
+    domains = {function.domain for function in model.functions.values()}
+    for graph in (model.graph, *model.functions.values()):
+        graph.opset_imports.update(dict.fromkeys(domains & graph.opset_imports.keys(), 1))
 
 
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:

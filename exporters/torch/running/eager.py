@@ -7,12 +7,13 @@ import copy
 import random
 import traceback
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
 from entrepot.exporters.exporter import Callee, Refusal
-from entrepot.exporters.structure import Flat, Tree, constants, flatten, unflatten
+from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
@@ -60,12 +61,24 @@ class Eager(Callee):
         Raises:
             Refusal: The module raised.
         """
+        return self._called(tensors, seed=seed, restore=restore)[0]
+
+    def with_arguments(self, tensors: Sequence[torch.Tensor]) -> tuple[Flat, Flat]:
+        """The result of a call, and the arguments as the module leaves them.
+
+        Raises:
+            Refusal: The module raised.
+        """
+        result, args, kwargs = self._called(tensors, seed=0, restore=True)
+        return result, flatten_again(self.tree, args, kwargs, TORCH)
+
+    def _called(self, tensors: Sequence[torch.Tensor], *, seed: int, restore: bool) -> tuple[Flat, Any, Any]:
         args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])
         _seed(seed)
         before = random_state()
         try:
             with quiet(), _default_type(self._kind):
-                return flatten(self.module(*args, **kwargs), numbers=self.numbers, arrays=TORCH)
+                return flatten(self.module(*args, **kwargs), numbers=self.numbers, arrays=TORCH), args, kwargs
         except InputError:
             raise
         except MODEL_ERRORS as error:

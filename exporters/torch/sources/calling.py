@@ -9,7 +9,8 @@ from typing import Any
 import onnx_ir
 import torch
 
-from entrepot.exporters.exporter import Callee, Source
+from entrepot.exporters.counting import follow_sizes, has_state, uncounted, unreturned
+from entrepot.exporters.exporter import Callee, Refusal, Source
 from entrepot.exporters.notes import listed
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.arrays import TORCH
@@ -17,6 +18,7 @@ from entrepot.exporters.torch.lowering.weights import settle_weights
 from entrepot.exporters.torch.running.checks import check_module, check_results, check_tensors
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
+from entrepot.ir.errors import InputError
 
 
 class TorchSource(Source):
@@ -44,13 +46,27 @@ class TorchSource(Source):
         self.parameters = {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
         self._eager: Eager | None = None
         self._state: ModuleState | None = None
+        self.state_notes: list[str] | None = None
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
         """Evaluation mode without gradients; afterwards weights, buffers, attributes and random state are as before."""
         with untouched(self.module) as self._state:
             self._eager = Eager(self.module, self.call.tree, self._state)
+            self._follow_state()
             yield
+
+    def _follow_state(self) -> None:
+        """Let numbers that count what is in an argument follow its size; without objects nothing is run."""
+        if self.state_notes is not None or not has_state(self.call.tree):
+            return
+        with contextlib.suppress(Refusal, InputError):  # the next call will say so
+            result, left = self.eager.with_arguments(self.call.tensors)
+            self.call.tree = self.eager.tree = follow_sizes(self.call, left)
+            lost = unreturned(self.call, left, result, TORCH)
+            self.state_notes = [
+                note for note in (_fixed_note(uncounted(self.call.tree, left)), _lost_note(lost)) if note
+            ]
 
     @property
     def eager(self) -> Eager:
@@ -88,6 +104,17 @@ class TorchSource(Source):
     def own_weights(self, graph: onnx_ir.Model, *, share: bool) -> None:
         """Copy the weights, or link them to those of the module."""
         settle_weights(graph, share=share)
+
+
+def _fixed_note(names: Sequence[str]) -> str:
+    """That numbers in the state of arguments are those of the sample, although the module changes them."""
+    several = len(names) > 1
+    what = "numbers that forward changes, but constants" if several else "a number that forward changes, but a constant"
+    return f"{what} of the graph: {listed(names)}" if names else ""
+
+
+def _lost_note(names: Sequence[str]) -> str:
+    return f"forward changes, but does not return, so no output has: {listed(names)}" if names else ""
 
 
 def mode_note(module: torch.nn.Module) -> str:

@@ -10,17 +10,23 @@ import torch
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured
+from entrepot.exporters.naming import rename_symbols
 from entrepot.exporters.options import Options
+from entrepot.exporters.paths.following import Unfollowed, follow
+from entrepot.exporters.paths.path import Path
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.capture.capture import capture
+from entrepot.exporters.torch.capture.capture import FlatModule, capture
+from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.unsupported import check_quantised, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
+from entrepot.ir.errors import EntrepotError
 
 
 class ModuleSource(TorchSource):
@@ -54,6 +60,11 @@ class ModuleSource(TorchSource):
             module = self.module if not way else rewritten_copy(self.module)
             captured = capture(module, self.call, prober, groups, progress=options.tell)
             self.state.restore()
+            varying = {axis for group in captured.groups for axis in group.axes}
+            if lost := [group for group in groups if not group.axes <= varying]:
+                found = self._followed(prober, groups, lost, options)
+                if found is not None:
+                    return found
             options.tell("translating to ONNX")
             graph = translate(captured.program)
             if way:
@@ -62,6 +73,32 @@ class ModuleSource(TorchSource):
         repair(graph, self.module)
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(self.module))
 
+    def _followed(self, prober: Prober, groups: list[Group], lost: list[Group], options: Options) -> Captured | None:
+        """Several captures put together, for axes that one capture fixes."""
+        weights = weight_names(self.module)
+        try:
+            path = follow(self, prober, groups, lost, lambda tensors: self._path(tensors, groups), options.tell)
+        except Unfollowed as reason:
+            options.tell(f"captures at several sizes do not add up: {reason}")
+            return None
+        return Captured(path.graph, groups, {}, path.numbers, weights)
+
+    def _path(self, tensors: Sequence[Any], groups: Sequence[Group]) -> Path | None:
+        """The module as it behaves at the sizes of some tensors."""
+        flat = FlatModule(self.module, self.call.tree)
+        flat.training = False
+        try:
+            program = capture_automatic(flat, tensors, groups)
+            graph = translate(program)
+            conditions = conditions_of(program, groups)
+        except (*MODEL_ERRORS, EntrepotError):
+            return None
+        finally:
+            self.state.restore()
+        repair(graph, self.module)
+        rename_symbols(graph, groups)
+        return Path(graph, {}, conditions, frozenset(weight_names(self.module)), frozenset(flat.numbers))
+
     def notes(self) -> Sequence[str]:
-        """The mode that it was in."""
-        return [self._mode]
+        """The mode that it was in, and state of the sample that is not followed."""
+        return [self._mode, *(self.state_notes or ())]

@@ -11,6 +11,7 @@ from torch.export.graph_signature import ConstantArgument, OutputKind, SymFloatA
 
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, name_groups
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.counting import has_state
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.notes import PROGRAMMED, Fixed
 from entrepot.exporters.options import Options
@@ -38,6 +39,7 @@ class ProgramSource(TorchSource):
     def __init__(self, program: torch.export.ExportedProgram, sample: Any) -> None:
         module = program.module()
         super().__init__(module, _call(program, module, sample))
+        _check_plain(self.call)
         self._program = program
         self._groups, self._sizes = _groups(program, self.call)
 
@@ -55,8 +57,14 @@ class ProgramSource(TorchSource):
             )
 
     def settled(self) -> Flat:
-        """The result, with numbers that depend on a size as tensors."""
-        self.numbers = _numbers(self._program, super().settled())
+        """The result, with numbers that depend on a size as tensors.
+
+        Raises:
+            InputError: There is an object in it.
+        """
+        result = super().settled()
+        _check_plain(result)
+        self.numbers = _numbers(self._program, result)
         return self(self.call.tensors)
 
     def check(self, result: Flat) -> None:
@@ -88,6 +96,14 @@ def _call(program: torch.export.ExportedProgram, module: torch.nn.Module, sample
             raise InputError("the program has no example inputs", hint="give a sample")
         sample = Sample(*program.example_inputs)
     return flatten_call(Sample.of(sample), module.forward, TORCH)
+
+
+def _check_plain(flat: Flat) -> None:
+    if has_state(flat.tree):
+        raise InputError(
+            "objects in the inputs and outputs of an ExportedProgram have lost their attributes",
+            hint="export the module itself, which keeps them",
+        )
 
 
 def _groups(program: torch.export.ExportedProgram, call: Flat) -> tuple[list[Group], dict[str, Any]]:

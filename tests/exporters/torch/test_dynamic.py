@@ -124,3 +124,8 @@ def test_nothing_is_dynamic_unless_wanted():
 def test_an_input_that_there_is_not_is_refused_whatever_is_said_of_it(axes):
     with pytest.raises(ep.InputError, match="dynamic names an input 'x'"):
         ep.export(nn.Linear(4, 2), torch.randn(3, 4), dynamic={"x": axes})
+
+
+def test_an_axis_of_size_one_that_the_capture_fixes_has_that_size_and_leaves_the_others_dynamic():
+    """The capture tries it at 3, and what it fixes there is not what the sample has."""
+    assert shapes(ep.export(Steps(), torch.randn(2, 1, 4))) == {"x": ("batch", 1, 4)}

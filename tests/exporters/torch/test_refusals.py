@@ -97,7 +97,7 @@ def test_an_operator_without_translation_is_named():
         (nn.LazyLinear(2), X, "a lazy parameter has no shape yet"),
         (nn.ReLU(), X.to(torch.complex64), "value 'input': its dtype is torch.complex64"),
         (nn.ReLU(), X.to_sparse(), "sparse or quantised"),
-        (nn.ReLU(), ({1, 2},), r"value 'input': a builtins\.set cannot be an input"),
+        (nn.ReLU(), (iter([X]),), r"value 'input': a builtins\.list_iterator cannot be an input"),
         (nn.ReLU(), 3.0, "the sample contains no tensor"),
         (nn.ReLU(), None, "a torch module needs a sample"),
         (Function(torch.fft.fft), X, "forward returns torch.complex64"),
@@ -122,3 +122,19 @@ def test_a_wrong_translation_does_not_leave(monkeypatch):
         ep.export(nn.ReLU(), X)
     assert not caught.value.report.ok
     assert ep.export(nn.ReLU(), X, verify=False).report is None
+
+
+def test_a_program_with_an_object_in_its_outputs_is_refused_with_what_to_do():
+    class State:
+        def __init__(self, x):
+            self.x = x
+
+    class Net(nn.Module):
+        def forward(self, x):
+            return State(x * 2)
+
+    torch.utils._pytree.register_pytree_node(
+        State, lambda state: ([state.x], None), lambda parts, _: State(*parts), serialized_type_name="test.State"
+    )
+    program = torch.export.export(Net(), (X,), strict=False)
+    refused(ep.InputError, "objects in the inputs and outputs of an ExportedProgram", program, None)

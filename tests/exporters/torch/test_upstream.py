@@ -138,21 +138,6 @@ def test_the_capture_has_a_setting_for_sizes_of_one():
         assert upstream.capture_settings.backed_size_oblivious
 
 
-def test_folding_takes_limits_and_a_choice():
-    graph = onnx_ir.from_onnx_text(
-        """<ir_version: 10, opset_import: ["": 20]> g (float[2] x) => (float[2] y) {
-            a = Constant<value = float[2] {1, 2}>()  b = Neg(a)  c = Abs(b)  y = Add(x, c) }"""
-    )
-    fold = upstream.FoldConstantsPass(
-        shape_inference=True,
-        input_size_limit=4,
-        output_size_limit=4,
-        should_fold=lambda node: False if node.op_type == "Abs" else None,
-    )
-    fold(graph)
-    assert [node.op_type for node in graph.graph if node.op_type != "Constant"] == ["Abs", "Add"]
-
-
 def test_a_weight_of_torch_onnx_holds_the_tensor_itself():
     tensor = torch.ones(2)
     assert upstream.TorchTensor(tensor).raw is tensor
