@@ -97,6 +97,8 @@ class Source(Callee, Protocol):
         noun: What its framework calls such a thing, for progress.
         call: The flat sample.
         parameters: Names that inputs and outputs may not have.
+        ways: In which ways it can be captured, the first one preferred.
+        way: The one to be used; the pipeline sets it before each capture.
     """
 
     framework: str
@@ -105,6 +107,8 @@ class Source(Callee, Protocol):
     call: Flat
     noun: str = "model"
     parameters: Collection[str] = ()
+    ways: Sequence[str] = ("as it is",)
+    way: str = "as it is"
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:

@@ -26,11 +26,20 @@ from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.unsupported import check_quantised, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
-from entrepot.ir.errors import EntrepotError
+from entrepot.exporters.torch.sources.other_ways import capture_rewritten, capture_scripted, capture_traced
+from entrepot.ir.errors import ConversionError, EntrepotError
 
 
 class ModuleSource(TorchSource):
     """A module and what it is called with."""
+
+    ways = (
+        "as it is",
+        "with its branches and loops rewritten",
+        "in parts",
+        "by torch.jit.script",
+        "by torch.jit.trace",
+    )
 
     def __init__(self, module: torch.nn.Module, sample: Any) -> None:
         self.sample = Sample.of(sample)
@@ -47,29 +56,30 @@ class ModuleSource(TorchSource):
         return shaped_groups(prober, wishes, self.call.names), wishes.keys()
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
-        """Capture with torch.export, translate with torch.onnx."""
+        """Capture in the way that is asked for; translate with torch.onnx."""
         with plain_refusals(self.eager, self.call.tensors):
-            options.tell("capturing the module")
-            from entrepot.exporters.torch.rewriting.modules import rewritten_copy
-            from entrepot.exporters.torch.rewriting.flows import FLOWS
-            from entrepot.exporters.torch.rewriting.bodies import capture_body
-            from entrepot.exporters.torch.lowering.flows import expand_flows
-            from entrepot.exporters.torch.upstream import size_notes
-            import os
-            way = os.environ.get("WAY")
-            module = self.module if not way else rewritten_copy(self.module)
-            captured = capture(module, self.call, prober, groups, progress=options.tell)
-            self.state.restore()
-            varying = {axis for group in captured.groups for axis in group.axes}
-            if lost := [group for group in groups if not group.axes <= varying]:
-                found = self._followed(prober, groups, lost, options)
-                if found is not None:
-                    return found
-            options.tell("translating to ONNX")
-            graph = translate(captured.program)
-            if way:
-                hints = size_notes(captured.program).sizes
-                expand_flows(graph, FLOWS, lambda flow, body: translate(capture_body(flow, body, module, hints)))
+            match self.way:
+                case "with its branches and loops rewritten":
+                    return capture_rewritten(self, prober, groups, options)
+                case "by torch.jit.script":
+                    return capture_scripted(self, groups, options)
+                case "by torch.jit.trace":
+                    return capture_traced(self, groups, options)
+            return self._plain(prober, groups, options)
+
+    def _plain(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        options.tell("capturing the module")
+        captured = capture(self.module, self.call, prober, groups, progress=options.tell)
+        self.state.restore()
+        varying = {axis for group in captured.groups for axis in group.axes}
+        lost = [group for group in groups if not group.axes <= varying]
+        if lost and self.way == "in parts":
+            found = self._followed(prober, groups, lost, options)
+            if found is None:
+                raise ConversionError("captures at several sizes do not add up")
+            return found
+        options.tell("translating to ONNX")
+        graph = translate(captured.program)
         repair(graph, self.module)
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(self.module))
 
