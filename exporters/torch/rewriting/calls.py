@@ -22,6 +22,8 @@ from entrepot.exporters.torch.rewriting.sequences import (
     Rows,
     Span,
     Together,
+    Tracked,
+    Trailing,
     Unfinished,
 )
 
@@ -56,6 +58,10 @@ def _range(plain: Any, *limits: Any) -> Any:
 def _len(plain: Any, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.shape[0]
+    if isinstance(value, Tracked):
+        value.read = True
+    if isinstance(value, Trailing):
+        return value.count
     return value.length if isinstance(value, Unfinished) else plain(value)
 
 
@@ -186,6 +192,20 @@ def _unrolled(tensors: Any) -> Any:
     return tensors
 
 
+def _allclose(plain: Any, first: Any, second: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    return torch.isclose(first, second, rtol, atol, equal_nan).all()
+
+
+def _equal(plain: Any, first: torch.Tensor, second: torch.Tensor) -> Any:
+    if first.dim() != second.dim() or not all(one == other for one, other in zip(first.shape, second.shape, strict=True)):
+        return False
+    return (first == second).all()
+
+
+def _nonzero(plain: Any, value: torch.Tensor) -> Any:
+    return (value != 0).reshape(())
+
+
 def _tensor(plain: Any, value: Any, *more: Any, **how: Any) -> Any:
     if isinstance(value, Grown):
         return value.stacked().to(how.get("dtype") or torch.float32)
@@ -222,10 +242,16 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     torch.concat: _cat,
     torch.concatenate: _cat,
     torch.tensor: _tensor,
+    torch.allclose: _allclose,
+    torch.equal: _equal,
+    torch.is_nonzero: _nonzero,
 }
 _METHODS: dict[str, Callable[..., Any]] = {
     "unbind": _unbind_method,
     "split": _split,
     "tolist": _tolist,
+    "allclose": _allclose,
+    "equal": _equal,
+    "is_nonzero": _nonzero,
 }
 _ = builtins

@@ -52,6 +52,12 @@ def _leaves(body: Sequence[ast.stmt]) -> bool:
     return isinstance(last, ast.With) and _leaves(last.body)
 
 
+def _only_returns(loop: ast.For | ast.While) -> bool:
+    """Whether a loop can be left by returning only."""
+    forever = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+    return forever and not jumps(loop.body, ast.Break)
+
+
 class _Jumps:
     def __init__(self) -> None:
         self._loops = 0
@@ -89,9 +95,11 @@ class _Jumps:
                     statement.orelse = self._block(statement.orelse, kinds, flag)
                     done.append(statement)
                 case ast.For() | ast.While():
-                    returns = jumps(statement, ast.Return)
+                    returns, endless = jumps(statement, ast.Return), _only_returns(statement)
                     done += self._loop(statement)
                     if returns:
+                        if endless:
+                            return [*done, *self._block(_at(statement, ast.Return(_name(RESULT))), kinds, flag)]
                         after = ast.If(_name(RETURNED), [ast.Return(_name(RESULT))], [])
                         return [*done, *self._block([*_at(statement, after), *rest], kinds, flag)]
                 case ast.With() | ast.Try():

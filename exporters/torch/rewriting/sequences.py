@@ -209,26 +209,27 @@ class Tracked(list[Any]):
 
 
 class Trailing(Parted):
-    """A list that grows in a loop whose body looks at its last item.
+    """A list that grows in a loop whose body looks at its last item or its length.
 
     Args:
         items: What it held before.
         last: The last item.
+        count: How many items there are.
         new: What it was given since.
     """
 
-    def __init__(self, items: Sequence[Any], last: Any, *new: Any) -> None:
-        self.items, self.last, self.new = items, last, Tracked(new)
+    def __init__(self, items: Sequence[Any], last: Any, count: Any, *new: Any) -> None:
+        self.items, self.last, self.count, self.new = items, last, count, Tracked(new)
 
     def parts(self) -> Sequence[Any]:
-        return self.last, self.new
+        return self.last, self.count, self.new
 
     def joined(self, parts: Sequence[Any]) -> Trailing:
-        return Trailing(self.items, parts[0], *list.__iter__(parts[1]))
+        return Trailing(self.items, parts[0], parts[1], *list.__iter__(parts[2]))
 
     def append(self, item: Any) -> None:
         self.new.append(item)
-        self.last = item
+        self.last, self.count = item, self.count + 1
 
     def __getitem__(self, index: Any) -> Any:
         if index != -1:

@@ -20,6 +20,9 @@ from entrepot.exporters.torch.upstream import FakeTensor
 __all__ = ["UNDEFINED", "State", "branch", "callee", "check", "choose", "each", "either", "listed", "negated", "pick", "repeat", "state", "store"]
 
 
+_MOST_UNROLLED = 4096
+
+
 class NotFollowedError(RuntimeError):
     """A branch or a loop cannot be put into a graph."""
 
@@ -75,13 +78,15 @@ def _branch(test: Any, then: Any, otherwise: Any, variables: State, line: int, r
 
 def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, line: int) -> None:
     """``while``."""
-    while True:
+    for _ in range(_MOST_UNROLLED):
         goes = settled(test())
         if goes is False:
             return
         if goes is not True:
             break
         body()
+    else:
+        raise NotFollowedError(f"the loop at {variables.place(line)} goes on and on")
 
     def again() -> Any:
         goes = settled(test())
@@ -150,9 +155,8 @@ def _tried(variables: State, body: Any, line: int, items: Any, going: Any, start
 
 
 def _trailing(value: Any) -> Any:
-    if not value:
-        raise UnlikeError("a list that is empty at first is looked at in the loop that fills it")
-    return Trailing(list(list.__iter__(value)), list.__getitem__(value, -1))
+    items = list(list.__iter__(value))
+    return Trailing(items, items[-1] if items else UNDEFINED, len(items))
 
 
 def store(target: Any, index: Any, value: Any) -> None:

@@ -15,6 +15,7 @@ import torch
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.upstream import FakeTensorMode
@@ -42,6 +43,7 @@ class Eager(Callee):
     Attributes:
         numbers: Results that are Python numbers and are returned as tensors.
         drew: Whether the last call drew random numbers.
+        may_not_end: Whether its calls are to be ended that take far longer than the first.
     """
 
     arrays = TORCH
@@ -54,6 +56,8 @@ class Eager(Callee):
         self._state = state
         self._kind = kind
         self.drew = False
+        self.may_not_end = False
+        self._usual: int | None = None
 
     def __call__(self, tensors: Sequence[torch.Tensor], /, *, seed: int = 0, restore: bool = True) -> Flat:
         """Call the module on copies of ``tensors``.
@@ -77,7 +81,7 @@ class Eager(Callee):
         _seed(seed)
         before = random_state()
         try:
-            with quiet(), _default_type(self._kind):
+            with quiet(), _default_type(self._kind), self._counted():
                 return flatten(self.module(*args, **kwargs), numbers=self.numbers, arrays=TORCH), args, kwargs
         except InputError:
             raise
@@ -87,6 +91,15 @@ class Eager(Callee):
             self.drew = random_state() != before
             if restore:
                 self._state.restore()
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        if not self.may_not_end:
+            yield
+            return
+        with CallCounter(self._usual) as calls:
+            yield
+        self._usual = max(self._usual or 0, calls.count)
 
     def in_double(self, most: int) -> Eager:
         """A copy that computes in float64.
@@ -103,6 +116,7 @@ class Eager(Callee):
             raise refusal(error) from error
         double = Eager(module, self.tree, ModuleState(module), kind=torch.float64)
         double.numbers = self.numbers
+        double.may_not_end, double._usual = self.may_not_end, self._usual
         return double
 
     def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
