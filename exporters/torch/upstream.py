@@ -6,6 +6,7 @@ who uses it.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -70,6 +71,17 @@ __all__ = [
 def writes(tensor: torch.Tensor) -> int:
     """How often a tensor was written to."""
     return tensor._version  # noqa: SLF001 - autograd's public counter, in spite of its name
+
+
+@contextlib.contextmanager
+def unchecked_distributions() -> Iterator[None]:
+    """Inside, distributions do not look whether their parameters are in range, which no graph can."""
+    before = torch.distributions.Distribution._validate_args  # noqa: SLF001 - there is a public way to set it only
+    torch.distributions.Distribution.set_default_validate_args(False)  # noqa: FBT003
+    try:
+        yield
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(before)
 
 
 def custom_function(name: str) -> Callable[..., Any] | None:

@@ -22,6 +22,7 @@ from entrepot.exporters.torch.upstream import (
     is_about_transforms,
     is_about_values,
     size_notes,
+    unchecked_distributions,
 )
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
@@ -119,7 +120,7 @@ def export_flat(
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
-    with quiet(), Rewriting(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
+    with quiet(), Rewriting(), unchecked_distributions(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
         return _program(flat, tuple(tensors), (tuple(spec),))
 
 

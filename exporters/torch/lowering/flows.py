@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir
 from onnx_ir.passes import common
 
-from entrepot.exporters.torch.rewriting.flows import Body, Flow
+from entrepot.exporters.torch.rewriting.flows import Body, Flow, Template
 
 Capture = Callable[[Flow, Body], onnx_ir.Model]
 DOMAIN, OPERATOR = "entrepot", "Flow"
@@ -34,7 +34,9 @@ def expand_flows(model: onnx_ir.Model, flows: dict[str, Flow], capture: Capture)
 class _Expansion:
     def __init__(self, model: onnx_ir.Model, node: onnx_ir.Node, key: str, flow: Flow, capture: Capture) -> None:
         self.model, self.node, self.key, self.flow, self.capture = model, node, key, flow, capture
-        self.count = int(node.attributes["tensors"].value)  # type: ignore[union-attr]
+        count, numbers = (node.attributes[name].as_int() for name in ("tensors", "ints"))
+        self.tensors, self.ints = list(node.inputs[:count]), list(node.inputs[count : count + numbers])
+        self.sizes = list(node.inputs[count + numbers :])
 
     def run(self, flows: dict[str, Flow]) -> None:
         graphs = []
@@ -45,20 +47,45 @@ class _Expansion:
         new = self._branch(graphs) if len(graphs) == 2 else self._loop(graphs[0])
         new.name = self.node.name
         new.meta.update(self.node.meta)
-        for old, fresh in zip(self.node.outputs, new.outputs, strict=True):
-            fresh.name, fresh.shape, fresh.type = old.name, old.shape, old.type
         graph = self.node.graph
         assert graph is not None
         graph.insert_before(self.node, new)
-        for old, fresh in zip(self.node.outputs, new.outputs, strict=True):
+        rows = len(new.outputs) - self.flow.stacked
+        for place, (old, made) in enumerate(zip(self.node.outputs, new.outputs, strict=True)):
+            fresh = made if place < rows else self._shaped(made, self.flow.outputs[place], f"{old.name}_rows")
+            fresh.name, fresh.shape, fresh.type = old.name, old.shape, old.type
             old.replace_all_uses_with(fresh, replace_graph_outputs=True)
         graph.remove(self.node, safe=True)
 
+    def _shaped(self, rows: onnx_ir.Value, template: Template, name: str) -> onnx_ir.Value:
+        """Rows with the sizes that they have: of a loop that runs not even once, no runtime knows them."""
+        sizes = [[-1] if size is None else size for size in template.shape]
+        if sum(size == [-1] for size in sizes) > 1:
+            return rows
+        nodes = []
+        parts = []
+        one = _constant([1])
+        for size in sizes:
+            part = (
+                onnx_ir.node("Reshape", [self.sizes[size[0]], one.outputs[0]])
+                if isinstance(size, tuple)
+                else _constant(size if isinstance(size, list) else [size])
+            )
+            nodes.append(part)
+            parts.append(part.outputs[0])
+        shape = onnx_ir.node("Concat", parts, {"axis": 0})
+        new = onnx_ir.node("Reshape", [rows, shape.outputs[0]], {"allowzero": 1})
+        rows.name = name
+        for number, node in enumerate((one, *nodes, shape)):
+            node.outputs[0].name = f"{name}/{number}"
+        assert self.node.graph is not None
+        self.node.graph.insert_before(self.node, [one, *nodes, shape, new])
+        return new.outputs[0]
+
     def _branch(self, graphs: list[onnx_ir.Graph]) -> onnx_ir.Node:
-        condition, *tensors = self.node.inputs[: self.count]
-        ints = self.node.inputs[self.count :]
+        condition, *tensors = self.tensors
         for graph in graphs:
-            _bind(graph, [*tensors, *ints], len(tensors))
+            _bind(graph, [*tensors, *self.ints], len(tensors))
         return onnx_ir.node(
             "If",
             [condition],
@@ -68,11 +95,15 @@ class _Expansion:
 
     def _loop(self, graph: onnx_ir.Graph) -> onnx_ir.Node:
         flow = self.flow
-        tensors, ints = list(self.node.inputs[: self.count]), list(self.node.inputs[self.count :])
+        tensors, ints = list(self.tensors), self.ints
         starts = tensors.pop() if flow.going else None
         given: list[Any] = [*tensors, *ints]
-        index = onnx_ir.Value(name=f"{self.key}_index", type=onnx_ir.TensorType(onnx_ir.DataType.INT64), shape=onnx_ir.Shape(()))
-        again = onnx_ir.Value(name=f"{self.key}_again", type=onnx_ir.TensorType(onnx_ir.DataType.BOOL), shape=onnx_ir.Shape(()))
+        index = onnx_ir.Value(
+            name=f"{self.key}_index", type=onnx_ir.TensorType(onnx_ir.DataType.INT64), shape=onnx_ir.Shape(())
+        )
+        again = onnx_ir.Value(
+            name=f"{self.key}_again", type=onnx_ir.TensorType(onnx_ir.DataType.BOOL), shape=onnx_ir.Shape(())
+        )
         formal = []
         inside = list(given)
         for place in flow.carried:
@@ -94,7 +125,7 @@ class _Expansion:
             graph.outputs.insert(0, kept.outputs[0])
         trips = ints[0] if flow.trips else None
         if starts is None and not flow.carried:  # onnxruntime (1.31) wants two inputs
-            true = onnx_ir.node("Constant", [], {"value": onnx_ir.tensor(np.array(True))})  # noqa: FBT003
+            true = onnx_ir.node("Constant", [], {"value": onnx_ir.tensor(np.array(True))})
             true.outputs[0].name = f"{self.key}_starts"
             assert self.node.graph is not None
             self.node.graph.insert_before(self.node, true)
@@ -158,8 +189,7 @@ def _bind_number(graph: onnx_ir.Graph, formal: onnx_ir.Value, value: onnx_ir.Val
     """Let what asks for the shape of an empty tensor read a number."""
     if not formal.uses():
         return
-    one = onnx_ir.node("Constant", [], {"value": onnx_ir.tensor(np.array([1], np.int64))})
-    zero = onnx_ir.node("Constant", [], {"value": onnx_ir.tensor(np.array([0], np.int64))})
+    one, zero = _constant([1]), _constant([0])
     row = onnx_ir.node("Reshape", [value, one.outputs[0]])
     shape = onnx_ir.node("Concat", [row.outputs[0], zero.outputs[0]], {"axis": 0})
     empty = onnx_ir.node("ConstantOfShape", [shape.outputs[0]])
@@ -167,7 +197,12 @@ def _bind_number(graph: onnx_ir.Graph, formal: onnx_ir.Value, value: onnx_ir.Val
     full = False
     for user, _ in list(formal.uses()):
         attributes = user.attributes
-        first = user.op_type == "Shape" and "end" in attributes and attributes["end"].value == 1 and getattr(attributes.get("start"), "value", 0) == 0
+        first = (
+            user.op_type == "Shape"
+            and "end" in attributes
+            and attributes["end"].value == 1
+            and getattr(attributes.get("start"), "value", 0) == 0
+        )
         if first:
             user.outputs[0].replace_all_uses_with(row.outputs[0])
             full |= user.outputs[0].is_graph_output()
@@ -180,6 +215,10 @@ def _bind_number(graph: onnx_ir.Graph, formal: onnx_ir.Value, value: onnx_ir.Val
         node.outputs[0].name = f"{formal.name}/{number}"
     start = next(iter(graph), None)
     graph.extend(nodes) if start is None else graph.insert_before(start, nodes)
+
+
+def _constant(values: list[int]) -> onnx_ir.Node:
+    return onnx_ir.node("Constant", [], {"value": onnx_ir.tensor(np.array(values, np.int64))})
 
 
 def _separate_outputs(graph: onnx_ir.Graph) -> None:

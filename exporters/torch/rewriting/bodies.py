@@ -37,7 +37,9 @@ class BodyModule(torch.nn.Module):
         return tuple(self._run(tensors[: self._count], ints))
 
 
-def capture_body(flow: Flow, body: Body, module: torch.nn.Module, hints: Mapping[Any, int]) -> torch.export.ExportedProgram:
+def capture_body(
+    flow: Flow, body: Body, module: torch.nn.Module, hints: Mapping[Any, int]
+) -> torch.export.ExportedProgram:
     """Capture a body so that every size that varies outside varies in it.
 
     Raises:
@@ -90,7 +92,11 @@ def _check(program: torch.export.ExportedProgram, keys: Mapping[tuple[int, int],
         if before != size and size is not None:
             raise NotFollowedError(f"{flow.line}: what is done there needs {size} = {before}")
     notes = size_notes(program)
-    free = [symbol for symbol, size in symbols.items() if size is None or any(str(each).startswith("u") for each in getattr(size, "free_symbols", ()))]
+    free = [
+        symbol
+        for symbol, size in symbols.items()
+        if size is None or any(str(each).startswith("u") for each in getattr(size, "free_symbols", ()))
+    ]
     for guard in notes.guards:
         mine = [symbol for symbol in free if symbol in guard.condition.free_symbols]
         if mine and not _holds(guard.condition, mine, notes.sizes):
@@ -101,4 +107,6 @@ def _holds(condition: Any, mine: Sequence[Any], sizes: Mapping[Any, int]) -> boo
     """Whether a condition holds for numbers that are not known before; 0 and 1 are tried by every run, not here."""
     others = {symbol: sizes.get(symbol, 2) for symbol in condition.free_symbols if symbol not in mine}
     most = min([*others.values(), 40])
-    return all(value_of(condition, {**others, **dict.fromkeys(mine, value)}) is not False for value in range(2, max(most, 3)))
+    return all(
+        value_of(condition, {**others, **dict.fromkeys(mine, value)}) is not False for value in range(2, max(most, 3))
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, sizes_where, unified
-from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Undefined, UnlikeError, gather, paired
+from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Rest, Undefined, UnlikeError, gather, paired
 
 _ARMS = (True, False)
 
@@ -45,11 +46,21 @@ class _Branch:
 
     def emit(self, place: str) -> Any:
         outcomes = [self._tried(part, holds) for part, holds in zip(self.parts, _ARMS, strict=True)]
-        pairs = list(paired(*map(self._mattering, outcomes)))
+        trees, pairs = self._alike(*map(self._mattering, outcomes))
         merged = [self._merged(outcomes, first.index, second.index) for first, second in pairs]
         inputs = Inputs(self.leaves)
         bodies = [
-            self._body(part, inputs, outcome, [(pair[number].index, result) for pair, (result, _) in zip(pairs, merged, strict=True) if result is not None], holds)
+            self._body(
+                part,
+                inputs,
+                outcome,
+                [
+                    (pair[number].index, result)
+                    for pair, (result, _) in zip(pairs, merged, strict=True)
+                    if result is not None
+                ],
+                holds,
+            )
             for number, (part, outcome, holds) in enumerate(zip(self.parts, outcomes, _ARMS, strict=True))
         ]
         flow = Flow(bodies, self.results.templates, place)
@@ -58,7 +69,7 @@ class _Branch:
         for (first, _), (result, value) in zip(pairs, merged, strict=True):
             leaves[first.index] = value if result is None else self._outside(outcomes, first.index, made[result], value)
         owners = outcomes[0].copies
-        returned, values = gather(outcomes[0].tree, leaves, owners=owners)
+        returned, values = gather(trees, leaves, owners=owners)
         if not self.returns:
             self.state.put(values)
         return returned
@@ -79,10 +90,24 @@ class _Branch:
                 raise UnlikeError(f"what it does needs {guard.expr}")
         return outcome
 
-    def _mattering(self, outcome: Outcome) -> Any:
+    def _mattering(self, outcome: Outcome) -> Fork:
         """The part of the structure that is of use afterwards."""
-        assert isinstance(outcome.tree, Fork)
-        return outcome.tree.parts[0] if self.returns else outcome.tree
+        returned, values = outcome.tree.parts
+        return Fork((), (), (returned, Rest(()))) if self.returns else outcome.tree
+
+    def _alike(self, first: Fork, second: Fork) -> tuple[Fork, list[tuple[Any, Any]]]:
+        """The structure after both arms, and its places; a variable that they make different things of has no value."""
+        if self.returns:
+            return first, list(paired(first, second))
+        parts, pairs = [], []
+        for one, other in zip(first.parts[1].parts, second.parts[1].parts, strict=True):
+            try:
+                pairs += list(paired(one, other))
+                parts.append(one)
+            except UnlikeError:
+                parts.append(Rest(UNDEFINED))
+        values = dataclasses.replace(first.parts[1], parts=tuple(parts))
+        return dataclasses.replace(first, parts=(Rest(None), values)), pairs
 
     def _merged(self, outcomes: Sequence[Outcome], first: int, second: int) -> tuple[int | None, Any]:
         """The number of a result with a leaf like it, or ``None`` with a leaf that is the same in both arms."""
@@ -113,7 +138,9 @@ class _Branch:
     def _tensor(self, tensors: Sequence[torch.Tensor]) -> tuple[int, Any]:
         first, last = tensors[0], tensors[-1]
         if first.dtype != last.dtype or first.dim() != last.dim():
-            raise UnlikeError(f"a tensor of {first.dtype} and rank {first.dim()} becomes one of {last.dtype} and rank {last.dim()}")
+            raise UnlikeError(
+                f"a tensor of {first.dtype} and rank {first.dim()} becomes one of {last.dtype} and rank {last.dim()}"
+            )
         hints = self.env.backed_var_to_val
         shape = [unified(self.condition, a, b, hints) for a, b in zip(first.shape, last.shape, strict=True)]
         return self.results.add(first.dtype, shape), first

@@ -47,7 +47,11 @@ def callee(function: Any) -> Any:
 
 
 def _varies(size: Any) -> bool:
-    return isinstance(size, torch.SymInt) and known(size == int(size.node.hint)) is not True if isinstance(size, torch.SymInt) and size.node.has_hint() else isinstance(size, torch.SymInt)
+    return (
+        isinstance(size, torch.SymInt) and known(size == int(size.node.hint)) is not True
+        if isinstance(size, torch.SymInt) and size.node.has_hint()
+        else isinstance(size, torch.SymInt)
+    )
 
 
 def _range(plain: Any, *limits: Any) -> Any:
@@ -98,7 +102,11 @@ def _round(plain: Any, value: Any, digits: Any = None) -> Any:
 
 def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
     items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
-    if how or not any(isinstance(each, _SIZES) for each in items) or any(isinstance(each, torch.Tensor) for each in items):
+    if (
+        how
+        or not any(isinstance(each, _SIZES) for each in items)
+        or any(isinstance(each, torch.Tensor) for each in items)
+    ):
         return plain(*values, **how)
     return functools.reduce(choose, items)
 
@@ -192,12 +200,16 @@ def _unrolled(tensors: Any) -> Any:
     return tensors
 
 
-def _allclose(plain: Any, first: Any, second: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def _allclose(
+    plain: Any, first: Any, second: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Any:
     return torch.isclose(first, second, rtol, atol, equal_nan).all()
 
 
 def _equal(plain: Any, first: torch.Tensor, second: torch.Tensor) -> Any:
-    if first.dim() != second.dim() or not all(one == other for one, other in zip(first.shape, second.shape, strict=True)):
+    if first.dim() != second.dim() or not all(
+        one == other for one, other in zip(first.shape, second.shape, strict=True)
+    ):
         return False
     return (first == second).all()
 

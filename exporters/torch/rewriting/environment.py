@@ -123,7 +123,10 @@ def samples(symbols: Sequence[Any], hints: Mapping[Any, int]) -> Iterator[dict[A
         yield from ({symbols[0]: value} for value in [*near, 63, 64, 65, 100, 127, 128, 129, 255, 256, 512, 513, 1024])
         return
     few = [2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 24, 31, 32] if len(symbols) == 2 else [2, 3, 4, 7, 8, 16]
-    yield from (dict(zip(symbols, values, strict=True)) for values in itertools.islice(itertools.product(few, repeat=len(symbols)), 400))
+    yield from (
+        dict(zip(symbols, values, strict=True))
+        for values in itertools.islice(itertools.product(few, repeat=len(symbols)), 400)
+    )
 
 
 def value_of(expr: Any, values: Mapping[Any, int]) -> Any:

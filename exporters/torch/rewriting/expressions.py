@@ -89,7 +89,9 @@ def _plain(index: ast.expr) -> ast.expr:
     """What is between the brackets, as an expression of its own."""
     match index:
         case ast.Slice(lower, upper, step):
-            return ast.Call(ast.Name("slice", ast.Load()), [each or ast.Constant(None) for each in (lower, upper, step)], [])
+            return ast.Call(
+                ast.Name("slice", ast.Load()), [each or ast.Constant(None) for each in (lower, upper, step)], []
+            )
         case ast.Tuple(parts):
             return ast.Tuple([_plain(part) for part in parts], ast.Load())
     return index

@@ -31,7 +31,11 @@ def _is_theirs(function: types.FunctionType) -> bool:
 
     root = (function.__module__ or "").partition(".")[0]
     special = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-    return root not in _ROOTS and root not in sys.stdlib_module_names | {""} - {"__main__"} and not function.__code__.co_flags & special
+    return (
+        root not in _ROOTS
+        and root not in sys.stdlib_module_names | {""} - {"__main__"}
+        and not function.__code__.co_flags & special
+    )
 
 
 def _written(function: types.FunctionType) -> types.CodeType | None:
@@ -58,7 +62,11 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
     arguments.kw_defaults = [None if each is None else ast.Constant(None) for each in arguments.kw_defaults]
     _Mangled.in_class(tree, function)
     factory = ast.FunctionDef(
-        "_ep_factory", ast.arguments([], [ast.arg(name) for name in (*free, STEPS)], None, [], [], None, []), [tree], [], type_params=[]
+        "_ep_factory",
+        ast.arguments([], [ast.arg(name) for name in (*free, STEPS)], None, [], [], None, []),
+        [tree],
+        [],
+        type_params=[],
     )
     module = ast.fix_missing_locations(ast.Module([factory], []))
     outer = compile(module, code.co_filename, "exec", dont_inherit=True)

@@ -1,8 +1,8 @@
 """``return``, ``break`` and ``continue`` inside branches, written as branches that reach the end of their block.
 
-Before: ``if c: return a`` and then the rest. After: ``if c: return a`` with the rest as its ``else``. A ``break`` becomes a
-flag that the loop tests, a ``return`` in a loop becomes a flag and a value that are looked at after it. Statements after a branch that may or may
-not leave are repeated in both arms.
+Before: ``if c: return a``, and then the rest. After: ``if c: return a``, with the rest as its ``else``. A ``break`` becomes
+a flag that the loop tests; a ``return`` in a loop becomes a flag and a value, which are looked at after it. What follows
+a branch that may or may not jump is repeated in both arms.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 RETURNED, RESULT = "_ep_returned", "_ep_result"
 
@@ -24,7 +25,7 @@ def straighten(function: ast.FunctionDef) -> None:
     Raises:
         TooIntricateError: It returns out of a ``with`` or ``try`` on some paths only.
     """
-    function.body = _Jumps().function(function.body)
+    function.body = _Block([0]).straight(function.body)
 
 
 def jumps(node: ast.AST | Sequence[ast.AST], *kinds: type[ast.AST]) -> bool:
@@ -42,14 +43,14 @@ def jumps(node: ast.AST | Sequence[ast.AST], *kinds: type[ast.AST]) -> bool:
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:
     """Whether a block never reaches its end."""
-    if not body:
-        return False
-    last = body[-1]
-    if isinstance(last, ast.Return | ast.Break | ast.Continue | ast.Raise):
-        return True
-    if isinstance(last, ast.If):
-        return _leaves(last.body) and _leaves(last.orelse)
-    return isinstance(last, ast.With) and _leaves(last.body)
+    match body[-1] if body else None:
+        case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
+            return True
+        case ast.If(_, then, otherwise):
+            return _leaves(then) and _leaves(otherwise)
+        case ast.With(_, inner):
+            return _leaves(inner)
+    return False
 
 
 def _only_returns(loop: ast.For | ast.While) -> bool:
@@ -58,82 +59,92 @@ def _only_returns(loop: ast.For | ast.While) -> bool:
     return forever and not jumps(loop.body, ast.Break)
 
 
-class _Jumps:
-    def __init__(self) -> None:
-        self._loops = 0
+@dataclass(frozen=True)
+class _Block:
+    """A block of a function, or of a loop.
 
-    def function(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        return self._block(body, ())
+    Attributes:
+        loops: How many loops there are so far.
+        flag: The variable that says that the loop is left; empty for a function.
+    """
 
-    def _block(self, body: Sequence[ast.stmt], kinds: tuple[type[ast.AST], ...], flag: str = "") -> list[ast.stmt]:
-        """A block of a function (no kinds but Return) or of a loop, whose jumps end the block."""
+    loops: list[int]
+    flag: str = ""
+
+    def straight(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The same without jumps, but for a ``return`` at the end of a function's paths."""
         done: list[ast.stmt] = []
-        inside = (ast.Return, *kinds)
         for at, statement in enumerate(body):
-            rest = list(body[at + 1 :])
-            match statement:
-                case ast.Return() if flag:
-                    value = statement.value or ast.Constant(None)
-                    return [*done, *_at(statement, _assign(RESULT, value), *map(_set, (RETURNED, flag)))]
-                case ast.Return() | ast.Raise():
-                    return [*done, statement]
-                case ast.Break():
-                    return [*done, *_at(statement, _set(flag))]
-                case ast.Continue():
-                    return [*done, *_at(statement, ast.Pass())]
-                case ast.If() if jumps(statement, *inside):
-                    arms = [
-                        self._block([*arm, *([] if _leaves(arm) else copy.deepcopy(rest))], kinds, flag) or [ast.Pass()]
-                        for arm in (statement.body, statement.orelse)
-                    ]
-                    if not flag:
-                        end = _at(statement, ast.Return(ast.Constant(None)))
-                        arms = [arm if _leaves(arm) else [*arm, *end] for arm in arms]
-                    return [*done, *_at(statement, ast.If(statement.test, *arms))]
-                case ast.If():
-                    statement.body = self._block(statement.body, kinds, flag)
-                    statement.orelse = self._block(statement.orelse, kinds, flag)
-                    done.append(statement)
-                case ast.For() | ast.While():
-                    returns, endless = jumps(statement, ast.Return), _only_returns(statement)
-                    done += self._loop(statement)
-                    if returns:
-                        if endless:
-                            return [*done, *self._block(_at(statement, ast.Return(_name(RESULT))), kinds, flag)]
-                        after = ast.If(_name(RETURNED), [ast.Return(_name(RESULT))], [])
-                        return [*done, *self._block([*_at(statement, after), *rest], kinds, flag)]
-                case ast.With() | ast.Try():
-                    leaves = isinstance(statement, ast.With) and _leaves(statement.body)
-                    if jumps(statement, *inside) and (flag or not leaves):
-                        raise TooIntricateError
-                    for block in ("body", "orelse", "finalbody"):
-                        if getattr(statement, block, None):
-                            setattr(statement, block, self._block(getattr(statement, block), kinds, flag))
-                    for handler in getattr(statement, "handlers", ()):
-                        handler.body = self._block(handler.body, kinds, flag)
-                    done.append(statement)
-                case _:
-                    done.append(statement)
+            end = self._end(statement, list(body[at + 1 :]))
+            if end is not None:
+                return [*done, *end]
+            done.append(self._inner(statement))
         return done
 
-    def _loop(self, loop: ast.For | ast.While) -> list[ast.stmt]:
-        before: list[ast.stmt] = []
-        leaves = jumps(loop.body, ast.Break, ast.Return)
-        returns = jumps(loop.body, ast.Return)
-        self._loops += 1
-        flag = f"_ep_left_{self._loops}"
+    @property
+    def _kinds(self) -> tuple[type[ast.AST], ...]:
+        return (ast.Return, ast.Break, ast.Continue) if self.flag else (ast.Return,)
+
+    def _end(self, statement: ast.stmt, rest: list[ast.stmt]) -> list[ast.stmt] | None:
+        """What a block ends with from a statement on that may leave it; ``None`` for one that does not."""
+        match statement:
+            case ast.Return() if self.flag:
+                value = statement.value or ast.Constant(None)
+                return _at(statement, _assign(RESULT, value), _set(RETURNED), _set(self.flag))
+            case ast.Return() | ast.Raise():
+                return [statement]
+            case ast.Break():
+                return _at(statement, _set(self.flag))
+            case ast.Continue():
+                return _at(statement, ast.Pass())
+            case ast.If() if jumps(statement, *self._kinds):
+                return _at(
+                    statement,
+                    ast.If(statement.test, *(self._arm(arm, rest) for arm in (statement.body, statement.orelse))),
+                )
+            case ast.For() | ast.While():
+                return self._loop(statement, rest)
+        return None
+
+    def _arm(self, arm: list[ast.stmt], rest: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """An arm of a branch, with all that follows unless it never gets there."""
+        new = self.straight([*arm, *([] if _leaves(arm) else copy.deepcopy(list(rest)))]) or [ast.Pass()]
+        return new if self.flag or _leaves(new) else [*new, ast.Return(ast.Constant(None))]
+
+    def _inner(self, statement: ast.stmt) -> ast.stmt:
+        """A statement that goes on to the next one, with its own blocks rewritten."""
+        match statement:
+            case ast.If():
+                statement.body, statement.orelse = self.straight(statement.body), self.straight(statement.orelse)
+            case ast.With() | ast.Try():
+                if jumps(statement, *self._kinds) and (self.flag or not _leaves([statement])):
+                    raise TooIntricateError
+                for block in ("body", "orelse", "finalbody"):
+                    if getattr(statement, block, None):
+                        setattr(statement, block, self.straight(getattr(statement, block)))
+                for handler in getattr(statement, "handlers", ()):
+                    handler.body = self.straight(handler.body)
+        return statement
+
+    def _loop(self, loop: ast.For | ast.While, rest: list[ast.stmt]) -> list[ast.stmt]:
+        """A loop, whose jumps set a flag, and all that follows."""
+        leaves, returns, endless = jumps(loop.body, ast.Break, ast.Return), jumps(loop, ast.Return), _only_returns(loop)
+        self.loops[0] += 1
+        inner = _Block(self.loops, f"_ep_left_{self.loops[0]}")
+        before = [_set(inner.flag, value=False)] if leaves else []
+        before += [_set(RETURNED, value=False)] if returns else []
         if leaves:
-            before += _at(loop, _set(flag, value=False), *([_set(RETURNED, value=False)] if returns else []))
-            loop.flag = flag  # type: ignore[union-attr]
-        loop.body = self._block(loop.body, (ast.Break, ast.Continue), flag)
+            loop.flag = inner.flag  # type: ignore[union-attr]
+        loop.body = inner.straight(loop.body)
         after: list[ast.stmt] = []
+        if returns:
+            value = ast.Return(_name(RESULT))
+            after = [value if endless else ast.If(_name(RETURNED), [value], [])]
         if loop.orelse:
-            otherwise = self._block(loop.orelse, ())
-            if jumps(otherwise, ast.Return, ast.Break, ast.Continue):
-                raise TooIntricateError
-            after = _at(loop, ast.If(ast.UnaryOp(ast.Not(), _name(flag)), otherwise, [])) if leaves else otherwise
+            unless = ast.If(ast.UnaryOp(ast.Not(), _name(inner.flag)), loop.orelse, [])
+            after += [unless] if leaves else loop.orelse
             loop.orelse = []
-        return [*before, loop, *after]
+        return [*_at(loop, *before), loop, *self.straight([*_at(loop, *after), *([] if endless else rest)])]
 
 
 def _name(name: str) -> ast.Name:

@@ -67,7 +67,11 @@ class _Loop:
         for leaf, after in carried:
             like = leaves[leaf]
             opened = self.open.get(leaf, set())
-            shape = [None if axis in opened else size for axis, size in enumerate(like.shape)] if isinstance(like, torch.Tensor) else []
+            shape = (
+                [None if axis in opened else size for axis, size in enumerate(like.shape)]
+                if isinstance(like, torch.Tensor)
+                else []
+            )
             wanted.append((after, results.add(type_of(like), shape)))
             positions.append(inputs.position(leaf))
         count = None if self.going is not None or self.items is None else self.items.length
@@ -87,7 +91,11 @@ class _Loop:
             shape = tuple(None if axis in axes else size for axis, size in enumerate(operands[at].shape))
             operands[at] = type(operands[at])(operands[at].dtype, shape, operands[at].sample)
         if self.items is not None:
-            ints, numbers, samples = [self.items.length, *ints], [expression(self.items.length), *numbers], [_sample(self.items.length), *samples]
+            ints, numbers, samples = (
+                [self.items.length, *ints],
+                [expression(self.items.length), *numbers],
+                [_sample(self.items.length), *samples],
+            )
             positions = [at + 1 if at >= len(tensors) else at for at in positions]
         run = self._run(inputs, outcome, wanted, results, skip=self.items is not None)
         flow = Flow(
@@ -124,7 +132,10 @@ class _Loop:
             leaves[at] = self._varying(leaves[at], found)
         for at, axes in self.open.items():
             leaf = leaves[at]
-            shape = [found.size(max(hint(size) or 3, 3) + 1) if axis in axes else size for axis, size in enumerate(leaf.shape)]
+            shape = [
+                found.size(max(hint(size) or 3, 3) + 1) if axis in axes else size
+                for axis, size in enumerate(leaf.shape)
+            ]
             leaves[at] = torch.empty(shape, dtype=leaf.dtype)
         self._index = found.size(self._index_hint())
         return leaves
@@ -145,7 +156,11 @@ class _Loop:
                 new = True
             elif isinstance(before, torch.Tensor) and leaf not in self.promoted:
                 new |= self._tensor_changed(leaf, before, now, outcome.aside)
-            elif not isinstance(before, Undefined | torch.Tensor) and leaf not in self.promoted and not same_number(before, now):
+            elif (
+                not isinstance(before, Undefined | torch.Tensor)
+                and leaf not in self.promoted
+                and not same_number(before, now)
+            ):
                 if isinstance(now, torch.Tensor) and (now.dim() or now.dtype != type_of(original)):
                     raise UnlikeError("a number becomes a tensor")
                 self.promoted.add(leaf)
@@ -158,8 +173,14 @@ class _Loop:
         if before is now:
             return False
         if before.dtype != now.dtype or before.dim() != now.dim():
-            raise UnlikeError(f"a tensor of {before.dtype} and rank {before.dim()} becomes one of {now.dtype} and rank {now.dim()}")
-        moved = {axis for axis, (one, other) in enumerate(zip(before.shape, now.shape, strict=True)) if expression(one) != expression(other)}
+            raise UnlikeError(
+                f"a tensor of {before.dtype} and rank {before.dim()} becomes one of {now.dtype} and rank {now.dim()}"
+            )
+        moved = {
+            axis
+            for axis, (one, other) in enumerate(zip(before.shape, now.shape, strict=True))
+            if expression(one) != expression(other)
+        }
         moved -= self.open.get(leaf, set())
         if moved:
             self.open.setdefault(leaf, set()).update(moved)
@@ -237,7 +258,11 @@ class _Links:
                 self.kept.append((one, other))
             case Fork(model), Fork() if isinstance(model, list | Grown) and len(after.parts) > len(before.parts):
                 self._list(before, after)
-            case Fork(), Fork() if type(before.model) in (type(after.model), *_LISTS[: isinstance(after.model, list)]) and before.keys == after.keys and len(before.parts) == len(after.parts):
+            case Fork(), Fork() if (
+                type(before.model) in (type(after.model), *_LISTS[: isinstance(after.model, list)])
+                and before.keys == after.keys
+                and len(before.parts) == len(after.parts)
+            ):
                 for one, other in zip(before.parts, after.parts, strict=True):
                     self._link(one, other)
             case Rest(value), Rest(other) if value is other or value == other:

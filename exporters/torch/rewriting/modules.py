@@ -27,7 +27,7 @@ def _copied(module: torch.nn.Module, copies: dict[int, torch.nn.Module]) -> torc
         new = copies[id(module)] = object.__new__(type(module))
         new.__dict__ = {key: value.copy() if key in _OWN else value for key, value in vars(module).items()}
         for name, part in module._modules.items():  # noqa: SLF001 - as the copying of torch.fx does
-            new._modules[name] = None if part is None else _copied(part, copies)  # noqa: SLF001
+            new._modules[name] = None if part is None else _copied(part, copies)
         for key, value in vars(module).items():
             if isinstance(value, types.MethodType) and value.__self__ is module:
                 new.__dict__[key] = types.MethodType(value.__func__, new)

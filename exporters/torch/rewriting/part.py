@@ -115,7 +115,9 @@ class Inputs:
 
 def _position(found: list[Any], value: Any, *, alone: bool = False) -> int:
     for at, each in enumerate(found) if not alone else ():
-        if each is value or (isinstance(value, torch.SymInt) and isinstance(each, torch.SymInt) and expression(each) == expression(value)):
+        if each is value or (
+            isinstance(value, torch.SymInt) and isinstance(each, torch.SymInt) and expression(each) == expression(value)
+        ):
             return at
     found.append(value)
     return len(found) - 1
@@ -188,7 +190,12 @@ def same_number(first: Any, second: Any) -> bool:
     """Whether two leaves are one number."""
     if first is second:
         return True
-    if isinstance(first, Undefined) or isinstance(second, Undefined) or isinstance(first, torch.Tensor) or isinstance(second, torch.Tensor):
+    if (
+        isinstance(first, Undefined)
+        or isinstance(second, Undefined)
+        or isinstance(first, torch.Tensor)
+        or isinstance(second, torch.Tensor)
+    ):
         return False
     return type(first) is type(second) and bool(expression(first) == expression(second))
 

@@ -100,7 +100,12 @@ class _Assigned(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_ListComp(self, node: ast.ListComp) -> None:
-        targets = {each.id for generator in node.generators for each in ast.walk(generator.target) if isinstance(each, ast.Name)}
+        targets = {
+            each.id
+            for generator in node.generators
+            for each in ast.walk(generator.target)
+            if isinstance(each, ast.Name)
+        }
         before = dict(self.found)
         self.generic_visit(node)
         for name in targets - before.keys():

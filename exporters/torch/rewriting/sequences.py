@@ -68,7 +68,11 @@ class Span(Unfinished):
     def of(cls, *limits: Any) -> Span:
         """With the arguments of ``range``."""
         start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
-        distance = stop - start if step == 1 else ((stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step)
+        distance = (
+            stop - start
+            if step == 1
+            else ((stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step)
+        )
         return cls(start, step, distance)
 
     def parts(self) -> Sequence[Any]:

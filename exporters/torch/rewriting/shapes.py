@@ -26,7 +26,11 @@ def unified(condition: Any, first: Any, second: Any, hints: Mapping[Any, int]) -
     if condition is None:
         return None
     symbols = sorted(condition.free_symbols | one.free_symbols | other.free_symbols, key=str)
-    found = [(bool(holds), value_of(one, each), value_of(other, each)) for each in samples(symbols, hints) if (holds := value_of(condition, each)) is not None]
+    found = [
+        (bool(holds), value_of(one, each), value_of(other, each))
+        for each in samples(symbols, hints)
+        if (holds := value_of(condition, each)) is not None
+    ]
     if not found or any(None in each for each in found):
         return None
     for wish, place in ((first, 1), (second, 2)):
@@ -51,7 +55,11 @@ def breaks(guards: Sequence[Any], condition: Any, hints: Mapping[Any, int], *, h
     for guard in guards:
         symbols = sorted(guard.expr.free_symbols | condition.free_symbols, key=str)
         for values in samples(symbols, hints):
-            if min(values.values()) > 1 and value_of(condition, values) is holds and value_of(guard.expr, values) is False:
+            if (
+                min(values.values()) > 1
+                and value_of(condition, values) is holds
+                and value_of(guard.expr, values) is False
+            ):
                 return guard
     return None
 

@@ -51,9 +51,17 @@ class Statements(Expressions):
         mark = self._count
         test = self.condition(node.test)
         then, otherwise = (
-            self._function(f"{word}_{mark}", self._visited(arm), state) for word, arm in (("then", node.body), ("else", node.orelse))
+            self._function(f"{word}_{mark}", self._visited(arm), state)
+            for word, arm in (("then", node.body), ("else", node.orelse))
         )
-        arguments = [test, _load(then.name), _load(otherwise.name), self._state(mark, state, original), ast.Constant(line), ast.Constant(raises)]
+        arguments = [
+            test,
+            _load(then.name),
+            _load(otherwise.name),
+            self._state(mark, state, original),
+            ast.Constant(line),
+            ast.Constant(raises),
+        ]
         call = _steps("choose" if returns else "branch", arguments)
         last = ast.Return(call) if returns else ast.Expr(call)
         return _at(node, then, otherwise, *self._accessors(mark, state), last)
@@ -69,7 +77,10 @@ class Statements(Expressions):
             test = ast.BoolOp(ast.And(), [ast.UnaryOp(ast.Not(), _load(flag)), test])
         condition = self._function(f"test_{mark}", [ast.Return(self.condition(test))], state)
         body = self._function(f"body_{mark}", self._visited(node.body), state)
-        call = _steps("repeat", [_load(condition.name), _load(body.name), self._state(mark, state, original), ast.Constant(node.lineno)])
+        call = _steps(
+            "repeat",
+            [_load(condition.name), _load(body.name), self._state(mark, state, original), ast.Constant(node.lineno)],
+        )
         return _at(node, condition, body, *self._accessors(mark, state), ast.Expr(call))
 
     def visit_For(self, node: ast.For) -> Any:
@@ -83,13 +94,21 @@ class Statements(Expressions):
         body = self._function(f"body_{mark}", [take, *self._visited(node.body)], state, (item,))
         flag = getattr(node, "flag", "")
         left: ast.expr = ast.Lambda(_arguments(), _load(flag)) if flag else ast.Constant(None)
-        arguments = [self.visit(node.iter), _load(body.name), left, self._state(mark, state, original), ast.Constant(node.lineno)]
+        arguments = [
+            self.visit(node.iter),
+            _load(body.name),
+            left,
+            self._state(mark, state, original),
+            ast.Constant(node.lineno),
+        ]
         return _at(node, body, *self._accessors(mark, state), ast.Expr(_steps("each", arguments)))
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         """A check: one of tensors is left out of a graph."""
         message = ast.Lambda(_arguments(), self.visit(node.msg) if node.msg else ast.Constant(None))
-        call = _steps("check", [ast.Lambda(_arguments(), self.condition(node.test)), message, ast.Constant(node.lineno)])
+        call = _steps(
+            "check", [ast.Lambda(_arguments(), self.condition(node.test)), message, ast.Constant(node.lineno)]
+        )
         return _at(node, ast.Expr(call))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
@@ -110,12 +129,17 @@ class Statements(Expressions):
         names = sorted({each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)})
         state = [name for name in names_in([ast.Expr(node)], self._names) if name not in names]
         element = self.visit(node.elt)
-        bound = ast.ListComp(element, [ast.comprehension(generator.target, ast.Tuple([_load(item)], ast.Load()), [], 0)])
+        bound = ast.ListComp(
+            element, [ast.comprehension(generator.target, ast.Tuple([_load(item)], ast.Load()), [], 0)]
+        )
         function = ast.Lambda(_arguments(item), ast.Subscript(bound, ast.Constant(0), ast.Load()))
         self._count += 1
         mark = self._count
         self.hoisted += self._accessors(mark, state)
-        return _steps("listed", [self.visit(generator.iter), function, self._state(mark, state, original), ast.Constant(node.lineno)])
+        return _steps(
+            "listed",
+            [self.visit(generator.iter), function, self._state(mark, state, original), ast.Constant(node.lineno)],
+        )
 
     # --- pieces
 

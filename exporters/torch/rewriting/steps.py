@@ -12,12 +12,27 @@ from entrepot.exporters.torch.rewriting.calls import callee
 from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.loops import ReadError, loop
 from entrepot.exporters.torch.rewriting.part import State
-from entrepot.exporters.torch.rewriting.sequences import Grown, Mapped, Span, Trailing, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Trailing, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
 from entrepot.exporters.torch.upstream import FakeTensor
 
-__all__ = ["UNDEFINED", "State", "branch", "callee", "check", "choose", "each", "either", "listed", "negated", "pick", "repeat", "state", "store"]
+__all__ = [
+    "UNDEFINED",
+    "State",
+    "branch",
+    "callee",
+    "check",
+    "choose",
+    "each",
+    "either",
+    "listed",
+    "negated",
+    "pick",
+    "repeat",
+    "state",
+    "store",
+]
 
 
 _MOST_UNROLLED = 4096
@@ -62,7 +77,9 @@ def choose(test: Any, then: Any, otherwise: Any, variables: State, line: int, ra
     return _branch(test, then, otherwise, variables, line, raises, returns=True)
 
 
-def _branch(test: Any, then: Any, otherwise: Any, variables: State, line: int, raises: tuple[bool, bool], *, returns: bool) -> Any:
+def _branch(
+    test: Any, then: Any, otherwise: Any, variables: State, line: int, raises: tuple[bool, bool], *, returns: bool
+) -> Any:
     test = settled(test)
     if isinstance(test, torch.Tensor) and any(raises):
         return otherwise() if raises[0] else then()
@@ -210,8 +227,16 @@ def pick(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], line:
 
 def _closed(then: Any, otherwise: Any, _: Any) -> State:
     """The variables that two lambdas mention, by their cells."""
-    cells = {name: cell for each in (then, otherwise) for name, cell in zip(each.__code__.co_freevars, each.__closure__ or (), strict=True)}
-    cells = {name: cell for name, cell in cells.items() if name != "_ep_steps" and name != "__class__" and not name.startswith("_ep_")}
+    cells = {
+        name: cell
+        for each in (then, otherwise)
+        for name, cell in zip(each.__code__.co_freevars, each.__closure__ or (), strict=True)
+    }
+    cells = {
+        name: cell
+        for name, cell in cells.items()
+        if name != "_ep_steps" and name != "__class__" and not name.startswith("_ep_")
+    }
 
     def get() -> tuple[Any, ...]:
         return tuple(cell.cell_contents for cell in cells.values())

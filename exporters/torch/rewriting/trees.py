@@ -76,7 +76,9 @@ def _parts(value: Any) -> tuple[tuple[Any, ...], list[Any] | None]:
     return (), None
 
 
-def gather(tree: Any, leaves: Sequence[Any], *, copies: dict[int, Any] | None = None, owners: Mapping[int, Any] = {}) -> Any:
+def gather(
+    tree: Any, leaves: Sequence[Any], *, copies: dict[int, Any] | None = None, owners: Mapping[int, Any] = {}
+) -> Any:
     """Put a value together again.
 
     Args:
@@ -141,7 +143,11 @@ def paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
     match first, second:
         case Place(), Place():
             yield first, second
-        case Fork(), Fork() if type(first.model) is type(second.model) and first.keys == second.keys and len(first.parts) == len(second.parts):
+        case Fork(), Fork() if (
+            type(first.model) is type(second.model)
+            and first.keys == second.keys
+            and len(first.parts) == len(second.parts)
+        ):
             for one, other in zip(first.parts, second.parts, strict=True):
                 yield from paired(one, other)
         case Rest(value), Rest(other) if value is other or _same(value, other):

@@ -57,7 +57,9 @@ class ModuleSource(TorchSource):
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Capture in the way that is asked for; translate with torch.onnx."""
-        self.eager.may_not_end = self.way != self.ways[0]  # the first way follows no loops that end when a value says so
+        self.eager.may_not_end = (
+            self.way != self.ways[0]
+        )  # the first way follows no loops that end when a value says so
         with plain_refusals(self.eager, self.call.tensors):
             match self.way:
                 case "with its branches and loops rewritten":

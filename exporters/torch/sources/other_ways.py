@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,7 @@ def capture_traced(source: ModuleSource, groups: list[Group], options: Options) 
     """Note the operators of one call.
 
     Raises:
-        ConversionError: torch cannot trace the module.
+        ConversionError: torch cannot trace the module, or what it does depends on the values of the sample.
     """
     flat = FlatModule(source.module, source.call.tree)
     flat.training = False
@@ -84,13 +85,17 @@ def _script(source: ModuleSource, groups: list[Group], options: Options, make: C
     if options.share:
         raise ConversionError("the weights of a ScriptModule cannot be shared", hint="leave share out to copy them")
     try:
-        with quiet():
+        with quiet(), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", torch.jit.TracerWarning)
             made = make()
-    except MODEL_ERRORS as error:
+    except (*MODEL_ERRORS, torch.jit.frontend.FrontendError) as error:
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ConversionError(f"TorchScript does not take the module: {first}") from error
     finally:
         source.state.restore()
+    for warning in told:  # a value of the sample has become a constant, or has decided what was noted
+        first = next(iter(str(warning.message).splitlines()))
+        raise ConversionError(f"the trace depends on values of the sample: {first}")
     options.tell("translating to ONNX")
     graph = translate_script(made, source.call, groups)
     for value in list(graph.graph.initializers.values()):
