@@ -9,8 +9,8 @@ from onnx_ir.passes import common
 class DropIdentities(common.IdentityEliminationPass):
     """Rewire what reads ``y = Identity(x)`` to ``x``.
 
-    The output of a branch or of a loop's body has to be made inside: an ``Identity`` there of a value from outside stays, which the
-    pass of onnx_ir (0.1) takes out (``test_control_flow.py``).
+    The output of a branch or of a loop's body has to be made inside: an ``Identity`` there of a value from outside
+    stays, which the pass of onnx_ir (0.1) takes out (``test_control_flow.py``).
     """
 
     def _try_eliminate_identity_node(self, node: onnx_ir.Node) -> bool:

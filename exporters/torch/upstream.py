@@ -26,6 +26,8 @@ from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import DimDynamic, statically_known_true
+from torch.jit import TracerWarning  # type: ignore[attr-defined]
+from torch.jit.frontend import FrontendError
 from torch.onnx._internal.exporter._core import TorchTensor
 from torch.onnx._internal.exporter._core import _exported_program_to_onnx_program as to_onnx_program
 from torch.onnx._internal.exporter._decomp import (
@@ -42,11 +44,13 @@ __all__ = [
     "DimDynamic",
     "FakeTensor",
     "FakeTensorMode",
+    "FrontendError",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
     "TorchDispatchMode",
     "TorchTensor",
+    "TracerWarning",
     "aten_pow_tensor_scalar",
     "aten_scalar_tensor",
     "call_op",
@@ -77,7 +81,7 @@ def writes(tensor: torch.Tensor) -> int:
 def unchecked_distributions() -> Iterator[None]:
     """Inside, distributions do not look whether their parameters are in range, which no graph can."""
     before = torch.distributions.Distribution._validate_args  # noqa: SLF001 - there is a public way to set it only
-    torch.distributions.Distribution.set_default_validate_args(False)  # noqa: FBT003
+    torch.distributions.Distribution.set_default_validate_args(False)
     try:
         yield
     finally:

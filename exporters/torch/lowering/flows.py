@@ -28,7 +28,7 @@ def expand_flows(model: onnx_ir.Model, flows: dict[str, Flow], capture: Capture)
         if node.domain == DOMAIN and node.op_type == OPERATOR:
             key = str(node.attributes["key"].value)
             _Expansion(model, node, key, flows[key], capture).run(flows)
-    model.graph.opset_imports.pop(DOMAIN, None)
+    model.opset_imports.pop(DOMAIN, None)
 
 
 class _Expansion:
@@ -40,10 +40,10 @@ class _Expansion:
 
     def run(self, flows: dict[str, Flow]) -> None:
         graphs = []
-        for number, body in enumerate(self.flow.bodies):
-            made = self.capture(self.flow, body)
-            expand_flows(made, flows, self.capture)
-            graphs.append(self._adopted(made, f"{self.key}_{number}"))
+        for number, part in enumerate(self.flow.bodies):
+            body = self.capture(self.flow, part)
+            expand_flows(body, flows, self.capture)
+            graphs.append(self._adopted(body, f"{self.key}_{number}"))
         new = self._branch(graphs) if len(graphs) == 2 else self._loop(graphs[0])
         new.name = self.node.name
         new.meta.update(self.node.meta)
@@ -62,8 +62,7 @@ class _Expansion:
         sizes = [[-1] if size is None else size for size in template.shape]
         if sum(size == [-1] for size in sizes) > 1:
             return rows
-        nodes = []
-        parts = []
+        nodes, parts = [], []
         one = _constant([1])
         for size in sizes:
             part = (

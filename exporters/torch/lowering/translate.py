@@ -51,7 +51,8 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
 def _settle_versions(model: onnx_ir.Model) -> None:
     """One version of the domains of functions: torch.onnx (2.13) gives calls in nested loops that of ai.onnx."""
     domains = {function.domain for function in model.functions.values()}
-    for graph in (model.graph, *model.functions.values()):
+    scopes: list[onnx_ir.Graph | onnx_ir.Function] = [model.graph, *model.functions.values()]
+    for graph in scopes:
         graph.opset_imports.update(dict.fromkeys(domains & graph.opset_imports.keys(), 1))
 
 

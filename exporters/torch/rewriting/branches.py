@@ -1,8 +1,9 @@
-"""A branch whose condition is known only when the graph runs: both arms are run aside, and noted as bodies of an ``If``."""
+"""A branch whose condition is known only when the graph runs: both arms are run aside and noted as bodies of ``If``."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ def branch(test: Any, arms: Sequence[Callable[[], Any]], state: State, line: int
 class _Branch:
     def __init__(self, test: Any, arms: Sequence[Callable[[], Any]], state: State, *, returns: bool) -> None:
         self.test, self.state, self.returns = test, state, returns
-        self.parts = [Part(state, lambda _, arm=arm: arm()) for arm in arms]
+        self.parts = [Part(state, functools.partial(_call, arm)) for arm in arms]
         self.leaves = self.parts[0].leaves
         self.env = environment([test, *self.leaves])
         about_sizes = isinstance(test, torch.SymBool) and test.node.has_hint()
@@ -92,8 +93,7 @@ class _Branch:
 
     def _mattering(self, outcome: Outcome) -> Fork:
         """The part of the structure that is of use afterwards."""
-        returned, values = outcome.tree.parts
-        return Fork((), (), (returned, Rest(()))) if self.returns else outcome.tree
+        return Fork((), (), (outcome.tree.parts[0], Rest(()))) if self.returns else outcome.tree
 
     def _alike(self, first: Fork, second: Fork) -> tuple[Fork, list[tuple[Any, Any]]]:
         """The structure after both arms, and its places; a variable that they make different things of has no value."""
@@ -149,7 +149,7 @@ class _Branch:
         templates = self.results.templates
 
         def run(tensors: Sequence[torch.Tensor], ints: Sequence[Any]) -> list[Any]:
-            _, leaves = part.run(_writable(inputs.given(tensors, ints), outcome.written))
+            _, leaves = part.run(writable(inputs.given(tensors, ints), outcome.written))
             return [as_result(leaves[leaf], templates[result]) for leaf, result in wanted]
 
         condition, sizes = None, {}
@@ -165,7 +165,11 @@ class _Branch:
         return outside(made, like)
 
 
-def _writable(leaves: list[Any], written: set[int]) -> list[Any]:
+def _call(arm: Callable[[], Any], _: Any) -> Any:
+    return arm()
+
+
+def writable(leaves: list[Any], written: set[int]) -> list[Any]:
     """Copies of the tensors that are written to; a tensor that occurs twice is copied once."""
     copies = {id(leaves[at]): leaves[at].clone() for at in written}
     return [copies.get(id(leaf), leaf) for leaf in leaves]

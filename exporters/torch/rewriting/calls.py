@@ -1,8 +1,7 @@
-"""Calls in rewritten functions: of functions that are rewritten in turn, and of those that need a form for sizes that vary."""
+"""Calls in rewritten functions: of functions that are rewritten in turn, and of forms for sizes that vary."""
 
 from __future__ import annotations
 
-import builtins
 import functools
 import math
 import operator
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from entrepot.exporters.torch.rewriting.environment import known
+from entrepot.exporters.torch.rewriting.environment import expression
 from entrepot.exporters.torch.rewriting.sequences import (
     Backwards,
     Grown,
@@ -47,11 +46,7 @@ def callee(function: Any) -> Any:
 
 
 def _varies(size: Any) -> bool:
-    return (
-        isinstance(size, torch.SymInt) and known(size == int(size.node.hint)) is not True
-        if isinstance(size, torch.SymInt) and size.node.has_hint()
-        else isinstance(size, torch.SymInt)
-    )
+    return isinstance(size, torch.SymInt) and not expression(size).is_Integer
 
 
 def _range(plain: Any, *limits: Any) -> Any:
@@ -91,13 +86,15 @@ def _bool(plain: Any, value: Any = False) -> Any:
     return settled(value)
 
 
-def _round(plain: Any, value: Any, digits: Any = None) -> Any:
-    if isinstance(value, torch.SymInt) or not isinstance(value, torch.SymFloat) or digits is not None:
-        return plain(value, *(() if digits is None else (digits,))) if not isinstance(value, torch.SymInt) else value
-    lower = math.floor(value)
-    rest = value - lower
-    up = torch.sym_ite(rest > 0.5, 1, torch.sym_ite(rest == 0.5, lower % 2, 0))
-    return lower + up
+def _round(plain: Any, value: Any, *digits: Any) -> Any:
+    """To the nearest whole number, and from the middle to the even one."""
+    if digits or not isinstance(value, _SIZES):
+        return plain(value, *digits)
+    if isinstance(value, torch.SymInt):
+        return value
+    lower: Any = math.floor(value)
+    rest: Any = value - lower
+    return lower + torch.sym_ite(rest > 0.5, 1, torch.sym_ite(rest == 0.5, lower % 2, 0))
 
 
 def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
@@ -112,7 +109,7 @@ def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
 
 
 def _sqrt(plain: Any, value: Any) -> Any:
-    return math.sqrt(value) if not isinstance(value, _SIZES) else torch._sym_sqrt(value)  # noqa: SLF001
+    return math.sqrt(value) if not isinstance(value, _SIZES) else torch.sym_sqrt(value)
 
 
 def _prod(plain: Any, values: Any, *more: Any, **how: Any) -> Any:
@@ -266,4 +263,3 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "equal": _equal,
     "is_nonzero": _nonzero,
 }
-_ = builtins

@@ -82,7 +82,7 @@ class Expressions(ast.NodeTransformer):
         """So does a generator."""
         return node
 
-    visit_SetComp = visit_DictComp = visit_GeneratorExp
+    visit_SetComp = visit_DictComp = visit_GeneratorExp  # type: ignore[assignment]
 
 
 def _plain(index: ast.expr) -> ast.expr:

@@ -21,8 +21,8 @@ class Template:
 
     Attributes:
         dtype: Its element type.
-        shape: For each axis a number, the position of its size among those that the operator is given as ``(position,)``, or
-            ``None`` where nobody knows.
+        shape: For each axis a number, ``(position,)`` of its size among those that the operator is given, or ``None``
+            where nobody knows.
     """
 
     dtype: torch.dtype
@@ -51,7 +51,7 @@ class Body:
     Attributes:
         run: From tensors and numbers to tensors.
         tensors: What it is given.
-        ints: Numbers that it is given: an expression over the sizes outside, or ``None`` for one that it is told as it runs.
+        ints: Numbers that it is given: an expression over the sizes outside, or ``None`` for one that changes.
         samples: The same in numbers.
         sizes: Values for sizes outside at which it is to be captured.
         condition: Where these are not those in the sample, what holds whenever the body runs.
@@ -73,17 +73,16 @@ class Flow:
         bodies: Of a branch two, of a loop one.
         outputs: What comes out.
         line: Where it is in the user's code.
-        carried: Of a loop, the positions of the operands that its body gives new values, in the order of its results: tensors,
-            then numbers, which count on from there.
+        carried: Of a loop, the positions of the operands that its body gives new values, in the order of its results:
+            tensors, then numbers, which count on from there.
         stacked: How many results are one row for each time.
         trips: Of a loop, whether its first number says how often it runs.
-        going: Of a loop, whether the last tensor says whether it starts, and the body's first result whether it goes on.
-        counted: Whether the body's first number is how often it has run before.
+        going: Of a loop, whether the last tensor says if it starts, and the body's first result if it goes on.
     """
 
     bodies: list[Body]
     outputs: list[Template]
-    line: int
+    line: str
     carried: list[int] = field(default_factory=list)
     stacked: int = 0
     trips: bool = False
@@ -125,5 +124,6 @@ torch.library.register_fake("entrepot::flow", _shapes, lib=_library)
 
 def operand(tensor: torch.Tensor) -> Operand:
     """A tensor as a body is to be given one."""
-    shape = tuple(size if isinstance(size, int) else expression(size) for size in tensor.shape)
-    return Operand(tensor.dtype, shape, tuple(hint(size) for size in tensor.shape))
+    sizes: tuple[Any, ...] = tuple(tensor.shape)
+    shape = tuple(size if isinstance(size, int) else expression(size) for size in sizes)
+    return Operand(tensor.dtype, shape, tuple(hint(size) for size in sizes))

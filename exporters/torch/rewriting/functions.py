@@ -66,7 +66,6 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
         ast.arguments([], [ast.arg(name) for name in (*free, STEPS)], None, [], [], None, []),
         [tree],
         [],
-        type_params=[],
     )
     module = ast.fix_missing_locations(ast.Module([factory], []))
     outer = compile(module, code.co_filename, "exec", dont_inherit=True)

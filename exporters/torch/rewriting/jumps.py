@@ -1,8 +1,8 @@
 """``return``, ``break`` and ``continue`` inside branches, written as branches that reach the end of their block.
 
-Before: ``if c: return a``, and then the rest. After: ``if c: return a``, with the rest as its ``else``. A ``break`` becomes
-a flag that the loop tests; a ``return`` in a loop becomes a flag and a value, which are looked at after it. What follows
-a branch that may or may not jump is repeated in both arms.
+Before: ``if c: return a``, and then the rest. After: ``if c: return a``, with the rest as its ``else``. A ``break``
+becomes a flag that the loop tests; a ``return`` in a loop becomes a flag and a value, which are looked at after it.
+What follows a branch that may or may not jump is repeated in both arms.
 """
 
 from __future__ import annotations
@@ -93,10 +93,8 @@ class _Block:
                 return _at(statement, _assign(RESULT, value), _set(RETURNED), _set(self.flag))
             case ast.Return() | ast.Raise():
                 return [statement]
-            case ast.Break():
-                return _at(statement, _set(self.flag))
-            case ast.Continue():
-                return _at(statement, ast.Pass())
+            case ast.Break() | ast.Continue():
+                return _at(statement, _set(self.flag) if isinstance(statement, ast.Break) else ast.Pass())
             case ast.If() if jumps(statement, *self._kinds):
                 return _at(
                     statement,

@@ -86,10 +86,8 @@ class Inputs:
             elif isinstance(leaf, torch.SymFloat | torch.SymBool) or at in promoted:
                 self._where[at] = "tensor", _position(self.tensors, as_tensor(leaf), alone=True)
 
-    def position(self, leaf: int) -> int | None:
+    def position(self, leaf: int) -> int:
         """Where a leaf is among the inputs: tensors, then numbers."""
-        if leaf not in self._where:
-            return None
         kind, at = self._where[leaf]
         return at if kind == "tensor" else len(self.tensors) + at
 
@@ -181,11 +179,6 @@ def stand_ins(leaves: Sequence[Any], aside: Aside, sizes: Mapping[Any, int]) -> 
     return result
 
 
-def is_number(value: Any) -> bool:
-    """Whether a leaf is a number or a condition."""
-    return not isinstance(value, torch.Tensor | Undefined)
-
-
 def same_number(first: Any, second: Any) -> bool:
     """Whether two leaves are one number."""
     if first is second:
@@ -198,6 +191,3 @@ def same_number(first: Any, second: Any) -> bool:
     ):
         return False
     return type(first) is type(second) and bool(expression(first) == expression(second))
-
-
-__all__ = ["UNDEFINED", "Inputs", "Outcome", "Part", "State", "is_number", "same_number", "stand_ins"]

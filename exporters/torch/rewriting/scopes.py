@@ -111,4 +111,4 @@ class _Assigned(ast.NodeVisitor):
         for name in targets - before.keys():
             del self.found[name]
 
-    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp  # type: ignore[assignment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -120,7 +120,7 @@ class Pieces(Unfinished):
         return self.tensor, self.size
 
     def joined(self, parts: Sequence[Any]) -> Pieces:
-        return Pieces(*parts, self.axis)
+        return Pieces(parts[0], parts[1], self.axis)
 
     def at(self, index: Any) -> torch.Tensor:
         start = index * self.size
@@ -169,22 +169,6 @@ class Together(Unfinished):
 
     def at(self, index: Any) -> Any:
         return tuple(each.at(index) for each in self.wholes)
-
-
-class Mapped(Unfinished):
-    """A list of what a function makes of each item; it is called when the item is taken."""
-
-    def __init__(self, whole: Any, function: Callable[[Any], Any]) -> None:
-        self.whole, self.function, self.length = whole, function, whole.length
-
-    def parts(self) -> Sequence[Any]:
-        return (self.whole,)
-
-    def joined(self, parts: Sequence[Any]) -> Mapped:
-        return Mapped(parts[0], self.function)
-
-    def at(self, index: Any) -> Any:
-        return self.function(self.whole.at(index))
 
 
 class Tracked(list[Any]):
@@ -259,7 +243,7 @@ class Grown(Unfinished):
         self.front = 0
 
     @property
-    def length(self) -> Any:  # type: ignore[override]
+    def length(self) -> Any:
         """How many items there are."""
         counts = [each.tensor.shape[0] if isinstance(each, Stacked) else 1 for each in self.items]
         return sum(counts[1:], counts[0]) if counts else 0

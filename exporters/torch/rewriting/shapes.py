@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.rewriting.environment import expression, samples, value_of
@@ -71,20 +70,9 @@ def as_tensor(value: Any) -> torch.Tensor:
     if isinstance(value, torch.SymBool):
         return torch.scalar_tensor(torch.sym_ite(value, 1, 0), dtype=torch.int64) != 0
     if isinstance(value, torch.SymInt):
-        return torch.scalar_tensor(value, dtype=torch.int64)
+        return torch.scalar_tensor(value, dtype=torch.int64)  # type: ignore[arg-type]
     if isinstance(value, bool):
         return torch.full((), value, dtype=torch.bool)
     if isinstance(value, int):
         return torch.full((), value, dtype=torch.int64)
     return torch.scalar_tensor(value, dtype=torch.float64)
-
-
-def shown(condition: Any) -> str:
-    """A condition as text."""
-    return str(sympy.simplify(condition)) if isinstance(condition, sympy.Basic) else str(condition)
-
-
-def each_size(templates: Sequence[Any]) -> Iterator[Any]:
-    """All sizes of some shapes."""
-    for shape in templates:
-        yield from shape

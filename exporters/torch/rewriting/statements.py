@@ -60,7 +60,7 @@ class Statements(Expressions):
             _load(otherwise.name),
             self._state(mark, state, original),
             ast.Constant(line),
-            ast.Constant(raises),
+            ast.Tuple([ast.Constant(each) for each in raises], ast.Load()),
         ]
         call = _steps("choose" if returns else "branch", arguments)
         last = ast.Return(call) if returns else ast.Expr(call)
@@ -161,7 +161,7 @@ class Statements(Expressions):
     ) -> ast.FunctionDef:
         declared: list[ast.stmt] = [ast.Nonlocal(list(state))] if state else []
         arguments = _arguments(*parameters)
-        return ast.FunctionDef(f"_ep_{name}", arguments, [*declared, *(body or [ast.Pass()])], [], type_params=[])
+        return ast.FunctionDef(f"_ep_{name}", arguments, [*declared, *(body or [ast.Pass()])], [])
 
     def _accessors(self, mark: int, state: Sequence[str]) -> Iterator[ast.stmt]:
         values = ast.Tuple([_load(name) for name in state], ast.Load())

@@ -10,7 +10,8 @@ import torch
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee
 from entrepot.exporters.torch.rewriting.environment import hint, known
-from entrepot.exporters.torch.rewriting.loops import ReadError, loop
+from entrepot.exporters.torch.rewriting.links import ReadError
+from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.part import State
 from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Trailing, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
@@ -232,11 +233,7 @@ def _closed(then: Any, otherwise: Any, _: Any) -> State:
         for each in (then, otherwise)
         for name, cell in zip(each.__code__.co_freevars, each.__closure__ or (), strict=True)
     }
-    cells = {
-        name: cell
-        for name, cell in cells.items()
-        if name != "_ep_steps" and name != "__class__" and not name.startswith("_ep_")
-    }
+    cells = {name: cell for name, cell in cells.items() if name != "__class__" and not name.startswith("_ep_")}
 
     def get() -> tuple[Any, ...]:
         return tuple(cell.cell_contents for cell in cells.values())

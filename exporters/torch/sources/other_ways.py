@@ -24,7 +24,7 @@ from entrepot.exporters.torch.rewriting.modules import rewritten_copy
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.sources.script import translate_script
-from entrepot.exporters.torch.upstream import size_notes
+from entrepot.exporters.torch.upstream import FrontendError, TracerWarning, size_notes
 from entrepot.ir.errors import ConversionError, EntrepotError
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def _script(source: ModuleSource, groups: list[Group], options: Options, make: C
         raise ConversionError("the weights of a ScriptModule cannot be shared", hint="leave share out to copy them")
     try:
         with quiet(), warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", torch.jit.TracerWarning)
+            warnings.simplefilter("always", TracerWarning)
             made = make()
-    except (*MODEL_ERRORS, torch.jit.frontend.FrontendError) as error:
+    except (*MODEL_ERRORS, FrontendError) as error:
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ConversionError(f"TorchScript does not take the module: {first}") from error
     finally:
