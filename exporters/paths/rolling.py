@@ -185,11 +185,12 @@ class _Roller:
         rank = len(shape_)
         axis = before.attributes["axis"].as_int() % rank
         turned = place("Transpose", stacked, perm=[*range(1, axis + 1), 0, *range(axis + 1, rank + 1)])
+        merged = place("Mul", place("Shape", turned, start=axis, end=axis + 1), place("Shape", turned, start=axis + 1, end=axis + 2))
         shape = [place("Shape", turned, start=0, end=axis)] if axis else []
-        shape.append(self._writer.constant(np.array([-1], np.int64)))
+        shape.append(merged)
         if axis + 1 < rank:
             shape.append(place("Shape", turned, start=axis + 2, end=rank + 1))
-        return place("Reshape", turned, place("Concat", *shape, axis=0) if len(shape) > 1 else shape[0])
+        return place("Reshape", turned, place("Concat", *shape, axis=0) if len(shape) > 1 else merged, allowzero=1)
 
     def _placer(self, before: Any) -> Any:
         def place(op_type: str, *inputs: onnx_ir.Value, **attributes: Any) -> onnx_ir.Value:

@@ -66,7 +66,7 @@ class Unrolled:
 def taken_apart(paths: Sequence[Path]) -> list[Unrolled] | None:
     """Captures as single nodes and loops, the same ones in each; ``None`` if there are none, or they differ otherwise."""
     sequences = [[node for node in path.graph.graph if not is_constant(node)] for path in paths]
-    found = aligned([[_label(node) for node in nodes] for nodes in sequences])
+    found = aligned([[_label(node, path.weights) for node in nodes] for path, nodes in zip(paths, sequences, strict=True)])
     if found is None or not any(each.count > 1 for each in found[0]):
         return None
     return [_unrolled(path, nodes, parts) for path, nodes, parts in zip(paths, sequences, found, strict=True)]
@@ -104,11 +104,13 @@ def _add_loop(result: Unrolled, steps: list[list[onnx_ir.Node]]) -> None:
     result.loops.append(steps)
 
 
-def _label(node: onnx_ir.Node) -> Hashable:
-    """What makes two nodes the same one in different iterations."""
+def _label(node: onnx_ir.Node, weights: frozenset[str]) -> Hashable:
+    """What makes two nodes the same one in different iterations: loops over the same weights do not run into others."""
+    read = tuple(value.name if value is not None and value.is_initializer() and value.name in weights else "" for value in node.inputs)
     count = -1 if node.op_type == JOINING else len(node.inputs)
     missing = tuple(at for at, value in enumerate(node.inputs) if value is None)
-    return node.domain, node.op_type, count, missing, len(node.outputs), _attributes(node)
+    named = () if count < 0 else read
+    return node.domain, node.op_type, count, missing, named, len(node.outputs), _attributes(node)
 
 
 def _attributes(node: onnx_ir.Node) -> Hashable:
