@@ -99,6 +99,7 @@ class Source(Callee, Protocol):
         parameters: Names that inputs and outputs may not have.
         ways: In which ways it can be captured, the first one preferred.
         way: The one to be used; the pipeline sets it before each capture.
+        lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
     """
 
     framework: str
@@ -109,6 +110,7 @@ class Source(Callee, Protocol):
     parameters: Collection[str] = ()
     ways: Sequence[str] = ("as it is",)
     way: str = "as it is"
+    lost: Collection[Axis] = ()
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:

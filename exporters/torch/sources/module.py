@@ -64,6 +64,8 @@ class ModuleSource(TorchSource):
             match self.way:
                 case "with its branches and loops rewritten":
                     return capture_rewritten(self, prober, groups, options)
+                case "in parts":
+                    return self._followed(prober, groups, options)
                 case "by torch.jit.script":
                     return capture_scripted(self, groups, options)
                 case "by torch.jit.trace":
@@ -74,27 +76,19 @@ class ModuleSource(TorchSource):
         options.tell("capturing the module")
         captured = capture(self.module, self.call, prober, groups, progress=options.tell)
         self.state.restore()
-        varying = {axis for group in captured.groups for axis in group.axes}
-        lost = [group for group in groups if not group.axes <= varying]
-        if lost and self.way == "in parts":
-            found = self._followed(prober, groups, lost, options)
-            if found is None:
-                raise ConversionError("captures at several sizes do not add up")
-            return found
         options.tell("translating to ONNX")
         graph = translate(captured.program)
         repair(graph, self.module)
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(self.module))
 
-    def _followed(self, prober: Prober, groups: list[Group], lost: list[Group], options: Options) -> Captured | None:
+    def _followed(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Several captures put together, for axes that one capture fixes."""
-        weights = weight_names(self.module)
+        lost = [group for group in groups if not group.axes.isdisjoint(self.lost)]
         try:
             path = follow(self, prober, groups, lost, lambda tensors: self._path(tensors, groups), options.tell)
         except Unfollowed as reason:
-            options.tell(f"captures at several sizes do not add up: {reason}")
-            return None
-        return Captured(path.graph, groups, {}, path.numbers, weights)
+            raise ConversionError(f"captures at several sizes do not add up: {reason}") from reason
+        return Captured(path.graph, groups, {}, path.numbers, weight_names(self.module))
 
     def _path(self, tensors: Sequence[Any], groups: Sequence[Group]) -> Path | None:
         """The module as it behaves at the sizes of some tensors."""
