@@ -8,18 +8,20 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import onnx_ir
 
-from entrepot.exporters.axes.groups import Axis, Group, axis_name
+from entrepot.exporters.axes.groups import Axis, Group, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.called import called
 from entrepot.exporters.cleanup.clean import tidy
-from entrepot.exporters.description import describe_model, numbers_in
+from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes
 from entrepot.exporters.options import Judging, Options
+from entrepot.exporters.proof.chance import prove_chance
 from entrepot.exporters.proof.prove import agrees, prove, unequal
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.structure import Flat
@@ -40,6 +42,7 @@ def export(source: Source, options: Options) -> Model:
 
 def verify(source: Source, model: Model, judging: Judging) -> Report:
     """See ``entrepot.verify``."""
+    source.accept(replace(modes_in(model.metadata), weights=judging.weights))
     with source.guard():
         with contextlib.suppress(Refusal):  # the report will say so
             source.numbers = numbers_in(model.metadata, source(source.call.tensors))
@@ -98,7 +101,7 @@ class _Export:
             if agrees(report):
                 model.report = report
                 return model, _axes(captured.groups)
-            groups = self._without_guilty(captured.groups, report)
+            groups = settled(self._without_guilty(captured.groups, report), self.prober.base)
 
     def _capture(self, groups: list[Group]) -> Captured:
         captured = self.source.capture(self.prober, groups, self.options)
@@ -122,10 +125,11 @@ class _Export:
             )
         inputs, outputs = graph_names(source.parameters, source.call, result, options)
         weights = set(graph.graph.initializers) if captured.weights is None else captured.weights
-        tidy(graph, weights, options.optimize)
+        tidy(graph, weights, options.optimize, in_place=options.weights is not None)
         name_graph(graph, inputs, outputs)
         rename_symbols(graph, captured.groups)
         describe_model(graph, source, result, inputs, outputs)
+        describe_modes(graph, options)
         source.own_weights(graph, share=options.share)
         fixed = fixed_axes(self.prober, captured.groups, self.allowed, self.fixed)
         earlier = self.attempts.notes(source.way, lambda axis: axis_name(axis, source.call.names))
@@ -148,6 +152,11 @@ class _Export:
             guilty = groups[1:] if len(groups) > 1 else groups
         else:
             guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
+        again = [group for group in guilty if group.single and group.symbol in failed]
+        if again and not at_sample and self.source.follows_sizes():
+            for group in again:
+                group.single = False
+            return groups
         if not guilty or any(group.required for group in guilty):
             raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
         bound = self.prober.bind(guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
@@ -199,5 +208,7 @@ def _compare(source: Source, model: Model, judging: Judging, groups: Sequence[Gr
         raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
     trusted = called(source, inputs, [spec.name for spec in model.outputs], groups)
     feeds = dict(zip(inputs, map(source.arrays.to_numpy, call.tensors), strict=True))
+    if source.is_random():
+        return prove_chance(trusted, model, feeds, judging)
     edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
     return prove(trusted, model, feeds, judging, edges=edges)

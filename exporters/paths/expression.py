@@ -4,54 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
-import math
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Div: operator.truediv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.USub: operator.neg,
-    ast.Invert: operator.not_,
-    ast.Not: operator.not_,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "Min": min,
-    "Max": max,
-    "Abs": abs,
-    "Mod": operator.mod,
-    "PythonMod": operator.mod,
-    "FloorDiv": operator.floordiv,
-    "CleanDiv": operator.floordiv,
-    "CeilDiv": lambda a, b: -(-a // b),
-    "IntTrueDiv": operator.truediv,
-    "FloatTrueDiv": operator.truediv,
-    "ToFloat": float,
-    "TruncToInt": math.trunc,
-    "FloorToInt": math.floor,
-    "CeilToInt": math.ceil,
-    "RoundToInt": round,
-    "Eq": operator.eq,
-    "Ne": operator.ne,
-    "log": math.log,
-    "sqrt": math.sqrt,
-    "OpaqueUnaryFn_sqrt": math.sqrt,
-}
+from entrepot.ir.typing.arithmetic import is_known, value_of
 
 
 @dataclass(frozen=True)
@@ -69,8 +26,8 @@ class Expression:
 
     def __post_init__(self) -> None:
         """Refuse what could not be evaluated later."""
-        for node in ast.walk(self.tree):
-            _check(node)
+        if not all(map(is_known, ast.walk(self.tree))):
+            raise ValueError(self.text)
 
     def __str__(self) -> str:
         return self.text
@@ -93,7 +50,7 @@ class Expression:
     def __call__(self, sizes: Mapping[str, int]) -> Any:
         """Its value; ``None`` where there is none, as for a division by zero."""
         try:
-            return _value(self.tree, sizes)
+            return value_of(self.tree, sizes)
         except (ArithmeticError, ValueError):
             return None
 
@@ -105,39 +62,3 @@ class Expression:
             case ast.Compare(left, [ast.Eq()], [ast.Constant(value=int() | float() as number)]):
                 return Expression(ast.unparse(left)), number
         return None
-
-
-def _check(node: ast.AST) -> None:
-    match node:
-        case ast.Call(ast.Name(name), _, []) if name in _FUNCTIONS:
-            return
-        case ast.Constant(value=int() | float() | bool()):
-            return
-        case (
-            ast.BinOp() | ast.UnaryOp() | ast.BoolOp() | ast.Compare() | ast.Name() | ast.Load() | ast.And() | ast.Or()
-        ):
-            return
-        case _ if type(node) in _OPERATORS:
-            return
-    raise ValueError(ast.dump(node))
-
-
-def _value(node: ast.AST, sizes: Mapping[str, int]) -> Any:
-    match node:
-        case ast.Constant(value=number):
-            return number
-        case ast.Name(id=name):
-            return sizes[name]
-        case ast.BinOp(left, operation, right):
-            return _OPERATORS[type(operation)](_value(left, sizes), _value(right, sizes))
-        case ast.UnaryOp(operation, operand):
-            return _OPERATORS[type(operation)](_value(operand, sizes))
-        case ast.BoolOp(operation, values):
-            return (all if isinstance(operation, ast.And) else any)(_value(each, sizes) for each in values)
-        case ast.Compare(left, operations, rights):
-            terms = [_value(term, sizes) for term in (left, *rights)]
-            pairs = zip(operations, terms, terms[1:], strict=False)
-            return all(_OPERATORS[type(operation)](first, second) for operation, first, second in pairs)
-        case ast.Call(ast.Name(name), arguments):
-            return _FUNCTIONS[name](*(_value(argument, sizes) for argument in arguments))
-    raise ValueError(ast.dump(node))

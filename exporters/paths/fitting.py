@@ -6,6 +6,8 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from entrepot.exporters.paths.expression import Expression
 from entrepot.exporters.paths.path import Sizes
 
@@ -35,7 +37,7 @@ def fitted(
         found = _whole(text, values, numbers) if whole else _real(text, values, numbers)
         if found is not None:
             return found
-    return _ratio(numbers, sizes) if whole else None
+    return (_plane(numbers, sizes) or _ratio(numbers, sizes)) if whole else _fraction(numbers, sizes)
 
 
 def _whole(text: str, values: Sequence[float], numbers: Sequence[float]) -> Expression | None:
@@ -112,6 +114,7 @@ def _atoms(sizes: Sequence[Sizes]) -> Iterator[str]:
     """Terms of one symbol, then products of two."""
     symbols = [symbol for symbol in sizes[0] if len({each[symbol] for each in sizes}) > 1]
     yield from symbols
+    yield from (f"({symbol} {sign} 1)" for symbol in symbols for sign in "+-")
     yield from (f"{symbol} * {symbol}" for symbol in symbols)
     for divisor in _DIVISORS if len(sizes) > 3 else ():
         for symbol in symbols:
@@ -131,6 +134,35 @@ def _atoms(sizes: Sequence[Sizes]) -> Iterator[str]:
         yield from (
             f"{extreme}({symbol}, {number})" for number in range(numbers[0], numbers[-1]) for extreme in ("Max", "Min")
         )
+
+
+def _plane(numbers: Sequence[float], sizes: Sequence[Sizes]) -> Expression | None:
+    """``a * one + b * other + c``."""
+    symbols = [symbol for symbol in sizes[0] if len({each[symbol] for each in sizes}) > 1]
+    for one, other in itertools.combinations(symbols, 2):
+        points = np.array([[each[one], each[other], 1] for each in sizes], float)
+        if np.linalg.matrix_rank(points) < 3:
+            continue
+        factors = np.rint(np.linalg.lstsq(points, np.array(numbers, float), rcond=None)[0])
+        if np.array_equal(points @ factors, np.array(numbers, float)):
+            a, b, c = map(int, factors)
+            return Expression(f"{a} * {one} + {b} * {other} + {c}")
+    return None
+
+
+def _fraction(numbers: Sequence[float], sizes: Sequence[Sizes]) -> Expression | None:
+    """``(a * one + b) / (other + c)``, as of evenly spaced points."""
+    symbols = [symbol for symbol in sizes[0] if len({each[symbol] for each in sizes}) > 1]
+    for (one, other), shift in itertools.product(itertools.permutations(symbols, 2), (0, -1, 1)):
+        below = np.array([each[other] + shift for each in sizes], float)
+        points = np.array([[each[one], each[other], 1] for each in sizes], float)
+        if len(sizes) < 6 or np.linalg.matrix_rank(points) < 3 or not below.all():
+            continue
+        factors = np.linalg.lstsq(points / below[:, None], np.array(numbers, float), rcond=None)[0]
+        a, b, c = (_neat(round(float(factor), 6)) for factor in factors)
+        if np.allclose(points @ (a, b, c) / below, numbers, rtol=_PRECISION, atol=_PRECISION):
+            return Expression(f"({a!r} * {one} + {b!r} * {other} + {c!r}) / ({other} + {shift})")
+    return None
 
 
 def _ratio(numbers: Sequence[float], sizes: Sequence[Sizes]) -> Expression | None:

@@ -14,12 +14,16 @@ from entrepot.exporters.paths.expression import Expression
 from entrepot.exporters.paths.joining import joined
 from entrepot.exporters.paths.merging import merged, same_nodes
 from entrepot.exporters.paths.path import Path
+from entrepot.exporters.paths.reading import Irregular
+from entrepot.exporters.paths.rolling import rolled
 from entrepot.exporters.paths.trying import Trials
 from entrepot.ir.errors import EntrepotError
 
 _MOST_CAPTURES = 9
 _MOST_PATHS = 4
 _MOST_LOOKED_AT = 60
+_FEWEST_UNROLLED = 3
+_MOST_CHECKED = 10
 
 
 class Unfollowed(Exception):  # noqa: N818 - an answer, not a fault
@@ -64,10 +68,13 @@ class _Follower:
         """Capture where nothing is known yet, then where what was put together is wrong."""
         while (point := self._open()) is not None:
             self._add(self._captured(point))
+            self._roll()
         while True:
             found, wrong = self._together()
             if not wrong:
                 return found
+            if any(tuple(path.sizes.values()) in wrong for path in self._captures):
+                raise Unfollowed("a capture computes something else even at its own sizes")
             self._add(self._captured(wrong[0]))
 
     def _open(self) -> tuple[int, ...] | None:
@@ -110,10 +117,23 @@ class _Follower:
         self._families.append((path, [path]))
         self._loosen(len(self._families) - 1)
 
+    def _roll(self) -> None:
+        """Try whether captures that all differ are the same loop, run more or less often."""
+        fixed = [path for path, members in self._families if len(members) == 1 and path.fixed]
+        if len(fixed) < _FEWEST_UNROLLED:
+            return
+        try:
+            found = rolled(fixed, self._groups)
+        except Irregular as reason:
+            raise Unfollowed(f"a loop over a size: {reason}") from reason
+        if found is not None:
+            self._families = [each for each in self._families if each[0] not in fixed]
+            self._families.append((found, fixed))
+
     def _loosen(self, at: int) -> None:
         """Drop the conditions that a family turns out not to need."""
         family, members = self._families[at]
-        if family.fixed(self._groups):
+        if family.fixed:
             return
         for condition in list(family.conditions):
             others = [each for each in family.conditions if each is not condition]
@@ -171,6 +191,6 @@ class _Follower:
         for _, point in sorted(enumerate(fresh), key=lambda each: (min(each[1]) > 1, each[0] % 7)):
             if self._trials.taken(point):
                 found.append(point)
-            if len(found) == 12:
+            if len(found) == _MOST_CHECKED:
                 break
-        return found
+        return [*found, *captured]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx_ir
@@ -23,7 +23,7 @@ def merged(paths: Sequence[Path], groups: Sequence[Group]) -> Path | None:
     outlines = [outline(path.graph.graph, path.weights) for path in paths]
     if not all(outlines[0].same(other) for other in outlines[1:]):
         return None
-    known = list(_known(paths))
+    known = known_formulas(paths)
     replaced: dict[int, list[Expression | float]] = {}
     for at in range(len(outlines[0].constants)):
         found = _differing([each.constants[at] for each in outlines], paths, known)
@@ -33,7 +33,7 @@ def merged(paths: Sequence[Path], groups: Sequence[Group]) -> Path | None:
             replaced[at] = found
     graph = _rewritten(paths[0], replaced, groups)
     forget_shapes(graph, [path.graph for path in paths], paths, groups)
-    return Path(graph, paths[0].sizes, _conditions(paths), paths[0].weights, paths[0].numbers)
+    return Path(graph, paths[0].sizes, common_conditions(paths), paths[0].weights, paths[0].numbers)
 
 
 def same_nodes(paths: Sequence[Path]) -> bool:
@@ -52,14 +52,12 @@ def symbolic_inputs(graph: onnx_ir.Model, groups: Sequence[Group]) -> None:
             value.shape = onnx_ir.Shape(dims)
 
 
-def _known(paths: Sequence[Path]) -> Iterator[Expression]:
+def known_formulas(paths: Sequence[Path]) -> list[Expression]:
     """Formulas that a capture took for constants."""
-    for condition in paths[0].conditions:
-        if found := condition.specialised():
-            yield found[0]
+    return [found[0] for condition in paths[0].conditions if (found := condition.specialised())]
 
 
-def _conditions(paths: Sequence[Path]) -> list[Expression]:
+def common_conditions(paths: Sequence[Path]) -> list[Expression]:
     """What all rely on; a formula that is one number in one capture and another in the next is computed now."""
     numbers: dict[str, set[float]] = {}
     for path in paths:
@@ -100,14 +98,15 @@ def _rewritten(path: Path, replaced: Mapping[int, list[Expression | float]], gro
     graph = copy_graphs(path.graph)
     symbolic_inputs(graph, groups)
     constants = outline(graph.graph, path.weights).constants
-    writer = Writer(graph.graph, {group.symbol: _where(graph, group) for group in groups})
+    writer = Writer(graph.graph, {group.symbol: where(graph, group) for group in groups})
     for at, parts in replaced.items():
         _replace(constants[at], parts, writer)
     writer.place()
     return graph
 
 
-def _where(graph: onnx_ir.Model, group: Group) -> tuple[onnx_ir.Value, int]:
+def where(graph: onnx_ir.Model, group: Group) -> tuple[onnx_ir.Value, int]:
+    """An input and an axis of it that has the size of a group."""
     index, axis = min(group.axes)
     return graph.graph.inputs[index], axis
 

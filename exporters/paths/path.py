@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import onnx_ir
 
-from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.paths.expression import Expression
 
 Sizes = Mapping[str, int]
@@ -36,12 +35,8 @@ class Path:
         """Whether the conditions hold."""
         return all(condition(sizes) for condition in self.conditions)
 
-    def fixed(self, groups: Sequence[Group]) -> frozenset[str]:
-        """The symbols of the groups that the capture fixed."""
-        return frozenset(group.symbol for group in groups if isinstance(_dim(self.graph, min(group.axes)), int))
-
-
-def _dim(graph: onnx_ir.Model, axis: Axis) -> int | onnx_ir.SymbolicDim:
-    shape = graph.graph.inputs[axis[0]].shape
-    assert shape is not None
-    return shape[axis[1]]
+    @property
+    def fixed(self) -> frozenset[str]:
+        """The symbols whose sizes the capture turned into constants."""
+        found = (condition.specialised() for condition in self.conditions)
+        return frozenset(each[0].text for each in found if each is not None and each[0].text.isidentifier())

@@ -29,10 +29,14 @@ class Writer:
 
     Args:
         graph: Changed by ``place``; the names of its values are not used again.
-        sizes: Where each symbol is read: an input and an axis of it.
+        sizes: Where each symbol is read: an input and an axis of it; or, with -1, a scalar.
+        prefix: What the names of its values begin with.
     """
 
-    def __init__(self, graph: onnx_ir.Graph, sizes: Mapping[str, tuple[onnx_ir.Value, int]]) -> None:
+    def __init__(
+        self, graph: onnx_ir.Graph, sizes: Mapping[str, tuple[onnx_ir.Value, int]], prefix: str = "size"
+    ) -> None:
+        self._prefix = prefix
         self._graph = graph
         self._sizes = sizes
         self._nodes: list[onnx_ir.Node] = []
@@ -89,7 +93,7 @@ class Writer:
         return self.constant(np.array([number], np.int64 if isinstance(number, int) else np.float64))
 
     def _fresh(self) -> str:
-        name = next(name for at in self._numbers if (name := f"size_{at}") not in self._taken)
+        name = next(name for at in self._numbers if (name := f"{self._prefix}_{at}") not in self._taken)
         self._taken.add(name)
         return name
 
@@ -108,6 +112,8 @@ class Writer:
                 return self._number(number), _INT if isinstance(number, int) else _FLOAT
             case ast.Name(id=symbol):
                 value, axis = self._sizes[symbol]
+                if axis < 0:
+                    return self("Unsqueeze", value, self.constant(np.array([0], np.int64))), _INT
                 return self("Shape", value, start=axis, end=axis + 1), _INT
             case ast.BoolOp(operation, values):
                 return self._joined("And" if isinstance(operation, ast.And) else "Or", *values), _BOOL
@@ -175,10 +181,10 @@ class Writer:
             return self._term(ast.UnaryOp(ast.USub(), ast.BinOp(negative, ast.FloorDiv(), arguments[1])))
         if name in ("IntTrueDiv", "FloatTrueDiv"):
             return self._computed(ast.Div, *arguments)
-        if name in ("Min", "Max"):
-            return self._extreme(name, arguments)
+        if name in ("Min", "Max", "min", "max"):
+            return self._extreme(name.capitalize(), arguments)
         value, kind = self._term(arguments[0])
-        if name == "Abs":
+        if name == "abs":
             return self("Abs", value), kind
         value = self._cast(value, onnx_ir.DataType.DOUBLE)
         if name == "ToFloat":

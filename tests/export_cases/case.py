@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -50,8 +51,9 @@ class Case:
         """The same module and calls at every time."""
         import torch
 
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(20)
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.default_generator.manual_seed(20)
             return self.make()
 
 

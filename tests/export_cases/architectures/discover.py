@@ -14,6 +14,7 @@ import resource
 import signal
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 from tests.export_cases.architectures.building import Recipe, TooLargeError, call_of, module_of
 from tests.export_cases.architectures.catalogue import FILE, recipes
@@ -23,23 +24,24 @@ SCALES = ((16, 2), (8, 2), (4, 2), (32, 2), (16, 4), (8, 4), (4, 4), (2, 2), (1,
 ATTEMPTS = 6
 SECONDS = 60
 ONCE = ("encoder", "image-encoder", "audio-encoder", "backbone")
-"""Kinds that are tried for architectures that no kind before them has."""
+"""Kinds that are tried for architectures that no other kind has."""
 
 
 def candidates(kinds: list[str]) -> Iterator[tuple[str, str, str]]:
     """Kind, type and class of whatever is worth a try."""
     from transformers.models.auto import modeling_auto
 
-    seen: set[str] = set()
+    tables = {kind: _table(modeling_auto, kind) for kind in KINDS}
+    named = {model_type for kind in KINDS if kind not in ONCE for model_type in tables[kind]}
     for kind in kinds:
-        mine: dict[str, str] = {}
-        for table in KINDS[kind].tables:
-            mine |= getattr(modeling_auto, table)
-        for model_type, names in mine.items():
-            if kind not in ONCE or model_type not in seen:
-                yield kind, model_type, names if isinstance(names, str) else names[0]
-        if kind not in ONCE:
-            seen |= mine.keys()
+        for model_type, architecture in tables[kind].items():
+            if kind not in ONCE or model_type not in named:
+                yield kind, model_type, architecture
+
+
+def _table(modeling_auto: Any, kind: str) -> dict[str, str]:
+    rows = [row for table in KINDS[kind].tables for row in getattr(modeling_auto, table).items()]
+    return {model_type: names if isinstance(names, str) else names[0] for model_type, names in rows}
 
 
 def recipe_for(kind: str, model_type: str, architecture: str) -> Recipe | str:
@@ -65,7 +67,7 @@ def recipe_for(kind: str, model_type: str, architecture: str) -> Recipe | str:
 
 
 def _calls(recipe: Recipe, module: object) -> Recipe | str:
-    sizes, why = KINDS[recipe.kind].sizes, "no call"
+    sizes, why = KINDS[recipe.kind].sizes, ""
     for attempt in range(ATTEMPTS):
         trial = recipe._replace(attempt=attempt)
         taken = []
@@ -74,7 +76,7 @@ def _calls(recipe: Recipe, module: object) -> Recipe | str:
             if not problem:
                 taken.append(at)
             elif at == 0:
-                why = problem
+                why = why or problem
                 break
         if taken[:1] == [0]:
             return trial._replace(sizes=tuple(taken))

@@ -31,6 +31,8 @@ _EXPERTS = re.compile(r"^(n_routed_experts|num_experts|num_local_experts|moe_num
 _CHOSEN = re.compile(
     r"experts_per_tok|experts_per_token|topk_group|^n_group$|^moe_k$|num_selected_experts|^moe_top_?k$|^top_k_experts$"
 )
+_STAGE_NAMES = ("out_features", "out_indices", "_out_features", "_out_indices", "stage_names")
+"""Of backbones: they follow from the number of stages, of which the last is returned by default."""
 _VOCABULARY = re.compile(r"vocab_size|^num_embeddings$|^vocab_offset$")
 _TOKEN = re.compile(r"(_token_id|_token_index|_id|_ids)$")
 _LAYER_INDEX = re.compile(r"ind(ex|ic)e?s?$|insert_layer|feature_layer|_layer_ids?$|no_rope_layers|layers_to_")
@@ -51,6 +53,8 @@ def _shrunk(config: dict[str, Any], divisor: int, layers: int, tokens: dict[int,
     counts = {value for key, value in config.items() if _LAYERS.search(str(key)) and _is_int(value)}
     small: dict[str, Any] = {}
     for key, value in config.items():
+        if key in _STAGE_NAMES:
+            continue
         if not isinstance(key, str):  # a table of labels
             small[key] = value
         elif isinstance(value, dict):
