@@ -69,7 +69,8 @@ class _Export:
         groups, self.allowed, known = self.source.groups(self.prober, self.options)
         self.attempts = Attempts(_axes(groups))
         for way in self.source.ways if self.options.verify else self.source.ways[:1]:
-            self.source.way, self.source.numbers, self._first = way, frozenset(), None
+            self.source.way, self.source.lost = way, self.attempts.lost
+            self.source.numbers, self._first = frozenset(), None
             self.fixed = dict(known)
             self.attempts.made.append(self._attempt(way, copy.deepcopy(groups)))
             if self.attempts.enough:

@@ -138,7 +138,12 @@ class ModuleSource(TorchSource):
     ) -> Captured | None:
         """Several captures put together, for axes that one capture fixes or gets wrong."""
         varying = {axis for group in captured for axis in group.axes}
-        lost = [group for group in groups if not group.axes <= varying or not group.single]
+        given_up = frozenset(self.lost)  # by the proof, too
+        lost = [
+            group
+            for group in groups
+            if not group.axes <= varying or not group.single or not group.axes.isdisjoint(given_up)
+        ]
         if not lost:
             return None
         lost = [replace(group, bounds={"min": 2}, automatic=False, single=False) for group in lost]
