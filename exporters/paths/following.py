@@ -23,6 +23,7 @@ _MOST_CAPTURES = 9
 _MOST_PATHS = 4
 _MOST_LOOKED_AT = 60
 _FEWEST_UNROLLED = 3
+_MOST_UNROLLED = 4
 _MOST_CHECKED = 10
 
 
@@ -129,6 +130,8 @@ class _Follower:
         if found is not None:
             self._families = [each for each in self._families if each[0] not in fixed]
             self._families.append((found, fixed))
+        elif len(fixed) >= _MOST_UNROLLED:
+            raise Unfollowed("every size takes a path of its own, and they are not one loop")
 
     def _loosen(self, at: int) -> None:
         """Drop the conditions that a family turns out not to need."""
