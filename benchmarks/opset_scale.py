@@ -2,11 +2,13 @@
 
     python -m benchmarks.opset_scale [--rounds 3]
 
-Three models of opset 18 go to 25: 88 nodes with 3 GiB of weights in another file (a sparse one, which takes no space),
-40,000 nodes, and 40,000 with 20,000 weights in another file. Each conversion runs in a process of its own: read the
-model, convert, write it beside the old one, whose weights the new one refers to. Time is CPU time of these three,
-best of the rounds; memory is the peak of the process above what it was before. A tiny conversion pays for imports
-and tables first. The bars: 0.5 s and 60 MB for the first model, 3 s for the others.
+Four models of opset 18 go to 25: 88 nodes with 3 GiB of weights in another file (a sparse one, which takes no space),
+40,000 nodes, 40,000 with 20,000 weights in another file, and 40,000 of which 1 in 100 is rewritten. Each conversion
+runs in a process of its own: read the model, convert, write it beside the old one, whose weights the new one refers to.
+Time is CPU time of these three, best of the rounds; memory is the peak of the process above what it was before. A tiny
+conversion pays for imports and tables first. The bars: 0.5 s and 60 MB for the first model; for the next two 1.2 times
+the CPU time of onnx, and 400 MiB. At last, 20,000 nodes of opset 11, each of which is rewritten: what the conversion of
+one takes once the graph is there, 50 µs at most.
 """
 
 from __future__ import annotations
@@ -28,7 +30,13 @@ from onnx import TensorProto, helper
 START, TARGET = 18, 25
 WIDTH, INNER, LAYERS = 8192, 6144, 8
 BLOCKS = 2000
-BARS = {"3 GiB, 88 nodes": (0.5, 60.0), "40,000 nodes": (3.0, None), "and 20,000 weights": (3.0, None)}
+OLD = 20_000
+SECONDS, MEGABYTES = 0.5, 60.0
+"""Bars for the first model."""
+RATIO, MOST_MEGABYTES = 1.2, 400 * 1.048576
+"""Bars for those of which no node is rewritten: times of onnx, and memory."""
+MICROSECONDS = 50.0
+"""The bar for a node that is rewritten."""
 LAYER = """
     {i}n = LayerNormalization <axis = -1> ({x}, scale, bias)
     {i}a = MatMul ({i}n, {i}up)
@@ -122,9 +130,27 @@ def write_many(path: Path) -> None:
     path.write_bytes(model.SerializeToString())
 
 
-def _parse(body: str, kind: str, last: int, stored: str) -> onnx.ModelProto:
+def write_mixed(path: Path, long: Path) -> None:
+    """The long model, in which one normalisation of five is of a kind that opset 21 changed."""
+    model = onnx.load(long)
+    for node in [node for node in model.graph.node if node.op_type == "LayerNormalization"][::5]:
+        node.CopyFrom(
+            helper.make_node("GroupNormalization", [node.input[0], "group", "group"], node.output, num_groups=8)
+        )
+    model.graph.initializer.append(helper.make_tensor("group", TensorProto.FLOAT, [8], [1.0] * 8))
+    path.write_bytes(model.SerializeToString())
+
+
+def write_old(path: Path) -> None:
+    """Nodes whose attributes became inputs."""
+    kinds = ("ReduceSum <axes = [1]>", "Unsqueeze <axes = [1]>", "ReduceMean <axes = [-1]>", "Dropout <ratio = 0.5>")
+    body = "".join(f"{'xabc'[at % 4]}{at // 4 + 1} = {kinds[at % 4]} (x0) " for at in range(OLD))
+    path.write_bytes(_parse(body, "float[batch, 8, 16]", OLD // 4, "", 11).SerializeToString())
+
+
+def _parse(body: str, kind: str, last: int, stored: str, opset: int = START) -> onnx.ModelProto:
     return onnx.parser.parse_model(
-        f'<ir_version: 8, opset_import: ["": {START}]> net ({kind} x0) => ({kind} x{last}) <{stored}> {{ {body} }}'
+        f'<ir_version: 8, opset_import: ["": {opset}]> net ({kind} x0) => ({kind} x{last}) <{stored}> {{ {body} }}'
     )
 
 
@@ -175,6 +201,21 @@ def child(who: str, path: Path) -> None:
     print(json.dumps({"seconds": seconds, "megabytes": peak * 1024 / 1e6, "opset": stamped[""]}))
 
 
+def rewriting(path: Path) -> None:
+    """Print what it takes to convert a node, apart from making the graph."""
+    import entrepot as ep
+
+    def seconds(run: Callable[[], object]) -> float:
+        start = time.process_time()
+        run()
+        return time.process_time() - start
+
+    ep.convert_opset(ep.load(path), TARGET)
+    loaded = [ep.load(path) for _ in range(2)]
+    graph = seconds(lambda: loaded[0].ir)
+    print(json.dumps({"seconds": (seconds(lambda: ep.convert_opset(loaded[1], TARGET)) - graph) / OLD}))
+
+
 def measure(who: str, path: Path, rounds: int) -> dict[str, float]:
     """The best time of some processes, and their largest peak."""
     command = [sys.executable, "-m", "benchmarks.opset_scale", "--child", who, str(path)]
@@ -182,7 +223,8 @@ def measure(who: str, path: Path, rounds: int) -> dict[str, float]:
     for _ in range(rounds):
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         runs.append(json.loads(done.stdout.splitlines()[-1]))
-    return runs[0] | {key: pick(run[key] for run in runs) for key, pick in (("seconds", min), ("megabytes", max))}
+    picks = {"seconds": min, "megabytes": max}
+    return runs[0] | {key: pick(run[key] for run in runs) for key, pick in picks.items() if key in runs[0]}
 
 
 def main() -> int:
@@ -192,28 +234,41 @@ def main() -> int:
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(options.child[0], Path(options.child[1]))
+        who, path = options.child[0], Path(options.child[1])
+        rewriting(path) if who == "rewriting" else child(who, path)
         return 0
     missed = False
-    print(f"{'model':20} {'converter':12}{'seconds':>9}{'MB':>8}  arrived at")
+    print(f"{'model':20} {'converter':12}{'seconds':>9}{'x onnx':>8}{'MB':>8}  arrived at")
     with tempfile.TemporaryDirectory() as folder:
-        tiny, heavy, long, many = (Path(folder) / f"{name}.onnx" for name in ("tiny", "heavy", "long", "many"))
+        names = ("tiny", "heavy", "long", "many", "mixed", "old")
+        tiny, heavy, long, many, mixed, old = (Path(folder) / f"{name}.onnx" for name in names)
         tiny.write_bytes(_parse("x1 = Relu (x0)", "float[batch, 4]", 1, "float one = {1.0}").SerializeToString())
         write_heavy(heavy)
         write_long(long)
         write_many(many)
-        for (label, bar), path in zip(BARS.items(), (heavy, long, many), strict=True):
-            for who in CONVERTERS:
-                found = measure(who, path, options.rounds)
-                figures = f"{found['seconds']:9.2f}{found['megabytes']:8.0f}  opset {found['opset']}"
+        write_mixed(mixed, long)
+        write_old(old)
+        for label, path in {
+            "3 GiB, 88 nodes": heavy, "40,000 nodes": long, "and 20,000 weights": many, "1 in 100 rewritten": mixed,
+        }.items():  # fmt: skip
+            found = {who: measure(who, path, options.rounds) for who in CONVERTERS}
+            for who, row in found.items():
+                ratio = row["seconds"] / max(found["onnx"]["seconds"], 1e-3)
+                figures = f"{row['seconds']:9.2f}{ratio:8.2f}{row['megabytes']:8.0f}  opset {row['opset']:.0f}"
                 print(f"{label:20} {who:12}{figures}", flush=True)
-                missed |= who == "entrepot" and not _within(found, *bar)
+            missed |= path is not mixed and not _within(
+                found["entrepot"], found["onnx"]["seconds"], first=path is heavy
+            )
+        each = measure("rewriting", old, options.rounds)["seconds"] * 1e6
+        print(f"a rewritten node of 20,000: {each:.0f} µs")
+        missed |= each > MICROSECONDS
     print("a bar is missed" if missed else "all bars are met")
     return int(missed)
 
 
-def _within(found: dict[str, float], seconds: float, megabytes: float | None) -> bool:
-    return found["seconds"] <= seconds and (megabytes is None or found["megabytes"] <= megabytes)
+def _within(found: dict[str, float], theirs: float, *, first: bool) -> bool:
+    seconds, megabytes = (SECONDS, MEGABYTES) if first else (RATIO * theirs, MOST_MEGABYTES)
+    return found["seconds"] <= seconds and found["megabytes"] <= megabytes
 
 
 if __name__ == "__main__":

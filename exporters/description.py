@@ -11,6 +11,7 @@ import onnx_ir
 import entrepot
 from entrepot.exporters.containers import is_plain
 from entrepot.exporters.exporter import Source
+from entrepot.exporters.options import Options
 from entrepot.exporters.tree import Constant, Container, Flat, Leaf, Shared, Size, Tree, below, constants, leaves
 
 
@@ -27,6 +28,25 @@ def describe_model(
     model.metadata_props["entrepot.framework"] = source.framework
     model.metadata_props["entrepot.class"] = source.origin
     model.metadata_props["entrepot.structure"] = structure_json(source.call.tree, result.tree, names, result_names)
+
+
+def describe_modes(model: onnx_ir.Model, options: Options) -> None:
+    """Record in the file how its source was called, as far as that was asked for."""
+    asked = {name: getattr(options, name) for name in _MODES if getattr(options, name) != getattr(Options, name)}
+    if asked:
+        model.metadata_props["entrepot.modes"] = json.dumps(asked)
+
+
+def modes_in(metadata: Mapping[str, str]) -> Options:
+    """How the source of a model was called, according to its description."""
+    try:
+        found = json.loads(metadata.get("entrepot.modes", "{}"))
+        return Options(**{name: value for name, value in found.items() if name in _MODES})
+    except (ValueError, AttributeError):
+        return Options()  # not one of ours
+
+
+_MODES = ("state", "random", "training")
 
 
 def numbers_in(metadata: Mapping[str, str], result: Flat) -> frozenset[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from entrepot.exporters.axes.groups import Axis, Group
     from entrepot.exporters.axes.probe import Prober
+    from entrepot.exporters.axes.relations import Relation
     from entrepot.exporters.notes import Fixed
     from entrepot.exporters.recognition import Found
     from entrepot.ir.model import Model
@@ -83,6 +84,15 @@ class Callee(Protocol):
         """Whether it is known to take arrays like these at shapes that are too large to be tried."""
         return False
 
+    def relations(self, arrays: Sequence[Array], equal: Sequence[Collection[Axis]]) -> Sequence[Relation] | None:
+        """Axes whose sizes seem to follow from others, each to be tried; ``None`` where it cannot say.
+
+        Args:
+            arrays: What the model takes.
+            equal: Axes that are known to have one size.
+        """
+        return None
+
 
 class Source(Callee, Protocol):
     """One model with one sample, ready to be exported. A class that names this as its base inherits what is optional.
@@ -97,6 +107,9 @@ class Source(Callee, Protocol):
         noun: What its framework calls such a thing, for progress.
         call: The flat sample.
         parameters: Names that inputs and outputs may not have.
+        seed: Where generators start in the next call, if it draws random numbers.
+        ways: In which ways it can be captured, the first one preferred.
+        way: The one to be used; the pipeline sets it before each capture.
     """
 
     framework: str
@@ -105,6 +118,9 @@ class Source(Callee, Protocol):
     call: Flat
     noun: str = "model"
     parameters: Collection[str] = ()
+    seed: int = 0
+    ways: Sequence[str] = ("as it is",)
+    way: str = "as it is"
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
@@ -130,11 +146,16 @@ class Source(Callee, Protocol):
         """
         if options.share:
             raise InputError(f"weights cannot be shared with a {self.noun}", hint="leave share out to copy them")
+        refuse_modes(options)
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
         """Inside, the model is ready to be called and captured; afterwards everything is as it was before."""
         yield
+
+    def follows_sizes(self) -> bool:
+        """Whether, captured in this way, a size at which one capture turns out wrong may get another."""
+        return False
 
     def settled(self) -> Flat:
         """The result for the sample, once it is clear that another call would return the same.
@@ -146,6 +167,10 @@ class Source(Callee, Protocol):
         from entrepot.exporters.steady import settled
 
         return settled(self)
+
+    def is_random(self) -> bool:
+        """Whether results may be random, and are: they are then compared by their distribution."""
+        return False
 
     def check(self, result: Flat) -> None:
         """Refuse results for which ONNX has no type.
@@ -182,6 +207,16 @@ class Source(Callee, Protocol):
     def notes(self) -> Sequence[str]:
         """What else a user should know."""
         return ()
+
+
+def refuse_modes(options: Options) -> None:
+    """Refuse what only a framework's own modules have.
+
+    Raises:
+        InputError: It is asked for.
+    """
+    if options.state != "refuse" or options.random or options.training or options.weights is not None:
+        raise InputError("state, random, training and weights are for torch modules", hint="leave them out")
 
 
 class Exporter(Protocol):

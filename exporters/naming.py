@@ -11,6 +11,7 @@ from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.options import Options
 from entrepot.exporters.structure import Flat
 from entrepot.ir.errors import InputError
+from entrepot.ir.typing.formula import Formula
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -22,7 +23,7 @@ def graph_names(parameters: Collection[str], call: Flat, result: Flat, options: 
         InputError: The caller gave too few, too many, or the same twice.
     """
     inputs = _chosen(options.input_names, call.names, parameters, "_in", "input_names")
-    wanted = [_present(output_name(name), inputs) for name in result.names]
+    wanted = [_present(name if name in inputs else output_name(name), inputs) for name in result.names]
     outputs = _chosen(options.output_names, wanted, {*parameters, *inputs}, "_out", "output_names")
     return inputs, outputs
 
@@ -34,8 +35,9 @@ def rename_symbols(model: onnx_ir.Model, groups: Sequence[Group]) -> None:
         for index, axis in group.axes:
             shape = model.graph.inputs[index].shape
             dim = None if shape is None else shape[axis]
-            if isinstance(dim, onnx_ir.SymbolicDim) and dim.value is not None:
-                names[dim.value] = group.symbol
+            text = dim.value if isinstance(dim, onnx_ir.SymbolicDim) else None
+            if text is not None and (group.formula is None or text.isidentifier()):
+                names[text] = group.symbol
     for value in _all_values(model.graph):
         if value.shape is not None:
             value.shape = onnx_ir.Shape([_renamed(dim, names) for dim in value.shape])
@@ -121,6 +123,9 @@ def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | 
         return None
     if dim.value in names and not names.keys() >= set(_WORD.findall(dim.value)):
         return names[dim.value]  # computed from a size that no axis has: 4*s77 without s77
+    formula = Formula.of(dim.value)
+    if formula is not None:
+        return formula.renamed(names).text
     return _WORD.sub(lambda word: names.get(word[0], word[0]), dim.value)
 
 

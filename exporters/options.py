@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from entrepot.ir.arguments import expected
@@ -17,6 +18,10 @@ Axes: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | None"
 
 Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Axes]"
 """``"auto"`` or ``True``: whatever can vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
+
+
+State: TypeAlias = Literal["refuse", "outputs", "freeze"]
+"""What becomes of state that forward changes: an error, inputs and outputs, or constants."""
 
 
 def as_dynamic(given: Any) -> Dynamic:
@@ -73,11 +78,13 @@ class Judging:
         providers: Who runs the model; ``None`` for the default ones.
         tolerance: What agreement means; ``None`` for the default.
         progress: Called with a short line per run.
+        weights: Where a source that was built without weights has them.
     """
 
     providers: Sequence[str] | None = None
     tolerance: Tolerance | None = None
     progress: Callable[[str], None] | None = None
+    weights: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,10 @@ class Options:
         checks: Whether the graph refuses sizes for which it was not made.
         share: Whether the model uses the weights of the source instead of copies.
         optimize: How far the graph is cleaned up.
+        state: What becomes of buffers and attributes that forward changes, if results depend on them.
+        random: Whether random numbers may be drawn by the graph.
+        training: Whether the module is exported in its own mode instead of evaluation mode.
+        weights: Where a module that was built without weights has them.
     """
 
     opset: int | None = None
@@ -109,6 +120,10 @@ class Options:
     checks: bool = False
     dynamic_shapes: Any = None
     optimize: Level = "basic"
+    state: State = "refuse"
+    random: bool = False
+    training: bool = False
+    weights: Path | None = None
 
     @property
     def judging(self) -> Judging:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import onnx_ir
 
+from entrepot.ir.typing.formula import Formula
+
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "Add",
     ast.Sub: "Sub",
@@ -80,7 +82,9 @@ def _linked(model: onnx_ir.Model) -> dict[str, list[tuple[onnx_ir.Value, int]]]:
 
 def _derived(model: onnx_ir.Model) -> list[tuple[onnx_ir.Value, int, str]]:
     """The axes of the inputs that are a formula of others: ``2*length``."""
-    return [each for each in _symbolic(model) if not each[2].isidentifier()]
+    known = _linked(model).keys()
+    others = [(*each, Formula.of(each[2])) for each in _symbolic(model) if not each[2].isidentifier()]
+    return [(value, axis, text) for value, axis, text, formula in others if formula and known >= {*formula.names}]
 
 
 def _symbolic(model: onnx_ir.Model) -> Iterator[tuple[onnx_ir.Value, int, str]]:
@@ -133,6 +137,8 @@ class _Writer:
                 return sizes[symbol]
             case ast.Constant(value=int(number)):
                 return self.constant(number)
+            case ast.Call(ast.Name(id="max" | "min" as name), arguments):
+                return self(name.capitalize(), *(self._term(argument, sizes) for argument in arguments))
             case ast.BinOp(left, operation, right) | ast.Compare(left, [operation], [right]):
                 return self(_OPERATORS[type(operation)], self._term(left, sizes), self._term(right, sizes))
         raise ValueError(ast.dump(term))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "OutputComparison", "Tolerance", "compare", "leaves", "scales_of"]
 
-_NOISE = 32
+NOISE = 32
 """The largest of many errors over their median (about 15 for 10,000 elements), twice."""
 
 
@@ -230,7 +230,7 @@ def _rule(expected: np.ndarray, tolerance: Tolerance | None, scale: float, noise
         return rule
     # a tensor of zeros has no scale of its own: treat it like ordinary activations
     rule = rule.at_scale(scale or typical_magnitude(expected) or 1.0)
-    return replace(rule, atol=max(rule.atol, _NOISE * noise))
+    return replace(rule, atol=max(rule.atol, NOISE * noise))
 
 
 def _problem(metrics: Metrics) -> str:

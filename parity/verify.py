@@ -22,7 +22,7 @@ from entrepot.ir.errors import (
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import chooses, is_pointwise
 from entrepot.ir.progress import Progress, reporter
-from entrepot.parity.compare import Comparison, Tolerance, compare, scales_of
+from entrepot.parity.compare import NOISE, Comparison, Tolerance, compare, scales_of
 from entrepot.parity.edges import moved, without_doubt
 from entrepot.parity.feeds import Feeds
 from entrepot.parity.plan import Case
@@ -66,6 +66,14 @@ class ExactSource(Source, Protocol):
 
     def exact(self, feeds: dict[str, np.ndarray], /) -> Outputs | None:
         """What the source computes in float64 from the same inputs; ``None`` if it cannot be run that way."""
+
+
+@runtime_checkable
+class SteppedSource(Source, Protocol):
+    """A source that may round to steps inside, as quantised networks do."""
+
+    def steps(self, feeds: dict[str, np.ndarray], /) -> Mapping[str, float]:
+        """How far each output may move because a number between two steps is rounded to the other; empty if none is."""
 
 
 class ModelSource:
@@ -123,7 +131,7 @@ def verify(
     """
     tell, tolerance = reporter(progress), Tolerance.of(tolerance)
     cases = [feed if isinstance(feed, Case) else Case(f"feeds {at}", feed) for at, feed in enumerate(feeds)]
-    names = default_providers() if providers is None else as_providers(providers)
+    names = default_providers(model) if providers is None else as_providers(providers)
     answers = [_ask(source, case, tell) for case in cases]
     # a small result near zero says little about its own scale: all runs of the source together say more
     tame = (answer for case, answer in zip(cases, answers, strict=True) if not case.edge)
@@ -142,6 +150,7 @@ def verify(
                 row.append(run)
                 if run.verdict == "declined":
                     break
+        del runner  # its weights, before the next has its own
     runs = tuple(each for row in rows for each in row if each is not None)
     return Report(source.name, model_name(model), names, runs, ModelFacts.of(model))
 
@@ -152,9 +161,26 @@ def _opened(model: Model, provider: str) -> Session | Untouched:
     return Session(model, providers=(provider,))
 
 
-def default_providers() -> tuple[str, ...]:
-    """Our own, and onnxruntime as an independent second opinion where it is installed."""
-    return ("cpu",) if importlib.util.find_spec("onnxruntime") is None else ("cpu", "onnxruntime")
+def default_providers(model: Model | None = None) -> tuple[str, ...]:
+    """Our own, and onnxruntime as an independent second opinion where it is installed.
+
+    It alone runs a model of a gigabyte or more, if it takes it: it can leave the weights where they are.
+    """
+    if importlib.util.find_spec("onnxruntime") is None:
+        return ("cpu",)
+    return ("onnxruntime",) if model is not None and _runs_alone(model) else ("cpu", "onnxruntime")
+
+
+def _runs_alone(model: Model) -> bool:
+    from entrepot.runtime.providers.onnxruntime.engine import is_large
+
+    if not is_large(model):
+        return False
+    try:
+        Untouched(model)
+    except EntrepotError:
+        return False
+    return True
 
 
 def model_name(model: Model) -> str:
@@ -214,7 +240,9 @@ class _Judge:
         if first.ok:
             return first
         settled = without_doubt(expected, actual, self._other_answers(case, strict=strict))
-        return compare(expected, settled, self._tolerance, scales=scales)
+        second = compare(expected, settled, self._tolerance, scales=scales)
+        steps = {} if second.ok or self._tolerance is not None else self._steps_of(case)
+        return compare(expected, settled, scales=scales, noise=steps) if steps else second
 
     def _larger(self, scales: Mapping[str, float]) -> dict[str, float]:
         return {name: max(scale, self._scales.get(name, 0.0)) for name, scale in scales.items()}
@@ -239,8 +267,15 @@ class _Judge:
                 noise = {}
             exact = self._source.exact(dict(case.feeds)) if isinstance(self._source, ExactSource) else None
             own = {} if exact is None else own_error(expected, exact)
-            self._noise[id(case)] = {name: max(noise.get(name, 0.0), own.get(name, 0.0)) for name in {*noise, *own}}
+            steps = self._steps_of(case)
+            names = {*noise, *own, *steps}
+            self._noise[id(case)] = {name: max(each.get(name, 0.0) for each in (noise, own, steps)) for name in names}
         return self._noise[id(case)]
+
+    def _steps_of(self, case: Case) -> dict[str, float]:
+        """What rounding to the other of two steps may change; as noise, of which a multiple is allowed."""
+        found = self._source.steps(dict(case.feeds)) if isinstance(self._source, SteppedSource) else {}
+        return {name: most / NOISE for name, most in found.items()}
 
 
 class _Runner:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from entrepot.exporters.arrays import Array, Arrays
+from entrepot.ir.typing.formula import Formula
 
 Axis: TypeAlias = tuple[int, int]
 """Which tensor of the flat sample, which axis of it."""
@@ -25,6 +26,8 @@ class Group:
         single: Whether one capture may hold for all of its sizes, as far as is known.
         required: Whether the caller asked for it by name; it is an error if it cannot vary.
         asked: The smallest and the largest size that the caller wants.
+        formula: Where the size follows from those of other groups: how, over the words for their axes; the symbol then
+            is the same over their symbols.
     """
 
     axes: frozenset[Axis]
@@ -37,11 +40,23 @@ class Group:
     single: bool = True
     required: bool = False
     asked: tuple[int, int | None] = (0, None)
+    formula: Formula | None = None
 
     def wants(self, size: int) -> bool:
         """Whether the caller wants a size."""
         least, most = self.asked
         return least <= size and (most is None or size <= most)
+
+
+def axis_word(axis: Axis) -> str:
+    """The name of an axis in formulas, before groups have symbols."""
+    return f"axis_{axis[0]}_{axis[1]}"
+
+
+def word_axis(word: str) -> Axis:
+    """The inverse."""
+    _, index, axis = word.split("_")
+    return int(index), int(axis)
 
 
 def all_axes(tensors: Sequence[Array]) -> list[Axis]:
@@ -71,15 +86,40 @@ def name_groups(
 
     ``batch`` is the leading axis that most inputs share; the others are named by what the input suggests.
     """
-    leading = [group for group in groups if any(axis == 0 for _, axis in group.axes)]
+    free = [group for group in groups if group.formula is None]
+    leading = [group for group in free if any(axis == 0 for _, axis in group.axes)]
     batch = max(leading, key=lambda group: len(group.axes), default=None)
     used: set[str] = set(taken)
-    for group in groups:
+    for group in free:
         index, axis = min(group.axes)
         image = not any((index, 1) in other.axes for other in groups)
         wish = "batch" if group is batch else _suggestion(tensors[index], arrays, axis, names[index], image=image)
+        wish = "past" if group is not batch and _is_past({names[at] for at, _ in group.axes}) else wish
         group.symbol = wish if wish not in used else _identifier(f"{names[index]}_dim{axis}")
         used.add(group.symbol)
+    settled(groups, tensors)
+
+
+def settled(groups: Iterable[Group], tensors: Sequence[Array]) -> list[Group]:
+    """The groups, those that follow from others with symbols made of theirs; without what follows from none of them.
+
+    Args:
+        groups: Those that vary.
+        tensors: The sample; an axis that does not vary is a number in the symbols.
+    """
+    groups = list(groups)
+    symbols = {axis_word(axis): group.symbol for group in groups if group.formula is None for axis in group.axes}
+    for group in groups:
+        if group.formula is not None:
+            sizes = {name: word_axis(name) for name in group.formula.names}
+            words = {name: str(tensors[index].shape[axis]) for name, (index, axis) in sizes.items()}
+            group.symbol = group.formula.renamed({name: symbols.get(name, words[name]) for name in words}).text
+    return [group for group in groups if group.formula is None or symbols.keys() & {*group.formula.names}]
+
+
+def _is_past(names: Collection[str]) -> bool:
+    """Whether all of these hold what earlier calls left."""
+    return all(any(word in name for word in ("past", "cache")) for name in names)
 
 
 def _suggestion(tensor: Array, arrays: Arrays, axis: int, name: str, *, image: bool) -> str:

@@ -10,7 +10,8 @@ from entrepot.exporters.axes.probe import Prober
 
 def size_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
     """The smallest size of each group that the model accepts, and the largest that the capture found."""
-    return [text for group in groups for text in limits_of(group, *_bounds(prober, group))]
+    free = [group for group in groups if group.formula is None]
+    return [text for group in free for text in limits_of(group, *_bounds(prober, group))]
 
 
 def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
@@ -21,7 +22,6 @@ def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
 
 
 def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
-    """What is to be said of a smallest and a largest size."""
     """What is to be said of a smallest and a largest size."""
     if least > 1:
         yield f"{group.symbol} >= {least}"

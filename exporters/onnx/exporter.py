@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from entrepot.exporters.exporter import Exporter, Source
+from entrepot.exporters.exporter import Exporter, Source, refuse_modes
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof.conversion import prove_result, report_on
 from entrepot.exporters.recognition import Found, is_onnx
@@ -57,6 +57,7 @@ def _check(options: Options) -> None:
         raise InputError(
             "share, checks and dynamic_shapes are for models of a framework", hint="leave them out for an ONNX model"
         )
+    refuse_modes(options)
 
 
 def _feeds(model: Model, given: Any) -> dict[str, Any] | None:

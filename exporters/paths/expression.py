@@ -10,6 +10,7 @@ from typing import Any
 
 from entrepot.ir.typing.arithmetic import is_known, value_of
 
+
 @dataclass(frozen=True)
 class Expression:
     """A formula.

@@ -133,7 +133,9 @@ def _atoms(sizes: Sequence[Sizes]) -> Iterator[str]:
         yield f"Min({first}, {second})"
     for symbol in symbols:
         numbers = sorted({each[symbol] for each in sizes})
-        yield from (f"{extreme}({symbol}, {number})" for number in range(numbers[0], numbers[-1]) for extreme in ("Max", "Min"))
+        yield from (
+            f"{extreme}({symbol}, {number})" for number in range(numbers[0], numbers[-1]) for extreme in ("Max", "Min")
+        )
 
 
 def _plane(numbers: Sequence[float], sizes: Sequence[Sizes]) -> Expression | None:
@@ -173,7 +175,9 @@ def _ratio(numbers: Sequence[float], sizes: Sequence[Sizes]) -> Expression | Non
     for symbol, below in itertools.product(symbols, range(2, 9)):
         for factor in (each for each in range(2, 17) if math.gcd(each, below) == 1):
             low = max(number * below - factor * each[symbol] for number, each in zip(numbers, sizes, strict=True))
-            high = min(number * below - factor * each[symbol] for number, each in zip(numbers, sizes, strict=True)) + below
+            high = (
+                min(number * below - factor * each[symbol] for number, each in zip(numbers, sizes, strict=True)) + below
+            )
             if low < high:
                 return Expression(f"({_linear(f'{factor} * {symbol}', 1, int(low))}) // {below}")
     return None

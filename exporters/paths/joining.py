@@ -31,7 +31,12 @@ def joined(paths: Sequence[Path], conditions: Sequence[list[Expression]], groups
 
 
 def _branch_off(
-    model: onnx_ir.Model, other: onnx_ir.Model, holding: list[Expression], groups: Sequence[Group], path: Path, prefix: str
+    model: onnx_ir.Model,
+    other: onnx_ir.Model,
+    holding: list[Expression],
+    groups: Sequence[Group],
+    path: Path,
+    prefix: str,
 ) -> None:
     """Make everything in ``model`` the else-branch of an If whose then-branch is ``other``."""
     graph = model.graph

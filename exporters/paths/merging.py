@@ -85,7 +85,11 @@ def _differing(
         return None
     if all(np.array_equal(each, first, equal_nan=first.dtype.kind == "f") for each in arrays if each is not None):
         return []
-    if first.size > _MOST_NUMBERS or first.dtype.kind not in "iuf" or any(np.shape(each) != first.shape for each in arrays):
+    if (
+        first.size > _MOST_NUMBERS
+        or first.dtype.kind not in "iuf"
+        or any(np.shape(each) != first.shape for each in arrays)
+    ):
         return None
     columns = zip(*(np.ravel(each).tolist() for each in arrays if each is not None), strict=True)
     sizes = [path.sizes for path in paths]
@@ -133,7 +137,9 @@ def forget_shapes(
     for at, value in enumerate(graph.graph.outputs):
         shapes = [each.graph.outputs[at].shape for each in originals]
         if all(shape is not None for shape in shapes):
-            value.shape = onnx_ir.Shape([_dim(dims, paths) for dims in zip(*(shape or () for shape in shapes), strict=True)])
+            value.shape = onnx_ir.Shape(
+                [_dim(dims, paths) for dims in zip(*(shape or () for shape in shapes), strict=True)]
+            )
 
 
 def _dim(dims: Sequence[int | onnx_ir.SymbolicDim], paths: Sequence[Path]) -> int | str | None:

@@ -69,7 +69,9 @@ def _aligned(sequences: Sequence[Sequence[Hashable]], preference: Preference) ->
         return None
     result: list[list[Stretch]] = [[] for _ in sequences]
     for together in zip(*parsed, strict=True):
-        blocks = {tuple(items[each.start : each.start + each.length]) for items, each in zip(sequences, together, strict=True)}
+        blocks = {
+            tuple(items[each.start : each.start + each.length]) for items, each in zip(sequences, together, strict=True)
+        }
         if len(blocks) != 1:
             return None
         varies = len({each.count for each in together}) > 1

@@ -112,7 +112,9 @@ class Reader:
 
     def joined(self, inputs: Sequence[Sequence[onnx_ir.Value]]) -> list[tuple[int, Read]]:
         """What a node with any number of inputs reads, each with the first capture's number of the input."""
-        runs = [self._runs([each.place(value) for value in mine]) for each, mine in zip(self._captures, inputs, strict=True)]
+        runs = [
+            self._runs([each.place(value) for value in mine]) for each, mine in zip(self._captures, inputs, strict=True)
+        ]
         if len({len(each) for each in runs}) != 1:
             raise Irregular("a list of values differs")
         found: list[tuple[int, Read]] = []
@@ -152,7 +154,9 @@ class Reader:
 
     def count(self, loop: int) -> Expression | int:
         """How often a loop runs."""
-        return self._number([len(each.loops[loop]) for each in self._captures], [each.path.sizes for each in self._captures])
+        return self._number(
+            [len(each.loops[loop]) for each in self._captures], [each.path.sizes for each in self._captures]
+        )
 
     def _read(self, places: Sequence[Place], samples: Samples) -> Read:
         first = places[0]
@@ -175,7 +179,9 @@ class Reader:
     def _constant(self, places: Sequence[Place], samples: Samples) -> Read:
         arrays = [array_of(place.of) for place in places]
         first = arrays[0]
-        if first is None or any(each is None or each.dtype != first.dtype or each.shape != first.shape for each in arrays):
+        if first is None or any(
+            each is None or each.dtype != first.dtype or each.shape != first.shape for each in arrays
+        ):
             raise Irregular("constants differ in type or shape")
         if all(np.array_equal(each, first, equal_nan=first.dtype.kind == "f") for each in arrays if each is not None):
             return Same()

@@ -95,9 +95,18 @@ class _Roller:
             Irregular: There is no rule in it.
         """
         self._singles = singles = [self._read_single(at) for at in range(len(self._mine.single))]
-        self._outputs = outputs = [self._reader.outside(values) for values in self._columns([each.path.graph.graph.outputs for each in self._captures])]
+        self._outputs = outputs = [
+            self._reader.outside(values)
+            for values in self._columns([each.path.graph.graph.outputs for each in self._captures])
+        ]
         self._loops = loops = [self._read_loop(at) for at in range(len(self._mine.loops))]
-        carried = {(at, read.key) for at, reads in enumerate(loops) for node in reads for read in node if isinstance(read, Carried)}
+        carried = {
+            (at, read.key)
+            for at, reads in enumerate(loops)
+            for node in reads
+            for read in node
+            if isinstance(read, Carried)
+        }
         self._wanted = {
             (each.loop, each.key)
             for each in self._reads(singles, outputs, loops)
@@ -114,7 +123,9 @@ class _Roller:
             self._rewire(node, reads)
         for at, read in enumerate(self._outputs):
             if not isinstance(read, Same):
-                self._graph.outputs[at] = self._named(self._outer(read, self._graph.outputs[at], len(self._graph)), self._graph.outputs[at])
+                self._graph.outputs[at] = self._named(
+                    self._outer(read, self._graph.outputs[at], len(self._graph)), self._graph.outputs[at]
+                )
         for steps in self._mine.loops:
             self._graph.remove([node for nodes in steps for node in nodes], safe=False)
         self._writer.place()
@@ -144,10 +155,12 @@ class _Roller:
         for at, node in enumerate(steps[0][0]):
             if any(len(nodes[at].inputs) != len(node.inputs) for mine in steps for nodes in mine):
                 raise Irregular("a list of values differs inside a loop")
-            found.append([
-                self._reader.inside(loop, [[nodes[at].inputs[slot] for nodes in mine] for mine in steps])
-                for slot in range(len(node.inputs))
-            ])
+            found.append(
+                [
+                    self._reader.inside(loop, [[nodes[at].inputs[slot] for nodes in mine] for mine in steps])
+                    for slot in range(len(node.inputs))
+                ]
+            )
         return found
 
     def _write_loop(self, loop: int, reads: list[list[Read]]) -> None:
@@ -205,7 +218,11 @@ class _Roller:
         rank = len(shape_)
         axis = before.attributes["axis"].as_int() % rank
         turned = place("Transpose", stacked, perm=[*range(1, axis + 1), 0, *range(axis + 1, rank + 1)])
-        merged = place("Mul", place("Shape", turned, start=axis, end=axis + 1), place("Shape", turned, start=axis + 1, end=axis + 2))
+        merged = place(
+            "Mul",
+            place("Shape", turned, start=axis, end=axis + 1),
+            place("Shape", turned, start=axis + 1, end=axis + 2),
+        )
         shape = [place("Shape", turned, start=0, end=axis)] if axis else []
         shape.append(merged)
         if axis + 1 < rank:
@@ -253,8 +270,12 @@ class _Body:
         self._nodes = roller._mine.loops[loop][1]
         self._reads = reads
         self.before: list[onnx_ir.Node] = []
-        self._step = onnx_ir.Value(name=f"loop{loop}_step", type=onnx_ir.TensorType(onnx_ir.DataType.INT64), shape=onnx_ir.Shape([]))
-        self._go = onnx_ir.Value(name=f"loop{loop}_go", type=onnx_ir.TensorType(onnx_ir.DataType.BOOL), shape=onnx_ir.Shape([]))
+        self._step = onnx_ir.Value(
+            name=f"loop{loop}_step", type=onnx_ir.TensorType(onnx_ir.DataType.INT64), shape=onnx_ir.Shape([])
+        )
+        self._go = onnx_ir.Value(
+            name=f"loop{loop}_go", type=onnx_ir.TensorType(onnx_ir.DataType.BOOL), shape=onnx_ir.Shape([])
+        )
         self._values: dict[Key, onnx_ir.Value] = {}
         self._carried: dict[Any, tuple[onnx_ir.Value, onnx_ir.Value | None, Key]] = {}
         self._inside: list[onnx_ir.Node] = []
@@ -275,7 +296,11 @@ class _Body:
         scratch.outputs.extend(results)
         node = onnx_ir.node(
             "Loop",
-            [roller._counts[loop], roller._writer.constant(np.array(True)), *(first for _, first, _ in self._carried.values())],
+            [
+                roller._counts[loop],
+                roller._writer.constant(np.array(True)),
+                *(first for _, first, _ in self._carried.values()),
+            ],
             {"body": scratch},
             num_outputs=len(results) - 1,
         )

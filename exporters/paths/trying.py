@@ -63,7 +63,9 @@ class Trials:
         present = self._prober.size(min(group.axes))
         if group.symbol not in self._lost:
             return [present, *(size for size in group.sizes[1:2] if size > 1)]
-        near = sorted({*range(1, _NEAR), *range(max(1, present - 8), present + 9)}, key=lambda size: abs(size - present))
+        near = sorted(
+            {*range(1, _NEAR), *range(max(1, present - 8), present + 9)}, key=lambda size: abs(size - present)
+        )
         return [size for size in [*near, *_FAR] if group.wants(size)]
 
     def sizes(self, point: tuple[int, ...]) -> Sizes:

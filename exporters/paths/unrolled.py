@@ -74,13 +74,17 @@ def taken_apart(paths: Sequence[Path], peeled: Mapping[int, Peel]) -> list[Unrol
         peeled: By loop, how many iterations are left out of it at either end.
     """
     sequences = [[node for node in path.graph.graph if not is_constant(node)] for path in paths]
-    found = aligned([[_label(node, path.weights) for node in nodes] for path, nodes in zip(paths, sequences, strict=True)])
+    found = aligned(
+        [[_label(node, path.weights) for node in nodes] for path, nodes in zip(paths, sequences, strict=True)]
+    )
     if found is None or not any(each.count > 1 for each in found[0]):
         return None
     return [_unrolled(path, nodes, parts, peeled) for path, nodes, parts in zip(paths, sequences, found, strict=True)]
 
 
-def _unrolled(path: Path, nodes: Sequence[onnx_ir.Node], parts: Sequence[Stretch], peeled: Mapping[int, Peel]) -> Unrolled:
+def _unrolled(
+    path: Path, nodes: Sequence[onnx_ir.Node], parts: Sequence[Stretch], peeled: Mapping[int, Peel]
+) -> Unrolled:
     result = Unrolled(path)
     result.places.update((value, Place("input", at)) for at, value in enumerate(path.graph.graph.inputs))
     for part in parts:
@@ -116,7 +120,10 @@ def _add_loop(result: Unrolled, steps: list[list[onnx_ir.Node]]) -> None:
 
 def _label(node: onnx_ir.Node, weights: frozenset[str]) -> Hashable:
     """What makes two nodes the same one in different iterations: loops over the same weights do not run into others."""
-    read = tuple(value.name if value is not None and value.is_initializer() and value.name in weights else "" for value in node.inputs)
+    read = tuple(
+        value.name if value is not None and value.is_initializer() and value.name in weights else ""
+        for value in node.inputs
+    )
     count = -1 if node.op_type == JOINING else len(node.inputs)
     missing = tuple(at for at, value in enumerate(node.inputs) if value is None)
     named = () if count < 0 else read

@@ -6,22 +6,37 @@ who uses it.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 import torch
+import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
 from torch._decomp import get_decompositions
+from torch._dispatch.python import enable_python_dispatcher
+from torch._dynamo.source import ConstantSource
+from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.ao.nn import quantized
 from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+from torch.fx.experimental.symbolic_shapes import (
+    DimDynamic,
+    ShapeEnv,
+    StatelessSymbolicContext,
+    statically_known_true,
+)
+from torch.jit import TracerWarning  # type: ignore[attr-defined]
+from torch.jit.frontend import FrontendError
 from torch.onnx._internal.exporter._core import TorchTensor
 from torch.onnx._internal.exporter._core import _exported_program_to_onnx_program as to_onnx_program
 from torch.onnx._internal.exporter._decomp import (
@@ -34,26 +49,40 @@ from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
 from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
+    "ConstantSource",
+    "DimDynamic",
+    "FakeTensor",
     "FakeTensorMode",
+    "FrontendError",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
+    "ShapeEnv",
+    "StatelessSymbolicContext",
     "TorchDispatchMode",
     "TorchTensor",
+    "TracerWarning",
     "aten_pow_tensor_scalar",
     "aten_scalar_tensor",
     "call_op",
     "capture_settings",
     "convert_version",
     "create_onnx_friendly_decomposition_table",
+    "disable_proxy_modes_tracing",
+    "enable_python_dispatcher",
     "export_with",
     "get_decompositions",
     "get_onnx_implemented_overloads",
     "insert_type_promotion_nodes",
+    "quantized_decomposed",
     "remove_assertion_nodes",
     "scan",
+    "statically_known_true",
     "to_onnx_program",
 ]
+
+quantized_decomposed: Any = torch.ops.quantized_decomposed
+"""The operators of PT2E."""
 
 
 # --- attributes
@@ -62,6 +91,17 @@ __all__ = [
 def writes(tensor: torch.Tensor) -> int:
     """How often a tensor was written to."""
     return tensor._version  # noqa: SLF001 - autograd's public counter, in spite of its name
+
+
+@contextlib.contextmanager
+def unchecked_distributions() -> Iterator[None]:
+    """Inside, distributions do not look whether their parameters are in range, which no graph can."""
+    before = torch.distributions.Distribution._validate_args  # noqa: SLF001 - there is a public way to set it only
+    torch.distributions.Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(before)
 
 
 def custom_function(name: str) -> Callable[..., Any] | None:
@@ -73,6 +113,24 @@ def custom_function(name: str) -> Callable[..., Any] | None:
 def custom_operator(code: CodeType) -> str:
     """The name of the custom operator whose Python function this is, or ""."""
     return next((name for name in OPDEFS if getattr(custom_function(name), "__code__", None) is code), "")
+
+
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """Operators that only raise or print are ordinary ones inside, and vanish from graphs for lack of results.
+
+    Otherwise torch (2.13) chains them by tokens, for which ONNX has nothing.
+    """
+    for name in _CHECKS:
+        _register_effectful_op(name, None)
+    try:
+        yield
+    finally:
+        for name in _CHECKS:
+            _register_effectful_op(name, _EffectType.ORDERED)
+
+
+_CHECKS = ("aten::_linalg_check_errors", "aten::_print")
 
 
 def has_transforms(program: torch.export.ExportedProgram) -> bool:
@@ -94,12 +152,46 @@ def script_type(value: torch.ScriptObject) -> str:
     return str(value._type())  # noqa: SLF001 - no public name
 
 
+def is_stub(module: torch.nn.Module) -> bool:
+    """Whether it is what torch puts where tensors become quantised; it asks its buffers for Python numbers."""
+    return isinstance(module, quantized.Quantize)
+
+
+def is_quantised_bag(module: torch.nn.Module) -> bool:
+    """Whether it is a quantised EmbeddingBag, whose kernel (2.13) trusts its offsets: it crashes on others."""
+    return isinstance(module, quantized.EmbeddingBag)
+
+
 def is_quantised_class(kind: type) -> bool:
     """Whether a module's class is one of torch's for quantised weights."""
     return kind.__module__.startswith(_QUANTISED)
 
 
 _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
+
+
+def cell_parts(cell: Any) -> tuple[bool, list[Any]]:
+    """Of the packed weights of a recurrent layer: whether activations have seven bits, and both weights."""
+    (_, _, _, flags, packs), _ = cell.__getstate__()
+    return bool(flags and flags[0]), packs
+
+
+def bound_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call of an operator by name, with defaults, for the first overload that takes so many.
+
+    Raises:
+        TypeError: There is no such overload.
+    """
+    for schema in torch._C._jit_get_schemas_for_operator(name):  # noqa: SLF001 - no public way
+        names = [argument.name for argument in schema.arguments]
+        given = dict(zip(names, args, strict=False)) | dict(kwargs)
+        lacking = [each for each in schema.arguments if each.name not in given]
+        fits = (
+            len(args) <= len(names) and set(kwargs) <= set(names) and all(each.has_default_value() for each in lacking)
+        )
+        if fits and "out" not in names:
+            return given | {each.name: each.default_value for each in lacking}
+    raise TypeError(f"{name} does not take {len(args)} arguments and {sorted(kwargs)}")
 
 
 # --- what a capture noted about sizes

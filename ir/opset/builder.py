@@ -116,10 +116,10 @@ class OpBuilder(Place):
             tensor: ir.TensorProtocol = _words(np.asarray(value))
         else:
             array = np.asarray(value) if kind is None else np.asarray(value).astype(kind.numpy())
-            tensor = ir.tensor(array, dtype=kind)
+            tensor = ir.Tensor(array, dtype=kind)
         if self.version < 9 and not tensor.dtype.is_floating_point():  # Constant held floats only
             return self.initializer(tensor)
-        constant: ir.Value = self.standard.emit("Constant", (), {"value": tensor})
+        constant: ir.Value = self.standard.emit("Constant", (), {"value": ir.AttrTensor("value", tensor)})
         return constant
 
     def initializer(self, tensor: ir.TensorProtocol) -> ir.Value:

@@ -16,7 +16,7 @@ from entrepot.ir.opset.schemas import CEILINGS, canonical, since
 from entrepot.ir.opset.scopes import Scope, callers_first, scopes, stamp
 from entrepot.ir.opset.settle import settle
 from entrepot.ir.opset.values import Known
-from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.subgraphs import subgraphs, with_subgraphs
 from entrepot.ir.traits import traits_of
 from entrepot.ir.typing.query import Types
 from entrepot.ir.typing.spec import Spec
@@ -250,8 +250,8 @@ def _rule(step: Step) -> Rule:
 
 def _read_weights(model: ir.Model) -> list[ir.Value]:
     """The initializers that something reads."""
-    graphs = [model.graph, *(body for scope in scopes(model) for node in scope.all_nodes() for body in subgraphs(node))]
-    return [value for graph in graphs for value in graph.initializers.values() if value.uses()]
+    graphs = (model.graph, *(function.graph for function in model.functions.values()))
+    return [value for graph in with_subgraphs(*graphs) for value in graph.initializers.values() if value.uses()]
 
 
 def _drop_unread(weights: Iterable[ir.Value]) -> None:

@@ -39,9 +39,12 @@ REMOVED = {
 """(operator, attribute, value) to the opset that no longer has it."""
 
 
+_OPERATORS = frozenset(op_type for op_type, _ in VALUES)
+
+
 def check_values(op: OpBuilder, node: ir.Node) -> None:
     """Refuse an attribute value that the opset ``op`` speaks does not know."""
-    if node.domain:
+    if node.domain or node.op_type not in _OPERATORS:
         return
     for name, attr in node.attributes.items():
         births = VALUES.get((node.op_type, name))

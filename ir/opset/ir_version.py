@@ -13,6 +13,7 @@ from entrepot.ir.opset.builder import add_initializer
 from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.schemas import canonical
 from entrepot.ir.opset.values import INITIALIZERS_ARE_INPUTS
+from entrepot.ir.subgraphs import with_subgraphs
 
 _TYPES = {
     "FLOAT8E4M3FN": 9,
@@ -87,9 +88,8 @@ def _released_with(domain: str, version: int) -> int:
 
 def _dtypes(model: ir.Model) -> Iterator[ir.DataType]:
     """The element types of everything that states one."""
-    for graph in (model.graph, *(function.graph for function in model.functions.values())):
-        for inner in (graph, *graph.subgraphs()):
-            yield from _stated(inner)
+    for graph in with_subgraphs(model.graph, *(function.graph for function in model.functions.values())):
+        yield from _stated(graph)
 
 
 def _stated(graph: ir.Graph) -> Iterator[ir.DataType]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
+from entrepot.ir.subgraphs import with_subgraphs
+
 
 class Names:
     """Gives out names that no value or node of the model has; the model is read at the first request.
@@ -33,10 +35,8 @@ class Names:
 
 
 def _all_names(model: ir.Model) -> Iterator[str]:
-    for graph in (model.graph, *(function.graph for function in model.functions.values())):
+    for graph in with_subgraphs(model.graph, *(function.graph for function in model.functions.values())):
         yield from _graph_names(graph)
-        for subgraph in graph.subgraphs():
-            yield from _graph_names(subgraph)
 
 
 def _graph_names(graph: ir.Graph) -> Iterator[str]:

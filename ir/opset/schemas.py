@@ -28,6 +28,7 @@ def histories() -> dict[tuple[str, str], tuple[int, ...]]:
     return {key: tuple(sorted(versions)) for key, versions in found.items()}
 
 
+@functools.cache
 def since(domain: str, op_type: str, opset: int) -> int:
     """The since-version in force at ``opset``; 0 when the operator does not exist yet or is unknown."""
     versions = histories().get((domain, op_type), ())

@@ -19,6 +19,8 @@ def scopes(model: ir.Model) -> tuple[Scope, ...]:
 
 def callers_first(model: ir.Model) -> list[Scope]:
     """The main graph, then every function after all that call it."""
+    if not model.functions:
+        return [model.graph]
     order: dict[Scope, None] = {}
     entered: set[Scope] = set()
 

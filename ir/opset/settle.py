@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 import onnx_ir as ir
@@ -30,32 +30,45 @@ def settle(op: OpBuilder, node: ir.Node, *, descending: bool) -> Sequence[ir.Val
         ConversionError: The node is not valid there.
     """
     version = since(node.domain, node.op_type, op.version)
-    known = schema(node.domain, node.op_type, version)
-    _check_form(op, node, known)
+    _check_form(op, node, _form(node.domain, node.op_type, version))
     check_values(op, node)
     if not descending:
         return None
+    known = schema(node.domain, node.op_type, version)
     foreign = _foreign_types(op, node, known)
     return _in_wider_types(op, node, known, foreign) if foreign else None
 
 
-def _check_form(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> None:
+def _check_form(op: OpBuilder, node: ir.Node, form: _Form) -> None:
     where = f"{node.op_type} of opset {op.version}"
-    if known.deprecated:
+    if form.deprecated:
         op.refuse(f"{where} is deprecated")
-    for name in node.attributes:
-        if name not in known.attributes:
-            op.refuse(f"{where} has no attribute '{name}'")
-    for name, attribute in known.attributes.items():
-        if attribute.required and name not in node.attributes:
-            op.refuse(f"{where} requires attribute '{name}'")
-    present = len(node.inputs) - next(
-        (i for i, v in enumerate(reversed(node.inputs)) if v is not None), len(node.inputs)
-    )
-    if present > known.max_input:
-        op.refuse(f"{where} has no input {known.max_input}")
-    if len(node.outputs) > known.max_output and any(op.used(i) for i in range(known.max_output, len(node.outputs))):
-        op.refuse(f"{where} has no output {known.max_output}")
+    given = node.attributes.data.keys()
+    for name in sorted(given - form.attributes):
+        op.refuse(f"{where} has no attribute '{name}'")
+    for name in sorted(form.required - given):
+        op.refuse(f"{where} requires attribute '{name}'")
+    if any(value is not None for value in node.inputs[form.inputs :]):
+        op.refuse(f"{where} has no input {form.inputs}")
+    if any(op.used(index) for index in range(form.outputs, len(node.outputs))):
+        op.refuse(f"{where} has no output {form.outputs}")
+
+
+class _Form(NamedTuple):
+    """What a schema demands of a node: its own properties are slow to read."""
+
+    deprecated: bool
+    attributes: frozenset[str]
+    required: frozenset[str]
+    inputs: int
+    outputs: int
+
+
+@functools.cache
+def _form(domain: str, op_type: str, version: int) -> _Form:
+    known = schema(domain, op_type, version)
+    required = frozenset(name for name, attribute in known.attributes.items() if attribute.required)
+    return _Form(known.deprecated, frozenset(known.attributes), required, known.max_input, known.max_output)
 
 
 def _foreign_types(op: OpBuilder, node: ir.Node, known: onnx.defs.OpSchema) -> dict[str, ir.DataType]:

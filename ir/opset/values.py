@@ -18,6 +18,8 @@ INITIALIZERS_ARE_INPUTS = 3
 LIMIT = 1 << 16
 """In elements; larger tensors are weights, which no adapter has to read."""
 
+_TENSORS = (ir.AttributeType.TENSOR, ir.AttributeType.SPARSE_TENSOR)
+
 DEPTH = 64
 """Nodes in a foldable chain."""
 
@@ -109,7 +111,7 @@ def constant(node: ir.Node) -> Array | None:
         if attr.is_ref():
             return None
         if name in ("value", "sparse_value"):
-            return _small(attr.value if isinstance(attr.value, ir.TensorProtocol) else None)
+            return _small(attr.value if attr.type in _TENSORS else None)  # isinstance with a protocol is slow
         return constant_array(name, attr.value)
     return None
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.io.value_types import write_type
+
 
 class Spec(NamedTuple):
     """Type and shape of a value as far as they are known."""
@@ -16,6 +18,8 @@ class Spec(NamedTuple):
 
 
 UNKNOWN = Spec(None, None)
+
+_DTYPES = {member.value: member for member in ir.DataType}
 
 
 def written(value: ir.Value) -> Spec:
@@ -28,24 +32,29 @@ def written(value: ir.Value) -> Spec:
 def to_proto(spec: Spec) -> onnx.TypeProto:
     """As onnx's functions take it; empty when nothing is known."""
     proto = onnx.TypeProto()
-    if (carried := getattr(spec.type, "proto", None)) is not None:
-        proto.CopyFrom(carried)  # a type that onnx_ir has no class for, as the reader keeps it
-    elif spec.type is not None:
-        ir.serde.serialize_type_into(proto, spec.type)
-        if spec.shape is not None:
-            ir.serde.serialize_shape_into(proto, spec.shape)
+    write_type(proto, spec.type, spec.shape)
     return proto
 
 
 def from_proto(proto: onnx.TypeProto) -> Spec:
     """As onnx's functions give it."""
-    if proto.WhichOneof("value") is None:
+    if (form := proto.WhichOneof("value")) is None:
         return UNKNOWN
+    if form == "tensor_type" and proto.tensor_type.elem_type in _DTYPES and not proto.denotation:
+        tensor = proto.tensor_type
+        shape = ir.Shape([_dim(dim) for dim in tensor.shape.dim], frozen=True) if tensor.HasField("shape") else None
+        return Spec(ir.TensorType(_DTYPES[tensor.elem_type]), shape)
     try:
         kind = ir.serde.deserialize_type_proto_for_type(proto)
     except ir.serde.SerdeError:
         return UNKNOWN  # a sequence of maps
     return Spec(kind, ir.serde.deserialize_type_proto_for_shape(proto))
+
+
+def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | ir.SymbolicDim:
+    if dim.HasField("dim_value"):
+        return dim.dim_value
+    return ir.SymbolicDim(dim.dim_param if dim.HasField("dim_param") else None)
 
 
 def is_possible(spec: Spec) -> bool:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entrepot.exporters.torch.capture.rewriting import Rewriting
+from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
+from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
@@ -22,6 +23,7 @@ from entrepot.exporters.torch.upstream import (
     is_about_transforms,
     is_about_values,
     size_notes,
+    unchecked_distributions,
 )
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
@@ -49,6 +51,8 @@ def captured_blame(
     if is_about_sizes(plain(error)) and refused:
         return _axis_blame(error, flat, tensors, groups, refused[0], names)
     line = user_line(traceback.extract_tb(error.__traceback__))
+    if isinstance(error, EntrepotError):
+        return type(error)(f"{error.message}{_at(line)}", value=error.value, hint=error.hint)
     first = next(iter(str(error).splitlines()), type(error).__name__)
     operator = next(
         filter(None, (custom_operator(frame.f_code) for frame, _ in traceback.walk_tb(error.__traceback__))), ""
@@ -119,7 +123,8 @@ def export_flat(
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
-    with quiet(), Rewriting(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
+    settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
+    with quiet(), quantised(flat), decided_flags(), unchecked_distributions(), Rewriting(), settings:
         return _program(flat, tuple(tensors), (tuple(spec),))
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from entrepot.exporters.axes.conditions import holding_range
-from entrepot.exporters.axes.groups import Axis, Group, all_axes, axis_name, resized
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, axis_name, axis_word, resized, word_axis
+from entrepot.exporters.axes.groups import settled as still_varying
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
@@ -18,6 +19,7 @@ from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.automatic import broken_condition
 from entrepot.exporters.torch.capture.blame import DIM_SUFFIX, captured_blame, export_flat, guard_line, plain
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.upstream import (
     of_size,
     specialised,
@@ -26,6 +28,7 @@ from entrepot.exporters.torch.upstream import (
     unmet_conditions,
 )
 from entrepot.ir.errors import ConversionError, EntrepotError
+from entrepot.ir.typing.formula import Formula
 
 _MOST_ATTEMPTS = 12  # each attempt settles at least one axis; more attempts mean that settling does not converge
 
@@ -56,16 +59,28 @@ class FlatModule(torch.nn.Module):
         numbers: The results of the last call that were Python numbers and depend on a size.
     """
 
-    def __init__(self, module: torch.nn.Module, tree: Tree) -> None:
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        tree: Tree,
+        stepper: Stepper | None = None,
+        groups: Sequence[Group] = (),
+    ) -> None:
         super().__init__()
         self.module = module
+        self._stepper = stepper
         self._tree = tree
+        self._derived = [(group.axes, group.formula) for group in groups if group.formula is not None]
         self.numbers: set[str] = set()  # changed in place: torch.export takes back assignments
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Call the module with the structure it expects."""
+        for axes, formula in self._derived:
+            sizes = {word: _size(tensors, word_axis(word)) for word in formula.names}
+            for axis in axes:
+                torch._check(_size(tensors, axis) == formula.compute(sizes))  # noqa: SLF001 - documented
         args, kwargs = unflatten(self._tree, tensors)
-        flat = flatten(self.module(*args, **kwargs), arrays=TORCH)
+        flat = flatten((self._stepper or self.module)(*args, **kwargs), arrays=TORCH)
         self.numbers.clear()
         self.numbers.update(flat.numbers)
         return tuple(flat.tensors)
@@ -78,6 +93,7 @@ def capture(
     groups: list[Group],
     *,
     progress: Callable[[str], None],
+    stepper: Stepper | None = None,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -88,6 +104,7 @@ def capture(
         groups: Axes to make dynamic; one that cannot be is an error if it is required, and otherwise fixed at the size
             in the sample.
         progress: Told which axes were given up.
+        stepper: What is called instead of the module, where its state is among the arguments.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
@@ -97,8 +114,9 @@ def capture(
     settled: tuple[list[Group], list[tuple[Group, str]]] | None
     for _ in range(_MOST_ATTEMPTS):
         tensors = _capture_sample(call, prober, groups)
-        flat = FlatModule(module, call.tree)
+        flat = FlatModule(module, call.tree, stepper, groups)
         flat.training = False
+        _leave_open(groups)
         try:
             program = _export(flat, tensors, groups)
             broken = [(group, why) for group in groups if group.automatic and (why := broken_condition(program, group))]
@@ -117,6 +135,7 @@ def capture(
             if settled is None or required - {group.symbol for group in settled[0]}:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
         before, (groups, reasons) = groups, settled
+        groups = still_varying(groups, prober.base)
         for group, reason in reasons:
             line = guard_line(flat, tensors, [*before, group], group)
             for axis in sorted(group.axes):
@@ -131,17 +150,22 @@ def _fewer(
     groups: list[Group], prober: Prober, error: EntrepotError
 ) -> tuple[list[Group], list[tuple[Group, str]]] | None:
     """What else to try when a capture fails without a suggestion: axes of one size bound, then one axis, then none."""
+    tied = prober.tie(groups)
+    if tied is not None:
+        return tied, []
     for group in groups:
         bound = prober.bind(group, groups)
         if bound is not None:
             return bound, []
-    kept = groups[:1] if len(groups) > 1 else []
+    free = [group for group in groups if group.formula is None]
+    kept = free[:1] if len(free) > 1 else []
     dropped = [(group, f"the capture fails with it dynamic: {error.message}") for group in groups if group not in kept]
     return (kept, dropped) if dropped else None
 
 
 def _export(flat: FlatModule, tensors: list[torch.Tensor], groups: list[Group]) -> torch.export.ExportedProgram:
-    dims = {group.symbol: _dim(group) for group in groups}
+    dims = {group.symbol: _dim(group) for group in groups if group.formula is None}
+    dims |= {group.symbol: _derived_dim(group, dims) for group in groups if group.formula is not None}
     return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes})
 
 
@@ -149,6 +173,27 @@ def _dim(group: Group) -> Any:
     if group.automatic:
         return torch.export.Dim.AUTO(**group.bounds)
     return torch.export.Dim(group.symbol + DIM_SUFFIX, **group.bounds)
+
+
+def _leave_open(groups: Sequence[Group]) -> None:
+    """Leave sizes to torch of which others are powers: it has no terms for these, and refuses a name for what it is."""
+    powers = {group.formula.names for group in groups if group.formula is not None and group.formula.is_power}
+    for group in groups:
+        group.automatic |= any((axis_word(axis),) in powers for axis in group.axes)
+
+
+def _derived_dim(group: Group, dims: Mapping[str, Any]) -> Any:
+    """A multiple of one size in torch's terms; for the rest, ``FlatModule`` says what it follows from."""
+    formula = Formula.of(group.symbol)
+    factor, offset = (formula and formula.slope()) or (0, 0)
+    root = dims.get(formula.names[0]) if formula is not None and factor > 0 else None
+    if not isinstance(root, torch.export.Dim):
+        return torch.export.Dim.AUTO
+    return factor * root + offset if offset else factor * root
+
+
+def _size(tensors: Sequence[torch.Tensor], axis: Axis) -> Any:
+    return tensors[axis[0]].shape[axis[1]]
 
 
 def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torch.Tensor]:
@@ -159,7 +204,7 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     varying = {axis for group in groups for axis in group.axes}
     sizes = {axis: call.tensors[axis[0]].shape[axis[1]] for axis in all_axes(call.tensors) if axis not in varying}
     used: set[int] = set()
-    for group in groups:
+    for group in (group for group in groups if group.formula is None):
         size = next((size for size in group.sizes if size > 1 and size not in used and group.wants(size)), None)
         fresh = [] if size else [size for size in prober.fresh_sizes(max(group.sizes), used) if group.wants(size)]
         size = size or next(iter(fresh), prober.size(min(group.axes)))
@@ -169,14 +214,15 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     changed = {axis: size for axis, size in sizes.items() if size != prober.size(axis)}
     if not changed or prober.takes(changed) is not None:
         return list(start)
-    return resized(TORCH, start, changed)
+    return resized(TORCH, start, prober.completed(changed) or {})
 
 
 def _settle(
     message: str, groups: list[Group], prober: Prober, tensors: Sequence[torch.Tensor]
 ) -> tuple[list[Group], list[tuple[Group, str]]] | None:
     """Follow torch.export's conditions and suggestions; ``None`` when there are none that concern our symbols."""
-    by_symbol = {group.symbol: group for group in groups}
+    by_symbol = {group.symbol: group for group in groups if group.formula is None}
+    derived = [group for group in groups if group.formula is not None]
     dropped: dict[str, str] = {}
     told = [(symbol, _range(by_symbol, symbol, text, tensors), text) for symbol, text in unmet_conditions(message)]
     told += [(symbol, bounds, "") for symbol, value in suggested_fixes(message) if (bounds := suggested_bounds(value))]
@@ -199,7 +245,7 @@ def _settle(
         if symbol in by_symbol:
             dropped.setdefault(symbol, "forward turns it into a constant")
     reasons = [(by_symbol.pop(symbol), reason) for symbol, reason in dropped.items()]
-    return (list(by_symbol.values()), reasons) if linked or narrowed or reasons else None
+    return ([*by_symbol.values(), *derived], reasons) if linked or narrowed or reasons else None
 
 
 _NO_NEWS = "the condition is one that holds"

@@ -21,7 +21,9 @@ def check_module(module: torch.nn.Module) -> None:
             raise InputError("a lazy parameter has no shape yet", value=name, hint="call the module once")
         if tensor.device.type == "meta":
             raise InputError(
-                "the parameter has no values: it is on the meta device", value=name, hint="load the weights first"
+                "the parameter has no values: it is on the meta device",
+                value=name,
+                hint='load the weights first, or say where they are: weights="model.safetensors"',
             )
         if tensor.device.type != "cpu":
             raise InputError(f"the module is on {tensor.device}", value=name, hint="export module.to('cpu')")
@@ -54,7 +56,7 @@ def check_results(result: Flat) -> None:
     """Raise for results that ONNX has no type for.
 
     Raises:
-        InputError: There is nothing among them that can be an output, or one is complex.
+        InputError: There is nothing among them that can be an output, or one is complex or quantised.
     """
     if not result.tensors and not any(is_number(place.value) for place in constants(result.tree)):
         raise InputError("forward returns no tensor", hint="return at least one")
@@ -64,6 +66,12 @@ def check_results(result: Flat) -> None:
                 f"forward returns {tensor.dtype}, which ONNX graphs cannot return",
                 value=name or None,
                 hint="return torch.view_as_real(y)",
+            )
+        if tensor.is_quantized:
+            raise InputError(
+                "forward returns a quantised tensor, which ONNX graphs cannot return",
+                value=name or None,
+                hint="return y.dequantize(), or y.int_repr() for the integers",
             )
 
 

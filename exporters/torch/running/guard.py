@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.running.stepping import Place
 from entrepot.exporters.torch.upstream import writes
 from entrepot.ir.errors import ConversionError
 
@@ -28,14 +29,16 @@ _NOISY_LOGGERS = (
 
 
 class ModuleState:
-    """Modes, buffers and plain attributes of a module and all its submodules, as they were.
+    """Modes, buffers and attributes of a module and all its submodules, as they were.
 
     Parameters are not copied (they are the bulk of a model); instead it is checked that nothing wrote to them.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
-        self._attributes = [(part, _shallow(part.__dict__)) for part in module.modules()]
-        self._buffers = [(buffer, writes(buffer), buffer.detach().clone()) for buffer in module.buffers()]
+        self._names = dict(module.named_modules())
+        self._attributes = [(part, _shallow(part.__dict__)) for part in self._names.values()]
+        kept = {id(tensor): tensor for tensor in (*module.buffers(), *self._in_attributes())}
+        self._buffers = [(tensor, writes(tensor), tensor.detach().clone()) for tensor in kept.values()]
         self._parameters = [(name, value, writes(value)) for name, value in module.named_parameters()]
         self._torch = torch.get_rng_state()
         self._numpy = np.random.get_state()  # noqa: NPY002 - the global state is what forward may draw from
@@ -51,7 +54,7 @@ class ModuleState:
             _restore_attributes(part, attributes)
         with torch.no_grad():
             for index, (buffer, version, value) in enumerate(self._buffers):
-                if writes(buffer) != version:
+                if _written(buffer, version, value):
                     buffer.copy_(value)
                     self._buffers[index] = (buffer, writes(buffer), value)
         torch.set_rng_state(self._torch)
@@ -65,19 +68,33 @@ class ModuleState:
                     hint="compute the new value out of place, or make it a buffer",
                 )
 
-    @property
-    def buffers_changed(self) -> bool:
-        """Whether ``forward`` has written to a buffer since the last ``restore``."""
-        return any(writes(buffer) != version for buffer, version, _ in self._buffers)
+    def changed(self) -> list[Place]:
+        """The buffers and attributes that ``forward`` has written to or replaced since the last ``restore``."""
+        written = {id(tensor) for tensor, version, value in self._buffers if _written(tensor, version, value)}
+        return [
+            Place(path, key)
+            for (path, part), (_, attributes) in zip(self._names.items(), self._attributes, strict=True)
+            for key in _changed_keys(part, attributes, written)
+        ]
+
+    def _in_attributes(self) -> Iterator[torch.Tensor]:
+        """Tensors in attributes, and in lists and dicts there; parameters are checked, and buffers in a place apart."""
+        for _, attributes in self._attributes:
+            for key, (value, contents) in attributes.items():
+                if key not in _REGISTERED:
+                    members = contents.values() if isinstance(contents, dict) else contents or ()
+                    yield from (each for each in (value, *members) if type(each) is torch.Tensor)
 
 
 @contextlib.contextmanager
-def untouched(module: torch.nn.Module) -> Iterator[ModuleState]:
-    """Inside, evaluation mode without gradients; afterwards everything is as before."""
+def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[ModuleState]:
+    """Inside, no gradients, and evaluation mode unless ``training`` keeps the module's own; then all is as before."""
     modes = [(part, part.training) for part in module.modules()]
     fastpath = torch.backends.mha.get_fastpath_enabled()
     for part, _ in modes:
-        part.training = False  # not part.eval(): an overridden train() may do more, such as merging weights
+        part.training = (
+            part.training and training
+        )  # not part.eval(): an overridden train() may do more, such as merging weights
     state = ModuleState(module)
     with torch.no_grad():
         try:
@@ -89,8 +106,8 @@ def untouched(module: torch.nn.Module) -> Iterator[ModuleState]:
             try:
                 state.restore()
             finally:
-                for part, training in modes:
-                    part.training = training
+                for part, mode in modes:
+                    part.training = mode
 
 
 @contextlib.contextmanager
@@ -122,6 +139,39 @@ def random_state() -> dict[str, object]:
         "numpy.random": (inner["key"].tobytes(), inner["pos"], numpy["has_gauss"], numpy["gauss"]),
         "random": random.getstate(),
     }
+
+
+def _written(tensor: torch.Tensor, version: int, value: torch.Tensor) -> bool:
+    """Not every write is counted: those of torch's batch normalisations are not, nor those through ``.data``."""
+    return writes(tensor) != version or not torch.equal(tensor, value)
+
+
+_REGISTERED = ("_parameters", "_buffers", "_modules")
+
+
+def _changed_keys(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]], written: set[int]) -> Iterator[str]:
+    now, before = vars(part), {key: value for key, (value, _) in attributes.items()}
+    kept = dict(part.named_buffers(recurse=False))
+    buffers = attributes["_buffers"][1] or kept  # those of a script are no dict
+    yield from (key for key in buffers if kept.get(key) is not buffers[key] or id(buffers[key]) in written)
+    for key in dict.fromkeys((*before, *now)):
+        if key not in _REGISTERED:
+            value, contents = attributes.get(key, (None, None))
+            members = contents.values() if isinstance(contents, dict) else contents or ()
+            if (
+                now.get(key) is not value
+                or not _same_members(_contents(value), contents)
+                or any(id(each) in written for each in (value, *members))
+            ):
+                yield key
+
+
+def _same_members(first: Any, second: Any) -> bool:
+    if isinstance(first, dict):
+        return list(first) == list(second) and _same_members(list(first.values()), list(second.values()))
+    if isinstance(first, list):
+        return len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))
+    return first is second or bool(first == second)
 
 
 def _shallow(attributes: dict[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import onnx_ir
 import torch
 
+from entrepot.exporters.axes.groups import Axis
+from entrepot.exporters.axes.relations import Relation
 from entrepot.exporters.counting import follow_sizes, has_state, uncounted, unreturned
 from entrepot.exporters.exporter import Callee, Refusal, Source
 from entrepot.exporters.notes import listed
+from entrepot.exporters.options import State
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.lowering.weights import settle_weights
-from entrepot.exporters.torch.running.checks import check_module, check_results, check_tensors
+from entrepot.exporters.torch.capture.relations import suggested_relations
+from entrepot.exporters.torch.lowering.weights import refer_to_weights, settle_weights
+from entrepot.exporters.torch.running.checks import check_results, check_tensors
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
+from entrepot.exporters.torch.running.stepping import Stepper
+from entrepot.exporters.torch.sources.checkpoint import Checkpoint
+from entrepot.exporters.torch.sources.state import found_stepper, with_state
+from entrepot.exporters.torch.upstream import is_quantised_class
 from entrepot.ir.errors import InputError
 
 
@@ -29,15 +37,24 @@ class TorchSource(Source):
         call: Its sample.
 
     Raises:
-        InputError: Its weights cannot be read where they are, or ONNX has no type for an input.
+        InputError: ONNX has no type for an input.
+
+    Attributes:
+        keeps: What becomes of state that forward changes; see ``Options``.
+        training: Whether the module is called in its own mode.
+        random: Whether it may draw random numbers.
+        stepper: What is called instead of the module, where it has such state.
+        checkpoint: The weights of a module that was built without any.
     """
 
     framework = f"torch {torch.__version__}"
     noun = "module"
     arrays = TORCH
+    keeps: State = "refuse"
+    training = False
+    random = False
 
     def __init__(self, module: Any, call: Flat) -> None:
-        check_module(module)
         check_tensors(call)
         kind = type(module)
         self.module = module
@@ -46,27 +63,50 @@ class TorchSource(Source):
         self.parameters = {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
         self._eager: Eager | None = None
         self._state: ModuleState | None = None
-        self.state_notes: list[str] | None = None
+        self.stepper: Stepper | None = None
+        self.checkpoint: Checkpoint | None = None
+        self.state_notes: list[str] = []
+        self._followed = False
+        self._random: bool | None = None
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
         """Evaluation mode without gradients; afterwards weights, buffers, attributes and random state are as before."""
-        with untouched(self.module) as self._state:
+        has_weights = contextlib.nullcontext() if self.checkpoint is None else self.checkpoint.inside()
+        with has_weights, untouched(self.module, training=self.training) as self._state:
             self._eager = Eager(self.module, self.call.tree, self._state)
+            self._take_state()
             self._follow_state()
             yield
 
+    def _take_state(self) -> None:
+        """Make state that forward changes part of the call, if that is asked for."""
+        if self.keeps == "refuse" or self.stepper is not None:
+            return
+        returned = self.keeps == "outputs"
+        with contextlib.suppress(Refusal):  # the next call will say so
+            self.stepper = found_stepper(self.eager, self.call, self.state, returned=returned)
+        if self.stepper is None:
+            return
+        if returned:
+            self.call = with_state(self.call, self.stepper)
+            self.parameters = {*self.parameters} - {place.name for place in self.stepper.places}
+        else:
+            names = listed([place.name for place in self.stepper.places])
+            self.state_notes = [f'state="freeze": kept as in the sample: {names}']
+        self._eager = Eager(self.module, self.call.tree, self.state, stepper=self.stepper)
+
     def _follow_state(self) -> None:
         """Let numbers that count what is in an argument follow its size; without objects nothing is run."""
-        if self.state_notes is not None or not has_state(self.call.tree):
+        if self._followed or not has_state(self.call.tree):
             return
         with contextlib.suppress(Refusal, InputError):  # the next call will say so
             result, left = self.eager.with_arguments(self.call.tensors)
             self.call.tree = self.eager.tree = follow_sizes(self.call, left)
             lost = unreturned(self.call, left, result, TORCH)
-            self.state_notes = [
-                note for note in (_fixed_note(uncounted(self.call.tree, left)), _lost_note(lost)) if note
-            ]
+            notes = _fixed_note(uncounted(self.call.tree, left)), _lost_note(lost)
+            self.state_notes += [note for note in notes if note]
+            self._followed = True
 
     @property
     def eager(self) -> Eager:
@@ -83,26 +123,48 @@ class TorchSource(Source):
 
     def __call__(self, arrays: Sequence[torch.Tensor], /) -> Flat:
         """Call the module."""
-        return self.eager(arrays)
+        try:
+            return self.eager(arrays, seed=self.seed)
+        finally:
+            if self.checkpoint is not None:
+                self.checkpoint.release()
+
+    def is_random(self) -> bool:
+        """Whether results differ from seed to seed, where that is asked for."""
+        if self._random is None:
+            self._random = self.random and self.eager.is_random(self.call.tensors)
+        return self._random
 
     def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
         """Tried on tensors without values."""
         return self.eager.takes_shapes(arrays, shapes)
 
+    def relations(self, arrays: Sequence[torch.Tensor], equal: Sequence[Collection[Axis]]) -> Sequence[Relation] | None:
+        """What a run on tensors without values notes."""
+        return suggested_relations(self.eager, arrays, equal)
+
     def in_double(self, most: int) -> Callee:
         """A copy that computes in float64."""
         return self.eager.in_double(most)
 
+    def unsteadiness(self, arrays: Sequence[torch.Tensor]) -> Sequence[float]:
+        """How far results may move because something is rounded to the other of two steps."""
+        from entrepot.exporters.torch.quantised.steps import unsteadiness
+
+        return unsteadiness(self.eager, arrays)
+
     def settled(self) -> Flat:
         """The result for the sample, also with other seeds if the module draws random numbers."""
-        return self.eager.require_function(self.call.tensors)
+        return self.eager.require_function(self.call.tensors, random=self.random)
 
     def check(self, result: Flat) -> None:
         """Refuse results for which ONNX has no type."""
         check_results(result)
 
     def own_weights(self, graph: onnx_ir.Model, *, share: bool) -> None:
-        """Copy the weights, or link them to those of the module."""
+        """Leave the weights in their files, copy them, or link them to those of the module."""
+        if self.checkpoint is not None:
+            refer_to_weights(graph, self.checkpoint.reference)
         settle_weights(graph, share=share)
 
 
@@ -119,7 +181,7 @@ def _lost_note(names: Sequence[str]) -> str:
 
 def mode_note(module: torch.nn.Module) -> str:
     """That the module was exported in evaluation mode, if it was in training mode before."""
-    training = [name for name, part in module.named_modules() if part.training]
+    training = [name for name, part in module.named_modules() if part.training and not is_quantised_class(type(part))]
     if not training:
         return ""
     which = "the module was" if "" in training else f"{listed(training)} {'were' if len(training) > 1 else 'was'}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+import onnx_ir
 import torch
 
 from entrepot.exporters.axes.groups import Axis, Group
@@ -25,14 +26,26 @@ from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
+from entrepot.exporters.torch.quantised.packed import has_packed
+from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
-from entrepot.exporters.torch.running.unsupported import check_quantised, plain_refusals
+from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
-from entrepot.ir.errors import ConversionError, EntrepotError
+from entrepot.exporters.torch.sources.checkpoint import Checkpoint
+from entrepot.exporters.torch.sources.other_ways import capture_rewritten, capture_scripted, capture_traced
+from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+
+_PLAIN = "as it is"
+_REWRITTEN = "with its branches and loops rewritten"
+_PARTS = "in parts"
+_SCRIPTED = "by torch.jit.script"
+_TRACED = "by torch.jit.trace"
 
 
 class ModuleSource(TorchSource):
     """A module and what it is called with."""
+
+    ways = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
 
     def __init__(self, module: torch.nn.Module, sample: Any) -> None:
         self.sample = Sample.of(sample)
@@ -40,8 +53,21 @@ class ModuleSource(TorchSource):
         self._mode = mode_note(module)
 
     def accept(self, options: Options) -> None:
-        """Every option; but no exporter can reach quantised weights."""
-        check_quantised(self.module)
+        """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
+        if options.weights is not None:
+            self.checkpoint = Checkpoint(self.module, options.weights)
+        else:
+            check_module(self.module)
+        check_kernels(self.module)
+        if options.share and has_packed(self.module):
+            raise InputError("quantised weights cannot be shared: they are packed", hint="leave share out to copy them")
+        self.keeps, self.random, self.training = options.state, options.random or options.training, options.training
+        if self.training and not self._mode:
+            raise InputError("the module is in evaluation mode", hint="call train() on it, or leave training out")
+
+    def follows_sizes(self) -> bool:
+        """In parts only."""
+        return self.way == _PARTS
 
     def shaped_groups(self, prober: Prober, dynamic_shapes: Any) -> tuple[list[Group], Collection[Axis]]:
         """The axes that torch.export's ``dynamic_shapes`` names or hints at."""
@@ -49,20 +75,40 @@ class ModuleSource(TorchSource):
         return shaped_groups(prober, wishes, self.call.names), wishes.keys()
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
-        """Capture with torch.export, translate with torch.onnx; at several sizes where one capture fixes an axis."""
+        """Capture in the way that is asked for; translate with torch.onnx."""
+        # the first way follows no loops that end when a value says so
+        self.eager.may_not_end = self.way != self.ways[0]
+        if self.stepper is not None and self.way not in (_PLAIN, _PARTS):
+            raise ConversionError("a module whose state is followed is captured as it is, or not at all")
         with plain_refusals(self.eager, self.call.tensors):
-            options.tell("capturing the module")
-            captured, refusal = self._captured(prober, groups, options)
-            self.state.restore()
-            followed = self._followed(prober, groups, captured.groups, options)
-            if followed is not None:
-                return followed
-            if refusal is not None:
-                raise refusal
-            options.tell("translating to ONNX")
-            graph = translate(captured.program)
+            if self.way == _REWRITTEN:
+                return capture_rewritten(self, prober, groups, options)
+            if self.way == _SCRIPTED:
+                return capture_scripted(self, groups, options)
+            if self.way == _TRACED:
+                return capture_traced(self, groups, options)
+            return self._plain(prober, groups, options)
+
+    def _plain(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        options.tell("capturing the module")
+        captured, refusal = self._captured(prober, groups, options)
+        self.state.restore()
+        if self.follows_sizes() and (joined := self._joined(prober, groups, captured.groups, options)) is not None:
+            return joined
+        if refusal is not None:
+            raise refusal
+        options.tell("translating to ONNX")
+        graph = self._lowered(captured.program)
+        return Captured(graph, captured.groups, captured.fixed, captured.numbers, self._weights(captured.program))
+
+    def _lowered(self, program: torch.export.ExportedProgram) -> onnx_ir.Model:
+        graph = translate(program)
         repair(graph, self.module)
-        return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(self.module))
+        return graph
+
+    def _weights(self, program: torch.export.ExportedProgram) -> frozenset[str]:
+        """Names of initializers that are weights, those that were unpacked for the capture included."""
+        return frozenset([*weight_names(self.module), *(name.removeprefix("module.") for name in program.state_dict)])
 
     def _captured(
         self, prober: Prober, groups: list[Group], options: Options
@@ -73,18 +119,21 @@ class ModuleSource(TorchSource):
             ConversionError: The module cannot be captured at all.
         """
         try:
-            return capture(self.module, self.call, prober, groups, progress=options.tell), None
+            return self._capture(prober, groups, options.tell), None
         except ConversionError as error:
             if not any(group.required for group in groups):
                 raise
             wanted = [replace(group, required=False, bounds={"min": 2}) for group in groups]
-            found = capture(self.module, self.call, prober, wanted, progress=lambda line: None)
+            found = self._capture(prober, wanted, lambda line: None)
             required = {group.symbol for group in groups if group.required}
             for group in found.groups:
                 group.required = group.symbol in required
             return found, error
 
-    def _followed(
+    def _capture(self, prober: Prober, groups: list[Group], progress: Callable[[str], None]) -> Capture:
+        return capture(self.module, self.call, prober, groups, progress=progress, stepper=self.stepper)
+
+    def _joined(
         self, prober: Prober, groups: Sequence[Group], captured: Sequence[Group], options: Options
     ) -> Captured | None:
         """Several captures put together, for axes that one capture fixes or gets wrong."""
@@ -94,14 +143,13 @@ class ModuleSource(TorchSource):
             return None
         lost = [replace(group, bounds={"min": 2}, automatic=False, single=False) for group in lost]
         taken = {axis for group in lost for axis in group.axes}
-        groups = sorted([*(group for group in captured if taken.isdisjoint(group.axes)), *lost], key=lambda group: min(group.axes))
-        weights = weight_names(self.module)
+        kept = [group for group in captured if taken.isdisjoint(group.axes)]
+        groups = sorted([*kept, *lost], key=lambda group: min(group.axes))
         try:
             path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
         except Unfollowed as reason:
-            options.tell(f"captures at several sizes do not add up: {reason}")
-            return None
-        return Captured(path.graph, groups, {}, path.numbers, weights)
+            raise ConversionError(f"captures at several sizes do not add up: {reason}") from reason
+        return Captured(path.graph, groups, {}, path.numbers, path.weights)
 
     def _path(self, groups: Sequence[Group], lost: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
         """The module as it behaves at the sizes of some tensors, with fewer axes that vary if need be."""
@@ -110,20 +158,19 @@ class ModuleSource(TorchSource):
         return next(filter(None, attempts), None)
 
     def _path_along(self, varying: Sequence[Group], groups: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
-        flat = FlatModule(self.module, self.call.tree)
+        flat = FlatModule(self.module, self.call.tree, self.stepper)
         flat.training = False
         try:
             program = capture_automatic(flat, tensors, varying)
-            graph = translate(program)
+            graph = self._lowered(program)
             conditions = conditions_of(program, groups)
         except (*MODEL_ERRORS, EntrepotError):
             return None
         finally:
             self.state.restore()
-        repair(graph, self.module)
         rename_symbols(graph, groups)
-        return Path(graph, {}, conditions, frozenset(weight_names(self.module)), frozenset(flat.numbers))
+        return Path(graph, {}, conditions, self._weights(program), frozenset(flat.numbers))
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in, and state of the sample that is not followed."""
-        return [self._mode, *(self.state_notes or ())]
+        return ["" if self.training else self._mode, *self.state_notes]

@@ -12,7 +12,7 @@ from torch.export.graph_signature import ConstantArgument, OutputKind, SymFloatA
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, name_groups
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.counting import has_state
-from entrepot.exporters.exporter import Captured
+from entrepot.exporters.exporter import Captured, refuse_modes
 from entrepot.exporters.notes import PROGRAMMED, Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
@@ -22,7 +22,7 @@ from entrepot.exporters.torch.capture.limits import program_limits
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
-from entrepot.exporters.torch.running.checks import check_outputs, check_results
+from entrepot.exporters.torch.running.checks import check_module, check_outputs, check_results
 from entrepot.exporters.torch.sources.calling import TorchSource
 from entrepot.ir.errors import InputError
 
@@ -55,6 +55,8 @@ class ProgramSource(TorchSource):
                 "an ExportedProgram has the dynamic axes it was captured with",
                 hint="give dynamic_shapes to torch.export.export, or export the module itself",
             )
+        refuse_modes(options)
+        check_module(self.module)
 
     def settled(self) -> Flat:
         """The result, with numbers that depend on a size as tensors.

@@ -41,7 +41,7 @@ def test_a_module_and_the_random_state_are_as_before():
         assert not any(part.training for part in module.modules())
         assert not torch.is_grad_enabled()
         module(torch.ones(1, 3))
-        assert state.buffers_changed
+        assert {place.name for place in state.changed()} == {"count", "seen", "last", "fresh"}
     assert (module.training, module.linear.training) == (True, False)
     assert module.count.tolist() == [0, 0]
     assert (module.seen, module.last) == ([], None)

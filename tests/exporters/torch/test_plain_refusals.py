@@ -1,13 +1,11 @@
-"""What cannot be exported is said in the user's words: randomness of any library, packed sequences, quantised parts."""
+"""What cannot be exported is said in the user's words: randomness of any library, packed sequences."""
 
 import random
 
 import numpy as np
 import pytest
 import torch
-import torch.ao.quantization as quantisation
 from torch import nn
-from torch.ao.quantization import quantize_fx
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
 
 import entrepot as ep
@@ -80,47 +78,3 @@ def test_packed_sequences_are_refused_in_plain_words():
     packed = pack_sequence([torch.randn(4, 4), torch.randn(3, 4)])
     with pytest.raises(ep.InputError, match=r"value 'x': a PackedSequence cannot be an input.*padded tensor"):
         ep.export(Packed(), (packed,))
-
-
-def dynamically():
-    return quantisation.quantize_dynamic(nn.Sequential(nn.Linear(4, 4)), {nn.Linear}), X
-
-
-def dynamic_lstm():
-    return quantisation.quantize_dynamic(nn.Sequential(nn.LSTM(4, 4)), {nn.LSTM}), torch.randn(3, 2, 4)
-
-
-def statically():
-    module = nn.Sequential(quantisation.QuantStub(), nn.Linear(4, 4), quantisation.DeQuantStub()).eval()
-    module.qconfig = quantisation.get_default_qconfig("x86")
-    prepared = quantisation.prepare(module)
-    prepared(X)
-    return quantisation.convert(prepared), X
-
-
-def by_graph():
-    mapping = quantisation.get_default_qconfig_mapping("x86")
-    prepared = quantize_fx.prepare_fx(nn.Sequential(nn.Linear(4, 4)).eval(), mapping, (X,))
-    prepared(X)
-    return quantize_fx.convert_fx(prepared), X
-
-
-def by_operator():
-    return Function(lambda m, x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8).dequantize()), X
-
-
-def by_weight():
-    module = nn.Module()
-    module.register_buffer("weight", torch.quantize_per_tensor(torch.randn(4, 4), 0.1, 0, torch.qint8))
-    module.forward = lambda x: x @ module.weight.dequantize()
-    return module, X
-
-
-@pytest.mark.filterwarnings("ignore")  # torch announces the end of these modules
-@pytest.mark.parametrize("make", [dynamically, dynamic_lstm, statically, by_graph, by_operator, by_weight])
-def test_quantised_modules_are_refused_in_plain_words(make):
-    module, sample = make()
-    with pytest.raises(
-        ep.UnsupportedOpError, match=r"modules that torch has quantised cannot be exported.*quantise the ONNX file"
-    ):
-        ep.export(module, sample)

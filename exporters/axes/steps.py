@@ -1,0 +1,106 @@
+"""Relations between axes of a model that says nothing of itself: found by changing two sizes in step.
+
+Where ``a`` may grow by 2 if ``b`` grows by 4, ``b`` has a term ``2*a``; all such terms of ``b``, and what is left of
+its size, are a formula. Steps in proportion to two other sizes make a product, and a size that takes a step only at
+every fourth one of ``a`` is ``a // 4``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from entrepot.exporters.axes.groups import Axis, axis_word
+from entrepot.exporters.axes.relations import Relation
+from entrepot.ir.typing.formula import Formula
+
+if TYPE_CHECKING:
+    from entrepot.exporters.axes.probe import Prober
+
+_MOST_TRIALS = 200
+_Unit = tuple[Axis, ...]
+
+
+def stepped_relations(prober: Prober, axes: Sequence[Axis]) -> list[Relation]:
+    """The relations between axes that cannot vary by themselves, or only to some sizes.
+
+    Args:
+        prober: Tries sizes; relations that it knows already are followed.
+        axes: What may be related.
+    """
+    terms: dict[_Unit, dict[_Unit, int]] = {}
+    trials = itertools.count()
+    for small, large in itertools.permutations(_units(prober, axes), 2):
+        if not set(small) & set(large) and (prober.size(small[0]), small) < (prober.size(large[0]), large):
+            factor = _factor(prober, small, large, trials)
+            if factor:
+                terms.setdefault(large, {})[small] = factor
+    found: list[Relation] = []
+    for large in sorted(terms, key=lambda unit: prober.size(unit[0]), reverse=True):
+        relation = _relation(prober, large, terms[large])
+        if relation is not None and not _is_part_of(relation, found):
+            found.append(relation)
+    return found
+
+
+def _is_part_of(relation: Relation, others: Sequence[Relation]) -> bool:
+    """Whether others hold what it says: of two sizes that add up to a third, one shrinks as the other grows."""
+    taken = frozenset[Axis]().union(*(other.axes.union(other.drivers) for other in others))
+    return not taken.isdisjoint(relation.axes)
+
+
+def _units(prober: Prober, axes: Sequence[Axis]) -> list[_Unit]:
+    """Axes that may belong together: those of one size, and those at one place in tensors of one shape."""
+    of_size: dict[int, list[Axis]] = {}
+    at_place: dict[tuple[int, tuple[int, ...]], list[Axis]] = {}
+    for index, axis in axes:
+        shape = tuple(prober.base[index].shape)
+        of_size.setdefault(shape[axis], []).append((index, axis))
+        at_place.setdefault((axis, shape), []).append((index, axis))
+    return list(dict.fromkeys(tuple(members) for members in (*of_size.values(), *at_place.values())))
+
+
+def _factor(prober: Prober, small: _Unit, large: _Unit, trials: Iterator[int]) -> int:
+    """By how much the larger axes grow for each step of the smaller ones; 0 if they do not go together."""
+    size, other = prober.size(small[0]), prober.size(large[0])
+    for factor in dict.fromkeys((1, other // max(size, 1), -(-other // max(size, 1)), -1)):
+        accepted = 0
+        for fresh in prober.fresh_sizes(size):
+            sizes = dict.fromkeys(small, fresh) | dict.fromkeys(large, other + factor * (fresh - size))
+            if min(sizes.values()) < 1 or next(trials) > _MOST_TRIALS:
+                continue
+            accepted += prober.takes(sizes) is None
+            if accepted == 2:
+                return factor
+    return 0
+
+
+def _relation(prober: Prober, large: _Unit, terms: Mapping[_Unit, int]) -> Relation | None:
+    words = {axis_word(unit[0]): (prober.size(unit[0]), factor) for unit, factor in terms.items()}
+    if len(terms) == 1:
+        ((small, factor),) = terms.items()
+        if factor > 1 and (rounded := _rounded(prober, small, large, factor)):
+            return rounded
+    if len(words) == 2:
+        (one, (a, by_a)), (other, (b, by_b)) = words.items()
+        if (by_a, by_b) == (b, a) and prober.size(large[0]) == a * b and (a, b) != (1, 1):
+            return _made(large, f"{one}*{other}")
+    rest = prober.size(large[0]) - sum(size * factor for size, factor in words.values())
+    return _made(large, " + ".join([*(f"{factor}*{word}" for word, (_, factor) in words.items()), f"({rest})"]))
+
+
+def _rounded(prober: Prober, small: _Unit, large: _Unit, step: int) -> Relation | None:
+    """The smaller size as the larger one divided, where the larger one may grow a little by itself."""
+    size = prober.size(large[0])
+    alone = [by for by in range(1 - step, step) if by == 0 or prober.takes(dict.fromkeys(large, size + by)) is None]
+    if len(alone) != step:
+        return None
+    offset = -(size + max(alone) + 1) % step
+    rest = prober.size(small[0]) - (size + offset) // step
+    return _made(small, f"({axis_word(large[0])} + {offset})//{step} + ({rest})")
+
+
+def _made(axes: _Unit, text: str) -> Relation | None:
+    formula = Formula.of(text)
+    return None if formula is None or not formula.names else Relation(frozenset(axes), formula)
