@@ -15,7 +15,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check --log .venv/setup
 # what is downloaded and installed, without the lines about what is there already; all of it when something fails
 SHOW = 2>&1 | { grep --line-buffered -E '^ *(Downloading|Successfully)' || true; } || { tail -n 40 .venv/setup.log; exit 1; }
 
-.PHONY: setup demo test check bench opset-sweep docs clean
+.PHONY: setup demo test check bench opset-sweep export-sweep docs clean
 
 setup: $(STAMP)
 	@echo "[setup] ready: $$($(BIN)/python --version), $(CURDIR)/.venv"
@@ -60,6 +60,12 @@ opset-sweep: setup
 	$(BIN)/python -m benchmarks.opset_corpus
 	$(BIN)/python -m benchmarks.opset_corpus --via 28
 	$(BIN)/python -m benchmarks.opset_rows --strength $(STRENGTH)
+
+# some 250 modules and 300 architectures exported with nothing but a sample: what passes, what stays static or is refused,
+# and why; a few hours. SWEEP="--corpus modules --only recurrence" runs a part, SWEEP="--json FILE --resume" goes on later
+SWEEP ?=
+export-sweep: setup
+	$(BIN)/python -m benchmarks.export_sweep $(SWEEP)
 
 docs: setup
 	$(BIN)/python docs/generate_support_matrix.py

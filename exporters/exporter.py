@@ -107,6 +107,7 @@ class Source(Callee, Protocol):
         noun: What its framework calls such a thing, for progress.
         call: The flat sample.
         parameters: Names that inputs and outputs may not have.
+        seed: Where generators start in the next call, if it draws random numbers.
     """
 
     framework: str
@@ -115,6 +116,7 @@ class Source(Callee, Protocol):
     call: Flat
     noun: str = "model"
     parameters: Collection[str] = ()
+    seed: int = 0
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
@@ -157,6 +159,10 @@ class Source(Callee, Protocol):
         from entrepot.exporters.steady import settled
 
         return settled(self)
+
+    def is_random(self) -> bool:
+        """Whether results may be random, and are: they are then compared by their distribution."""
+        return False
 
     def check(self, result: Flat) -> None:
         """Refuse results for which ONNX has no type.

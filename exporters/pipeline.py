@@ -19,6 +19,7 @@ from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes, naming_notes, require_all
 from entrepot.exporters.options import Judging, Options
+from entrepot.exporters.proof.chance import prove_chance
 from entrepot.exporters.proof.prove import agrees, prove, unequal
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.structure import Flat
@@ -126,6 +127,10 @@ class _Export:
             guilty = free[1:] if len(free) > 1 else free
         else:
             guilty = [group for group in free if group.symbol in failed] or free[-1:]  # only together: give up one
+        if not at_sample and (again := [group for group in guilty if group.single and group.symbol in failed]):
+            for group in again:
+                group.single = False
+            return groups
         if not guilty or any(group.required for group in guilty):
             raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
         bound = self.prober.bind(guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
@@ -177,5 +182,7 @@ def _compare(source: Source, model: Model, judging: Judging, groups: Sequence[Gr
         raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
     trusted = called(source, inputs, [spec.name for spec in model.outputs], groups)
     feeds = dict(zip(inputs, map(source.arrays.to_numpy, call.tensors), strict=True))
+    if source.is_random():
+        return prove_chance(trusted, model, feeds, judging)
     edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
     return prove(trusted, model, feeds, judging, edges=edges)

@@ -39,8 +39,9 @@ def test_tests_mirror_the_rooms(room):
 MAY_IMPORT = {
     "op_cases": {"op_cases"},
     "judges": {"judges", "op_cases"},
-    "sweeps": {"sweeps", "judges", "op_cases"},
-    "benchmarks": {"benchmarks", "sweeps", "judges", "op_cases"},
+    "export_cases": {"export_cases"},
+    "sweeps": {"sweeps", "judges", "op_cases", "export_cases"},
+    "benchmarks": {"benchmarks", "sweeps", "judges", "op_cases", "export_cases"},
 }
 """The rooms that tests and benchmarks share; the judges depend on nothing that they judge."""
 

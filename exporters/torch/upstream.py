@@ -7,7 +7,7 @@ who uses it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -173,10 +173,12 @@ class SizeNotes:
     Attributes:
         guards: The conditions that have to hold.
         sizes: The size of each symbol in the sample.
+        axes: The tensor and the axis whose size each symbol is, by its name.
     """
 
     guards: tuple[SizeGuard, ...]
     sizes: Mapping[Any, int]
+    axes: Mapping[str, tuple[int, int]]
 
 
 def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
@@ -184,9 +186,16 @@ def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
     modes = (getattr(node.meta.get("val"), "fake_mode", None) for node in program.graph.nodes)
     environment = next((mode.shape_env for mode in modes if mode is not None), None)
     if environment is None:
-        return SizeNotes((), {})
+        return SizeNotes((), {}, {})
     guards = tuple(SizeGuard(guard.expr, _place(guard.sloc)) for guard in environment.guards)
-    return SizeNotes(guards, environment.backed_var_to_val)
+    return SizeNotes(guards, environment.backed_var_to_val, dict(_axes_of(environment)))
+
+
+def _axes_of(environment: Any) -> Iterator[tuple[str, tuple[int, int]]]:
+    for symbol, sources in environment.var_to_sources.items():
+        for source in sources:
+            if found := _SIZE.fullmatch(source.name):
+                yield str(symbol), (int(found[1]), int(found[2]))
 
 
 def _place(location: Any) -> Any:

@@ -125,6 +125,8 @@ def all_tensors(model: onnx_ir.Model | Parsed) -> Iterator[tuple[onnx_ir.TensorP
                 seen.add(id(tensor))
                 yield tensor, _is_movable(tensor)
         for node in graph:
+            if not node.attributes.data:
+                continue
             pending.extend(subgraphs(node))
             for tensor in _attribute_tensors(node):
                 if id(tensor) not in seen:
@@ -137,13 +139,16 @@ def _is_movable(tensor: onnx_ir.TensorProtocol) -> bool:
 
 
 def _attribute_tensors(node: onnx_ir.Node) -> Iterator[onnx_ir.TensorProtocol]:
-    for attribute in node.attributes.values():
-        if attribute.is_ref():
+    for attribute in node.attributes.data.values():
+        if attribute.type not in _TENSORS or attribute.is_ref():
             continue
         if attribute.type == onnx_ir.AttributeType.TENSOR:
             yield attribute.value
-        elif attribute.type == onnx_ir.AttributeType.TENSORS:
+        else:
             yield from attribute.value
+
+
+_TENSORS = (onnx_ir.AttributeType.TENSOR, onnx_ir.AttributeType.TENSORS)
 
 
 def _place_beside(tensor: onnx_ir.TensorProtocol, is_beside: Callable[[str, DataFile | str], bool]) -> str | None:

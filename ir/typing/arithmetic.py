@@ -16,6 +16,8 @@ _OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Div: operator.truediv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
     ast.USub: operator.neg,
     ast.Not: operator.not_,
     ast.Eq: operator.eq,
@@ -26,6 +28,7 @@ _OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.GtE: operator.ge,
 }
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
     "min": min,
     "max": max,
     "Min": min,
@@ -36,6 +39,15 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "CleanDiv": operator.floordiv,
     "CeilDiv": lambda a, b: -(-a // b),
     "IntTrueDiv": operator.truediv,
+    "FloatTrueDiv": operator.truediv,
+    "ToFloat": float,
+    "TruncToInt": math.trunc,
+    "FloorToInt": math.floor,
+    "CeilToInt": math.ceil,
+    "RoundToInt": round,
+    "log": math.log,
+    "sqrt": math.sqrt,
+    "OpaqueUnaryFn_sqrt": math.sqrt,
     "IntInfinity": lambda: math.inf,
     "Eq": operator.eq,
     "Ne": operator.ne,
@@ -58,6 +70,13 @@ def value_of(node: ast.AST, sizes: Mapping[str, Any]) -> Any:
     if meaning is None:
         raise ValueError(ast.dump(node))
     return meaning(node, sizes)
+
+
+def is_known(node: ast.AST) -> bool:
+    """Whether a part of a tree has a meaning here."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS and not node.keywords
+    return type(node) in _MEANINGS or type(node) in _OPERATIONS or isinstance(node, ast.Load | ast.And | ast.Or)
 
 
 def _number(node: Any, _sizes: Mapping[str, Any]) -> Any:

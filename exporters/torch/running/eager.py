@@ -44,7 +44,7 @@ class Eager(Callee):
 
     Attributes:
         numbers: Results that are Python numbers and are returned as tensors.
-        drew: Whether the last call drew random numbers.
+        drew: The libraries whose random numbers the last call drew.
     """
 
     arrays = TORCH
@@ -62,7 +62,7 @@ class Eager(Callee):
         self.tree = tree
         self._state = state
         self._kind = kind
-        self.drew = False
+        self.drew = set[str]()
 
     def __call__(self, tensors: Sequence[torch.Tensor], /, *, seed: int = 0, restore: bool = True) -> Flat:
         """Call the module on copies of ``tensors``.
@@ -97,7 +97,8 @@ class Eager(Callee):
         except MODEL_ERRORS as error:
             raise refusal(error) from error
         finally:
-            self.drew = random_state() != before
+            after = random_state()
+            self.drew = {name for name in after if after[name] != before[name]}
             if restore:
                 self._state.restore()
 
@@ -133,20 +134,16 @@ class Eager(Callee):
             self._state.restore()
         return True
 
-    def follow(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Call the module on these very tensors, which need not have values.
+    def restore(self) -> None:
+        """Put the module back into the state that it had."""
+        self._state.restore()
 
-        Raises:
-            Exception: Whatever the module raises.
-        """
-        args, kwargs = unflatten(self.tree, tensors)
-        try:
-            (self._stepper or self.module)(*args, **kwargs)
-        finally:
-            self._state.restore()
-
-    def require_function(self, tensors: Sequence[torch.Tensor]) -> Flat:
+    def require_function(self, tensors: Sequence[torch.Tensor], *, random: bool = False) -> Flat:
         """The result of a call, once it is clear that another call would return the same.
+
+        Args:
+            tensors: The sample.
+            random: Whether it may also depend on numbers that torch draws.
 
         Raises:
             InputError: The module does not take the sample.
@@ -155,7 +152,7 @@ class Eager(Callee):
         try:
             first = self(tensors, seed=0, restore=False)
             changed, drew = self._state.changed(), self.drew
-            second = self(tensors, seed=1)
+            second = self(tensors, seed=0 if random else 1)
         except Refusal as refused:
             raise InputError(
                 f"the module does not take the sample: {refused}"
@@ -164,16 +161,21 @@ class Eager(Callee):
                 or "call the module with the sample once to see the whole traceback",
             ) from refused
         if not same_results(first, second):
-            raise self._not_a_function(tensors, first, changed)
-        if drew and not all(same_results(first, self(tensors, seed=seed)) for seed in range(2, _SEEDS)):
+            raise (
+                self._stateful(changed)
+                if random or same_results(first, self(tensors, seed=1))
+                else self._random(tensors)
+            )
+        if drew - ({"torch"} if random else set()) and self.is_random(tensors):
             raise self._random(tensors)
         return first
 
-    def _not_a_function(
-        self, tensors: Sequence[torch.Tensor], first: Flat, changed: Sequence[Place]
-    ) -> ConversionError:
-        if not same_results(first, self(tensors, seed=1)):
-            return self._random(tensors)
+    def is_random(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether results differ from seed to seed."""
+        first = self(tensors)
+        return bool(self.drew) and not all(same_results(first, self(tensors, seed=seed)) for seed in range(1, _SEEDS))
+
+    def _stateful(self, changed: Sequence[Place]) -> ConversionError:
         names = listed([place.name for place in changed])
         return ConversionError(
             f"results depend on state that forward changes ({names}): a second call with the same inputs differs",
@@ -187,7 +189,7 @@ class Eager(Callee):
         places = f" ({'; '.join(found)})" if found else ""
         return ConversionError(
             f"results are random: two calls with the same inputs differ{places}",
-            hint="draw the random numbers outside and pass them in as an input, or switch the randomness off",
+            hint="random=True draws them in the graph, if they are torch's; else pass them in as an input",
         )
 
 

@@ -54,7 +54,7 @@ class ModuleState:
             _restore_attributes(part, attributes)
         with torch.no_grad():
             for index, (buffer, version, value) in enumerate(self._buffers):
-                if writes(buffer) != version:
+                if _written(buffer, version, value):
                     buffer.copy_(value)
                     self._buffers[index] = (buffer, writes(buffer), value)
         torch.set_rng_state(self._torch)
@@ -70,7 +70,7 @@ class ModuleState:
 
     def changed(self) -> list[Place]:
         """The buffers and attributes that ``forward`` has written to or replaced since the last ``restore``."""
-        written = {id(tensor) for tensor, version, _ in self._buffers if writes(tensor) != version}
+        written = {id(tensor) for tensor, version, value in self._buffers if _written(tensor, version, value)}
         return [
             Place(path, key)
             for (path, part), (_, attributes) in zip(self._names.items(), self._attributes, strict=True)
@@ -139,6 +139,11 @@ def random_state() -> dict[str, object]:
         "numpy.random": (inner["key"].tobytes(), inner["pos"], numpy["has_gauss"], numpy["gauss"]),
         "random": random.getstate(),
     }
+
+
+def _written(tensor: torch.Tensor, version: int, value: torch.Tensor) -> bool:
+    """Not every write is counted: those of torch's batch normalisations are not, nor those through ``.data``."""
+    return writes(tensor) != version or not torch.equal(tensor, value)
 
 
 _REGISTERED = ("_parameters", "_buffers", "_modules")

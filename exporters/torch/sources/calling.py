@@ -68,6 +68,7 @@ class TorchSource(Source):
         self.stepper: Stepper | None = None
         self.state_notes: list[str] = []
         self._followed = False
+        self._random: bool | None = None
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
@@ -122,7 +123,13 @@ class TorchSource(Source):
 
     def __call__(self, arrays: Sequence[torch.Tensor], /) -> Flat:
         """Call the module."""
-        return self.eager(arrays)
+        return self.eager(arrays, seed=self.seed)
+
+    def is_random(self) -> bool:
+        """Whether results differ from seed to seed, where that is asked for."""
+        if self._random is None:
+            self._random = self.random and self.eager.is_random(self.call.tensors)
+        return self._random
 
     def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
         """Tried on tensors without values."""
@@ -144,7 +151,7 @@ class TorchSource(Source):
 
     def settled(self) -> Flat:
         """The result for the sample, also with other seeds if the module draws random numbers."""
-        return self.eager.require_function(self.call.tensors)
+        return self.eager.require_function(self.call.tensors, random=self.random)
 
     def check(self, result: Flat) -> None:
         """Refuse results for which ONNX has no type."""

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import functools
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
+import onnx_ir
 import torch
 
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured
+from entrepot.exporters.naming import rename_symbols
 from entrepot.exporters.options import Options
+from entrepot.exporters.paths.following import Unfollowed, follow
+from entrepot.exporters.paths.path import Path
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.capture.capture import capture
+from entrepot.exporters.torch.capture.capture import Capture, FlatModule, capture
+from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.lowering.operators import add_bodies
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.quantised.packed import has_packed
 from entrepot.exporters.torch.quantised.weight_only import keep_exact
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
-from entrepot.ir.errors import InputError
+from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 
 
 class ModuleSource(TorchSource):
@@ -49,17 +58,92 @@ class ModuleSource(TorchSource):
         return shaped_groups(prober, wishes, self.call.names), wishes.keys()
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
-        """Capture with torch.export, translate with torch.onnx."""
+        """Capture with torch.export, translate with torch.onnx; at several sizes where one capture fixes an axis."""
         with plain_refusals(self.eager, self.call.tensors):
             options.tell("capturing the module")
-            captured = capture(self.module, self.call, prober, groups, progress=options.tell, stepper=self.stepper)
+            captured, refusal = self._captured(prober, groups, options)
             self.state.restore()
+            followed = self._joined(prober, groups, captured.groups, options)
+            if followed is not None:
+                return followed
+            if refusal is not None:
+                raise refusal
             options.tell("translating to ONNX")
-            graph = translate(captured.program)
+            graph = self._lowered(captured.program)
+        return Captured(graph, captured.groups, captured.fixed, captured.numbers, self._weights(captured.program))
+
+    def _lowered(self, program: torch.export.ExportedProgram) -> onnx_ir.Model:
+        graph = translate(program)
         repair(graph, self.module)
         keep_exact(graph)
-        weights = {*weight_names(self.module), *(name.removeprefix("module.") for name in captured.program.state_dict)}
-        return Captured(graph, captured.groups, captured.fixed, captured.numbers, weights)
+        add_bodies(graph)
+        return graph
+
+    def _weights(self, program: torch.export.ExportedProgram) -> frozenset[str]:
+        """Names of initializers that are weights, those that were unpacked for the capture included."""
+        return frozenset([*weight_names(self.module), *(name.removeprefix("module.") for name in program.state_dict)])
+
+    def _captured(
+        self, prober: Prober, groups: list[Group], options: Options
+    ) -> tuple[Capture, ConversionError | None]:
+        """One capture, and why it is not enough where an axis that is required does not vary in it.
+
+        Raises:
+            ConversionError: The module cannot be captured at all.
+        """
+        try:
+            return self._capture(prober, groups, options.tell), None
+        except ConversionError as error:
+            if not any(group.required for group in groups):
+                raise
+            wanted = [replace(group, required=False, bounds={"min": 2}) for group in groups]
+            found = self._capture(prober, wanted, lambda line: None)
+            required = {group.symbol for group in groups if group.required}
+            for group in found.groups:
+                group.required = group.symbol in required
+            return found, error
+
+    def _capture(self, prober: Prober, groups: list[Group], progress: Callable[[str], None]) -> Capture:
+        return capture(self.module, self.call, prober, groups, progress=progress, stepper=self.stepper)
+
+    def _joined(
+        self, prober: Prober, groups: Sequence[Group], captured: Sequence[Group], options: Options
+    ) -> Captured | None:
+        """Several captures put together, for axes that one capture fixes or gets wrong."""
+        varying = {axis for group in captured for axis in group.axes}
+        lost = [group for group in groups if not group.axes <= varying or not group.single]
+        if not lost:
+            return None
+        lost = [replace(group, bounds={"min": 2}, automatic=False, single=False) for group in lost]
+        taken = {axis for group in lost for axis in group.axes}
+        kept = [group for group in captured if taken.isdisjoint(group.axes)]
+        groups = sorted([*kept, *lost], key=lambda group: min(group.axes))
+        try:
+            path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
+        except Unfollowed as reason:
+            options.tell(f"captures at several sizes do not add up: {reason}")
+            return None
+        return Captured(path.graph, groups, {}, path.numbers, path.weights)
+
+    def _path(self, groups: Sequence[Group], lost: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
+        """The module as it behaves at the sizes of some tensors, with fewer axes that vary if need be."""
+        kept = [group for group in groups if group not in lost]
+        attempts = (self._path_along(varying, groups, tensors) for varying in (groups, kept))
+        return next(filter(None, attempts), None)
+
+    def _path_along(self, varying: Sequence[Group], groups: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
+        flat = FlatModule(self.module, self.call.tree, self.stepper)
+        flat.training = False
+        try:
+            program = capture_automatic(flat, tensors, varying)
+            graph = self._lowered(program)
+            conditions = conditions_of(program, groups)
+        except (*MODEL_ERRORS, EntrepotError):
+            return None
+        finally:
+            self.state.restore()
+        rename_symbols(graph, groups)
+        return Path(graph, {}, conditions, self._weights(program), frozenset(flat.numbers))
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in, and state of the sample that is not followed."""

@@ -1,0 +1,196 @@
+"""A model whose capture fixes an axis that the model allows to vary, captured at several sizes and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import onnx_ir
+
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.exporter import Source
+from entrepot.exporters.paths.expression import Expression
+from entrepot.exporters.paths.joining import joined
+from entrepot.exporters.paths.merging import merged, same_nodes
+from entrepot.exporters.paths.path import Path
+from entrepot.exporters.paths.reading import Irregular
+from entrepot.exporters.paths.rolling import rolled
+from entrepot.exporters.paths.trying import Trials
+from entrepot.ir.errors import EntrepotError
+
+_MOST_CAPTURES = 9
+_MOST_PATHS = 4
+_MOST_LOOKED_AT = 60
+_FEWEST_UNROLLED = 3
+_MOST_CHECKED = 10
+
+
+class Unfollowed(Exception):  # noqa: N818 - an answer, not a fault
+    """The captures cannot be put together; says why."""
+
+
+def follow(
+    source: Source,
+    prober: Prober,
+    groups: Sequence[Group],
+    lost: Sequence[Group],
+    capture: Callable[[Sequence[object]], Path | None],
+    tell: Callable[[str], None],
+) -> Path:
+    """One path that holds for all sizes.
+
+    Args:
+        source: The model.
+        prober: Knows which sizes it takes.
+        groups: All axes that are to vary.
+        lost: Those of them that one capture cannot make vary.
+        capture: Captures the model at the sizes of some tensors.
+        tell: Told each capture.
+
+    Raises:
+        Unfollowed: There is none.
+    """
+    return _Follower(source, prober, groups, lost, capture, tell).run()
+
+
+class _Follower:
+    def __init__(self, source, prober, groups, lost, capture, tell) -> None:
+        self._groups = groups
+        self._lost = [group.symbol for group in lost]
+        self._trials = Trials(source, prober, groups, self._lost)
+        self._capture = capture
+        self._tell = tell
+        self._captures: list[Path] = []
+        self._families: list[tuple[Path, list[Path]]] = []
+
+    def run(self) -> Path:
+        """Capture where nothing is known yet, then where what was put together is wrong."""
+        while (point := self._open()) is not None:
+            self._add(self._captured(point))
+            self._roll()
+        while True:
+            found, wrong = self._together()
+            if not wrong:
+                return found
+            if any(tuple(path.sizes.values()) in wrong for path in self._captures):
+                raise Unfollowed("a capture computes something else even at its own sizes")
+            self._add(self._captured(wrong[0]))
+
+    def _open(self) -> tuple[int, ...] | None:
+        """A point that the model takes and no family covers."""
+        looked = 0
+        for point in self._trials.points:
+            sizes = self._trials.sizes(point)
+            if looked > _MOST_LOOKED_AT:
+                return None
+            if any(family.holds(sizes) for family, _ in self._families):
+                continue
+            looked += 1
+            if self._trials.taken(point):
+                return point
+        return None
+
+    def _captured(self, point: tuple[int, ...]) -> Path:
+        if len(self._captures) >= _MOST_CAPTURES:
+            raise Unfollowed("other sizes take ever other paths")
+        sizes = self._trials.sizes(point)
+        self._tell("capturing at " + ", ".join(f"{symbol} = {sizes[symbol]}" for symbol in self._lost))
+        path = self._capture(self._trials.tensors(point))
+        if path is None:
+            raise Unfollowed(f"the capture fails at {sizes}")
+        return replace(path, sizes=sizes)
+
+    def _add(self, path: Path) -> None:
+        """Put a capture with those that have the same nodes, or at the beginning of a new family."""
+        self._captures.append(path)
+        for at, (_, members) in enumerate(self._families):
+            if same_nodes([members[0], path]):
+                both = [*members, path]
+                found = merged(both, self._groups)
+                if found is None and len(both) > 5:
+                    raise Unfollowed("constants are no formula of the sizes")
+                self._families[at] = (found or self._families[at][0], both)
+                if found is not None:
+                    self._loosen(at)
+                return
+        self._families.append((path, [path]))
+        self._loosen(len(self._families) - 1)
+
+    def _roll(self) -> None:
+        """Try whether captures that all differ are the same loop, run more or less often."""
+        fixed = [path for path, members in self._families if len(members) == 1 and path.fixed]
+        if len(fixed) < _FEWEST_UNROLLED:
+            return
+        try:
+            found = rolled(fixed, self._groups)
+        except Irregular as reason:
+            raise Unfollowed(f"a loop over a size: {reason}") from reason
+        if found is not None:
+            self._families = [each for each in self._families if each[0] not in fixed]
+            self._families.append((found, fixed))
+
+    def _loosen(self, at: int) -> None:
+        """Drop the conditions that a family turns out not to need."""
+        family, members = self._families[at]
+        if family.fixed:
+            return
+        for condition in list(family.conditions):
+            others = [each for each in family.conditions if each is not condition]
+            beyond = self._beyond(condition, others)
+            if beyond and not self._trials.wrong(family.graph, beyond):
+                family = replace(family, conditions=others)
+        self._families[at] = (family, members)
+
+    def _beyond(self, condition: Expression, others: Sequence[Expression]) -> list[tuple[int, ...]]:
+        """Points that break one condition, and as few others as possible."""
+        broken = [point for point in self._trials.points if not condition(self._trials.sizes(point))]
+        broken.sort(key=lambda point: sum(not each(self._trials.sizes(point)) for each in others))
+        found: list[tuple[int, ...]] = []
+        for point in broken[:20]:
+            if self._trials.taken(point):
+                found.append(point)
+            if len(found) == 3:
+                break
+        return found
+
+    def _together(self) -> tuple[Path, list[tuple[int, ...]]]:
+        """One path, and the points where it is wrong."""
+        families = self._needed([family for family, _ in self._families])
+        if len(families) > _MOST_PATHS:
+            raise Unfollowed("there are too many paths")
+        conditions = [self._telling(family) for family in families[:-1]]
+        graph = joined(families, conditions, self._groups)
+        wrong = self._trials.wrong(graph, self._checked())
+        last = families[-1]
+        return Path(graph, last.sizes, [], last.weights, last.numbers), wrong
+
+    def _needed(self, families: list[Path]) -> list[Path]:
+        """Without those whose sizes others cover."""
+        taken = [self._trials.sizes(point) for point in self._trials.points]
+        kept: list[Path] = []
+        for family in sorted(families, key=lambda each: -sum(map(each.holds, taken))):
+            mine = [sizes for sizes in [*taken, family.sizes] if family.holds(sizes)]
+            if not all(any(other.holds(sizes) for other in kept) for sizes in mine):
+                kept.append(family)
+        return kept[::-1]
+
+    def _telling(self, family: Path) -> list[Expression]:
+        """The conditions of a family that fail somewhere else."""
+        sizes = [self._trials.sizes(point) for point in self._trials.points]
+        telling = [each for each in family.conditions if not all(each(size) for size in sizes)]
+        if not telling:
+            raise Unfollowed("nothing tells the paths apart")
+        return telling
+
+    def _checked(self) -> list[tuple[int, ...]]:
+        """Points at which nothing was captured: size 1, small and large ones."""
+        captured = {tuple(path.sizes.values()) for path in self._captures}
+        fresh = [point for point in self._trials.points[:80] if point not in captured]
+        found: list[tuple[int, ...]] = []
+        for _, point in sorted(enumerate(fresh), key=lambda each: (min(each[1]) > 1, each[0] % 7)):
+            if self._trials.taken(point):
+                found.append(point)
+            if len(found) == _MOST_CHECKED:
+                break
+        return [*found, *captured]

@@ -1,0 +1,102 @@
+"""Which sizes to look at, what the model says of them, and whether a graph agrees."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import onnx_ir
+
+from entrepot.exporters.axes.groups import Group, resized
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.called import called
+from entrepot.exporters.exporter import Source
+from entrepot.exporters.paths.path import Sizes
+from entrepot.ir.copying import copy_graphs
+from entrepot.ir.model import Model
+from entrepot.parity.feeds import vary
+from entrepot.parity.plan import Case
+from entrepot.parity.verify import verify
+
+_NEAR = 24
+_FAR = (31, 37, 48, 53, 64, 97, 128)
+_MOST_POINTS = 400
+
+
+class Trials:
+    """The sizes of a model's axes.
+
+    Args:
+        source: The model.
+        prober: Knows which sizes it takes.
+        groups: Its axes.
+        lost: The symbols whose sizes are at stake; the others keep their size, or nearly.
+    """
+
+    def __init__(self, source: Source, prober: Prober, groups: Sequence[Group], lost: Sequence[str]) -> None:
+        self._source = source
+        self._prober = prober
+        self._groups = groups
+        self._lost = set(lost)
+        self.points = list(dict.fromkeys(self._points()))
+
+    def _points(self) -> Iterator[tuple[int, ...]]:
+        """Sizes of all groups, likely ones first: those that probing found, the sample's, small ones, large ones."""
+        present = [self._prober.size(min(group.axes)) for group in self._groups]
+        choices = [self._choices(group) for group in self._groups]
+        found = [group.sizes[1:] if group.symbol in self._lost else [] for group in self._groups]
+        for shift in range(2):
+            yield tuple(
+                sizes[(at + shift) % len(sizes)] if sizes else size
+                for at, (sizes, size) in enumerate(zip(found, present, strict=True))
+            )
+        yield tuple(present)
+        for shift in range(max(map(len, choices))):
+            yield tuple(each[(shift + 2 * at) % len(each)] for at, each in enumerate(choices))
+        for at, each in enumerate(choices):
+            yield from (tuple([*present[:at], size, *present[at + 1 :]]) for size in each)
+        few = [each[:6] if len(each) > 1 else each for each in choices]
+        yield from itertools.islice(itertools.product(*few), _MOST_POINTS)
+
+    def _choices(self, group: Group) -> list[int]:
+        present = self._prober.size(min(group.axes))
+        if group.symbol not in self._lost:
+            return [present, *(size for size in group.sizes[1:2] if size > 1)]
+        near = sorted(
+            {*range(1, _NEAR), *range(max(1, present - 8), present + 9)}, key=lambda size: abs(size - present)
+        )
+        return [size for size in [*near, *_FAR] if group.wants(size)]
+
+    def sizes(self, point: tuple[int, ...]) -> Sizes:
+        """A point by symbol."""
+        return {group.symbol: size for group, size in zip(self._groups, point, strict=True)}
+
+    def tensors(self, point: tuple[int, ...]) -> list[object]:
+        """The sample at the sizes of a point."""
+        return resized(self._source.arrays, self._prober.base, self._by_axis(point))
+
+    def taken(self, point: tuple[int, ...]) -> bool:
+        """Whether the model takes these sizes."""
+        return self._prober.takes(self._by_axis(point)) is None
+
+    def wrong(self, graph: onnx_ir.Model, points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Those of some points where a graph does not compute what the model computes."""
+        model = Model(copy_graphs(graph))
+        for at, value in enumerate((*model.ir.graph.inputs, *model.ir.graph.outputs)):
+            value.name = f"tried_{at}"
+        names = [spec.name for spec in model.inputs]
+        cases = [Case(str(point), dict(zip(names, self._values(point), strict=True))) for point in points]
+        report = verify(called(self._source, names, [spec.name for spec in model.outputs], ()), model, cases)
+        if not report.ran:
+            return list(points)
+        failed = {run.label for run in report.failures}
+        return [point for point in points if str(point) in failed]
+
+    def _values(self, point: tuple[int, ...]) -> list[np.ndarray]:
+        rng = np.random.default_rng(0)
+        return [vary(self._source.arrays.to_numpy(tensor), rng) for tensor in self.tensors(point)]
+
+    def _by_axis(self, point: tuple[int, ...]) -> dict[tuple[int, int], int]:
+        pairs = zip(self._groups, point, strict=True)
+        return {axis: size for group, size in pairs for axis in group.axes if size != self._prober.size(axis)}

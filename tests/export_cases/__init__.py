@@ -1,0 +1,29 @@
+"""The corpora that exports are tried on.
+
+``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
+every architecture of transformers small. Names of models occur here and nowhere in the library.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+
+from tests.export_cases import modules
+from tests.export_cases.case import CASES, Case
+
+CORPORA = ("modules", "architectures")
+
+
+def cases(corpus: str) -> list[Case]:
+    """The cases of one of ``CORPORA``; nothing is built yet."""
+    if corpus == "modules":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch warns of what users still write: torch.jit.script
+            for module in pkgutil.iter_modules(modules.__path__, f"{modules.__name__}."):
+                importlib.import_module(module.name)
+        return list(CASES)
+    from tests.export_cases.architectures.catalogue import catalogue
+
+    return catalogue()

@@ -1,0 +1,113 @@
+"""The corpora of exports: a few cases of each, and the judge itself. ``make export-sweep`` runs all of them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+from tests.export_cases import CORPORA, cases
+from tests.export_cases.architectures.kinds import KINDS
+from tests.export_cases.architectures.shrinking import shrunk
+from tests.export_cases.case import Built, Case
+from tests.sweeps.exports import judge, reason
+
+SAMPLE = (
+    "attention/grouped_query_block",
+    "containers/nested_batch",
+    "decoding/beam_search",
+    "everyday/residual_network",
+    "generative/vector_quantiser",
+    "graphs/graph_attention",
+    "packed/click_prediction",
+    "quantised/int4_weights_packed",
+    "recurrence/gru_bidirectional",
+    "sizes/alibi_attention",
+    "state/tied_embeddings",
+    "vision/squeeze_and_excitation",
+    "image-classification/vit",
+    "causal-lm-past/gpt2",
+)
+CASES = {case.name: case for corpus in CORPORA for case in cases(corpus)}
+
+
+def test_a_corpus_has_no_name_twice():
+    assert len(CASES) == sum(len(cases(corpus)) for corpus in CORPORA)
+    assert len(CASES) > 400
+
+
+def test_nearly_every_kind_of_architecture_is_there():
+    found = {case.family for case in cases("architectures")}
+    assert found <= {*KINDS}
+    assert len(found) > 15
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_sample_of_the_corpora_is_exported_at_every_size(name):
+    outcome = judge(CASES[name])
+    assert (outcome.verdict, outcome.why) == ("passed", "")
+
+
+class Offset(nn.Module):
+    def __init__(self, offset: float) -> None:
+        super().__init__()
+        self.offset = offset
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.offset
+
+
+def _verdict(make) -> str:
+    return judge(Case("judge/case", "modules", make)).verdict
+
+
+def test_a_result_that_differs_is_wrong(monkeypatch):
+    export = ep.export
+    monkeypatch.setattr(ep, "export", lambda _module, sample, **rest: export(Offset(2.0), sample, **rest))
+    assert _verdict(lambda: Built(Offset(1.0), ((torch.ones(3),),))) == "wrong"
+
+
+def test_a_size_that_the_file_does_not_take_is_static(monkeypatch):
+    export = ep.export
+    monkeypatch.setattr(ep, "export", lambda module, sample, **rest: export(module, sample, dynamic=False, **rest))
+    assert _verdict(lambda: Built(Offset(1.0), ((torch.ones(3),), (torch.ones(4),)))) == "static"
+
+
+def test_no_file_is_refused():
+    class Draws(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + torch.rand(3)
+
+    assert _verdict(lambda: Built(Draws(), ((torch.ones(3),),))) == "refused"
+
+
+def test_a_case_that_its_module_does_not_take_is_invalid():
+    assert _verdict(lambda: Built(nn.Linear(3, 2), ((torch.ones(4),),))) == "invalid"
+
+
+def test_an_error_that_is_not_ours_is_a_crash(monkeypatch):
+    def export(*_args, **_rest):
+        raise IndexError
+
+    monkeypatch.setattr(ep, "export", export)
+    assert _verdict(lambda: Built(Offset(1.0), ((torch.ones(3),),))) == "crashed"
+
+
+def test_reasons_are_counted_without_places():
+    first = "at (2, 3): x.0: the capture fixed it at net.py:12 in forward: y = x @ w (2 != 3)"
+    assert reason(first) == reason(first.replace("12", "345").replace("x @ w", "w @ x").replace("x.0", "y.1"))
+
+
+def test_shrinking_keeps_what_is_equal_or_a_multiple():
+    large = {
+        "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12, "num_hidden_layers": 12,
+        "layer_types": ["full"] * 12, "vocab_size": 32000, "pad_token_id": 31999,
+        "vision_config": {"hidden_size": 1024, "out_hidden_size": 768, "patch_size": 14, "image_size": 84, "depth": 9},
+    }  # fmt: skip
+    small = shrunk(large, divisor=16, layers=2)
+    assert small["hidden_size"] == small["vision_config"]["out_hidden_size"] == 48
+    assert small["hidden_size"] % small["num_attention_heads"] == 0
+    assert (small["num_hidden_layers"], len(small["layer_types"]), small["vision_config"]["depth"]) == (2, 2, 2)
+    assert small["pad_token_id"] < small["vocab_size"] == 128
+    assert small["vision_config"]["image_size"] % small["vision_config"]["patch_size"] == 0
