@@ -134,9 +134,17 @@ class Eager(Callee):
             self._state.restore()
         return True
 
-    def restore(self) -> None:
-        """Put the module back into the state that it had."""
-        self._state.restore()
+    def follow(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Call the module on these very tensors, which need not have values.
+
+        Raises:
+            Exception: Whatever the module raises.
+        """
+        args, kwargs = unflatten(self.tree, tensors)
+        try:
+            (self._stepper or self.module)(*args, **kwargs)
+        finally:
+            self._state.restore()
 
     def require_function(self, tensors: Sequence[torch.Tensor], *, random: bool = False) -> Flat:
         """The result of a call, once it is clear that another call would return the same.

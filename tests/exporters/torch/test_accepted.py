@@ -1,6 +1,7 @@
 """What may be exported, with which samples: accepted where the meaning is clear, or answered with the line to write."""
 
 import functools
+import zlib
 
 import numpy as np
 import pytest
@@ -109,11 +110,8 @@ def test_arrays_and_numbers_are_taken_beside_tensors():
 # --- dynamic="all"
 
 
-def loop(x):
-    state = x[:, 0]
-    for step in range(x.shape[1]):
-        state = state + torch.tanh(x[:, step]) * int(str(x.shape[1]))
-    return state
+def scrambled(x):
+    return x * (zlib.crc32(bytes(int(x.shape[1]))) % 97)
 
 
 def test_all_is_every_axis_that_the_module_takes_at_other_sizes():
@@ -122,12 +120,12 @@ def test_all_is_every_axis_that_the_module_takes_at_other_sizes():
 
 def test_an_axis_that_all_cannot_have_is_an_error_with_every_reason():
     with pytest.raises(ep.ConversionError, match=r"x.1: the capture fixed it at test_accepted.py") as caught:
-        ep.export(loop, torch.randn(3, 5), dynamic="all")
+        ep.export(scrambled, torch.randn(3, 5), dynamic="all")
     assert "not in Python branches" in caught.value.hint
 
 
 def test_what_stays_fixed_is_printed_with_reason_and_remedy():
-    text = repr(ep.export(lambda x, y: loop(x) @ y[:3, :3], (torch.randn(3, 5), torch.randn(3, 3))))
+    text = repr(ep.export(scrambled, torch.randn(3, 5)))
     assert "x.1 = 5" in text
     assert "the capture fixed it at test_accepted.py" in text
     assert "it can vary if" in text
