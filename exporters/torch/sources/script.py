@@ -19,7 +19,7 @@ from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
 from entrepot.exporters.torch.lowering.translate import NATURAL_OPSET
 from entrepot.exporters.torch.lowering.weights import weight_names
-from entrepot.exporters.torch.running.checks import check_outputs, check_results
+from entrepot.exporters.torch.running.checks import check_module, check_outputs, check_results
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
@@ -44,6 +44,7 @@ class ScriptSource(TorchSource):
         if options.share:
             raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out to copy them")
         refuse_modes(options)
+        check_module(self.module)
 
     def check(self, result: Flat) -> None:
         """Refuse results for which ONNX has no type, and modules without results."""
@@ -58,7 +59,7 @@ class ScriptSource(TorchSource):
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Translate with torch.onnx; the weights are copies."""
         options.tell("translating to ONNX")
-        return Captured(_translate(self.module, self.call, groups), groups, weights=weight_names(self.module))
+        return Captured(translate_script(self.module, self.call, groups), groups, weights=weight_names(self.module))
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in."""
@@ -74,7 +75,12 @@ def _call(module: torch.jit.ScriptModule, given: Sample) -> Flat:
     return flatten_named(list(zip(names, given.args, strict=False)), dict(given.kwargs), TORCH)
 
 
-def _translate(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) -> onnx_ir.Model:
+def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) -> onnx_ir.Model:
+    """The graph of a scripted or traced module, by torch.onnx; inputs in flat order.
+
+    Raises:
+        ConversionError: torch.onnx cannot translate it.
+    """
     inputs = [f"entrepot_input_{index}" for index in range(len(call.tensors))]
     axes: dict[str, dict[int, str]] = {}
     for group in groups:
