@@ -108,6 +108,8 @@ class Source(Callee, Protocol):
         call: The flat sample.
         parameters: Names that inputs and outputs may not have.
         seed: Where generators start in the next call, if it draws random numbers.
+        ways: In which ways it can be captured, the first one preferred.
+        way: The one to be used; the pipeline sets it before each capture.
     """
 
     framework: str
@@ -117,6 +119,8 @@ class Source(Callee, Protocol):
     noun: str = "model"
     parameters: Collection[str] = ()
     seed: int = 0
+    ways: Sequence[str] = ("as it is",)
+    way: str = "as it is"
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
@@ -148,6 +152,10 @@ class Source(Callee, Protocol):
     def guard(self) -> Iterator[None]:
         """Inside, the model is ready to be called and captured; afterwards everything is as it was before."""
         yield
+
+    def follows_sizes(self) -> bool:
+        """Whether, captured in this way, a size at which one capture turns out wrong may get another."""
+        return False
 
     def settled(self) -> Flat:
         """The result for the sample, once it is clear that another call would return the same.

@@ -6,6 +6,7 @@ Sources bring what depends on their framework; see ``exporters/exporter.py``.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from entrepot.exporters.proof.chance import prove_chance
 from entrepot.exporters.proof.prove import agrees, prove, unequal
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.structure import Flat
+from entrepot.exporters.ways import FAILURES, Attempt, Attempts
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
@@ -59,21 +61,45 @@ class _Export:
         self.prober = Prober(source, source.call.tensors, result)
         self.fixed: dict[Axis, Fixed] = {}
         self.allowed: Collection[Axis] = ()
+        self.attempts = Attempts()
         self._first: Report | None = None
 
     def run(self) -> Model:
-        """Probe, capture, finish, prove; with fewer dynamic axes again where the proof fails because of one."""
+        """Probe, then capture in one way after the other until every axis varies; the best result is taken."""
         groups, self.allowed, known = self.source.groups(self.prober, self.options)
-        self.fixed |= known
+        self.attempts = Attempts(_axes(groups))
+        for way in self.source.ways if self.options.verify else self.source.ways[:1]:
+            self.source.way, self.source.numbers, self._first = way, frozenset(), None
+            self.fixed = dict(known)
+            self.attempts.made.append(self._attempt(way, copy.deepcopy(groups)))
+            if self.attempts.enough:
+                break
+        best = self.attempts.best
+        if best is None or best.model is None:
+            raise self.attempts.failure()
+        return best.model
+
+    def _attempt(self, way: str, groups: list[Group]) -> Attempt:
+        if self.attempts.made:
+            self.options.tell(f"trying another way: {way}")
+        try:
+            model, varying = self._proved(groups)
+        except FAILURES as error:
+            self.options.tell(f"{way}: {error.message}")
+            return Attempt(way, error=error)
+        return Attempt(way, model, varying)
+
+    def _proved(self, groups: list[Group]) -> tuple[Model, frozenset[Axis]]:
+        """Capture, finish, prove; with fewer dynamic axes again where the proof fails because of one."""
         while True:
             captured = self._capture(groups)
             model = self._finish(captured)
             if not self.options.verify:
-                return model
+                return model, _axes(captured.groups)
             report = _compare(self.source, model, self.options.judging, captured.groups)
             if agrees(report):
                 model.report = report
-                return model
+                return model, _axes(captured.groups)
             groups = settled(self._without_guilty(captured.groups, report), self.prober.base)
 
     def _capture(self, groups: list[Group]) -> Captured:
@@ -105,7 +131,8 @@ class _Export:
         describe_modes(graph, options)
         source.own_weights(graph, share=options.share)
         fixed = fixed_axes(self.prober, captured.groups, self.allowed, self.fixed)
-        add_notes(graph, fixed, *source.notes(), *constant_notes(source.call, result))
+        earlier = self.attempts.notes(source.way, lambda axis: axis_name(axis, source.call.names))
+        add_notes(graph, fixed, *source.notes(), *earlier, *constant_notes(source.call, result))
         _settle_sizes(graph, source.limits(self.prober, captured.groups), options)
         return at_opset(graph, options)
 
@@ -124,7 +151,8 @@ class _Export:
             guilty = groups[1:] if len(groups) > 1 else groups
         else:
             guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
-        if not at_sample and (again := [group for group in guilty if group.single and group.symbol in failed]):
+        again = [group for group in guilty if group.single and group.symbol in failed]
+        if again and not at_sample and self.source.follows_sizes():
             for group in again:
                 group.single = False
             return groups

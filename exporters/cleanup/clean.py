@@ -7,6 +7,7 @@ from collections.abc import Collection
 import onnx_ir
 from onnx_ir.passes import common
 
+from entrepot.exporters.cleanup.identities import DropIdentities
 from entrepot.exporters.cleanup.idle import drop_idle, forget_half_spectra
 from entrepot.exporters.cleanup.indices import widen_indices
 from entrepot.exporters.cleanup.pack import pack_weights
@@ -26,7 +27,7 @@ def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_pla
     drop_idle(model, weights)
     widen_indices(model)
     forget_half_spectra(model)
-    common.IdentityEliminationPass()(model)
+    DropIdentities()(model)
     common.CommonSubexpressionEliminationPass()(model)
     common.RemoveUnusedNodesPass()(model)
     if not in_place:

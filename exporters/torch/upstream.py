@@ -24,11 +24,19 @@ from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.ao.nn import quantized
 from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+from torch.fx.experimental.symbolic_shapes import (
+    DimDynamic,
+    ShapeEnv,
+    StatelessSymbolicContext,
+    statically_known_true,
+)
+from torch.jit import TracerWarning  # type: ignore[attr-defined]
+from torch.jit.frontend import FrontendError
 from torch.onnx._internal.exporter._core import TorchTensor
 from torch.onnx._internal.exporter._core import _exported_program_to_onnx_program as to_onnx_program
 from torch.onnx._internal.exporter._decomp import (
@@ -43,7 +51,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 __all__ = [
     "ConstantSource",
     "DimDynamic",
+    "FakeTensor",
     "FakeTensorMode",
+    "FrontendError",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
@@ -51,12 +61,14 @@ __all__ = [
     "StatelessSymbolicContext",
     "TorchDispatchMode",
     "TorchTensor",
+    "TracerWarning",
     "aten_pow_tensor_scalar",
     "aten_scalar_tensor",
     "call_op",
     "capture_settings",
     "convert_version",
     "create_onnx_friendly_decomposition_table",
+    "disable_proxy_modes_tracing",
     "enable_python_dispatcher",
     "export_with",
     "get_decompositions",
@@ -65,6 +77,7 @@ __all__ = [
     "quantized_decomposed",
     "remove_assertion_nodes",
     "scan",
+    "statically_known_true",
     "to_onnx_program",
 ]
 
@@ -78,6 +91,17 @@ quantized_decomposed: Any = torch.ops.quantized_decomposed
 def writes(tensor: torch.Tensor) -> int:
     """How often a tensor was written to."""
     return tensor._version  # noqa: SLF001 - autograd's public counter, in spite of its name
+
+
+@contextlib.contextmanager
+def unchecked_distributions() -> Iterator[None]:
+    """Inside, distributions do not look whether their parameters are in range, which no graph can."""
+    before = torch.distributions.Distribution._validate_args  # noqa: SLF001 - there is a public way to set it only
+    torch.distributions.Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(before)
 
 
 def custom_function(name: str) -> Callable[..., Any] | None:

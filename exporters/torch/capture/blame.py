@@ -23,6 +23,7 @@ from entrepot.exporters.torch.upstream import (
     is_about_transforms,
     is_about_values,
     size_notes,
+    unchecked_distributions,
 )
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
@@ -123,7 +124,7 @@ def export_flat(
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
-    with quiet(), quantised(flat), decided_flags(), Rewriting(), settings:
+    with quiet(), quantised(flat), decided_flags(), unchecked_distributions(), Rewriting(), settings:
         return _program(flat, tuple(tensors), (tuple(spec),))
 
 

@@ -16,6 +16,7 @@ from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.notes import listed
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.running.stepping import Place, Stepper
@@ -45,6 +46,7 @@ class Eager(Callee):
     Attributes:
         numbers: Results that are Python numbers and are returned as tensors.
         drew: The libraries whose random numbers the last call drew.
+        may_not_end: Whether its calls are to be ended that take far longer than the first.
     """
 
     arrays = TORCH
@@ -63,6 +65,8 @@ class Eager(Callee):
         self._state = state
         self._kind = kind
         self.drew = set[str]()
+        self.may_not_end = False
+        self._usual: int | None = None
 
     def __call__(self, tensors: Sequence[torch.Tensor], /, *, seed: int = 0, restore: bool = True) -> Flat:
         """Call the module on copies of ``tensors``.
@@ -86,7 +90,7 @@ class Eager(Callee):
         _seed(seed)
         before = random_state()
         try:
-            with quiet(), _default_type(self._kind):
+            with quiet(), _default_type(self._kind), self._counted():
                 return (
                     flatten((self._stepper or self.module)(*args, **kwargs), numbers=self.numbers, arrays=TORCH),
                     args,
@@ -101,6 +105,15 @@ class Eager(Callee):
             self.drew = {name for name in after if after[name] != before[name]}
             if restore:
                 self._state.restore()
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        if not self.may_not_end:
+            yield
+            return
+        with CallCounter(self._usual) as calls:
+            yield
+        self._usual = max(self._usual or 0, calls.count)
 
     def in_double(self, most: int) -> Eager:
         """A copy that computes in float64.
@@ -118,6 +131,7 @@ class Eager(Callee):
         stepper = None if self._stepper is None else self._stepper.on(module)
         double = Eager(module, self.tree, ModuleState(module), kind=torch.float64, stepper=stepper)
         double.numbers = self.numbers
+        double.may_not_end, double._usual = self.may_not_end, self._usual
         return double
 
     def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:

@@ -59,7 +59,7 @@ class ScriptSource(TorchSource):
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Translate with torch.onnx; the weights are copies."""
         options.tell("translating to ONNX")
-        return Captured(_translate(self.module, self.call, groups), groups, weights=weight_names(self.module))
+        return Captured(translate_script(self.module, self.call, groups), groups, weights=weight_names(self.module))
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in."""
@@ -75,7 +75,12 @@ def _call(module: torch.jit.ScriptModule, given: Sample) -> Flat:
     return flatten_named(list(zip(names, given.args, strict=False)), dict(given.kwargs), TORCH)
 
 
-def _translate(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) -> onnx_ir.Model:
+def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) -> onnx_ir.Model:
+    """The graph of a scripted or traced module, by torch.onnx; inputs in flat order.
+
+    Raises:
+        ConversionError: torch.onnx cannot translate it.
+    """
     inputs = [f"entrepot_input_{index}" for index in range(len(call.tensors))]
     axes: dict[str, dict[int, str]] = {}
     for group in groups:
