@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
@@ -146,6 +146,20 @@ def bound_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -
         if fits and "out" not in names:
             return given | {each.name: each.default_value for each in lacking}
     raise TypeError(f"{name} does not take {len(args)} arguments and {sorted(kwargs)}")
+
+
+ScriptNode: TypeAlias = Any
+"""A node of TorchScript: ``torch._C.Node``, whose stubs lack most of it."""
+
+
+def script_graph(module: torch.jit.ScriptModule) -> Any:
+    """What ``forward`` does, with the methods that it calls in their places."""
+    return module.forward.inlined_graph  # type: ignore[attr-defined]
+
+
+def parsed_schema(text: str) -> Any:
+    """The schema of an operator as an object."""
+    return torch._C.parse_schema(text)  # noqa: SLF001 - no public way
 
 
 # --- what a capture noted about sizes

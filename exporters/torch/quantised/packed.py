@@ -114,6 +114,7 @@ def has_packed(root: torch.nn.Module) -> bool:
     return any(
         isinstance(value, torch.ScriptObject) or (isinstance(value, torch.Tensor) and value.is_quantized)
         for part in root.modules()
+        if not isinstance(part, torch.jit.ScriptModule)
         for value in (*vars(part).values(), *part._buffers.values(), *part._parameters.values())  # noqa: SLF001
     )
 
@@ -121,7 +122,7 @@ def has_packed(root: torch.nn.Module) -> bool:
 @contextlib.contextmanager
 def laid_open(root: torch.nn.Module) -> Iterator[None]:
     """Inside, nothing in a module is packed or quantised."""
-    parts = dict(root.named_modules())
+    parts = {path: part for path, part in root.named_modules() if not isinstance(part, torch.jit.ScriptModule)}
     before = [(part, dict(vars(part)), dict(part._buffers), dict(part._parameters)) for part in parts.values()]  # noqa: SLF001
     try:
         for path in parts:

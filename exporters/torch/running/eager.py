@@ -23,7 +23,16 @@ from entrepot.exporters.torch.upstream import FakeTensorMode
 from entrepot.ir.errors import ConversionError, InputError
 
 # What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
-MODEL_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
+MODEL_ERRORS = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    torch.jit.Error,
+)
 _SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
 
 

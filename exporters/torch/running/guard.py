@@ -146,7 +146,7 @@ _REGISTERED = ("_parameters", "_buffers", "_modules")
 
 def _changed_keys(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]], written: set[int]) -> Iterator[str]:
     now, before = vars(part), {key: value for key, (value, _) in attributes.items()}
-    buffers = attributes["_buffers"][1]
+    buffers = attributes.get("_buffers", (None, None))[1] or {}  # a ScriptModule keeps them elsewhere
     yield from (key for key in buffers if now["_buffers"].get(key) is not buffers[key] or id(buffers[key]) in written)
     for key in dict.fromkeys((*before, *now)):
         if key not in _REGISTERED:
