@@ -17,6 +17,7 @@ from entrepot.exporters.notes import listed
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
+from entrepot.exporters.torch.running.kernels import KernelSpotter
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.running.stepping import Place, Stepper
 from entrepot.exporters.torch.upstream import FakeTensorMode
@@ -156,7 +157,8 @@ class Eager(Callee):
         try:
             first = self(tensors, seed=0, restore=False)
             changed, drew = self._state.changed(), self.drew
-            second = self(tensors, seed=1)
+            with KernelSpotter():
+                second = self(tensors, seed=1)
         except Refusal as refused:
             raise InputError(
                 f"the module does not take the sample: {refused}"
