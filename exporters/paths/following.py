@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import onnx_ir
-
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Source
@@ -17,7 +15,6 @@ from entrepot.exporters.paths.path import Path
 from entrepot.exporters.paths.reading import Irregular
 from entrepot.exporters.paths.rolling import rolled
 from entrepot.exporters.paths.trying import Trials
-from entrepot.ir.errors import EntrepotError
 
 _MOST_CAPTURES = 9
 _MOST_PATHS = 4

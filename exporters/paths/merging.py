@@ -10,7 +10,7 @@ import onnx_ir
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.paths.expression import Expression
 from entrepot.exporters.paths.fitting import fitted
-from entrepot.exporters.paths.outline import Outline, array_of, outline
+from entrepot.exporters.paths.outline import array_of, outline
 from entrepot.exporters.paths.path import Path
 from entrepot.exporters.paths.writing import Writer
 from entrepot.ir.copying import copy_graphs

@@ -18,13 +18,23 @@ from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
+from entrepot.exporters.torch.running.kernels import KernelSpotter
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.running.stepping import Place, Stepper
 from entrepot.exporters.torch.upstream import FakeTensorMode
 from entrepot.ir.errors import ConversionError, InputError
 
 # What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
-MODEL_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
+MODEL_ERRORS = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    torch.jit.Error,
+)
 _SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
 
 
@@ -174,7 +184,8 @@ class Eager(Callee):
         try:
             first = self(tensors, seed=0, restore=False)
             changed, drew = self._state.changed(), self.drew
-            second = self(tensors, seed=0 if random else 1)
+            with KernelSpotter():
+                second = self(tensors, seed=0 if random else 1)
         except Refusal as refused:
             raise InputError(
                 f"the module does not take the sample: {refused}"

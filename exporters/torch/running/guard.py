@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.quantised.observers import observers_off
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
 from entrepot.exporters.torch.running.stepping import Place
@@ -108,8 +109,9 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
         part.training = (
             part.training and training
         )  # not part.eval(): an overridden train() may do more, such as merging weights
-    state = ModuleState(module)
-    with torch.no_grad(), padding_as_in_inference(module):
+    off = contextlib.nullcontext() if training else observers_off(module)
+    with torch.no_grad(), off, padding_as_in_inference(module):
+        state = ModuleState(module)
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.
             torch.backends.mha.set_fastpath_enabled(False)
