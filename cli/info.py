@@ -56,6 +56,7 @@ def describe(model: Model) -> dict[str, Any]:
         "nodes": operators.total(),
         "operators": dict(operators.most_common()),
         "functions": [f"{function.domain}::{function.name}" for function in model.ir.functions.values()],
+        "custom_operators": _custom(model),
         "weights": len(weights),
         "parameters": sum(weight.size for weight in weights),
         "weight_bytes": sum(by_dtype.values()),
@@ -70,6 +71,20 @@ def _nodes(model: onnx_ir.Model) -> Iterator[onnx_ir.Node]:
     yield from model.graph.all_nodes()
     for function in model.functions.values():
         yield from function.all_nodes()
+
+
+def _custom(model: Model) -> dict[str, str]:
+    """Operators outside the standard, and who knows them."""
+    from entrepot.ir.operators import in_force
+
+    found: dict[str, str] = {}
+    for node in _nodes(model.ir):
+        if node.domain and not node.domain.startswith("ai.onnx"):
+            known = in_force(node.domain, node.op_type, model.opsets.get(node.domain, 1))
+            inside = node.op_identifier() in model.ir.functions
+            registered = "not registered here" if known is None else f"registered, {known.function.__module__}"
+            found[_op_name(node)] = "a function in the file" if inside else registered
+    return found
 
 
 def _op_name(node: onnx_ir.Node) -> str:
@@ -104,6 +119,7 @@ def _text(facts: dict[str, Any]) -> RenderableType:
         *(("input", spec["text"]) for spec in facts["inputs"]),
         *(("output", spec["text"]) for spec in facts["outputs"]),
         *(("function", name) for name in facts["functions"]),
+        *(("custom", f"{name}: {state}") for name, state in facts["custom_operators"].items()),
         ("nodes", facts["nodes"]),
     ]
     operators = [("", name, count) for name, count in facts["operators"].items()]

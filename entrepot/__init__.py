@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from entrepot.exporters.api import export, verify
     from entrepot.exporters.conversion import convert_opset
+    from entrepot.exporters.operators import op
     from entrepot.exporters.sample import Sample
     from entrepot.exporters.simplification import simplify
     from entrepot.exporters.translation import register_translation
@@ -46,6 +47,7 @@ _HOMES = {
     "export": "entrepot.exporters.api",
     "verify": "entrepot.exporters.api",
     "Sample": "entrepot.exporters.sample",
+    "op": "entrepot.exporters.operators",
     "register_translation": "entrepot.exporters.translation",
     "to": "entrepot.importers.dispatch",
     "to_numpy": "entrepot.importers.numpy.convert",
@@ -78,7 +80,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "convert_opset", "can_convert", "simplify", "extract",
     "to", "to_numpy",
     "Session", "compare", "Tolerance", "verify",
-    "register_translation",
+    "register_translation", "op",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
     "ExecutionError", "ResourceLimitError", "InputError", "StorageError", "MissingFileError",
     "MissingDependencyError", "PluginError",

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from entrepot.ir.errors import MissingDependencyError, PluginError
 
-Group: TypeAlias = Literal["exporters", "importers", "providers", "passes"]
-GROUPS: tuple[Group, ...] = ("exporters", "importers", "providers", "passes")
+Group: TypeAlias = Literal["exporters", "importers", "providers", "passes", "operators"]
+GROUPS: tuple[Group, ...] = ("exporters", "importers", "providers", "passes", "operators")
 
 
 class Plugin:

@@ -7,15 +7,18 @@ from typing import Any
 
 from entrepot.ir.errors import MissingDependencyError, UnsupportedOpError
 from entrepot.ir.model import Model
+from entrepot.ir.operators import uses_defined
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.opset.reading import reads_the_same
 from entrepot.runtime.feeds import feeds_of
 
 
 def is_loadable(model: Model) -> bool:
-    """Whether onnxruntime can be handed the file, at most with another opset number and no other change."""
+    """Whether onnxruntime can be handed the file, which needs no Python, at most with another opset number."""
     from entrepot.runtime.providers.onnxruntime.provider import OPSET
 
+    if uses_defined(model.ir):
+        return False
     return model.opset <= OPSET or reads_the_same(model, OPSET)
 
 
@@ -62,7 +65,7 @@ class Untouched:
 
         if inputs not in self._engines:
             try:
-                self._engines[inputs] = Engine(self._loadable, inputs, self._outputs, None)
+                self._engines[inputs] = Engine(self._loadable, inputs, self._outputs, None, frugal=True)
             except RefusedError as error:
                 raise UnsupportedOpError(f"onnxruntime refuses the model: {error}") from error
         return self._engines[inputs]

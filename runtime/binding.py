@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.ir.errors import ConversionError, EntrepotError
+from entrepot.ir.operators import defined
 from entrepot.ir.table import Entry, OpKey, OpTable
 from entrepot.runtime.fold import KERNEL_ERRORS, MAX_BYTES
 from entrepot.runtime.growth import with_room
@@ -39,7 +40,8 @@ class Kernels:
 
     def is_known(self, key: OpKey) -> bool:
         """Whether there is a kernel for an operator."""
-        return self.native.find(*key) is not None or shared.find(*key) is not None
+        known = self.native.find(*key) is not None or shared.find(*key) is not None
+        return known or defined(key) is not None
 
     def bind(self, step: Step) -> Call:
         """The best kernel for one step, with what is known of its node bound to it."""
@@ -63,6 +65,9 @@ class Kernels:
                 node=step.where,
                 hint="make it an initializer, or fix the sizes that it is computed from",
             )
+        theirs = defined(step.key)
+        if theirs is not None:
+            return with_room(step, Call(theirs.run, "python", (), step.attributes))
         entry = shared.get(*step.key)
         return with_room(step, Call(entry.function, "shared", (self.backend(),), _attributes(step, entry.function)))
 

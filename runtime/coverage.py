@@ -8,6 +8,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.operators import ask, missing
 from entrepot.ir.subgraphs import subgraphs
 from entrepot.ir.table import OpKey
 from entrepot.ir.traits import traits_of
@@ -24,8 +25,9 @@ def reason_against(node: ir.Node, model: ir.Model, known: Known, calls: tuple[ir
             return f"function {function.name} calls itself"
         return _first_reason(function, model, known, (*calls, function))
     opset = model.graph.opset_imports.get(node.domain) or 1
+    ask(node.domain)
     if not onnx.defs.has(node.op_type, opset, node.domain):
-        return "ONNX defines no such operator"
+        return missing(node)
     return _no_kernel(node, opset, known) or "".join(
         [reason for graph in subgraphs(node) if (reason := _first_reason(graph, model, known, calls))][:1]
     )

@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from entrepot.ir.errors import ConversionError, EntrepotError, ResourceLimitError, UnsupportedOpError, describe_node
 from entrepot.ir.limits import Limits
+from entrepot.ir.operators import missing
 from entrepot.ir.opset.values import constant_array
 from entrepot.ir.table import OpKey
 from entrepot.ir.typing import plain
@@ -164,7 +165,7 @@ class Lowering:
         if not onnx.defs.has(node.op_type, opset, node.domain):
             for output in node.outputs:
                 frame.scope[output] = Value(output.name or "")
-            self._unsupported[where] = UnsupportedOpError("ONNX defines no such operator", node=where)
+            self._unsupported[where] = UnsupportedOpError(missing(node), node=where)
             return None
         since = onnx.defs.get_schema(node.op_type, opset, node.domain).since_version
         step = Step(

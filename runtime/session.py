@@ -13,6 +13,7 @@ from entrepot.ir.arguments import IntegerLike, as_integer, as_names, expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.limits import Limits
+from entrepot.ir.operators import uses_defined
 from entrepot.runtime import providers as registry
 from entrepot.runtime import room
 from entrepot.runtime.feeds import Feeding, by_name
@@ -65,6 +66,7 @@ class Session:
         self._graph = self._hub.ir.graph
         setting = Setting(self._hub, self._model, Limits.of(limits), count)
         self._providers = [registry.make(name, setting) for name in names]
+        self._delegates = [registry.delegate(setting)] if uses_defined(self._hub.ir) else []
         self._programs: dict[tuple[tuple[str, ...], frozenset[str]], Program] = {}
         self._outputs = tuple(value.name or "" for value in self._graph.outputs)
         self._defaults = frozenset(
@@ -231,7 +233,7 @@ class Session:
 
     def _build(self, names: tuple[str, ...], overridden: frozenset[str]) -> Program:
         wanted = [self._value(name) for name in names]
-        parts = partition(self._graph, self._providers, wanted, overridden)
+        parts = partition(self._graph, [*self._providers, *self._delegates], wanted, overridden)
         compiled = tuple((part, part.provider.compile(part.graph)) for part in parts)
         inputs = [v for v in self._graph.inputs if v.name not in self._defaults or v.name in overridden]
         return Program(names, inputs, wanted, compiled, self._context, self._model.related)

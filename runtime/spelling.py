@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from entrepot.ir.errors import UnsupportedOpError
+from entrepot.ir.operators import Definition
 from entrepot.ir.traits import host_operands
 from entrepot.ir.typing.plain import Type
 from entrepot.runtime.names import Names
@@ -125,6 +127,8 @@ class Spelled:
         if isinstance(function, np.ufunc):
             return f"np.{function.__name__}"
         module, name = function.__module__, function.__name__
+        if isinstance(definition := getattr(function, "definition", None), Definition):
+            _check_importable(function, definition)
         assert getattr(sys.modules[module], name, None) is function, f"{module}.{name} cannot be imported"
         alias = name if self._names.claim(name) else self._names.fresh(name)
         self.imports[f"from {module} import {name}" + (f" as {alias}" if alias != name else "")] = None
@@ -178,3 +182,12 @@ def _python(value: Any) -> str:
         return f"({', '.join(map(_python, value))}{',' * (len(value) == 1)})"
     plain = repr(value)
     return f'"{plain[1:-1]}"' if plain.startswith("'") and '"' not in plain else plain
+
+
+def _check_importable(function: Callable[..., Any], definition: Definition) -> None:
+    module, name = function.__module__, function.__name__
+    if getattr(sys.modules.get(module), name, None) is not function:
+        raise UnsupportedOpError(
+            f"{definition} cannot be imported from {module} as {name}, which the file would do",
+            hint="define it at the top of a module",
+        )

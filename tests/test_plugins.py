@@ -1,4 +1,4 @@
-"""Targets, providers and passes that other distributions register."""
+"""Targets, providers, operators and passes that other distributions register."""
 
 import sys
 
@@ -37,6 +37,15 @@ def nothing():
 broken = 3
 """
 
+OPERATORS = """
+import numpy as np
+import entrepot as ep
+
+@ep.op("toy.domain", "Twice")
+def twice(x):
+    return x * np.float32(2)
+"""
+
 ENTRIES = """
 [entrepot.importers]
 words = toy_plugin:target
@@ -45,6 +54,8 @@ broken = toy_plugin:broken
 toy = toy_plugin:Provider
 absent = toy_plugin_that_is_not_there:Provider
 broken = toy_plugin:nothing
+[entrepot.operators]
+toy.domain = toy_operators
 [entrepot.passes]
 seen = toy_plugin:Pass
 wrong = toy_plugin:Wrong
@@ -61,6 +72,7 @@ def _installed(tmp_path, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-plugin\nVersion: 1.2\n")
     (info / "entry_points.txt").write_text(ENTRIES)
     (site / "toy_plugin.py").write_text(MODULE)
+    (site / "toy_operators.py").write_text(OPERATORS)
     monkeypatch.setattr(sys, "path", [str(site), *sys.path])
     yield
     sys.modules.pop("toy_plugin", None)
@@ -81,6 +93,21 @@ def test_a_provider_runs_nodes_under_its_name():
     session = ep.Session(net(), providers=["toy"])
     assert session.run({"x": np.array([-1, 2], np.float32)})["y"].tolist() == [1, 2]
     assert {row.provider for row in session.plan().placements} == {"toy"}
+
+
+def test_operators_are_imported_with_the_first_model_that_needs_them():
+    import onnx.parser
+
+    from entrepot.cli.info import describe
+
+    text = NET.replace('"": 20', '"": 20, "toy.domain": 1').replace("Abs", "toy.domain.Twice")
+    model = ep.load(onnx.parser.parse_model(text))
+    assert describe(model)["custom_operators"] == {"toy.domain::Twice": "registered, toy_operators"}
+    x = np.array([-1, 2], np.float32)
+    assert ep.Session(model, providers="onnxruntime").run({"x": x})["y"].tolist() == [-2, 4]
+    assert ep.to_numpy(model)(x).tolist() == [-2, 4]
+    sys.modules["toy_operators"].twice.remove()
+    assert describe(model)["custom_operators"] == {"toy.domain::Twice": "not registered here"}
 
 
 def test_a_pass_runs_before_ours_and_its_result_is_proved():

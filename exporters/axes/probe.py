@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from entrepot.exporters.arrays import Array
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
-from entrepot.exporters.axes.relations import Relation, derived_groups, disproved, merged
-from entrepot.exporters.axes.steps import stepped_relations
+from entrepot.exporters.axes.related import may_be_related, related_groups
+from entrepot.exporters.axes.relations import Relation, derived_groups, merged
 from entrepot.exporters.axes.subsets import minimal, subsets, without_one
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import Flat, same_structure
@@ -29,11 +28,16 @@ class Prober:
         callee: The model.
         tensors: The flat sample; ``Prober.base`` becomes the same with sizes of 1 enlarged.
         result: What the model returns for it; a trial at another size must return the same structure.
+
+    Attributes:
+        sample: The flat sample as it was given.
+        base: What trials change.
+        relations: What follows from what: whatever is tried, these axes follow.
     """
 
     def __init__(self, callee: Callee, tensors: Sequence[Array], result: Flat) -> None:
         self._callee = callee
-        self._sample = tuple(tensors)
+        self.sample = tuple(tensors)
         self.base = list(tensors)
         self.result = result
         self.relations: list[Relation] = []
@@ -47,18 +51,18 @@ class Prober:
             among: The axes to try; by default all.
         """
         self._open = None if among is None else list(among)
-        self._enlarge_ones()
-        groups = self._free_groups()
-        if self._may_be_related(groups):
-            groups = self._related(groups)
+        self.enlarge_ones()
+        groups = self.free_groups()
+        if may_be_related(self, groups):
+            groups = related_groups(self, groups)
         return derived_groups(self.relations, groups, self.sizes)
 
-    def _free_groups(self) -> list[Group]:
+    def free_groups(self) -> list[Group]:
         """The groups of axes that vary, with those that follow from them following."""
-        alone = {axis: sizes for axis in self._candidates() if (sizes := self.other_sizes([axis]))}
+        alone = {axis: sizes for axis in self.candidates() if (sizes := self.other_sizes([axis]))}
         growing = [axis for axis, sizes in alone.items() if max(sizes) > self.size(axis)]
         groups = []
-        for size, members in self._by_size(axis for axis in self._candidates() if axis not in growing).items():
+        for size, members in self._by_size(axis for axis in self.candidates() if axis not in growing).items():
             linked = self._linked([axis for axis in members if axis not in alone])
             bound = {axis for group in linked for axis in group.axes}
             tolerant = [axis for axis in growing if self.size(axis) == size]
@@ -69,64 +73,23 @@ class Prober:
         groups += [Group(frozenset([axis]), "", [self.size(axis), *sizes]) for axis, sizes in alone.items()]
         return sorted(groups, key=lambda group: min(group.axes))
 
-    def _may_be_related(self, groups: Sequence[Group]) -> bool:
-        """Whether there are two or more axes that do not vary, or only to some sizes, or whose sizes add up."""
-        varying = {axis for group in groups for axis in group.axes}
-        stuck = [axis for axis in self._candidates() if axis not in varying]
-        narrow = [group for group in groups if not self._grows_freely(group)]
-        return len({self.size(axis) for axis in stuck}) + len(narrow) > 1 or self._add_up(groups)
-
-    def _grows_freely(self, group: Group) -> bool:
-        larger = [size for size in self.fresh_sizes(group.sizes[0]) if size > group.sizes[0]]
-        return all(self.takes(dict.fromkeys(group.axes, size)) is None for size in larger)
-
-    def _add_up(self, groups: Sequence[Group]) -> bool:
-        sizes = [self._sample[index].shape[axis] for index, axis in (min(group.axes) for group in groups)]
-        return any(a + b == c for a, b, c in itertools.permutations(sizes, 3) if 0 < a <= b)
-
-    def _related(self, groups: list[Group]) -> list[Group]:
-        """The groups with what follows from them, as far as guesses are confirmed."""
-        before, enlarged = {axis for group in groups for axis in group.axes}, self.base
-        self._start_from(self._sample)
-        suggested = self._suggested(groups)
-        self.relations = self._stepped(groups) if suggested is None else suggested
-        if not self.relations:
-            self._start_from(enlarged)
-            return groups
-        sizes = self.sizes
-        self._enlarge_ones()
-        if self.sizes != sizes:  # a size of 1 often means another path
-            self.relations = self._suggested(groups) or self.relations
-        while True:
-            groups = self._free_groups()
-            wrong = disproved(self.relations, groups, before)
-            if not wrong:
-                return groups
-            self.relations = [relation for relation in self.relations if relation not in wrong]
-
-    def _start_from(self, tensors: Sequence[Array]) -> None:
+    def start_from(self, tensors: Sequence[Array]) -> None:
+        """Take another sample for the base, with everything that was tried forgotten if its sizes are others."""
         if any(one.shape != other.shape for one, other in zip(self.base, tensors, strict=True)):
             self.base = list(tensors)
-            self._answers.clear()
+            self.forget()
 
-    def _suggested(self, groups: Sequence[Group]) -> list[Relation] | None:
-        """The relations that the source suggests for axes that do not vary by themselves, or cannot be captured so."""
-        relations = self._callee.relations(self.base, [group.axes for group in groups])
-        if relations is None:
-            return None
-        varying = {axis for group in groups for axis in group.axes}
-        open_axes = set(all_axes(self.base) if self._open is None else self._open)
-        found = []
-        for relation in merged(relations):
-            axes = relation.axes & open_axes if relation.certain else (relation.axes & open_axes) - varying
-            if axes and all(relation.size(self.sizes) == self.size(axis) for axis in axes):
-                found.append(replace(relation, axes=axes))
-        return found
+    def said(self, tensors: Sequence[Array], equal: Sequence[Collection[Axis]]) -> list[Relation] | None:
+        """What the source says that follows from what, as far as it is true of some tensors.
 
-    def _stepped(self, groups: Sequence[Group]) -> list[Relation]:
-        """The relations that changing sizes in step shows, among axes that do not vary freely."""
-        free = frozenset[Axis]().union(*(group.axes for group in groups if self._grows_freely(group)))
-        return stepped_relations(self, [axis for axis in self._candidates() if axis not in free])
+        Args:
+            tensors: What the model takes.
+            equal: Axes that are known to have one size.
+        """
+        found = self._callee.relations(tensors, equal)
+        sizes = {axis: tensors[axis[0]].shape[axis[1]] for axis in all_axes(tensors)}
+        true = [each for each in found or () if {sizes[axis] for axis in each.axes} == {each.size(sizes)}]
+        return None if found is None else merged(true)
 
     def size(self, axis: Axis) -> int:
         """The size of an axis of the base sample."""
@@ -188,7 +151,7 @@ class Prober:
         """Start from another size of some axes, and what follows from it."""
         sizes = self.completed(dict.fromkeys(axes, size)) or {}
         self.base = resized(self._callee.arrays, self.base, sizes)
-        self._answers.clear()
+        self.forget()
 
     def _comparable(self, result: Flat) -> bool:
         return same_structure(result.tree, self.result.tree) and all(
@@ -196,10 +159,19 @@ class Prober:
             for a, b in zip(result.tensors, self.result.tensors, strict=True)
         )
 
-    def _candidates(self) -> list[Axis]:
+    def candidates(self) -> list[Axis]:
+        """The axes that are to be tried and do not follow from others."""
         following = frozenset[Axis]().union(*(relation.axes for relation in self.relations))
-        candidates = all_axes(self.base) if self._open is None else self._open
-        return [axis for axis in candidates if axis not in following]
+        return [axis for axis in self.open_axes if axis not in following]
+
+    @property
+    def open_axes(self) -> list[Axis]:
+        """The axes that may vary, as far as the caller is concerned."""
+        return all_axes(self.base) if self._open is None else self._open
+
+    def forget(self) -> None:
+        """Try everything anew: the base is another."""
+        self._answers.clear()
 
     def _by_size(self, axes: Iterable[Axis]) -> dict[int, list[Axis]]:
         found: dict[int, list[Axis]] = {}
@@ -267,10 +239,12 @@ class Prober:
         """Whether axes, some of which cannot vary without the others, accept a larger size together."""
         return any(axis in stuck for axis in axes) and max(self.other_sizes(axes), default=0) > self.size(axes[0])
 
-    def _enlarge_ones(self) -> None:
-        """Make axes of size 1 larger, first the leading ones together (a batch of one), then any others that vary."""
-        ones = [axis for axis in self._candidates() if self.size(axis) <= 1]
+    def enlarge_ones(self) -> None:
+        """Make axes of size 1 larger, first those at one place together (a batch of one), then any others that vary."""
+        ones = [axis for axis in self.candidates() if self.size(axis) <= 1]
         self._enlarge_first(without_one([axis for axis in ones if axis[1] == 0]))
+        for place in sorted({axis for _, axis in ones} - {0}):
+            self._enlarge_first([[axis for axis in ones if axis[1] == place and self.size(axis) <= 1]])
         for axis in ones:
             self._enlarge_first([[axis]] if self.size(axis) <= 1 else [])
         self._enlarge_first(subsets([axis for axis in ones if self.size(axis) <= 1]))

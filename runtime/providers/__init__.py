@@ -135,6 +135,13 @@ def make(name: str, setting: Setting) -> Provider:
     return provider
 
 
+def delegate(setting: Setting) -> Provider:
+    """Who runs users' operators where no provider that was asked for does."""
+    from entrepot.runtime.providers.python.provider import PythonProvider
+
+    return PythonProvider(setting)
+
+
 def availability(name: str) -> str:
     """Empty, or why a provider, one of ``provider_names()``, cannot be used here."""
     reason: str = _kind(name).available()

@@ -16,14 +16,25 @@ from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.notes import listed
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
+from entrepot.exporters.torch.running.kernels import KernelSpotter
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.running.stepping import Place, Stepper
 from entrepot.exporters.torch.upstream import FakeTensorMode
 from entrepot.ir.errors import ConversionError, InputError
 
 # What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
-MODEL_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
+MODEL_ERRORS = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    torch.jit.Error,
+)
 _SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
 
 
@@ -44,7 +55,8 @@ class Eager(Callee):
 
     Attributes:
         numbers: Results that are Python numbers and are returned as tensors.
-        drew: Whether the last call drew random numbers.
+        drew: The libraries whose random numbers the last call drew.
+        may_not_end: Whether its calls are to be ended that take far longer than the first.
     """
 
     arrays = TORCH
@@ -62,7 +74,9 @@ class Eager(Callee):
         self.tree = tree
         self._state = state
         self._kind = kind
-        self.drew = False
+        self.drew = set[str]()
+        self.may_not_end = False
+        self._usual: int | None = None
 
     def __call__(self, tensors: Sequence[torch.Tensor], /, *, seed: int = 0, restore: bool = True) -> Flat:
         """Call the module on copies of ``tensors``.
@@ -86,7 +100,7 @@ class Eager(Callee):
         _seed(seed)
         before = random_state()
         try:
-            with quiet(), _default_type(self._kind):
+            with quiet(), _default_type(self._kind), self._counted():
                 return (
                     flatten((self._stepper or self.module)(*args, **kwargs), numbers=self.numbers, arrays=TORCH),
                     args,
@@ -97,9 +111,19 @@ class Eager(Callee):
         except MODEL_ERRORS as error:
             raise refusal(error) from error
         finally:
-            self.drew = random_state() != before
+            after = random_state()
+            self.drew = {name for name in after if after[name] != before[name]}
             if restore:
                 self._state.restore()
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        if not self.may_not_end:
+            yield
+            return
+        with CallCounter(self._usual) as calls:
+            yield
+        self._usual = max(self._usual or 0, calls.count)
 
     def in_double(self, most: int) -> Eager:
         """A copy that computes in float64.
@@ -117,6 +141,7 @@ class Eager(Callee):
         stepper = None if self._stepper is None else self._stepper.on(module)
         double = Eager(module, self.tree, ModuleState(module), kind=torch.float64, stepper=stepper)
         double.numbers = self.numbers
+        double.may_not_end, double._usual = self.may_not_end, self._usual
         return double
 
     def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
@@ -133,12 +158,24 @@ class Eager(Callee):
             self._state.restore()
         return True
 
-    def restore(self) -> None:
-        """Put the module back into the state that it had."""
-        self._state.restore()
+    def follow(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Call the module on these very tensors, which need not have values.
 
-    def require_function(self, tensors: Sequence[torch.Tensor]) -> Flat:
+        Raises:
+            Exception: Whatever the module raises.
+        """
+        args, kwargs = unflatten(self.tree, tensors)
+        try:
+            (self._stepper or self.module)(*args, **kwargs)
+        finally:
+            self._state.restore()
+
+    def require_function(self, tensors: Sequence[torch.Tensor], *, random: bool = False) -> Flat:
         """The result of a call, once it is clear that another call would return the same.
+
+        Args:
+            tensors: The sample.
+            random: Whether it may also depend on numbers that torch draws.
 
         Raises:
             InputError: The module does not take the sample.
@@ -147,24 +184,28 @@ class Eager(Callee):
         try:
             first = self(tensors, seed=0, restore=False)
             changed, drew = self._state.changed(), self.drew
-            second = self(tensors, seed=1)
+            with KernelSpotter():
+                second = self(tensors, seed=0 if random else 1)
         except Refusal as refused:
             raise InputError(
                 f"the module does not take the sample: {refused}"
                 + (f", at {refused.source}" if refused.source else ""),
-                hint="call the module with the sample once to see the whole traceback",
+                hint=_precision_hint(self.module, tensors)
+                or "call the module with the sample once to see the whole traceback",
             ) from refused
         if not same_results(first, second) and (drew or changed or not _round_alike(first, second)):
-            raise self._not_a_function(tensors, first, changed)
-        if drew and not all(same_results(first, self(tensors, seed=seed)) for seed in range(2, _SEEDS)):
+            alike = random or same_results(first, self(tensors, seed=1))
+            raise self._stateful(changed) if alike else self._random(tensors)
+        if drew - ({"torch"} if random else set()) and self.is_random(tensors):
             raise self._random(tensors)
         return first
 
-    def _not_a_function(
-        self, tensors: Sequence[torch.Tensor], first: Flat, changed: Sequence[Place]
-    ) -> ConversionError:
-        if not same_results(first, self(tensors, seed=1)):
-            return self._random(tensors)
+    def is_random(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether results differ from seed to seed."""
+        first = self(tensors)
+        return bool(self.drew) and not all(same_results(first, self(tensors, seed=seed)) for seed in range(1, _SEEDS))
+
+    def _stateful(self, changed: Sequence[Place]) -> ConversionError:
         names = listed([place.name for place in changed])
         return ConversionError(
             f"results depend on state that forward changes ({names}): a second call with the same inputs differs",
@@ -178,8 +219,18 @@ class Eager(Callee):
         places = f" ({'; '.join(found)})" if found else ""
         return ConversionError(
             f"results are random: two calls with the same inputs differ{places}",
-            hint="draw the random numbers outside and pass them in as an input, or switch the randomness off",
+            hint="random=True draws them in the graph, if they are torch's; else pass them in as an input",
         )
+
+
+def _precision_hint(module: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> str:
+    """What to do about NumPy's floats, which are doubles, for weights that are not."""
+    given = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+    wanted = {weight.dtype for weight in module.parameters() if weight.is_floating_point()}
+    if given != {torch.float64} or len(wanted) != 1 or given == wanted:
+        return ""
+    name = str(next(iter(wanted))).removeprefix("torch.")
+    return f"the weights are {name}, the sample is float64: give x.astype('{name}'), or x.to(torch.{name})"
 
 
 @contextlib.contextmanager
