@@ -29,7 +29,7 @@ from torch.ao.nn import quantized
 from torch.ao.quantization import FakeQuantizeBase
 from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
-from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx
 from torch.fx.experimental.symbolic_shapes import (
     DimDynamic,
     ShapeEnv,
@@ -50,6 +50,7 @@ from torch.onnx._internal.exporter._decomp import (
 from torch.onnx._internal.exporter._fx_passes import insert_type_promotion_nodes, remove_assertion_nodes
 from torch.onnx._internal.exporter._registration import ONNXRegistry
 from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
@@ -82,6 +83,8 @@ __all__ = [
     "get_decompositions",
     "get_onnx_implemented_overloads",
     "insert_type_promotion_nodes",
+    "make_fx",
+    "pytree",
     "quantized_decomposed",
     "remove_assertion_nodes",
     "scan",
@@ -330,8 +333,8 @@ def is_about_sizes(message: str) -> bool:
 
 
 def is_about_transforms(message: str) -> bool:
-    """Whether the capture stopped inside torch.func, at a tensor of one of its levels."""
-    return "'Tensor' object has no attribute 'constant'" in message
+    """Whether the capture stopped at a tensor of torch.func's, or of gradients that forward itself computes."""
+    return "'Tensor' object has no attribute 'constant'" in message or "fake tensor in the exported program" in message
 
 
 def is_about_values(message: str) -> bool:

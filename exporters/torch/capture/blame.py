@@ -137,7 +137,7 @@ def _program(flat: torch.nn.Module, tensors: tuple[torch.Tensor, ...], shapes: A
     """Captured before gradients are computed, or, where forward itself transforms functions, after that."""
     try:
         program = torch.export.export(flat, tensors, dynamic_shapes=shapes, strict=False)
-    except AttributeError as error:
+    except (AttributeError, RuntimeError) as error:
         if not is_about_transforms(str(error)):
             raise
     else:

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
-from torch.utils import _pytree as pytree
 
 from entrepot.exporters.torch.translations.pairs import Pair, is_complex, rule_for
+from entrepot.exporters.torch.upstream import make_fx, pytree
 
 aten = torch.ops.aten
 

@@ -31,6 +31,11 @@ def translate_view_of(a: Any) -> Any:
     return op.Identity(a)
 
 
+def translate_t(self: Any) -> Any:
+    """Rows for columns; torch.onnx (2.13) gives a vector its own name back, which then has two."""
+    return op.Transpose(self, perm=[1, 0]) if len(self.shape) == 2 else op.Identity(self)
+
+
 def frexp(input: torch.Tensor) -> Any:
     """Mantissas in [0.5, 1) and exponents of 2; what is not finite, and zero, has exponent 0."""
     plain = (input == 0) | ~input.isfinite()
@@ -44,6 +49,7 @@ def frexp(input: torch.Tensor) -> Any:
 
 DECOMPOSITIONS = {aten.frexp.Tensor: frexp}
 TRANSLATIONS = {
+    aten.t.default: translate_t,
     aten.masked_select.default: translate_masked_select,
     aten.nonzero_static.default: translate_nonzero_static,
     prims.view_of.default: translate_view_of,

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from onnxscript import opset18
 
+aten = torch.ops.aten
 op: Any = opset18  # what torch.onnx (2.13) writes graphs in
 
 _library = torch.library.Library("entrepot", "FRAGMENT")
@@ -15,7 +16,7 @@ _library.define("fourier(Tensor pairs, int dim, int normalization, bool forward)
 
 def _run(pairs: torch.Tensor, dim: int, normalization: int, forward: bool) -> torch.Tensor:
     whole = torch.view_as_complex(pairs.contiguous())
-    return torch.view_as_real(torch.ops.aten._fft_c2c(whole, [dim], normalization, forward))  # noqa: SLF001
+    return torch.view_as_real(aten._fft_c2c(whole, [dim], normalization, forward))  # noqa: SLF001
 
 
 def _shape(pairs: torch.Tensor, dim: int, normalization: int, forward: bool) -> torch.Tensor:

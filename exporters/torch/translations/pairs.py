@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
+
+from entrepot.exporters.torch.upstream import pytree
 
 aten, prims = torch.ops.aten, torch.ops.prims
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
+aten = torch.ops.aten
 Sizes: TypeAlias = "int | Sequence[int]"
 
 
@@ -161,9 +162,9 @@ def _adaptive_places(axes: int) -> Callable[..., Any]:
 
 
 DECOMPOSITIONS = {
-    torch.ops.aten.adaptive_max_pool2d.default: _adaptive_places(2),
-    torch.ops.aten.adaptive_max_pool3d.default: _adaptive_places(3),
-    torch.ops.aten._adaptive_avg_pool3d.default: _adaptive_average(3),  # noqa: SLF001 - what area interpolation becomes
+    aten.adaptive_max_pool2d.default: _adaptive_places(2),
+    aten.adaptive_max_pool3d.default: _adaptive_places(3),
+    aten._adaptive_avg_pool3d.default: _adaptive_average(3),  # noqa: SLF001 - what area interpolation becomes
 }
 REPLACEMENTS = {
     torch.adaptive_avg_pool1d: _adaptive_average(1),
