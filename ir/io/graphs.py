@@ -140,7 +140,7 @@ class GraphReader:
         nodes = self._nodes(proto.node, scope, infos)
         outputs = [self._output(info.name, scope) for info in proto.output]
         for value, info in zip(outputs, proto.output, strict=True):
-            self._describe(value, info)
+            describe(self._context, value, info)
         annotations = self._annotate(proto, scope)
         graph = self._assemble(proto, inputs, outputs, nodes, initializers)
         self._finish(graph, scope, infos, annotations)
@@ -199,19 +199,8 @@ class GraphReader:
             raise self._context.error("defined twice", value=name, hint="names are unique within a graph")
         value = scope.values[name] = onnx_ir.Value(name=name)
         if info is not None:
-            self._describe(value, info)
+            describe(self._context, value, info)
         return value
-
-    def _describe(self, value: onnx_ir.Value, info: onnx.ValueInfoProto) -> None:
-        context = self._context
-        if info.HasField("type"):
-            type_, shape = read_type(context, info.type)
-            if type_ is not None:
-                value.type, value.shape = type_, shape
-        if info.doc_string:
-            value.doc_string = context.text(info.doc_string)
-        if info.metadata_props:
-            value.metadata_props.update(context.texts(info.metadata_props))
 
     def _annotate(self, proto: onnx.GraphProto, scope: Scope) -> dict[int, onnx.TensorAnnotation]:
         """Attach quantization annotations to their values; those left over name no value."""
@@ -266,7 +255,7 @@ class GraphReader:
             value = scope.values[self._context.text(name)] = onnx_ir.Value(name=name)
             info = infos.pop(name, None)
             if info is not None:
-                self._describe(value, info)
+                describe(self._context, value, info)
             scope.pending.add(name)
             outputs.append(value)
         return outputs
@@ -372,6 +361,18 @@ def kind_of(proto: onnx.NodeProto) -> Kind:
         proto.op_type, proto.domain, proto.overload, _present(proto.input), _present(proto.output),
         *[attribute.SerializeToString() for attribute in proto.attribute],
     )  # fmt: skip
+
+
+def describe(context: Context, value: onnx_ir.Value, info: onnx.ValueInfoProto) -> None:
+    """Give a value the type, shape and texts that the file states for it."""
+    if info.HasField("type"):
+        type_, shape = read_type(context, info.type)
+        if type_ is not None:
+            value.type, value.shape = type_, shape
+    if info.doc_string:
+        value.doc_string = context.text(info.doc_string)
+    if info.metadata_props:
+        value.metadata_props.update(context.texts(info.metadata_props))
 
 
 def _present(names: Sequence[str]) -> int | tuple[bool, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx
@@ -29,6 +29,7 @@ class Parsed:
         ir_version: Its format version now.
         tensors: The initializers, in the order of the file.
         kinds: A node for each combination of operator and attributes, which is connected to nothing.
+        alike: For each node of the file, the one of ``kinds`` that is like it.
         types: The element types that something in the file states.
         path: The file, for messages.
         limits: Bounds that it was read with.
@@ -39,6 +40,7 @@ class Parsed:
     ir_version: int
     tensors: tuple[onnx_ir.TensorProtocol, ...]
     kinds: Mapping[Kind, onnx_ir.Node]
+    alike: Sequence[onnx_ir.Node]
     types: frozenset[onnx_ir.DataType]
     path: str | os.PathLike[str] | None
     limits: Limits
@@ -48,6 +50,15 @@ class Parsed:
     def at(self, opsets: Mapping[str, int], ir_version: int) -> Parsed:
         """The same file at other versions."""
         return dataclasses.replace(self, opsets=opsets, ir_version=ir_version)
+
+    def names(self) -> Iterator[str]:
+        """The names of all nodes and values."""
+        graph = self.proto.graph
+        for item in (*graph.input, *graph.initializer):
+            yield item.name
+        for node in graph.node:
+            yield node.name
+            yield from node.output
 
     def graph(self) -> onnx_ir.Model:
         """The graph, made once however many threads ask for it."""

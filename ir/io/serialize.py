@@ -105,7 +105,7 @@ class _GraphWriter:
         for node in graph:
             self.write_node(proto.node.add(), node)
             for output in node.outputs:
-                if output.name and not output.is_graph_output() and _says_anything(output):
+                if output.name and not output.is_graph_output() and says_anything(output):
                     write_value(proto.value_info.add(), output)
         for value in graph.outputs:
             write_value(proto.output.add(), value)
@@ -196,7 +196,7 @@ def _write_function_infos(
     known = {info.name for info in infos}
     prefix = f"{function.domain}::{function.name}/" if in_main else ""
     for value in values:
-        if value.name and _says_anything(value) and prefix + value.name not in known:
+        if value.name and says_anything(value) and prefix + value.name not in known:
             info = infos.add()
             write_value(info, value)
             info.name = prefix + value.name
@@ -240,7 +240,8 @@ def _set(proto: Any, **fields: Any) -> None:
             setattr(proto, name, value)
 
 
-def _says_anything(value: onnx_ir.Value) -> bool:
+def says_anything(value: onnx_ir.Value) -> bool:
+    """Whether there is more to say about a value than its name."""
     return value.type is not None or bool(value.doc_string) or bool(value.metadata_props)
 
 

@@ -76,6 +76,7 @@ class _Survey:
         self._opsets = read_opsets(context, proto.opset_import)
         self._defined = {""}  # what is left out needs no producer
         self._kinds: dict[Kind, _Seen] = {}
+        self._alike: list[onnx_ir.Node] = []
         self._types: set[bytes] = set()
 
     def result(self) -> Parsed | None:
@@ -91,6 +92,7 @@ class _Survey:
         self._proto.DiscardUnknownFields()
         return Parsed(
             proto, self._opsets, proto.ir_version, tensors, {kind: seen.node for kind, seen in self._kinds.items()},
+            self._alike,
             frozenset(dtype_of(self._context, number) for number in self._context.dtypes),
             self._context.path, self._context.limits,
         )  # fmt: skip
@@ -150,8 +152,10 @@ class _Survey:
             if seen is None:
                 if len(kinds) == MOST_KINDS or not self._is_plain_kind(node, kind):
                     return False
+                seen = kinds[kind]
             elif seen.nbytes:
                 context.count_bytes(seen.nbytes, node.name)
+            self._alike.append(seen.node)
         return True
 
     def _is_plain_kind(self, proto: onnx.NodeProto, kind: Kind) -> bool:

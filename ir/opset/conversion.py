@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import onnx_ir as ir
 
@@ -33,13 +33,14 @@ class Conversion:
     Args:
         graph: What is converted; nobody else may have it.
         targets: Versions by domain.
+        names: Gives names that are new, where the graph is only a part of what they must be new to.
     """
 
-    def __init__(self, graph: ir.Model, targets: dict[str, int]) -> None:
+    def __init__(self, graph: ir.Model, targets: Mapping[str, int], names: Names | None = None) -> None:
         self.result = graph
         self.blockers: list[EntrepotError] = []
         self._targets = targets
-        self._names = Names(self.result)
+        self._names = names or Names(self.result)
         self._graph_name: str | None = None
         self._calls: dict[tuple[str, str, str], list[list[Spec]]] = {}
         self._origins: dict[ir.Node, str] = {}
@@ -65,6 +66,22 @@ class Conversion:
         for node in self._touched:
             node.version = None
         ir_version.restamp(self.result, self._names, lowered=self._lowered)
+
+    def run_on(self, nodes: Iterable[ir.Node], types: Types) -> bool:
+        """Convert some nodes of the main graph and nothing else; whether they could all be converted in order.
+
+        Args:
+            nodes: Every node that may change, in the order of the graph.
+            types: What is known of the values around them.
+        """
+        self._opsets = dict(types.opsets)
+        self._around = Surroundings(
+            self._names, types.known, types, {**self._opsets, **self._targets}, self.result.graph, self._touched
+        )
+        self._nodes(nodes)
+        for node in self._touched:
+            node.version = None
+        return not (self.blockers or self._postponed)
 
     def _scope(self, scope: Scope) -> None:
         imports = {**self.result.graph.opset_imports, **scope.opset_imports}

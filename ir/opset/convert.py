@@ -43,9 +43,9 @@ def convert_opset(model: Model, target: Target) -> Model:
     targets, parsed = _targets(target), model.parsed
     if is_there(_imports(model), targets):
         return model
-    if parsed is not None and (moved := restamped(parsed, targets)) is not None:
-        return Model(moved, path=model.path)
     with collector_paused():
+        if parsed is not None and (moved := restamped(parsed, targets)) is not None:
+            return Model(moved, path=model.path)
         conversion = Conversion(copy_graphs(model.ir) if parsed is None else parsed.new_graph(), targets)
         conversion.run()
     if conversion.blockers:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
+from entrepot.ir.io.parsed import Parsed
 from entrepot.ir.subgraphs import with_subgraphs
 
 
@@ -16,7 +17,7 @@ class Names:
         model: The model that the names must be new to.
     """
 
-    def __init__(self, model: ir.Model) -> None:
+    def __init__(self, model: ir.Model | Parsed) -> None:
         self._model = model
         self._taken: set[str] | None = None
         self._counts: dict[str, int] = {}
@@ -24,7 +25,8 @@ class Names:
     def fresh(self, wish: str) -> str:
         """``wish`` itself if it is free, else ``wish_1``, ``wish_2``, ..."""
         if self._taken is None:
-            self._taken = set(_all_names(self._model))
+            model = self._model
+            self._taken = set(model.names() if isinstance(model, Parsed) else _all_names(model))
         name, count = wish, self._counts.get(wish, 0)
         while name in self._taken:
             count += 1

@@ -1,4 +1,4 @@
-"""Files that only need another number: none of their nodes changes on the way to the opset asked for."""
+"""Files that need little more than another number: few or none of their nodes change on the way to the opset."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from entrepot.ir.opset import ir_version
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.place import Surroundings
+from entrepot.ir.opset.rewrite import rewritten
 from entrepot.ir.opset.rules import route
 from entrepot.ir.opset.schemas import CEILINGS, schema, since
 from entrepot.ir.opset.settle import settle
@@ -20,7 +21,7 @@ from entrepot.ir.typing.query import Types
 
 
 def restamped(parsed: Parsed, targets: Mapping[str, int]) -> Parsed | None:
-    """The file at other versions, or ``None`` where something in it has to change, or cannot be told from a node alone.
+    """The file at other versions, or ``None`` where that takes a graph of all of it.
 
     Args:
         parsed: The file.
@@ -34,13 +35,14 @@ def restamped(parsed: Parsed, targets: Mapping[str, int]) -> Parsed | None:
         return None
     affected = [node for node in parsed.kinds.values() if node.domain in moved]
     try:
-        if not all(_stays(node, parsed.opsets[node.domain], moved[node.domain]) for node in affected):
-            return None
+        changing = {node for node in affected if not _stays(node, parsed.opsets[node.domain], moved[node.domain])}
         types = parsed.types.union(*map(ir_version.cast_to, parsed.kinds.values()))
     except ConversionError:  # who looks at every node can say which ones
         return None
     version = max(ir_version.natural(opsets), parsed.ir_version)
-    return parsed.at(opsets, version) if all(ir_version.born(dtype) <= version for dtype in types) else None
+    if any(ir_version.born(dtype) > version for dtype in types):
+        return None
+    return rewritten(parsed, opsets, version, changing) if changing else parsed.at(opsets, version)
 
 
 def _stays(node: ir.Node, version: int, target: int) -> bool:

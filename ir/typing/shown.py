@@ -40,13 +40,14 @@ def show(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Value]
     specs = tuple(None if value is None else spec_of(value) for value in node.inputs)
     telling = host_operands(OpKey(canonical(node.domain), node.op_type, version))
     arrays = (
-        _small(known.array(value)) if index or index in telling else None for index, value in enumerate(node.inputs)
+        _small(known.array(value), "iufb" if index in telling else "iub") if index or index in telling else None
+        for index, value in enumerate(node.inputs)
     )
     return Shown(specs, tuple(arrays))
 
 
-def _small(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
-    return array if array is not None and array.size <= SHOWN and array.dtype.kind in "iufb" else None
+def _small(array: np.ndarray[Any, Any] | None, kinds: str) -> np.ndarray[Any, Any] | None:
+    return array if array is not None and array.size <= SHOWN and array.dtype.kind in kinds else None
 
 
 def likeness(node: ir.Node, version: int, shown: Shown) -> Hashable | None:
@@ -54,7 +55,7 @@ def likeness(node: ir.Node, version: int, shown: Shown) -> Hashable | None:
     attributes = node.attributes.data.values()
     if any(attribute.type not in _PLAIN or attribute.is_ref() for attribute in attributes):
         return None
-    kinds = [None if spec is None else _kind(spec) for spec in shown.specs]
+    kinds = [None if spec is None else kind_of_spec(spec) for spec in shown.specs]
     if () in kinds:
         return None
     return (
@@ -64,8 +65,8 @@ def likeness(node: ir.Node, version: int, shown: Shown) -> Hashable | None:
     )  # fmt: skip
 
 
-def _kind(spec: Spec) -> tuple[Hashable, ...]:
-    """Type and sizes; empty where they are not those of a plain tensor."""
+def kind_of_spec(spec: Spec) -> tuple[Hashable, ...]:
+    """Type and sizes, equal where these are; empty where they are not those of a plain tensor."""
     if type(spec.type) is not ir.TensorType or spec.type.denotation:
         return ()
     return spec.type.dtype, None if spec.shape is None else tuple(map(_size, spec.shape))
