@@ -75,7 +75,7 @@ def test_a_required_axis_that_one_way_refuses_is_followed_by_another():
 
 class Ones(nn.Module):
     def forward(self, x):
-        return x * bin(int(x.shape[1])).count("1")
+        return x * format(int(x.shape[1]), "b").count("1")
 
 
 def test_a_required_axis_that_every_way_fixes_is_refused_with_the_line():

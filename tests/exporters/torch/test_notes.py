@@ -22,7 +22,7 @@ WEIGHT = torch.randn(4, 2)
 
 
 def ones(x):
-    return x * bin(int(x.shape[1])).count("1")
+    return x * format(int(x.shape[1]), "b").count("1")
 
 
 def digits(x):

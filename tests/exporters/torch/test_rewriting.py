@@ -53,7 +53,7 @@ def runs_while(n, *rest, step=2, **more):
 def chooses(a, b=None):
     word = "both" if a and b else "one" if a or b else "none"
     assert word, "never empty"
-    return word, [each * 2 for each in range(a) if each != 1], {k: v for k, v in zip("ab", (a, b), strict=True)}
+    return word, [each * 2 for each in range(a) if each != 1], {k: 2 * v for k, v in zip("ab", (a, 1), strict=True)}
 
 
 def writes_to_parts(n):
@@ -63,7 +63,7 @@ def writes_to_parts(n):
     table[0][:2] = [1, 1]
     with open_nothing() as word:
         if n:
-            word = word + "!"
+            word = word + "!"  # noqa: PLW2901 - a variable of the statement changes
     try:
         table[n + 7] = 1
     except IndexError as error:
@@ -105,7 +105,7 @@ def closes_over(k):
 
 def generates(n):
     for i in range(n):
-        yield i
+        yield 2 * i
 
 
 CASES = [
