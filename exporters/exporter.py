@@ -110,6 +110,7 @@ class Source(Callee, Protocol):
         seed: Where generators start in the next call, if it draws random numbers.
         ways: In which ways it can be captured, the first one preferred.
         way: The one to be used; the pipeline sets it before each capture.
+        more: Further inputs to prove a capture with: they take branches that the sample does not.
         lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
     """
 
@@ -123,6 +124,7 @@ class Source(Callee, Protocol):
     ways: Sequence[str] = ("as it is",)
     way: str = "as it is"
     lost: Collection[Axis] = ()
+    more: Sequence[Sequence[Array]] = ()
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:

@@ -22,7 +22,7 @@ from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes, naming_notes, require_all
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof.chance import prove_chance
-from entrepot.exporters.proof.prove import agrees, prove, unequal
+from entrepot.exporters.proof.prove import BRANCH, agrees, prove, unequal
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.ways import FAILURES, Attempt, Attempts
@@ -148,7 +148,9 @@ class _Export:
         """
         self._first = report if self._first is None else self._first
         failed = {run.symbol: run for run in report.failures}
-        at_sample = any(run.label in ("sample", "other values") for run in report.failures)
+        at_sample = any(
+            run.label in ("sample", "other values") or run.label.startswith(BRANCH) for run in report.failures
+        )
         if all(run.edge for run in report.failures):
             raise unequal(report)
         free = [group for group in groups if group.formula is None]
@@ -215,4 +217,5 @@ def _compare(source: Source, model: Model, judging: Judging, groups: Sequence[Gr
     if source.is_random():
         return prove_chance(trusted, model, feeds, judging)
     edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
-    return prove(trusted, model, feeds, judging, edges=edges)
+    more = [dict(zip(inputs, map(source.arrays.to_numpy, each), strict=True)) for each in source.more]
+    return prove(trusted, model, feeds, judging, edges=edges, more=more)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from entrepot.exporters.torch.upstream import (
 
 _KEPT = ("replacements", "var_to_range", "axioms", "divisible", "deferred_runtime_asserts", "dim_constraints")
 _numbers = itertools.count()
+_PRIVATE: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+"""Symbols that mean something in runs aside only, by environment."""
 
 
 def environment(values: Sequence[Any]) -> Any:
@@ -77,11 +80,13 @@ class Aside:
         source = ConstantSource(f"entrepot_{next(_numbers)}")
         symbol = self.env.create_symbol(value, source, DimDynamic.DYNAMIC, None, do_not_specialize_zero_one=True)
         self.private.add(symbol)
+        _PRIVATE.setdefault(self.env, set()).add(symbol)
         return self.env.create_symintnode(symbol, hint=value, source=source)
 
     def conditions(self) -> list[Any]:
         """Those on sizes that exist outside as well."""
-        return [guard for guard in self.guards if not guard.expr.free_symbols & self.private]
+        private = _PRIVATE.get(self.env, set())
+        return [guard for guard in self.guards if not guard.expr.free_symbols & private]
 
     def adopt(self) -> None:
         """Put the conditions on the program."""

@@ -54,7 +54,7 @@ class Links:
 
     def _list(self, before: Fork, after: Fork) -> None:
         if getattr(after.model, "read", False):
-            raise ReadError(self._copies.get(id(after.model)))
+            raise ReadError(self._copies.get(id(after.model), (None, None))[1])
         old, front = len(before.parts), after.model.front
         new = len(after.parts) - old
         if front not in (0, new):

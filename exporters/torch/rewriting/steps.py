@@ -13,6 +13,7 @@ from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.links import ReadError
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.part import State
+from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Trailing, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
@@ -52,6 +53,14 @@ def state(get: Any, put: Any, names: tuple[str, ...], inner: tuple[str, ...]) ->
     return State(get, put, names, frozenset(inner))
 
 
+def _told(test: Any, variables: State, line: int) -> Any:
+    """A settled condition; of one on values, note what it says."""
+    found = settled(test)
+    if isinstance(test, torch.Tensor) and isinstance(found, bool):
+        TAKEN.add((variables.place(line), found))
+    return found
+
+
 def settled(test: Any) -> Any:
     """``True`` or ``False`` where Python can tell; else a condition on sizes, or a tensor."""
     if isinstance(test, torch.SymInt):
@@ -81,8 +90,9 @@ def choose(test: Any, then: Any, otherwise: Any, variables: State, line: int, ra
 def _branch(
     test: Any, then: Any, otherwise: Any, variables: State, line: int, raises: tuple[bool, bool], *, returns: bool
 ) -> Any:
-    test = settled(test)
+    test = _told(test, variables, line)
     if isinstance(test, torch.Tensor) and any(raises):
+        LEFT_OUT[variables.place(line)] = None
         return otherwise() if raises[0] else then()
     if isinstance(test, bool) or any(raises):
         return then() if test else otherwise()
@@ -210,23 +220,19 @@ def listed(items: Any, function: Callable[[Any], Any], variables: State, line: i
 
 def pick(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], line: int) -> Any:
     """``a if test else b``."""
-    test = settled(test)
+    test = _told(test, _closed(then, otherwise), line)
     if isinstance(test, bool):
         return then() if test else otherwise()
-    values = [None]
-
-    def put(_: tuple[Any, ...]) -> None:
-        del values[1:]
 
     try:
-        return graph_branch(test, (then, otherwise), _closed(then, otherwise, put), line, returns=True)
+        return graph_branch(test, (then, otherwise), _closed(then, otherwise), line, returns=True)
     except UnlikeError as error:
         if isinstance(test, torch.SymBool) and hint(test) is not None:
             return then() if test else otherwise()
-        raise _not_followed("choice", _closed(then, otherwise, put), line, error) from error
+        raise _not_followed("choice", _closed(then, otherwise), line, error) from error
 
 
-def _closed(then: Any, otherwise: Any, _: Any) -> State:
+def _closed(then: Any, otherwise: Any) -> State:
     """The variables that two lambdas mention, by their cells."""
     cells = {
         name: cell
@@ -248,9 +254,10 @@ def _closed(then: Any, otherwise: Any, _: Any) -> State:
 
 def check(test: Callable[[], Any], message: Callable[[], Any], line: int) -> None:
     """``assert``; one that is about the values of tensors is left out."""
-    del line
     found = settled(test())
-    if not isinstance(found, torch.Tensor) and not found:
+    if isinstance(found, torch.Tensor):
+        LEFT_OUT[State(test, message, (), frozenset()).place(line)] = None  # type: ignore[arg-type]
+    elif not found:
         raise AssertionError(message())
 
 

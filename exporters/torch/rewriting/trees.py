@@ -94,12 +94,12 @@ def gather(
             return value
         case Fork(model, keys, parts):
             made = [gather(part, leaves, copies=copies, owners=owners) for part in parts]
-            owner = owners.get(id(model))
-            if owner is not None:
+            twin, owner = owners.get(id(model), (None, None))
+            if twin is model:
                 return _filled(owner, keys, made)
             new = _joined(model, keys, made)
             if copies is not None:
-                copies[id(new)] = model
+                copies[id(new)] = new, model  # the copy as well, or another object might get its id
             return new
 
 

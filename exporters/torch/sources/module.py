@@ -50,6 +50,9 @@ class ModuleSource(TorchSource):
 
     ways = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
 
+    more: list[list[torch.Tensor]]
+    way_notes: Sequence[str] = ()
+
     def __init__(self, module: torch.nn.Module, sample: Any) -> None:
         self.sample = Sample.of(sample)
         super().__init__(module, flatten_call(self.sample, module.forward, TORCH))
@@ -88,6 +91,7 @@ class ModuleSource(TorchSource):
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Capture in the way that is asked for; translate with torch.onnx."""
+        self.more, self.way_notes = [], []
         # the first way follows no loops that end when a value says so
         self.eager.may_not_end = self.way != self.ways[0]
         if self.stepper is not None and self.way not in (_PLAIN, _PARTS):
@@ -188,4 +192,9 @@ class ModuleSource(TorchSource):
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in, and state of the sample that is not followed."""
-        return ["" if self.training else self._mode, "" if self.training else self._observers, *self.state_notes]
+        return [
+            "" if self.training else self._mode,
+            "" if self.training else self._observers,
+            *self.state_notes,
+            *self.way_notes,
+        ]

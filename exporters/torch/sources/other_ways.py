@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
-from entrepot.exporters.exporter import Captured
+from entrepot.exporters.exporter import Captured, Refusal
+from entrepot.exporters.notes import listed
 from entrepot.exporters.options import Options
 from entrepot.exporters.structure import Leaf, places
 from entrepot.exporters.torch.capture.capture import FlatModule, capture
@@ -21,7 +22,8 @@ from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.rewriting.bodies import capture_body
 from entrepot.exporters.torch.rewriting.flows import FLOWS
 from entrepot.exporters.torch.rewriting.modules import rewritten_copy
-from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, reach
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS, Eager
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.sources.script import translate_script
 from entrepot.exporters.torch.upstream import FrontendError, TracerWarning, size_notes
@@ -47,15 +49,36 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         graph = translate(captured.program)
         hints = size_notes(captured.program).sizes
         expand_flows(graph, FLOWS, lambda flow, body: translate(capture_body(flow, body, module, hints)))
+        source.more, source.way_notes = _reached(source, module)
     except EntrepotError:
         raise
     except MODEL_ERRORS as error:
         raise ConversionError(f"what was rewritten cannot be captured: {error}") from error
     finally:
         FLOWS.clear()
+        LEFT_OUT.clear()
         source.state.restore()
     repair(graph, source.module)
     return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(source.module))
+
+
+def _reached(source: ModuleSource, module: torch.nn.Module) -> tuple[list[list[torch.Tensor]], list[str]]:
+    """Inputs that take branches which the sample does not take, and what to say of the others and of checks."""
+    eager = Eager(module, source.call.tree, source.state)
+    eager.may_not_end = True
+
+    def run(tensors: Sequence[torch.Tensor]) -> bool:
+        try:
+            eager(tensors)
+        except Refusal:
+            return False
+        return True
+
+    places = {flow.line for flow in FLOWS.values() if len(flow.bodies) == 2 and flow.bodies[0].condition is None}
+    more, never = reach(run, source.call.tensors, places) if places else ([], [])
+    notes = [f"no input was found that takes the branch at {listed(never)}"] if never else []
+    notes += [f"left out, since a graph raises no errors: the check at {listed(list(LEFT_OUT))}"] if LEFT_OUT else []
+    return more, notes
 
 
 def capture_scripted(source: ModuleSource, groups: list[Group], options: Options) -> Captured:

@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
 
 import entrepot as ep
@@ -60,7 +60,7 @@ class Chain(Module):
         size = x.abs().max()
         if size > 10:
             return x / size
-        elif size > 1:
+        elif size > 1:  # noqa: RET505 - as users write it
             scale = 0.5
         else:
             scale = 2.0
@@ -350,3 +350,49 @@ def test_the_file_follows_values_and_sizes_as_the_module_does(kind, sample, othe
             expected = tensors(module(given.clone()))
         for mine, theirs in zip(results(model, given), expected, strict=True):
             np.testing.assert_allclose(mine, theirs.numpy(), rtol=2e-4, atol=2e-5)
+
+
+def test_every_branch_is_proved_on_inputs_that_take_it_and_one_that_none_takes_is_named():
+    class Rare(nn.Module):
+        def forward(self, x):
+            if x.mean() > 0:
+                x = x * 2
+            if x.abs().min() > 1e9:
+                x = x + 1
+            return x
+
+    model = ep.export(Rare(), x(2, 4).abs())
+    assert any(run.label.startswith("other branches") for run in model.report.ran)
+    (note,) = (note for note in model.notes if "no input was found" in note)
+    assert "takes the branch at test_control_flow.py:" in note
+    assert "where its condition holds" in note
+
+
+def test_a_check_of_values_is_left_out_and_that_is_said():
+    assert any("the check at test_control_flow.py" in note for note in ep.export(Checked().eval(), x(2, 4)).notes)
+
+
+def test_a_trace_that_depends_on_values_of_the_sample_is_refused():
+    kinds = {"f": lambda x: x if x.sum() > 0 else -x}  # no source that could be rewritten
+
+    class Function(nn.Module):
+        def forward(self, x):
+            return kinds["f"](x)
+
+    with pytest.raises(ep.ConversionError, match="branches on the values of a tensor"):
+        ep.export(Function(), x(2, 4))
+
+
+def test_the_notes_say_in_which_way_a_module_was_captured():
+    notes = ep.export(IfElse().eval(), x(2, 4)).notes
+    assert any(note.startswith("captured with its branches and loops rewritten, since as it is: ") for note in notes)
+    assert not any("captured" in note for note in ep.export(nn.ReLU(), x(2, 4)).notes)
+
+
+def test_the_module_is_left_as_it_was():
+    module = Nested()
+    before = {name: dict(vars(part)) for name, part in module.named_modules()}
+    ep.export(module, x(2, 4))
+    assert {name: dict(vars(part)) for name, part in module.named_modules()}.keys() == before.keys()
+    assert all(vars(part).keys() == before[name].keys() for name, part in module.named_modules())
+    assert "forward" not in vars(module)
