@@ -54,8 +54,18 @@ class Called:
             raise SourceRefusal(str(refusal)) from refusal
         if len(found) != len(self._outputs):
             noun = self._source.noun
+            if any(np.size(value) == 0 for value in feeds.values()):
+                raise SourceRefusal(f"for empty inputs, the {noun} returns something else")
             raise InputError(f"the {noun} gives {len(found)} tensors, the model {len(self._outputs)} outputs")
         return dict(zip(self._outputs, found, strict=True))
+
+    def draw(self, feeds: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
+        """Call the model with its generators at a seed; see ``run``."""
+        self._source.seed = seed
+        try:
+            return self.run(feeds)
+        finally:
+            self._source.seed = 0
 
     def steps(self, feeds: Mapping[str, np.ndarray]) -> dict[str, float]:
         """How far each result may move where the model rounds to steps; empty if it is not known to do so."""

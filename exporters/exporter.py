@@ -107,6 +107,10 @@ class Source(Callee, Protocol):
         noun: What its framework calls such a thing, for progress.
         call: The flat sample.
         parameters: Names that inputs and outputs may not have.
+        seed: Where generators start in the next call, if it draws random numbers.
+        ways: In which ways it can be captured, the first one preferred.
+        way: The one to be used; the pipeline sets it before each capture.
+        lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
     """
 
     framework: str
@@ -115,6 +119,10 @@ class Source(Callee, Protocol):
     call: Flat
     noun: str = "model"
     parameters: Collection[str] = ()
+    seed: int = 0
+    ways: Sequence[str] = ("as it is",)
+    way: str = "as it is"
+    lost: Collection[Axis] = ()
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
@@ -147,6 +155,10 @@ class Source(Callee, Protocol):
         """Inside, the model is ready to be called and captured; afterwards everything is as it was before."""
         yield
 
+    def follows_sizes(self) -> bool:
+        """Whether, captured in this way, a size at which one capture turns out wrong may get another."""
+        return False
+
     def settled(self) -> Flat:
         """The result for the sample, once it is clear that another call would return the same.
 
@@ -157,6 +169,10 @@ class Source(Callee, Protocol):
         from entrepot.exporters.steady import settled
 
         return settled(self)
+
+    def is_random(self) -> bool:
+        """Whether results may be random, and are: they are then compared by their distribution."""
+        return False
 
     def check(self, result: Flat) -> None:
         """Refuse results for which ONNX has no type.
@@ -201,8 +217,8 @@ def refuse_modes(options: Options) -> None:
     Raises:
         InputError: It is asked for.
     """
-    if options.state != "refuse" or options.random or options.training:
-        raise InputError("state, random and training are for torch modules", hint="leave them out")
+    if options.state != "refuse" or options.random or options.training or options.weights is not None:
+        raise InputError("state, random, training and weights are for torch modules", hint="leave them out")
 
 
 class Exporter(Protocol):

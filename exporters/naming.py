@@ -23,7 +23,7 @@ def graph_names(parameters: Collection[str], call: Flat, result: Flat, options: 
         InputError: The caller gave too few, too many, or the same twice.
     """
     inputs = _chosen(options.input_names, call.names, parameters, "_in", "input_names")
-    wanted = [_present(output_name(name), inputs) for name in result.names]
+    wanted = [_present(name if name in inputs else output_name(name), inputs) for name in result.names]
     outputs = _chosen(options.output_names, wanted, {*parameters, *inputs}, "_out", "output_names")
     return inputs, outputs
 

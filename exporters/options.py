@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from entrepot.ir.arguments import expected
@@ -77,11 +78,13 @@ class Judging:
         providers: Who runs the model; ``None`` for the default ones.
         tolerance: What agreement means; ``None`` for the default.
         progress: Called with a short line per run.
+        weights: Where a source that was built without weights has them.
     """
 
     providers: Sequence[str] | None = None
     tolerance: Tolerance | None = None
     progress: Callable[[str], None] | None = None
+    weights: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class Options:
         state: What becomes of buffers and attributes that forward changes, if results depend on them.
         random: Whether random numbers may be drawn by the graph.
         training: Whether the module is exported in its own mode instead of evaluation mode.
+        weights: Where a module that was built without weights has them.
     """
 
     opset: int | None = None
@@ -119,6 +123,7 @@ class Options:
     state: State = "refuse"
     random: bool = False
     training: bool = False
+    weights: Path | None = None
 
     @property
     def judging(self) -> Judging:

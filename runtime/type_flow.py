@@ -10,7 +10,8 @@ import onnx_ir as ir
 
 from entrepot.ir.typing.bodies import Dims, Scanned, agreed, lost_axes, repeated, without_axis
 from entrepot.ir.typing.plain import Type, from_proto, to_proto
-from entrepot.ir.typing.schema import SHOWN, infer_outputs
+from entrepot.ir.typing.schema import infer_outputs
+from entrepot.ir.typing.shown import SHOWN
 from entrepot.ir.upstream import INFERENCE_ERRORS
 from entrepot.runtime.node_proto import proto_of
 from entrepot.runtime.plan import Step

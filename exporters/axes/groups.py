@@ -23,6 +23,7 @@ class Group:
         sizes: Sizes that the module accepted while the other groups kept theirs, the present one first.
         bounds: ``min`` and ``max``, where the capture found any.
         automatic: Whether there are conditions that hold within the bounds but that it cannot prove itself.
+        single: Whether one capture may hold for all of its sizes, as far as is known.
         required: Whether the caller asked for it by name; it is an error if it cannot vary.
         asked: The smallest and the largest size that the caller wants.
         formula: Where the size follows from those of other groups: how, over the words for their axes; the symbol then
@@ -36,6 +37,7 @@ class Group:
         default_factory=lambda: {"min": 2}
     )  # size 1 is proved by running, not by the capture
     automatic: bool = False
+    single: bool = True
     required: bool = False
     asked: tuple[int, int | None] = (0, None)
     formula: Formula | None = None

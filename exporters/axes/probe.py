@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from entrepot.exporters.arrays import Array
-from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized, settled
 from entrepot.exporters.axes.relations import Relation, derived_groups, disproved, merged
 from entrepot.exporters.axes.steps import stepped_relations
 from entrepot.exporters.axes.subsets import minimal, subsets, without_one
@@ -74,13 +74,14 @@ class Prober:
         varying = {axis for group in groups for axis in group.axes}
         stuck = [axis for axis in self._candidates() if axis not in varying]
         narrow = [group for group in groups if not self._grows_freely(group)]
-        return len({self.size(axis) for axis in stuck}) + len(narrow) > 1 or self._add_up(groups)
+        return len({self.size(axis) for axis in stuck}) + len(narrow) > 1 or self.add_up(groups)
 
     def _grows_freely(self, group: Group) -> bool:
         larger = [size for size in self.fresh_sizes(group.sizes[0]) if size > group.sizes[0]]
         return all(self.takes(dict.fromkeys(group.axes, size)) is None for size in larger)
 
-    def _add_up(self, groups: Sequence[Group]) -> bool:
+    def add_up(self, groups: Sequence[Group]) -> bool:
+        """Whether the sizes of two groups add up to that of a third in the sample."""
         sizes = [self._sample[index].shape[axis] for index, axis in (min(group.axes) for group in groups)]
         return any(a + b == c for a, b, c in itertools.permutations(sizes, 3) if 0 < a <= b)
 
@@ -111,21 +112,35 @@ class Prober:
 
     def _suggested(self, groups: Sequence[Group]) -> list[Relation] | None:
         """The relations that the source suggests for axes that do not vary by themselves, or cannot be captured so."""
-        relations = self._callee.relations(self.base, [group.axes for group in groups])
+        relations = self._said(self.base, [group.axes for group in groups])
         if relations is None:
             return None
         varying = {axis for group in groups for axis in group.axes}
         open_axes = set(all_axes(self.base) if self._open is None else self._open)
         found = []
-        for relation in merged(relations):
+        for relation in relations:
             axes = relation.axes & open_axes if relation.certain else (relation.axes & open_axes) - varying
-            if axes and all(relation.size(self.sizes) == self.size(axis) for axis in axes):
-                found.append(replace(relation, axes=axes))
+            found += [replace(relation, axes=axes)] if axes else []
         return found
 
+    def suggestions(self, equal: Sequence[Collection[Axis]]) -> list[Relation]:
+        """What the source says that follows from what.
+
+        Args:
+            equal: Axes that are known to have one size.
+        """
+        return self._said(self.base, equal) or []
+
+    def _said(self, tensors: Sequence[Array], equal: Sequence[Collection[Axis]]) -> list[Relation] | None:
+        found = self._callee.relations(tensors, equal)
+        sizes = {axis: tensors[axis[0]].shape[axis[1]] for axis in all_axes(tensors)}
+        true = [each for each in found or () if {sizes[axis] for axis in each.axes} == {each.size(sizes)}]
+        return None if found is None else merged(true)
+
     def _stepped(self, groups: Sequence[Group]) -> list[Relation]:
-        """The relations that changing sizes in step shows, among axes that do not vary freely."""
-        free = frozenset[Axis]().union(*(group.axes for group in groups if self._grows_freely(group)))
+        """The relations that changing sizes in step shows, among axes that do not vary freely by themselves."""
+        loose = [group for group in groups if len(group.axes) == 1 or {axis for _, axis in group.axes} == {0}]
+        free = frozenset[Axis]().union(*(group.axes for group in loose if self._grows_freely(group)))
         return stepped_relations(self, [axis for axis in self._candidates() if axis not in free])
 
     def size(self, axis: Axis) -> int:
@@ -263,14 +278,49 @@ class Prober:
         together = Group(axes, first.symbol, [size, *sizes], required=required)
         return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
 
+    def tie(self, groups: Sequence[Group]) -> list[Group] | None:
+        """Groups of which some follow from others, where the source says that it cannot be captured otherwise.
+
+        Fused operators may take keys and values of different lengths, and read what is beside them.
+        """
+        result = list(groups)
+        for relation in self._said(self._sample, [group.axes for group in groups]) or ():
+            free = [group for group in result if group.formula is None]
+            leaders = [group for group in free if not group.axes.isdisjoint(relation.drivers)]
+            followers = [group for group in free if not group.axes.isdisjoint(relation.axes) and group not in leaders]
+            if len(leaders) == len(relation.drivers) and followers:
+                result = self._tied(relation, leaders, followers, result) or result
+        return result if len(result) < len(groups) or any(group not in groups for group in result) else None
+
+    def _tied(
+        self, relation: Relation, leaders: list[Group], followers: list[Group], groups: list[Group]
+    ) -> list[Group] | None:
+        axes = frozenset[Axis]().union(*(group.axes for group in followers))
+        relation, before = replace(relation, axes=axes), (self.base, self.relations)
+        self.relations = [*self.relations, relation]
+        self.enlarge(axes, relation.size(self.sizes) or 0)
+        found = {id(group): self.other_sizes(sorted(group.axes)) for group in leaders}
+        required = any(group.required for group in followers)
+        if not all(found.values()) or self.takes({}) is not None or (required and not relation.formula.is_name):
+            self.base, self.relations = before
+            self._answers.clear()
+            return None
+        for group in leaders:
+            group.sizes = [self.size(min(group.axes)), *found[id(group)]]
+            group.required = group.required or required
+        rest = [group for group in groups if group not in followers]
+        return settled(derived_groups([relation], rest, self.sizes), self.base)
+
     def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:
         """Whether axes, some of which cannot vary without the others, accept a larger size together."""
         return any(axis in stuck for axis in axes) and max(self.other_sizes(axes), default=0) > self.size(axes[0])
 
     def _enlarge_ones(self) -> None:
-        """Make axes of size 1 larger, first the leading ones together (a batch of one), then any others that vary."""
+        """Make axes of size 1 larger, first those at one place together (a batch of one), then any others that vary."""
         ones = [axis for axis in self._candidates() if self.size(axis) <= 1]
         self._enlarge_first(without_one([axis for axis in ones if axis[1] == 0]))
+        for place in sorted({axis for _, axis in ones} - {0}):
+            self._enlarge_first([[axis for axis in ones if axis[1] == place and self.size(axis) <= 1]])
         for axis in ones:
             self._enlarge_first([[axis]] if self.size(axis) <= 1 else [])
         self._enlarge_first(subsets([axis for axis in ones if self.size(axis) <= 1]))

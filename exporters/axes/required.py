@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.groups import Axis, Group, axis_word, settled
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.axes.relations import Relation, derived_groups
 from entrepot.ir.errors import ConversionError, InputError
+from entrepot.ir.typing.formula import Formula
 
 
 def required_groups(prober: Prober, dynamic: Mapping[str, Mapping[int, Any]], names: Sequence[str]) -> list[Group]:
     """The groups that ``dynamic`` names, each tried on the module.
 
     Raises:
-        InputError: It names an input or an axis that does not exist.
+        InputError: It names an input or an axis that does not exist, or a formula over names that it does not give.
         ConversionError: The module does not accept another size of an axis.
     """
     members: dict[str, list[Axis]] = {}
@@ -22,14 +25,80 @@ def required_groups(prober: Prober, dynamic: Mapping[str, Mapping[int, Any]], na
         _check_input(name, names)
         for axis, symbol in axes.items():
             members.setdefault(_symbol(symbol, name), []).append(_axis(prober, name, axis, names))
-    return [required_group(prober, symbol, axes, names) for symbol, axes in members.items()]
+    plain = {symbol: axes for symbol, axes in members.items() if symbol.isidentifier()}
+    formulas = {symbol: axes for symbol, axes in members.items() if symbol not in plain}
+    prober.relations = [_relation(prober, symbol, axes, plain, names) for symbol, axes in formulas.items()]
+    try:
+        groups = [required_group(prober, symbol, axes, names) for symbol, axes in plain.items()]
+        followed = _followed(prober, plain, certain=True) if prober.add_up(groups) else set()
+    except ConversionError:
+        if not (followed := _followed(prober, plain, certain=False)):
+            raise
+    if followed:
+        plain = {symbol: axes for symbol, axes in plain.items() if symbol not in followed}
+        groups = [required_group(prober, symbol, axes, names) for symbol, axes in plain.items()]
+    groups = settled(derived_groups(prober.relations, groups, prober.sizes), prober.base)
+    return [replace(group, required=True) for group in groups]
+
+
+def _relation(
+    prober: Prober, symbol: str, axes: Sequence[Axis], plain: Mapping[str, Sequence[Axis]], names: Sequence[str]
+) -> Relation:
+    """What a formula in place of a name says.
+
+    Raises:
+        InputError: It is over a name that no axis has, or does not hold in the sample.
+    """
+    formula = Formula.of(symbol)
+    assert formula is not None
+    if unknown := [name for name in formula.names if name not in plain]:
+        raise InputError(
+            f"'{symbol}' is a formula over '{unknown[0]}', which is the name of no axis",
+            value=names[axes[0][0]],
+            hint=f'name the axis itself as well: dynamic={{"{names[axes[0][0]]}": ..., "x": {{0: "{unknown[0]}"}}}}',
+        )
+    relation = Relation(frozenset(axes), formula.renamed({name: axis_word(plain[name][0]) for name in formula.names}))
+    for index, axis in axes:
+        if relation.size(prober.sizes) != prober.size((index, axis)):
+            raise InputError(
+                f"'{symbol}' is {relation.size(prober.sizes)} in the sample, but axis {axis} is"
+                f" {prober.size((index, axis))}",
+                value=names[index],
+            )
+    return relation
+
+
+def _followed(prober: Prober, plain: Mapping[str, list[Axis]], *, certain: bool) -> set[str]:
+    """The names whose axes follow from others, as far as the source can say; from now on they do.
+
+    Args:
+        prober: Told what follows from what.
+        plain: The axes by name.
+        certain: Whether to look only at what cannot be captured otherwise.
+    """
+    by_axis = {axis: symbol for symbol, axes in plain.items() for axis in axes}
+    followed: set[str] = set()
+    for relation in prober.suggestions(list(plain.values())):
+        symbols = {by_axis[axis] for axis in relation.axes if axis in by_axis}
+        leaders = {by_axis[axis] for axis in relation.drivers if axis in by_axis}
+        apart = symbols and leaders and not leaders & (symbols | followed)
+        if apart and relation.certain >= certain:
+            axes = frozenset[Axis]().union(*(plain[symbol] for symbol in symbols))
+            prober.relations.append(replace(relation, axes=axes))
+            followed |= symbols
+    return followed
 
 
 def _symbol(symbol: Any, name: str) -> str:
     text = symbol if isinstance(symbol, str) else getattr(symbol, "__name__", "")  # a torch.export.Dim has a __name__
-    if not str(text).isidentifier():
-        raise InputError(f"'{text}' cannot name an axis", value=name, hint='use an identifier: {0: "batch"}')
-    return str(text)
+    formula = Formula.of(str(text))
+    if formula is None or not formula.names:
+        raise InputError(
+            f"'{text}' cannot name an axis",
+            value=name,
+            hint='use an identifier, {0: "batch"}, or a formula over others',
+        )
+    return formula.text
 
 
 def _check_input(name: str, names: Sequence[str]) -> None:

@@ -12,11 +12,11 @@ _MOST_PAIRED = 12  # how many axes of one size may be tried in pairs; each trial
 
 def subsets(axes: list[Axis]) -> Iterator[list[Axis]]:
     """Sets of two or more axes that may belong together, the likeliest first."""
-    yield from (choice for choice in without_one(axes) if len(choice) > 1)
     for position in dict.fromkeys(axis for _, axis in axes):
         same = [axis for axis in axes if axis[1] == position]
-        if 1 < len(same) < len(axes) - 1:
+        if 1 < len(same) < len(axes):  # a batch that is as large as the number of heads
             yield same
+    yield from (choice for choice in without_one(axes) if len(choice) > 1)
     yield from (list(pair) for pair in itertools.combinations(axes, 2) if 3 < len(axes) <= _MOST_PAIRED)
 
 

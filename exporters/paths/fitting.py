@@ -37,7 +37,7 @@ def fitted(
         found = _whole(text, values, numbers) if whole else _real(text, values, numbers)
         if found is not None:
             return found
-    return (_plane(numbers, sizes) or _ratio(numbers, sizes)) if whole else None
+    return (_plane(numbers, sizes) or _ratio(numbers, sizes)) if whole else _fraction(numbers, sizes)
 
 
 def _whole(text: str, values: Sequence[float], numbers: Sequence[float]) -> Expression | None:
@@ -46,6 +46,8 @@ def _whole(text: str, values: Sequence[float], numbers: Sequence[float]) -> Expr
     if line is None or not (line[0].is_integer() and line[1].is_integer()):
         return None
     slope, offset = map(int, line)
+    if slope < 0 and "%" in text:
+        return None  # 7 - n % 7 is hardly meant: -n % 7 is, which differs where 7 divides n
     if not all(isinstance(value, int) and slope * value + offset == number for value, number in zip(values, numbers)):
         return None
     return Expression(_linear(text, slope, offset))
@@ -114,6 +116,7 @@ def _atoms(sizes: Sequence[Sizes]) -> Iterator[str]:
     """Terms of one symbol, then products of two."""
     symbols = [symbol for symbol in sizes[0] if len({each[symbol] for each in sizes}) > 1]
     yield from symbols
+    yield from (f"({symbol} {sign} 1)" for symbol in symbols for sign in "+-")
     yield from (f"{symbol} * {symbol}" for symbol in symbols)
     for divisor in _DIVISORS if len(sizes) > 3 else ():
         for symbol in symbols:
@@ -146,6 +149,21 @@ def _plane(numbers: Sequence[float], sizes: Sequence[Sizes]) -> Expression | Non
         if np.array_equal(points @ factors, np.array(numbers, float)):
             a, b, c = map(int, factors)
             return Expression(f"{a} * {one} + {b} * {other} + {c}")
+    return None
+
+
+def _fraction(numbers: Sequence[float], sizes: Sequence[Sizes]) -> Expression | None:
+    """``(a * one + b) / (other + c)``, as of evenly spaced points."""
+    symbols = [symbol for symbol in sizes[0] if len({each[symbol] for each in sizes}) > 1]
+    for (one, other), shift in itertools.product(itertools.permutations(symbols, 2), (0, -1, 1)):
+        below = np.array([each[other] + shift for each in sizes], float)
+        points = np.array([[each[one], each[other], 1] for each in sizes], float)
+        if len(sizes) < 6 or np.linalg.matrix_rank(points) < 3 or not below.all():
+            continue
+        factors = np.linalg.lstsq(points / below[:, None], np.array(numbers, float), rcond=None)[0]
+        a, b, c = (_neat(round(float(factor), 6)) for factor in factors)
+        if np.allclose(points @ (a, b, c) / below, numbers, rtol=_PRECISION, atol=_PRECISION):
+            return Expression(f"({a!r} * {one} + {b!r} * {other} + {c!r}) / ({other} + {shift})")
     return None
 
 

@@ -78,7 +78,7 @@ def _cases(source: parity.Source, model: Model, sample: Feeds, edges: Mapping[st
 
 
 def _run(source: parity.Source, model: Model, cases: Sequence[Case], judging: Judging) -> Report:
-    names = tuple(parity.default_providers() if judging.providers is None else judging.providers)
+    names = tuple(parity.default_providers(model) if judging.providers is None else judging.providers)
     tolerance, progress = judging.tolerance, judging.progress
     full = [case for case in cases if not _is_empty(case)]
     empty = [case for case in cases if _is_empty(case)]

@@ -6,6 +6,7 @@ who uses it.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +18,26 @@ import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
 from torch._decomp import get_decompositions
+from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
+from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.ao.nn import quantized
 from torch.ao.quantization import FakeQuantizeBase
 from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+from torch.fx.experimental.symbolic_shapes import (
+    DimDynamic,
+    ShapeEnv,
+    StatelessSymbolicContext,
+    statically_known_true,
+)
+from torch.jit import TracerWarning  # type: ignore[attr-defined]
+from torch.jit.frontend import FrontendError
 from torch.nn.utils.prune import BasePruningMethod
 from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.nn.utils.weight_norm import WeightNorm
@@ -46,7 +57,9 @@ __all__ = [
     "ConstantSource",
     "DimDynamic",
     "FakeQuantizeBase",
+    "FakeTensor",
     "FakeTensorMode",
+    "FrontendError",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
@@ -55,6 +68,7 @@ __all__ = [
     "StatelessSymbolicContext",
     "TorchDispatchMode",
     "TorchTensor",
+    "TracerWarning",
     "WeightNorm",
     "aten_pow_tensor_scalar",
     "aten_scalar_tensor",
@@ -62,6 +76,8 @@ __all__ = [
     "capture_settings",
     "convert_version",
     "create_onnx_friendly_decomposition_table",
+    "disable_proxy_modes_tracing",
+    "enable_python_dispatcher",
     "export_with",
     "get_decompositions",
     "get_onnx_implemented_overloads",
@@ -69,6 +85,7 @@ __all__ = [
     "quantized_decomposed",
     "remove_assertion_nodes",
     "scan",
+    "statically_known_true",
     "to_onnx_program",
 ]
 
@@ -84,6 +101,17 @@ def writes(tensor: torch.Tensor) -> int:
     return tensor._version  # noqa: SLF001 - autograd's public counter, in spite of its name
 
 
+@contextlib.contextmanager
+def unchecked_distributions() -> Iterator[None]:
+    """Inside, distributions do not look whether their parameters are in range, which no graph can."""
+    before = torch.distributions.Distribution._validate_args  # noqa: SLF001 - there is a public way to set it only
+    torch.distributions.Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(before)
+
+
 def custom_function(name: str) -> Callable[..., Any] | None:
     """The Python function of a custom operator, or ``None`` if there is no such operator."""
     definition = OPDEFS.get(name)
@@ -93,6 +121,24 @@ def custom_function(name: str) -> Callable[..., Any] | None:
 def custom_operator(code: CodeType) -> str:
     """The name of the custom operator whose Python function this is, or ""."""
     return next((name for name in OPDEFS if getattr(custom_function(name), "__code__", None) is code), "")
+
+
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """Operators that only raise or print are ordinary ones inside, and vanish from graphs for lack of results.
+
+    Otherwise torch (2.13) chains them by tokens, for which ONNX has nothing.
+    """
+    for name in _CHECKS:
+        _register_effectful_op(name, None)
+    try:
+        yield
+    finally:
+        for name in _CHECKS:
+            _register_effectful_op(name, _EffectType.ORDERED)
+
+
+_CHECKS = ("aten::_linalg_check_errors", "aten::_print")
 
 
 def has_transforms(program: torch.export.ExportedProgram) -> bool:

@@ -13,7 +13,7 @@ from entrepot.ir.io.attributes import AttributeReader
 from entrepot.ir.io.context import Context
 from entrepot.ir.io.external import DataFolder
 from entrepot.ir.io.functions import Size, check_expansion, identifiers, read_function
-from entrepot.ir.io.graphs import FunctionId, GraphReader
+from entrepot.ir.io.graphs import FunctionId, GraphReader, Kind
 from entrepot.ir.io.tensors import TensorReader
 
 TRAINING = "entrepot.training_info"
@@ -32,6 +32,7 @@ def build_model(
     *,
     follow_links: bool = False,
     initializers: Sequence[onnx_ir.TensorProtocol] | None = None,
+    kinds: Mapping[Kind, onnx_ir.Node] | None = None,
 ) -> onnx_ir.Model:
     """Read a whole file; the result is independent of ``proto``.
 
@@ -41,12 +42,13 @@ def build_model(
         base: Absolute folder that external data lies in.
         follow_links: Let external data lie behind any link.
         initializers: Those of the main graph, if they were read before.
+        kinds: Nodes that were checked before, by their kind.
     """
     check_header(proto, context)
     tensors = TensorReader(context, DataFolder(context, base, follow_links=follow_links))
     protos = identifiers(context, proto.functions)
     arities = {key: (len(function.input), len(function.output)) for key, function in protos.items()}
-    graphs = GraphReader(context, tensors, arities, initializers)
+    graphs = GraphReader(context, tensors, arities, initializers, kinds)
     opsets = read_opsets(context, proto.opset_import)
     with context.inside(context.text(proto.graph.name) or "main"):
         main = graphs.read_main(proto.graph, opsets)

@@ -19,6 +19,9 @@ from entrepot.ir.io.value_types import read_type
 
 FunctionId = tuple[str, str, str]
 
+Kind = tuple[object, ...]
+"""All about a node but what it is connected to."""
+
 UNUSED_INFO = "entrepot.value_info"
 """Key in ``graph.meta``: protos of ``value_info`` that name no value of the graph, kept for writing."""
 
@@ -50,6 +53,7 @@ class GraphReader:
         tensors: Reads tensors.
         functions: Inputs and outputs of every model-local function, by identifier.
         initializers: Those of the main graph, if they were read before.
+        kinds: Nodes that were read and checked before, by their kind; only for files without functions and subgraphs.
     """
 
     def __init__(
@@ -58,8 +62,10 @@ class GraphReader:
         tensors: TensorReader,
         functions: Mapping[FunctionId, tuple[int, int]],
         initializers: Sequence[onnx_ir.TensorProtocol] | None = None,
+        kinds: Mapping[Kind, onnx_ir.Node] | None = None,
     ) -> None:
         self._read_before = initializers
+        self._kinds = kinds or {}
         self._context = context
         self._tensors = tensors
         self._functions = functions
@@ -282,23 +288,31 @@ class GraphReader:
             proto.domain, proto.op_type, proto.overload, proto.name, proto.doc_string
         )
         names = list(proto.input)
-        attributes: dict[str, onnx_ir.Attr] = {}
-        for attribute_proto in proto.attribute:
-            attribute = self._attributes.read(attribute_proto)
-            if attribute.name in attributes:
-                raise context.error(f"attribute '{attribute.name}' occurs twice")
-            attributes[attribute.name] = attribute
-        if op_type == "Cast" and "to" in attributes:
-            attributes["to"] = self._target(attributes["to"], _domain(domain))
-        self._check((_domain(domain), op_type, overload), names, len(outputs), attributes)
+        seen = self._kinds.get(kind_of(proto)) if self._kinds else None
+        if seen is not None:
+            attributes: Mapping[str, onnx_ir.Attr] = seen.attributes.data
+        else:
+            attributes = self._read_attributes(proto)
+            self._check((_domain(domain), op_type, overload), names, len(outputs), attributes)
         node = onnx_ir.Node(
-            domain, op_type, [self._resolve(input_name) for input_name in names], attributes.values(),
+            domain, op_type, [self._resolve(input_name) for input_name in names], tuple(attributes.values()),
             overload=overload, outputs=outputs, name=name, doc_string=doc_string or None,
             metadata_props=context.texts(proto.metadata_props) or None,
         )  # fmt: skip
         if proto.device_configurations:
             node.device_configurations = self._devices(proto)
         return node
+
+    def _read_attributes(self, proto: onnx.NodeProto) -> dict[str, onnx_ir.Attr]:
+        attributes: dict[str, onnx_ir.Attr] = {}
+        for attribute_proto in proto.attribute:
+            attribute = self._attributes.read(attribute_proto)
+            if attribute.name in attributes:
+                raise self._context.error(f"attribute '{attribute.name}' occurs twice")
+            attributes[attribute.name] = attribute
+        if proto.op_type == "Cast" and "to" in attributes:
+            attributes["to"] = self._target(attributes["to"], _domain(proto.domain))
+        return attributes
 
     def _target(self, to: onnx_ir.Attr, domain: str) -> onnx_ir.Attr:
         """What a Cast casts to: some early files name the type as version 1 did, although they say opset 6 or later."""
@@ -350,6 +364,18 @@ class GraphReader:
             raise self._context.error(
                 f"{inputs} inputs and {outputs} outputs, but the function has {most_inputs} and {most_outputs}"
             )
+
+
+def kind_of(proto: onnx.NodeProto) -> Kind:
+    """Equal for nodes of the same operator with the same attributes, and with inputs and outputs in the same places."""
+    return (
+        proto.op_type, proto.domain, proto.overload, _present(proto.input), _present(proto.output),
+        *[attribute.SerializeToString() for attribute in proto.attribute],
+    )  # fmt: skip
+
+
+def _present(names: Sequence[str]) -> int | tuple[bool, ...]:
+    return tuple(map(bool, names)) if "" in names else len(names)
 
 
 def _domain(domain: str) -> str:

@@ -14,6 +14,7 @@ import onnx_ir
 from entrepot.ir.collector import collector_paused
 from entrepot.ir.io.build import build_model
 from entrepot.ir.io.context import Context
+from entrepot.ir.io.graphs import Kind
 from entrepot.ir.io.serialize import FillTensor
 from entrepot.ir.limits import Limits
 
@@ -37,7 +38,7 @@ class Parsed:
     opsets: Mapping[str, int]
     ir_version: int
     tensors: tuple[onnx_ir.TensorProtocol, ...]
-    kinds: tuple[onnx_ir.Node, ...]
+    kinds: Mapping[Kind, onnx_ir.Node]
     types: frozenset[onnx_ir.DataType]
     path: str | os.PathLike[str] | None
     limits: Limits
@@ -59,7 +60,7 @@ class Parsed:
         """A graph that nobody else has; only the weights are shared."""
         context = Context(self.path, self.limits)
         with collector_paused():
-            model = build_model(self.proto, context, None, initializers=self.tensors)
+            model = build_model(self.proto, context, None, initializers=self.tensors, kinds=self.kinds)
         model.graph.opset_imports.clear()
         model.graph.opset_imports.update(self.opsets)
         model.ir_version = self.ir_version

@@ -136,7 +136,7 @@ class _GraphWriter:
         inputs = ["" if value is None else _name(value, node) for value in node.inputs]
         proto.input.extend(_trimmed(inputs, least_inputs))
         proto.output.extend(_trimmed([value.name or "" for value in node.outputs], least_outputs))
-        for attribute in node.attributes.values():
+        for attribute in node.attributes.data.values():
             self.write_attribute(proto.attribute.add(), attribute)
         for configuration in node.device_configurations:
             proto.device_configurations.append(onnx_ir.serde.serialize_node_device_configuration(configuration))

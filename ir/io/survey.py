@@ -8,7 +8,7 @@ to say, as is every file that is not plain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import onnx
@@ -17,7 +17,7 @@ import onnx_ir
 from entrepot.ir.errors import EntrepotError
 from entrepot.ir.io.build import check_header, read_opsets
 from entrepot.ir.io.context import Context
-from entrepot.ir.io.graphs import GraphReader
+from entrepot.ir.io.graphs import GraphReader, Kind, kind_of
 from entrepot.ir.io.parsed import Parsed
 from entrepot.ir.io.serialize import serialize_node
 from entrepot.ir.io.tensors import TensorReader
@@ -38,8 +38,6 @@ _FIRST_WITH_FREE_INITIALIZERS = 4
 """Before, initializers were inputs, and a conversion has more to do than to look at nodes."""
 
 _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-
-_Kind = tuple[object, ...]
 
 
 def survey(proto: onnx.ModelProto, context: Context, tensors: TensorReader) -> Parsed | None:
@@ -77,7 +75,7 @@ class _Survey:
         self._reader = GraphReader(context, tensors, {})
         self._opsets = read_opsets(context, proto.opset_import)
         self._defined = {""}  # what is left out needs no producer
-        self._kinds: dict[_Kind, _Seen] = {}
+        self._kinds: dict[Kind, _Seen] = {}
         self._types: set[bytes] = set()
 
     def result(self) -> Parsed | None:
@@ -92,7 +90,7 @@ class _Survey:
             return None
         self._proto.DiscardUnknownFields()
         return Parsed(
-            proto, self._opsets, proto.ir_version, tensors, tuple(seen.node for seen in self._kinds.values()),
+            proto, self._opsets, proto.ir_version, tensors, {kind: seen.node for kind, seen in self._kinds.items()},
             frozenset(dtype_of(self._context, number) for number in self._context.dtypes),
             self._context.path, self._context.limits,
         )  # fmt: skip
@@ -147,10 +145,7 @@ class _Survey:
             context.all_text(node.name, node.doc_string, *outputs)
             if node.metadata_props:
                 context.texts(node.metadata_props)
-            kind = (
-                node.op_type, node.domain, node.overload, _present(inputs), _present(outputs),
-                *[attribute.SerializeToString() for attribute in node.attribute],
-            )  # fmt: skip
+            kind = kind_of(node)
             seen = kinds.get(kind)
             if seen is None:
                 if len(kinds) == MOST_KINDS or not self._is_plain_kind(node, kind):
@@ -159,7 +154,7 @@ class _Survey:
                 context.count_bytes(seen.nbytes, node.name)
         return True
 
-    def _is_plain_kind(self, proto: onnx.NodeProto, kind: _Kind) -> bool:
+    def _is_plain_kind(self, proto: onnx.NodeProto, kind: Kind) -> bool:
         if proto.domain == "ai.onnx" or any(attribute.type in _GRAPHS for attribute in proto.attribute):
             return False
         before = self._context.total_bytes
@@ -169,8 +164,3 @@ class _Survey:
         return all(
             list(getattr(written, part)) == list(getattr(proto, part)) for part in ("input", "output", "attribute")
         )
-
-
-def _present(names: Sequence[str]) -> int | tuple[bool, ...]:
-    """Which inputs or outputs a node has."""
-    return tuple(map(bool, names)) if "" in names else len(names)

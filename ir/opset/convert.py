@@ -102,7 +102,11 @@ def _imports(model: Model) -> list[Mapping[str, int]]:
 def _nodes(model: Model) -> Iterable[ir.Node]:
     """All nodes, or one of each kind."""
     parsed = model.parsed
-    return parsed.kinds if parsed is not None else (node for scope in scopes(model.ir) for node in scope.all_nodes())
+    return (
+        parsed.kinds.values()
+        if parsed is not None
+        else (node for scope in scopes(model.ir) for node in scope.all_nodes())
+    )
 
 
 def _targets(target: Target) -> dict[str, int]:

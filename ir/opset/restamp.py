@@ -32,11 +32,11 @@ def restamped(parsed: Parsed, targets: Mapping[str, int]) -> Parsed | None:
         return None  # on the way down, what a node may take depends on what is around it
     if any(version > CEILINGS.get(domain, version) for domain, version in opsets.items()):
         return None
-    affected = [node for node in parsed.kinds if node.domain in moved]
+    affected = [node for node in parsed.kinds.values() if node.domain in moved]
     try:
         if not all(_stays(node, parsed.opsets[node.domain], moved[node.domain]) for node in affected):
             return None
-        types = parsed.types.union(*map(ir_version.cast_to, parsed.kinds))
+        types = parsed.types.union(*map(ir_version.cast_to, parsed.kinds.values()))
     except ConversionError:  # who looks at every node can say which ones
         return None
     version = max(ir_version.natural(opsets), parsed.ir_version)

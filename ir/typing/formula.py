@@ -10,6 +10,7 @@ import ast
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from entrepot.ir.typing.arithmetic import value_of
@@ -20,6 +21,7 @@ _Sum: TypeAlias = dict[tuple[str, ...], int]
 _LONGEST = 300
 _MOST_TERMS = 40
 _HIGHEST_POWER = 4
+_HIGHEST_DIVISOR = 64
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,12 @@ class Formula:
         if len(self.names) != 1 or factors != [self.names]:
             return None
         return terms[factors[0]], terms.get((), 0)
+
+    @property
+    def is_power(self) -> bool:
+        """Whether it is one name, multiplied by itself."""
+        factors = [product for product in _sum_of(self._tree) if product]
+        return len(self.names) == 1 and self.slope() is None and all({*each} == {*self.names} for each in factors)
 
     def renamed(self, names: Mapping[str, str]) -> Formula:
         """The same with other names, or with formulas in place of them."""
@@ -128,6 +136,14 @@ def _called(name: str, arguments: list[ast.expr]) -> _Sum:
     match name, arguments:
         case ("floor", [ast.BinOp(left, ast.Div(), right)]) | ("FloorDiv" | "CleanDiv", [left, right]):
             return _divided(_sum_of(left), _sum_of(right))
+        case (
+            "TruncToInt" | "FloorToInt",
+            [ast.BinOp(ast.Constant(value=float(factor)), ast.Mult(), ast.Call(ast.Name(id="ToFloat"), [term]))],
+        ):
+            ratio = Fraction(factor).limit_denominator(_HIGHEST_DIVISOR)
+            if ratio != factor:
+                raise ValueError(name)
+            return _divided(_times({(): ratio.numerator}, _sum_of(term)), {(): ratio.denominator})
         case ("ceil" | "ceiling", [ast.BinOp(left, ast.Div(), right)]) | ("CeilDiv", [left, right]):
             divisor = _sum_of(right)
             return _divided(_plus(_plus(_sum_of(left), divisor), {(): -1}), divisor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 import onnx
@@ -15,6 +15,7 @@ from entrepot.ir.subgraphs import subgraphs
 from entrepot.ir.typing.bodies import LOST, lost_axes
 from entrepot.ir.typing.control_flow import member, outputs_of, scanned, shape_without
 from entrepot.ir.typing.schema import cast_target, inferred, type_sources
+from entrepot.ir.typing.shown import likeness, show
 from entrepot.ir.typing.spec import UNKNOWN, Spec, is_possible, possible, to_proto, written
 
 Functions: TypeAlias = Mapping[tuple[str, str, str], ir.Function]
@@ -37,6 +38,7 @@ class Types:
         self._types: dict[ir.Value, ir.TypeProtocol] = {}
         self._carried: dict[ir.Value, ir.Value] = {}
         self._calls: dict[tuple[object, ...], list[Spec]] = {}
+        self._inferences: dict[Hashable, list[Spec]] = {}
         self._scanned: dict[ir.Value, int | None] = {}
         known.types = self
 
@@ -205,13 +207,23 @@ class Types:
         if function is not None:
             return self._called(node, function)
         version = self._version(node)
-        found = inferred(node, version, self.known, self._settled) if version else {}
-        return {name: possible(spec) for name, spec in found.items()}
+        return self._inferred(node, version) if version else {}
+
+    def _inferred(self, node: ir.Node, version: int) -> dict[str, Spec]:
+        shown = show(node, version, self.known, self._settled)
+        like = likeness(node, version, shown)
+        if like is None or like not in self._inferences:
+            found = {name: possible(spec) for name, spec in inferred(node, version, shown).items()}
+            if like is not None:
+                self._inferences[like] = [found.get(output.name or "", UNKNOWN) for output in node.outputs]
+            return found
+        return {output.name or "": spec for output, spec in zip(node.outputs, self._inferences[like], strict=True)}
 
     def impossible(self, node: ir.Node) -> dict[str, Spec]:
         """Outputs of a node that would have a size below 0, whatever the file states of them."""
         version = self._version(node)
-        found = inferred(node, version, self.known, self.spec) if version and not any(subgraphs(node)) else {}
+        shown = show(node, version, self.known, self.spec)
+        found = inferred(node, version, shown) if version and not any(subgraphs(node)) else {}
         ordered = [(value.name or "", found.get(value.name or "", UNKNOWN)) for value in node.outputs]
         return {name: spec for name, spec in ordered if not is_possible(spec)}
 

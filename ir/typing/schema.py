@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import onnx
 import onnx_ir as ir
 
-from entrepot.ir.opset.schemas import canonical, histories, schema
-from entrepot.ir.opset.values import Known
-from entrepot.ir.table import OpKey
-from entrepot.ir.traits import host_operands
+from entrepot.ir.opset.schemas import histories, schema
+from entrepot.ir.typing.shown import Shown
 from entrepot.ir.typing.spec import Spec, from_proto, to_proto
 from entrepot.ir.upstream import INFERENCE_ERRORS
 
 _SHAPED_BY = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
 """Operators whose output has the shape that an input lists; onnx infers nothing where that is not constant."""
-
-SHOWN = 1024
-"""Elements of a known input that is shown to shape inference: shapes, axes, sizes."""
 
 _Option = onnx.defs.OpSchema.FormalParameterOption
 _ONLY_TYPES = {"tensor(bool)": ir.DataType.BOOL, "tensor(int64)": ir.DataType.INT64}
@@ -57,26 +52,22 @@ def cast_target(to: ir.Attr) -> ir.TypeProtocol | None:
 _NUMBERS = frozenset(int(member) for member in ir.DataType)
 
 
-def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Value], Spec]) -> dict[str, Spec]:
+def inferred(node: ir.Node, version: int, shown: Shown) -> dict[str, Spec]:
     """What onnx's shape inference says about each output, by name.
 
     Args:
         node: The node.
         version: The since-version that gives it its meaning.
-        known: Tells whether an input is constant, since shapes may depend on it.
-        spec_of: Gives what is known of an input.
+        shown: What is known of its inputs.
     """
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
-    telling = host_operands(OpKey(canonical(node.domain), node.op_type, version))
-    for index, value in enumerate(node.inputs):
-        if value is None:
+    for value, spec, array in zip(node.inputs, *shown, strict=True):
+        if value is None or spec is None:
             continue
-        types[value.name or ""] = to_proto(spec_of(value))
-        if index or index in telling:
-            array = known.array(value)
-            if array is not None and array.size <= SHOWN and array.dtype.kind in "iufb":
-                data[value.name or ""] = onnx.numpy_helper.from_array(array)
+        types[value.name or ""] = to_proto(spec)
+        if array is not None:
+            data[value.name or ""] = onnx.numpy_helper.from_array(array)
     try:
         proto = ir.serde.serialize_node(node)
     except ir.serde.SerdeError:
@@ -85,7 +76,7 @@ def inferred(node: ir.Node, version: int, known: Known, spec_of: Callable[[ir.Va
     candidates = (version, histories().get((node.domain, node.op_type), (version,))[-1])
     schemas = [schema(node.domain, node.op_type, candidate) for candidate in dict.fromkeys(candidates)]
     outputs = infer_outputs(schemas, proto, types, data)
-    return {name: _with_rank(node, from_proto(item), spec_of) for name, item in outputs.items()}
+    return {name: _with_rank(node, from_proto(item), shown) for name, item in outputs.items()}
 
 
 def infer_outputs(
@@ -118,14 +109,14 @@ def infer_outputs(
     return {}
 
 
-def _with_rank(node: ir.Node, found: Spec, spec_of: Callable[[ir.Value], Spec]) -> Spec:
+def _with_rank(node: ir.Node, found: Spec, shown: Shown) -> Spec:
     """What was inferred, with at least the rank where the node makes a shape out of a vector of known length."""
     perm = node.attributes.get("perm")
     if found.shape is None and node.op_type == "Transpose" and perm is not None and not perm.is_ref():
         return Spec(found.type, ir.Shape([None] * len(perm.as_ints())))
     if found.shape is not None or node.op_type not in _SHAPED_BY:
         return found
-    shapes = [spec_of(value).shape for value in node.inputs if value is not None]
+    shapes = [spec.shape for spec in shown.specs if spec is not None]
     index = _SHAPED_BY[node.op_type]  # Reshape 1 has an attribute there
     wanted = shapes[index] if index < len(shapes) == len(node.inputs) else None
     if wanted is None or len(wanted) != 1 or not isinstance(wanted[0], int):

@@ -22,12 +22,23 @@ def broken_condition(program: torch.export.ExportedProgram, group: Group) -> str
     symbols = _symbols(program, group)
     if symbols is None:
         return "forward turns it into a constant"
-    notes = size_notes(program)
+    notes, known = size_notes(program), _known(program)
     for guard in notes.guards:
         mine = guard.condition.free_symbols & symbols
-        if mine and not all(_holds(notes, guard.condition, mine, size) for size in _sizes(group)):
+        if (
+            mine
+            and guard.condition.free_symbols <= known
+            and not all(_holds(notes, guard.condition, mine, size) for size in _sizes(group))
+        ):
             return f"the capture needs {guard.condition}"
     return ""
+
+
+def _known(program: torch.export.ExportedProgram) -> set[Any]:
+    """The symbols that sizes of inputs still have; what another follows from was put in its place."""
+    values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]
+    sizes: list[Any] = [size for value in values if isinstance(value, torch.Tensor) for size in value.shape]
+    return set().union(*(size.node.expr.free_symbols for size in sizes if isinstance(size, torch.SymInt)))
 
 
 def _symbols(program: torch.export.ExportedProgram, group: Group) -> set[Any] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entrepot.exporters.torch.capture.rewriting import Rewriting
+from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.quantised.mode import quantised
@@ -25,6 +25,7 @@ from entrepot.exporters.torch.upstream import (
     is_about_transforms,
     is_about_values,
     size_notes,
+    unchecked_distributions,
 )
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
@@ -124,7 +125,15 @@ def export_flat(
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
-    with quiet(), settled_weights(flat), quantised(flat), Rewriting(), settings:
+    with (
+        quiet(),
+        settled_weights(flat),
+        quantised(flat),
+        decided_flags(),
+        unchecked_distributions(),
+        Rewriting(),
+        settings,
+    ):
         return _program(flat, tuple(tensors), (tuple(spec),))
 
 

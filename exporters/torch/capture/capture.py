@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from entrepot.exporters.axes.conditions import holding_range
-from entrepot.exporters.axes.groups import Axis, Group, all_axes, axis_name, resized, word_axis
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, axis_name, axis_word, resized, word_axis
 from entrepot.exporters.axes.groups import settled as still_varying
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.notes import CAPTURED, Fixed
@@ -116,6 +116,7 @@ def capture(
         tensors = _capture_sample(call, prober, groups)
         flat = FlatModule(module, call.tree, stepper, groups)
         flat.training = False
+        _leave_open(groups)
         try:
             program = _export(flat, tensors, groups)
             broken = [(group, why) for group in groups if group.automatic and (why := broken_condition(program, group))]
@@ -149,6 +150,9 @@ def _fewer(
     groups: list[Group], prober: Prober, error: EntrepotError
 ) -> tuple[list[Group], list[tuple[Group, str]]] | None:
     """What else to try when a capture fails without a suggestion: axes of one size bound, then one axis, then none."""
+    tied = prober.tie(groups)
+    if tied is not None:
+        return tied, []
     for group in groups:
         bound = prober.bind(group, groups)
         if bound is not None:
@@ -169,6 +173,13 @@ def _dim(group: Group) -> Any:
     if group.automatic:
         return torch.export.Dim.AUTO(**group.bounds)
     return torch.export.Dim(group.symbol + DIM_SUFFIX, **group.bounds)
+
+
+def _leave_open(groups: Sequence[Group]) -> None:
+    """Leave sizes to torch of which others are powers: it has no terms for these, and refuses a name for what it is."""
+    powers = {group.formula.names for group in groups if group.formula is not None and group.formula.is_power}
+    for group in groups:
+        group.automatic |= any((axis_word(axis),) in powers for axis in group.axes)
 
 
 def _derived_dim(group: Group, dims: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ import torch
 
 from entrepot.exporters.axes.groups import Axis, axis_word
 from entrepot.exporters.axes.relations import Relation
-from entrepot.exporters.structure import unflatten
+from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.symbolic import symbolic_run
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS, Eager
 from entrepot.exporters.torch.running.guard import quiet
@@ -33,14 +33,8 @@ def suggested_relations(
         tensors: What it takes.
         equal: Axes that are known to have one size.
     """
-
-    def call(fakes: Sequence[torch.Tensor]) -> None:
-        args, kwargs = unflatten(eager.tree, fakes)
-        eager.module(*args, **kwargs)
-
-    with quiet():
-        noted = symbolic_run(call, tensors, MODEL_ERRORS)
-    eager.restore()
+    with quiet(), decided_flags(), Rewriting():
+        noted = symbolic_run(eager.follow, tensors, MODEL_ERRORS)
     axes = {symbol: axis for axis, symbol in noted.axes.items()}
     sizes = {symbol: tensors[index].shape[axis] for symbol, (index, axis) in axes.items()}
     solved = _Solved(sizes)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch.overrides import TorchFunctionMode
 
 from entrepot.exporters.torch.lowering.custom import python_of, qualified_name, registered
@@ -26,3 +30,19 @@ class Rewriting(TorchFunctionMode):
 def _counterpart(func: Any) -> Callable[..., Any]:
     wanted = registered(func) or _REPLACEMENTS.get(func) or _REPLACEMENTS.get(qualified_name(func))
     return wanted or python_of(func) or func
+
+
+@contextlib.contextmanager
+def decided_flags() -> Iterator[None]:
+    """Inside, attention takes ``is_causal=x.shape[1] > 1``: its arguments are read before any mode is asked (2.13)."""
+    attention = F.scaled_dot_product_attention
+
+    def decided(*args: Any, **kwargs: Any) -> Any:
+        return attention(*map(_decided, args), **{name: _decided(value) for name, value in kwargs.items()})
+
+    with mock.patch.object(F, "scaled_dot_product_attention", decided):
+        yield
+
+
+def _decided(value: Any) -> Any:
+    return bool(value) if isinstance(value, torch.SymBool) else value

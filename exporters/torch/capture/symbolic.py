@@ -17,6 +17,7 @@ from entrepot.exporters.torch.upstream import (
     ShapeEnv,
     StatelessSymbolicContext,
     capture_settings,
+    enable_python_dispatcher,
 )
 
 
@@ -52,7 +53,11 @@ def symbolic_run(
     environment: Any = ShapeEnv(duck_shape=False)
     modes = FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True, static_shapes=False)
     complete, axes = False, dict[tuple[int, int], Any]()
-    with capture_settings.patch(backed_size_oblivious=True), modes, contextlib.suppress(*errors):  # type: ignore[attr-defined]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(capture_settings.patch(backed_size_oblivious=True))  # type: ignore[attr-defined]
+        stack.enter_context(enable_python_dispatcher())  # composite operators in C++ ask sizes for numbers
+        stack.enter_context(modes)
+        stack.enter_context(contextlib.suppress(*errors))
         fakes = [_symbolic(modes, index, tensor) for index, tensor in enumerate(tensors)]
         axes = {
             (index, axis): size.node.expr

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import onnx_ir
 import torch
 
+from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
@@ -22,6 +23,7 @@ from entrepot.exporters.torch.upstream import (
     insert_type_promotion_nodes,
     remove_assertion_nodes,
     to_onnx_program,
+    unchecked,
     untranslated,
 )
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
@@ -59,8 +61,10 @@ def _settle_versions(model: onnx_ir.Model) -> None:
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """What torch.onnx does before it translates, with our decompositions before torch's."""
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
-    with capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
-        program = program.run_decompositions(_decompositions(onnx_translations()))
+    with unchecked(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
+        table = _decompositions(onnx_translations())
+        program = program.run_decompositions(table)
+        split_complex(program, table)
         insert_type_promotion_nodes(program.graph_module)
         remove_assertion_nodes(program.graph_module)
     return program

@@ -21,7 +21,9 @@ def check_module(module: torch.nn.Module) -> None:
             raise InputError("a lazy parameter has no shape yet", value=name, hint="call the module once")
         if tensor.device.type == "meta":
             raise InputError(
-                "the parameter has no values: it is on the meta device", value=name, hint="load the weights first"
+                "the parameter has no values: it is on the meta device",
+                value=name,
+                hint='load the weights first, or say where they are: weights="model.safetensors"',
             )
         if tensor.device.type != "cpu":
             raise InputError(f"the module is on {tensor.device}", value=name, hint="export module.to('cpu')")

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from entrepot.exporters.torch.quantised.observers import observers_off
+from entrepot.exporters.torch.running.padding import padding_as_in_inference
 from entrepot.exporters.torch.running.stepping import Place
 from entrepot.exporters.torch.upstream import writes
 from entrepot.ir.errors import ConversionError
@@ -55,7 +56,7 @@ class ModuleState:
             _restore_attributes(part, attributes)
         with torch.no_grad():
             for index, (buffer, version, value) in enumerate(self._buffers):
-                if writes(buffer) != version:
+                if _written(buffer, version, value):
                     buffer.copy_(value)
                     self._buffers[index] = (buffer, writes(buffer), value)
         torch.set_rng_state(self._torch)
@@ -71,7 +72,7 @@ class ModuleState:
 
     def changed(self) -> list[Place]:
         """The buffers and attributes that ``forward`` has written to or replaced since the last ``restore``."""
-        written = {id(tensor) for tensor, version, _ in self._buffers if writes(tensor) != version}
+        written = {id(tensor) for tensor, version, value in self._buffers if _written(tensor, version, value)}
         return [
             Place(path, key)
             for (path, part), (_, attributes) in zip(self._names.items(), self._attributes, strict=True)
@@ -96,7 +97,8 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
         part.training = (
             part.training and training
         )  # not part.eval(): an overridden train() may do more, such as merging weights
-    with torch.no_grad(), contextlib.nullcontext() if training else observers_off(module):
+    observers = contextlib.nullcontext() if training else observers_off(module)
+    with torch.no_grad(), padding_as_in_inference(module), observers:
         state = ModuleState(module)
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.
@@ -142,13 +144,19 @@ def random_state() -> dict[str, object]:
     }
 
 
+def _written(tensor: torch.Tensor, version: int, value: torch.Tensor) -> bool:
+    """Not every write is counted: those of torch's batch normalisations are not, nor those through ``.data``."""
+    return writes(tensor) != version or not torch.equal(tensor, value)
+
+
 _REGISTERED = ("_parameters", "_buffers", "_modules")
 
 
 def _changed_keys(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]], written: set[int]) -> Iterator[str]:
     now, before = vars(part), {key: value for key, (value, _) in attributes.items()}
-    buffers = attributes.get("_buffers", (None, None))[1] or {}  # a ScriptModule keeps them elsewhere
-    yield from (key for key in buffers if now["_buffers"].get(key) is not buffers[key] or id(buffers[key]) in written)
+    kept = dict(part.named_buffers(recurse=False))
+    buffers = attributes.get("_buffers", (None, None))[1] or kept  # those of a script are no dict
+    yield from (key for key in buffers if kept.get(key) is not buffers[key] or id(buffers[key]) in written)
     for key in dict.fromkeys((*before, *now)):
         if key not in _REGISTERED:
             value, contents = attributes.get(key, (None, None))

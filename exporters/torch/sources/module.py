@@ -25,21 +25,30 @@ from entrepot.exporters.torch.capture.capture import Capture, FlatModule, captur
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.settled import followed
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
-from entrepot.exporters.torch.lowering.operators import add_bodies
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.quantised.observers import observer_note
 from entrepot.exporters.torch.quantised.packed import has_packed
-from entrepot.exporters.torch.quantised.weight_only import keep_exact
+from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
+from entrepot.exporters.torch.sources.checkpoint import Checkpoint
+from entrepot.exporters.torch.sources.other_ways import capture_rewritten, capture_scripted, capture_traced
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+
+_PLAIN = "as it is"
+_REWRITTEN = "with its branches and loops rewritten"
+_PARTS = "in parts"
+_SCRIPTED = "by torch.jit.script"
+_TRACED = "by torch.jit.trace"
 
 
 class ModuleSource(TorchSource):
     """A module and what it is called with."""
+
+    ways = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
 
     def __init__(self, module: torch.nn.Module, sample: Any) -> None:
         self.sample = Sample.of(sample)
@@ -50,6 +59,10 @@ class ModuleSource(TorchSource):
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
+        if options.weights is not None:
+            self.checkpoint = Checkpoint(self.module, options.weights)
+        else:
+            check_module(self.module)
         check_kernels(self.module)
         if options.share and has_packed(self.module):
             raise InputError("quantised weights cannot be shared: they are packed", hint="leave share out to copy them")
@@ -64,33 +77,45 @@ class ModuleSource(TorchSource):
         with followed(self._shared), super().guard():
             yield
 
+    def follows_sizes(self) -> bool:
+        """In parts only."""
+        return self.way == _PARTS
+
     def shaped_groups(self, prober: Prober, dynamic_shapes: Any) -> tuple[list[Group], Collection[Axis]]:
         """The axes that torch.export's ``dynamic_shapes`` names or hints at."""
         wishes = read_shapes(dynamic_shapes, self.module, self.sample, self.call)
         return shaped_groups(prober, wishes, self.call.names), wishes.keys()
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
-        """Capture with torch.export, translate with torch.onnx; at several sizes where one capture fixes an axis."""
+        """Capture in the way that is asked for; translate with torch.onnx."""
+        # the first way follows no loops that end when a value says so
+        self.eager.may_not_end = self.way != self.ways[0]
+        if self.stepper is not None and self.way not in (_PLAIN, _PARTS):
+            raise ConversionError("a module whose state is followed is captured as it is, or not at all")
         with plain_refusals(self.eager, self.call.tensors):
-            options.tell("capturing the module")
-            captured, refusal = self._captured(prober, groups, options)
-            self.state.restore()
-            varying = {axis for group in captured.groups for axis in group.axes}
-            lost = [group for group in groups if not group.axes <= varying]
-            followed = self._joined(prober, captured.groups, lost, options) if lost else None
-            if followed is not None:
-                return followed
-            if refusal is not None:
-                raise refusal
-            options.tell("translating to ONNX")
-            graph = self._lowered(captured.program)
+            if self.way == _REWRITTEN:
+                return capture_rewritten(self, prober, groups, options)
+            if self.way == _SCRIPTED:
+                return capture_scripted(self, groups, options)
+            if self.way == _TRACED:
+                return capture_traced(self, groups, options)
+            return self._plain(prober, groups, options)
+
+    def _plain(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        options.tell("capturing the module")
+        captured, refusal = self._captured(prober, groups, options)
+        self.state.restore()
+        if self.follows_sizes() and (joined := self._joined(prober, groups, captured.groups, options)) is not None:
+            return joined
+        if refusal is not None:
+            raise refusal
+        options.tell("translating to ONNX")
+        graph = self._lowered(captured.program)
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, self._weights(captured.program))
 
     def _lowered(self, program: torch.export.ExportedProgram) -> onnx_ir.Model:
         graph = translate(program)
         repair(graph, self.module)
-        keep_exact(graph)
-        add_bodies(graph)
         return graph
 
     def _weights(self, program: torch.export.ExportedProgram) -> frozenset[str]:
@@ -121,16 +146,26 @@ class ModuleSource(TorchSource):
         return capture(self.module, self.call, prober, groups, progress=progress, stepper=self.stepper)
 
     def _joined(
-        self, prober: Prober, kept: Sequence[Group], lost: Sequence[Group], options: Options
+        self, prober: Prober, groups: Sequence[Group], captured: Sequence[Group], options: Options
     ) -> Captured | None:
-        """Several captures put together, for axes that one capture fixes."""
-        lost = [replace(group, bounds={"min": 2}, automatic=False) for group in lost]
+        """Several captures put together, for axes that one capture fixes or gets wrong."""
+        varying = {axis for group in captured for axis in group.axes}
+        given_up = frozenset(self.lost)  # by the proof, too
+        lost = [
+            group
+            for group in groups
+            if not group.axes <= varying or not group.single or not group.axes.isdisjoint(given_up)
+        ]
+        if not lost:
+            return None
+        lost = [replace(group, bounds={"min": 2}, automatic=False, single=False) for group in lost]
+        taken = {axis for group in lost for axis in group.axes}
+        kept = [group for group in captured if taken.isdisjoint(group.axes)]
         groups = sorted([*kept, *lost], key=lambda group: min(group.axes))
         try:
             path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
         except Unfollowed as reason:
-            options.tell(f"captures at several sizes do not add up: {reason}")
-            return None
+            raise ConversionError(f"captures at several sizes do not add up: {reason}") from reason
         return Captured(path.graph, groups, {}, path.numbers, path.weights)
 
     def _path(self, groups: Sequence[Group], lost: Sequence[Group], tensors: Sequence[Any]) -> Path | None:

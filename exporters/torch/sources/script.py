@@ -21,7 +21,7 @@ from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import NATURAL_OPSET, translate
 from entrepot.exporters.torch.lowering.weights import weight_names
-from entrepot.exporters.torch.running.checks import check_outputs, check_results
+from entrepot.exporters.torch.running.checks import check_module, check_outputs, check_results
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.scripts.reader import Reader
@@ -33,8 +33,13 @@ from entrepot.parity.compare import compare
 from entrepot.runtime.session import Session
 
 
+_READ = "read node by node"
+
+
 class ScriptSource(TorchSource):
     """A scripted or traced module and what it is called with."""
+
+    ways = ("as it is", _READ)
 
     def __init__(self, module: torch.jit.ScriptModule, sample: Any) -> None:
         self.sample = Sample.of(sample)
@@ -50,6 +55,7 @@ class ScriptSource(TorchSource):
         if options.share:
             raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out to copy them")
         refuse_modes(options)
+        check_module(self.module)
 
     def check(self, result: Flat) -> None:
         """Refuse results for which ONNX has no type, and modules without results."""
@@ -63,15 +69,16 @@ class ScriptSource(TorchSource):
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Translate with torch.onnx; where that fails or is wrong, read the graph node by node. Weights are copies."""
+        if self.way == _READ:
+            return self._read(prober, groups, options)
         options.tell("translating to ONNX")
         try:
-            graph = _translate(self.module, self.call, groups)
+            graph = translate_script(self.module, self.call, groups)
             reason = self._fault(graph)
         except ConversionError as error:
             reason = error
         if reason is None:
             return Captured(graph, groups, weights=weight_names(self.module))
-        options.tell("reading the graph node by node")
         try:
             return self._read(prober, groups, options)
         except (ConversionError, UnsupportedOpError) as error:
@@ -90,6 +97,7 @@ class ScriptSource(TorchSource):
         return None if same else ConversionError("torch.onnx translates the TorchScript graph to something else")
 
     def _read(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        options.tell("reading the graph node by node")
         reader = Reader(self.module)
         captured = capture(reader, self.call, prober, groups, progress=options.tell)
         graph = translate(captured.program)
@@ -110,7 +118,12 @@ def _call(module: torch.jit.ScriptModule, given: Sample) -> Flat:
     return flatten_named(list(zip(names, given.args, strict=False)), dict(given.kwargs), TORCH)
 
 
-def _translate(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) -> onnx_ir.Model:
+def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) -> onnx_ir.Model:
+    """The graph of a scripted or traced module, by torch.onnx; inputs in flat order.
+
+    Raises:
+        ConversionError: torch.onnx cannot translate it.
+    """
     inputs = [f"entrepot_input_{index}" for index in range(len(call.tensors))]
     axes: dict[str, dict[int, str]] = {}
     for group in groups:

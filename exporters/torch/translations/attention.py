@@ -7,7 +7,6 @@ gives 0, and computes the scores of halves in half precision, where they overflo
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
@@ -24,15 +23,12 @@ def scaled_dot_product_attention(  # the signature is torch's
     enable_gqa: bool = False,
 ) -> torch.Tensor:
     """softmax(query @ key' * scale + mask) @ value over the last two axes."""
-    if dropout_p:
-        return F.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-        )
     if enable_gqa:
         key, value = (_repeated(each, query.shape[-3]) for each in (key, value))
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = (_widened(query) * factor) @ _widened(key).transpose(-2, -1)
-    return _weights(scores, attn_mask, is_causal=is_causal).to(value.dtype) @ value
+    weights = _weights(scores, attn_mask, is_causal=is_causal).to(value.dtype)
+    return (F.dropout(weights, dropout_p) if dropout_p else weights) @ value
 
 
 def _weights(scores: torch.Tensor, attn_mask: torch.Tensor | None, *, is_causal: bool) -> torch.Tensor:
@@ -54,12 +50,6 @@ def _repeated(tensor: torch.Tensor, heads: int) -> torch.Tensor:
     return tensor.repeat_interleave(heads // tensor.shape[-3], -3)
 
 
-def _within_torch(
-    query: Any, key: Any, value: Any, mask: Any = None, dropout_p: float = 0.0, *rest: Any, **how: Any
-) -> Any:
-    """The same where torch's own functions call it, which replacements do not reach."""
-    return NotImplemented if dropout_p else scaled_dot_product_attention(query, key, value, mask, 0.0, *rest, **how)
-
-
-DECOMPOSITIONS = {torch.ops.aten.scaled_dot_product_attention.default: _within_torch}
+# where torch's own functions call it, which replacements do not reach
+DECOMPOSITIONS = {torch.ops.aten.scaled_dot_product_attention.default: scaled_dot_product_attention}
 REPLACEMENTS = {F.scaled_dot_product_attention: scaled_dot_product_attention}

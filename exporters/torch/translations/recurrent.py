@@ -31,13 +31,41 @@ def _composite(function: Any, *args: Any, **kwargs: Any) -> Any:
     kind = _KINDS[function]
     if kwargs or len(args) != 9 or not isinstance(args[8], bool):
         return function(*args, **kwargs)
-    x, states, weights, biases, layers, _dropout, _train, bidirectional, batch_first = args
+    x, states, weights, biases, layers, dropout, train, bidirectional, batch_first = args
+    if train and dropout and layers > 1:
+        return _with_dropout(function, *args)
     states = list(states) if kind == "lstm" else [states]
     if states[0].shape[-1] != states[-1].shape[-1]:
         return projected_lstm(x, states, weights, biases, layers, bidirectional, batch_first)
     return tuple(
         torch.ops.entrepot.recurrence(x, states, list(weights), kind, biases, layers, bidirectional, batch_first)
     )
+
+
+def _with_dropout(
+    function: Any,
+    x: torch.Tensor,
+    states: Any,
+    weights: Sequence[torch.Tensor],
+    biases: bool,
+    layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> Any:
+    """Layer by layer, with dropout in between."""
+    several = not isinstance(states, torch.Tensor)
+    directions, per_layer = 2 if bidirectional else 1, len(weights) // layers
+    finals: list[Any] = []
+    for layer in range(layers):
+        initial = [state[layer * directions : (layer + 1) * directions] for state in (states if several else [states])]
+        own = weights[layer * per_layer : (layer + 1) * per_layer]
+        given = tuple(initial) if several else initial[0]
+        x = torch.nn.functional.dropout(x, dropout) if layer else x
+        x, *final = _composite(function, x, given, own, biases, 1, 0.0, train, bidirectional, batch_first)
+        finals.append(final)
+    return (x, *(torch.cat(parts) for parts in zip(*finals, strict=True)))
 
 
 REPLACEMENTS = {function: functools.partial(_composite, function) for function in _KINDS}

@@ -53,6 +53,40 @@ def _places(count: Any, align_corners: bool, dtype: torch.dtype) -> torch.Tensor
     return (2 * place + 1) / count - 1
 
 
+def fftfreq(n: Any, d: float = 1.0, **how: Any) -> torch.Tensor:
+    """The frequencies of a Fourier transform: 0, 1, ..., and the negative ones."""
+    place = torch.arange(n)
+    return _frequencies(torch.where(place < (n + 1) // 2, place, place - n), n, d, how)
+
+
+def rfftfreq(n: Any, d: float = 1.0, **how: Any) -> torch.Tensor:
+    """The frequencies of one of real numbers, which are not negative."""
+    return _frequencies(torch.arange(n // 2 + 1), n, d, how)
+
+
+def _frequencies(steps: torch.Tensor, n: Any, d: float, how: dict[str, Any]) -> torch.Tensor:
+    return steps.to(how.get("dtype") or torch.get_default_dtype()) * (1.0 / (n * d))
+
+
+def roll(input: torch.Tensor, shifts: Sequence[Any], dims: Sequence[int] = ()) -> Any:
+    """Elements moved on by numbers that depend on a size, as in ``fftshift``; torch.onnx (2.13) takes constants."""
+    if all(isinstance(shift, int) for shift in shifts):
+        return NotImplemented
+    if not dims:
+        return roll(input.reshape(-1), shifts, [0]).reshape(input.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        size: Any = input.shape[dim]
+        place = torch.arange(size) - shift  # a shift is less than the size, or there is nothing to shift by sizes
+        place = torch.where(place < 0, place + size, place)
+        input = input.index_select(dim, torch.where(place >= size, place - size, place))  # noqa: A001 - one by one
+    return input
+
+
+DECOMPOSITIONS: dict[Any, Any] = {
+    torch.ops.aten.fft_fftfreq.default: fftfreq,
+    torch.ops.aten.fft_rfftfreq.default: rfftfreq,
+    torch.ops.aten.roll.default: roll,
+}
 REPLACEMENTS: dict[Any, Any] = {
     torch.linspace: linspace,
     torch.logspace: logspace,

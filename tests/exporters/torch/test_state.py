@@ -179,7 +179,7 @@ def test_nothing_changes_where_nothing_is_state():
 def test_a_program_has_no_such_options():
     program = torch.export.export(nn.Linear(4, 2), (X,))
     for how in ({"state": "freeze"}, {"training": True}, {"random": True}):
-        with pytest.raises(ep.InputError, match="state, random and training are for torch modules"):
+        with pytest.raises(ep.InputError, match="state, random, training and weights are for torch modules"):
             ep.export(program, **how)
 
 

@@ -16,6 +16,7 @@ MEANT = {
     "(t//4)": ("t//4", 2),
     "floor(t/2)": ("t//2", 4),
     "ceiling(n/2)": ("(n + 1)//2", 3),
+    "TruncToInt(1.5*ToFloat(a))": ("(3*a)//2", 15),
     "CeilDiv(n, 2)": ("(n + 1)//2", 3),
     "(4*a + 6)//4": ("a + 1", 11),
     "(t - 3)//2 + 1": ("(t + 1)//2 - 1", 4),
@@ -28,7 +29,21 @@ MEANT = {
     "(a*b)//n": ("(a*b)//n", 50),
     "past_length + 1": ("past_length + 1", None),
 }
-NONE = ["", "?", "batch size", "unk__1 + ?", "a.b", "a b", "1.5*a", "True", "a if b else 1", "sqrt(a)", "f(a)", "a[0]"]
+NONE = [
+    "",
+    "?",
+    "batch size",
+    "unk__1 + ?",
+    "a.b",
+    "a b",
+    "1.5*a",
+    "True",
+    "a if b else 1",
+    "sqrt(a)",
+    "f(a)",
+    "a[0]",
+    "TruncToInt(0.1*ToFloat(a))",
+]
 HOSTILE = ["9**9**9", "a**999999", "(" * 150 + "a", "-" * 250 + "a", "a" * 400, "\0", "*".join(["(a+b+c+n)"] * 25)]
 
 
@@ -49,7 +64,7 @@ def test_a_name_that_is_no_formula_is_none(text):
 def test_the_written_form_has_the_value_of_the_given_one_at_every_size(text):
     names = {
         "floor": math.floor, "ceiling": math.ceil, "Max": max, "Min": min, "Mod": lambda a, b: a % b,
-        "CeilDiv": lambda a, b: -(-a // b),
+        "TruncToInt": math.trunc, "ToFloat": float, "CeilDiv": lambda a, b: -(-a // b),
     }  # fmt: skip
     for a, b, t, n in itertools.product((3, 8, 13), (26, 40), (3, 9, 14), (1, 2, 7)):
         sizes = {"a": a, "b": b, "t": t, "n": n}
@@ -68,6 +83,7 @@ def test_names_may_be_replaced_by_names_and_by_formulas():
 )  # fmt: skip
 def test_a_multiple_of_one_name_with_an_offset_is_told_from_the_rest(text, expected):
     assert Formula.of(text).slope() == expected
+    assert Formula.of(text).is_power == (text == "a*a")
 
 
 def test_what_is_no_size_is_none():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import onnx
+import onnx.shape_inference
 import onnx_ir as ir
 
 from entrepot.ir.model import Model
@@ -65,3 +67,39 @@ def test_a_scan_hands_its_body_slices() -> None:
     types.carry(model.ir.graph.node(0))
     assert types.shape(values["t"]) == ir.Shape([3])
     assert types.dtype(values["t"]) == ir.DataType.FLOAT
+
+
+def test_nodes_that_look_alike_are_told_apart_by_all_that_matters() -> None:
+    """Each line is the one before it but for one thing; twice over, so that what was found once is used again."""
+    lines = """
+        {i}a = Flatten<axis = 1>(x)      {i}b = Flatten<axis = 0>(x)    {i}c = Flatten<axis = 1>(z)
+        {i}d = Reshape(x, two)           {i}e = Reshape(x, three)      {i}cc = Reshape(x, other)
+        {i}f = Add(x, x)                 {i}g = Add(x, row)             {i}h = Add(k, k)
+        {i}j = Cast<to = 7>(x)           {i}l = Cast<to = 1>(x)
+        {i}m, {i}n = Split<axis = 1, num_outputs = 2>(x)
+        {i}p, {i}q = Split<axis = 1>(x, parts)
+        {i}r = ReduceSum(x, one)         {i}s = ReduceSum(x)
+        {i}t = Concat<axis = 0>(x, x)    {i}u = Concat<axis = 1>(x, x)
+        {i}v = Shape(x)                  {i}w = Shape<start = 1>(x)     {i}o = Shape(z)
+        {i}aa = Abs(one_symbol)          {i}bb = Abs(another)
+    """
+    body = "".join(lines.format(i=prefix) for prefix in ("first_", "second_")) + "y = Relu(x)"
+    stored = (
+        "int64[1] one = {1}, int64[2] two = {8, 3}, int64[2] other = {12, 2}, int64[3] three = {2, 3, 4}, "
+        "int64[2] parts = {1, 3}, float[1, 4] row = {1, 2, 3, 4}"
+    )
+    model = parse(
+        body,
+        18,
+        "float[6,4] x, float[6,2,4] z, int32[6,4] k, float[M,4] one_symbol, float[K,4] another) => (float[6,4] y",
+        stored=stored,
+    )
+    expected = onnx.shape_inference.infer_shapes(model.to_proto(), strict_mode=True).graph.value_info
+    types, values = types_of(model)
+    assert len(expected) == 48
+    for info in expected:
+        found = types.spec(values[info.name])
+        assert (found.type.dtype, found.shape) == (
+            ir.serde.deserialize_type_proto_for_type(info.type).dtype,
+            ir.serde.deserialize_type_proto_for_shape(info.type),
+        ), info.name

@@ -1,0 +1,169 @@
+"""Complex tensors of a captured graph become pairs of real ones, wherever they come from and wherever they go.
+
+Each node that a complex tensor enters or leaves is traced again by its rule in ``translations/pairs.py`` and what is
+traced takes its place. An operator without a rule stays as it is between a joining and a splitting of the parts, which
+is right for those that torch.onnx translates itself, such as Fourier transforms.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+from entrepot.exporters.torch.translations.pairs import Pair, is_complex, rule_for
+
+aten = torch.ops.aten
+
+
+def split_complex(program: torch.export.ExportedProgram, decompositions: dict[Any, Any]) -> None:
+    """Rewrite a program of decomposed operators in place; inputs, weights and results that are complex stay so."""
+    graph = program.graph_module.graph
+    if not any(_holds_complex(node.meta.get("val")) for node in graph.nodes):
+        return
+    splitter = _Splitter(graph, decompositions)
+    for node in list(graph.nodes):
+        splitter.visit(node)
+    graph.eliminate_dead_code()
+    graph.lint()
+    program.graph_module.recompile()
+
+
+def _holds_complex(value: Any) -> bool:
+    return any(is_complex(leaf) for leaf in pytree.tree_leaves(value))
+
+
+class _Splitter:
+    """The pairs of one graph, by the node that they stand for."""
+
+    def __init__(self, graph: torch.fx.Graph, decompositions: dict[Any, Any]) -> None:
+        self.graph = graph
+        self.decompositions = decompositions
+        self.pairs: dict[Any, Any] = {}
+        self.first = next(node for node in graph.nodes if node.op != "placeholder")
+
+    def visit(self, node: torch.fx.Node) -> None:
+        """Split one node, if complex numbers enter or leave it."""
+        if node.op == "output":
+            node.args = pytree.tree_map_only(torch.fx.Node, self._joined_before(node), node.args)
+        elif node.op == "placeholder":
+            if _holds_complex(node.meta.get("val")):
+                self.pairs[node] = self._inserted(self.first, _split, [node])
+        elif node.op == "call_function" and (_holds_complex(node.meta.get("val")) or self._touches(node)):
+            self._replace(node)
+
+    def _touches(self, node: torch.fx.Node) -> bool:
+        leaves = pytree.tree_leaves((node.args, node.kwargs))
+        return any(
+            isinstance(leaf, complex) or leaf in self.pairs
+            for leaf in leaves
+            if isinstance(leaf, torch.fx.Node | complex)
+        )
+
+    def _replace(self, node: torch.fx.Node) -> None:
+        if node.target is operator.getitem:
+            source, index = node.args
+            if source in self.pairs:
+                self._settle(node, self.pairs[source][index])
+            return
+        rule = rule_for(node.target)
+        leaves, spec = pytree.tree_flatten((node.args, node.kwargs))
+        if rule is None:
+            self._island(node, leaves, spec)
+            return
+        operands: list[torch.fx.Node] = []
+        build = [self._operand(leaf, operands) for leaf in leaves]
+
+        def traced(*values: Any) -> Any:
+            args, kwargs = pytree.tree_unflatten([each(values) for each in build], spec)
+            return rule(*args, **kwargs)
+
+        self._settle(node, self._inserted(node, traced, operands))
+
+    def _operand(self, leaf: Any, operands: list[torch.fx.Node]) -> Callable[[Sequence[Any]], Any]:
+        """How an argument is made of the values that are traced; they are collected on the way."""
+        pair = self.pairs.get(leaf) if isinstance(leaf, torch.fx.Node) else None
+        if pair is not None:
+            at = len(operands)
+            operands += [pair.re, pair.im]
+            return lambda values: Pair(values[at], values[at + 1])
+        if isinstance(leaf, torch.fx.Node):
+            at = len(operands)
+            operands.append(leaf)
+            return lambda values: values[at]
+        return lambda values: leaf
+
+    def _island(self, node: torch.fx.Node, leaves: Sequence[Any], spec: Any) -> None:
+        """Keep the operator: join what enters it, split what leaves it."""
+        joined = [self._joined_before(node)(leaf) if isinstance(leaf, torch.fx.Node) else leaf for leaf in leaves]
+        node.args, node.kwargs = pytree.tree_unflatten(joined, spec)
+        if isinstance(node.meta.get("val"), torch.Tensor) and _holds_complex(node.meta["val"]):
+            self.pairs[node] = self._inserted(node.next, _split, [node])
+
+    def _joined_before(self, place: torch.fx.Node) -> Callable[[torch.fx.Node], torch.fx.Node]:
+        def joined(node: torch.fx.Node) -> torch.fx.Node:
+            pair = self.pairs.get(node)
+            if not isinstance(pair, Pair) or node.op == "placeholder":
+                return node
+            return self._inserted(place, _join, [pair.re, pair.im])
+
+        return joined
+
+    def _settle(self, node: torch.fx.Node, result: Any) -> None:
+        """Let ``result`` stand for ``node``: pairs are looked up, real results take its place."""
+        if isinstance(result, torch.fx.Node):
+            node.replace_all_uses_with(result)
+        else:
+            self.pairs[node] = result
+
+    def _inserted(self, place: torch.fx.Node, function: Callable[..., Any], operands: Sequence[torch.fx.Node]) -> Any:
+        """Trace ``function`` on the values of some nodes, and put what it does before ``place``."""
+        values = [node.meta["val"] for node in operands]
+        mode = next(value.fake_mode for value in _tensors(values, self.graph))
+        shape: list[Any] = []
+
+        def flat(*given: Any) -> list[Any]:
+            leaves, spec = pytree.tree_flatten(function(*given))
+            shape[:] = [leaves, spec]
+            return [part for leaf in leaves for part in ((leaf.re, leaf.im) if isinstance(leaf, Pair) else (leaf,))]
+
+        with mode:
+            traced = make_fx(flat, decomposition_table=self.decompositions)(*values)
+        starts = [node for node in traced.graph.nodes if node.op == "placeholder"]
+        with self.graph.inserting_before(place):
+            made: Any = self.graph.graph_copy(traced.graph, dict(zip(starts, operands, strict=True)))
+        made = iter(made)
+        for node in reversed(list(_since(traced, self.graph, place))):
+            node.meta.setdefault("stack_trace", place.meta.get("stack_trace"))
+            if "val" not in node.meta:  # arithmetic of sizes
+                node.meta["val"] = node.target(*torch.fx.node.map_arg(node.args, lambda each: each.meta["val"]))
+        leaves, spec = shape
+        results = [Pair(next(made), next(made)) if isinstance(leaf, Pair) else next(made) for leaf in leaves]
+        return pytree.tree_unflatten(results, spec)
+
+
+def _split(value: torch.Tensor) -> Pair:
+    real = torch.view_as_real(value)
+    return Pair(real.select(-1, 0), real.select(-1, 1))
+
+
+def _join(re: torch.Tensor, im: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_complex(torch.stack([re, im], -1))
+
+
+def _tensors(values: Sequence[Any], graph: torch.fx.Graph) -> Iterator[Any]:
+    """Fake tensors: among some values, else anywhere in a graph."""
+    everything = (node.meta.get("val") for node in graph.nodes)
+    return (value for value in (*values, *everything) if hasattr(value, "fake_mode"))
+
+
+def _since(traced: torch.fx.GraphModule, graph: torch.fx.Graph, place: torch.fx.Node) -> Iterator[torch.fx.Node]:
+    """The nodes that were put before ``place``."""
+    node = place
+    for _ in range(sum(each.op == "call_function" for each in traced.graph.nodes)):
+        node = node.prev
+        yield node

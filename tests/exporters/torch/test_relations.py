@@ -1,0 +1,195 @@
+"""Axes that depend on one another vary together, and the file says how: ``past + sequence``, ``2*batch``."""
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+from torch import nn
+
+import entrepot as ep
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.forward = function
+
+
+class Decoder(nn.Module):
+    """Attention over a past and what is new, with an exact mask."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.qkv = nn.Embedding(11, 4), nn.Linear(4, 12)
+
+    def forward(self, ids, mask, past_k, past_v):
+        q, k, v = self.qkv(self.embed(ids)).chunk(3, -1)
+        k, v = torch.cat([past_k, k], 1), torch.cat([past_v, v], 1)
+        scores = q @ k.transpose(1, 2) + (1 - mask[:, None].float()) * -1e4
+        return scores.softmax(-1) @ v, k, v
+
+
+class Padding(nn.Module):
+    """As many take it: a mask that is too short is padded, one that is too long is cut."""
+
+    def forward(self, x, mask, past):
+        keys = torch.cat([past, x], 1)
+        if (missing := keys.shape[1] - mask.shape[1]) > 0:
+            mask = F.pad(mask, (0, missing))
+        if mask.shape[1] > keys.shape[1]:
+            mask = mask[:, : keys.shape[1]]
+        return keys.cumsum(1) * mask
+
+
+def random(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(len(shape)))
+
+
+def decoder_call(batch, new, past):
+    ids = torch.arange(batch * new).reshape(batch, new) % 11
+    return ids, torch.ones(batch, new + past, dtype=torch.int64), random(batch, past, 4), random(batch, past, 4)
+
+
+def padding_call(batch, new, past):
+    return random(batch, new), random(batch, new + past), random(batch, past)
+
+
+def vectors(*sizes):
+    return tuple(random(size) for size in sizes)
+
+
+CASES = {
+    "past and new": (Decoder(), decoder_call, [(2, 3, 5), (1, 1, 9), (3, 4, 1)], ("batch", "past + sequence")),
+    "past and one": (Decoder(), decoder_call, [(1, 1, 5), (2, 3, 4), (1, 7, 1)], ("batch", "past + sequence")),
+    "padded": (Padding(), padding_call, [(2, 3, 5), (1, 1, 9), (4, 6, 2)], ("batch", "past + x_dim1")),
+    "twice": (Function(lambda x, y: torch.cat([x, x]) + y), vectors, [(5, 10), (7, 14), (1, 2)], ("2*batch",)),
+    "one more": (Function(lambda x, y: x * (y[1:] - y[:-1])), vectors, [(5, 6), (8, 9), (1, 2)], ("batch + 1",)),
+    "product": (
+        Function(lambda x, z, y: (x[:, None] * y).reshape(-1) + z),
+        lambda a, b: (random(a), random(a * b), random(b)),
+        [(5, 7), (3, 2), (1, 4)],
+        ("batch*y_dim0",),
+    ),
+    "quotient": (
+        Function(lambda x, y: F.avg_pool1d(x[None], 4)[0] + y),
+        lambda a, b: (random(a, b), random(a, b // 4)),
+        [(2, 22), (3, 41), (1, 4)],
+        ("batch", "x_dim1//4"),
+    ),
+    "three parts": (
+        Function(lambda a, d, b, c: torch.cat([a, b, c], 1) * d),
+        lambda a, b, c: (random(2, a), random(2, a + b + c), random(2, b), random(2, c)),
+        [(3, 4, 5), (2, 9, 1)],
+        ("batch", "a_dim1 + b_dim1 + c_dim1"),
+    ),
+    "square": (
+        Function(lambda x, y: (x[:, None] * x).reshape(-1) + y),
+        lambda n: (random(n), random(n * n)),
+        [(3,), (5,), (1,)],
+        ("batch*batch",),
+    ),
+    "skips": (
+        Function(lambda x, y, z: F.interpolate(F.interpolate(x, scale_factor=2) + y, scale_factor=2) + z),
+        lambda n: (random(2, 3, n), random(2, 3, 2 * n), random(2, 3, 4 * n)),
+        [(5,), (3,), (8,)],
+        ("batch", "x_dim1", "2*x_dim2"),
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def exported(request):
+    module, call, sizes, expected = CASES[request.param]
+    return module.eval(), call, sizes, expected, ep.export(module, call(*sizes[0]))
+
+
+def test_an_axis_that_follows_from_others_is_named_by_a_formula(exported):
+    *_, expected, model = exported
+    found = model.inputs[1].shape
+    assert tuple(dim for dim in found if not isinstance(dim, int))[-1] == expected[-1]
+    assert f"{model.inputs[1].name}.{found.index(expected[-1])} == {expected[-1]}" in model.conditions
+    assert model.report.ok
+
+
+def test_other_sizes_give_what_the_module_gives(exported):
+    module, call, sizes, _, model = exported
+    session = ort.InferenceSession(model.to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
+    for each in sizes:
+        args = call(*each)
+        feeds = {spec.name: array.numpy() for spec, array in zip(model.inputs, args, strict=True)}
+        with torch.no_grad():
+            expected = module(*args)
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        for one, other, ours in zip(
+            expected, session.run(None, feeds), ep.Session(model).run(feeds).values(), strict=True
+        ):
+            np.testing.assert_allclose(other, one.numpy(), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(ours, one.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_inputs_that_break_a_relation_are_refused_by_our_session_and_on_request_by_the_graph():
+    module = Function(lambda x, y: x.repeat_interleave(2) + y[:1])
+    model = ep.export(CASES["past and new"][0], decoder_call(2, 3, 5), checks=True)
+    assert module is not None
+    feeds = {spec.name: array.numpy() for spec, array in zip(model.inputs, decoder_call(2, 3, 5), strict=True)}
+    feeds["mask"] = np.ones((2, 1), np.int64)  # which broadcasts
+    with pytest.raises(ep.InputError, match=r"axis 1 of 'mask' is 1, but 'past \+ sequence' is 8"):
+        ep.Session(model).run(feeds)
+    session = ort.InferenceSession(model.to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
+    with pytest.raises(Exception, match=r"needs mask.1 == past \+ sequence"):
+        session.run(None, feeds)
+
+
+@pytest.mark.parametrize("opset", [13, 18, 23])
+def test_a_model_with_relations_goes_to_other_opsets_and_through_a_file(opset, tmp_path):
+    model = ep.export(CASES["past and one"][0], decoder_call(1, 1, 5), opset=opset)
+    model.save(tmp_path / "decoder.onnx")
+    again = ep.load(tmp_path / "decoder.onnx")
+    assert again.inputs[1].shape == ("batch", "past + sequence")
+    assert ep.verify(model, ep.simplify(again)).ok
+
+
+NAMES = {
+    "ids": {0: "batch", 1: "new"},
+    "mask": {0: "batch", 1: "old + new"},
+    "past_k": {0: "batch", 1: "old"},
+    "past_v": {0: "batch", 1: "old"},
+}
+
+
+def named(mask):
+    return ep.export(CASES["past and new"][0], decoder_call(2, 3, 5), dynamic={**NAMES, "mask": {0: "batch", 1: mask}})
+
+
+@pytest.mark.parametrize("mask", ["old + new", "new+old", "both"])
+def test_users_name_relations_or_have_them_found(mask):
+    model = named(mask)
+    assert [spec.shape[1] for spec in model.inputs] == ["new", "new + old", "old", "old"]
+    assert model.report.ok
+
+
+def test_a_mask_that_the_module_pads_is_captured_as_its_users_name_it():
+    names = {"x": {1: "new"}, "mask": {1: "both"}, "past": {1: "old"}}
+    model = ep.export(Padding(), padding_call(2, 3, 5), dynamic=names)
+    assert [spec.shape for spec in model.inputs] == [(2, "new"), (2, "new + old"), (2, "old")]
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        ("old + newer", "'newer + old' is a formula over 'newer', which is the name of no axis"),
+        ("old - new", "'old - new' is 2 in the sample, but axis 1 is 8"),
+        ("old new", "'old new' cannot name an axis"),
+        ("8", "'8' cannot name an axis"),
+    ],
+)
+def test_a_formula_that_does_not_fit_is_refused(mask, message):
+    with pytest.raises(ep.InputError) as caught:
+        named(mask)
+    assert message in str(caught.value)
+
+
+def test_an_axis_that_follows_from_one_that_is_not_named_is_refused():
+    with pytest.raises(ep.ConversionError, match=r"axis 1 of 'mask' cannot be dynamic as 'both'"):
+        ep.export(CASES["past and new"][0], decoder_call(2, 3, 5), dynamic={"mask": {1: "both"}})
