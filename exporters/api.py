@@ -46,15 +46,16 @@ def export(
     """Turn a model of any framework into a verified ``Model``.
 
     Args:
-        obj: A ``torch.nn.Module``, ``torch.export.ExportedProgram`` or TorchScript module; a ``.pt2``, TorchScript or
-            ``.onnx`` file; anything ``load`` reads.
+        obj: A ``torch.nn.Module``, ``torch.export.ExportedProgram`` or TorchScript module; a function of tensors, or
+            a method of a module; a ``.pt2``, TorchScript or ``.onnx`` file; anything ``load`` reads.
         sample: What the model is called with: a tensor, a tuple of positional arguments, a dict of keyword arguments,
             or ``Sample(args, kwargs)``. Not needed if ``obj`` brings its own.
         path: Where to save the result, if anywhere.
         opset: Opset of the result; by default what every current runtime loads, and for ``.onnx`` what the file has.
-        dynamic: ``"auto"``: every axis that can vary; ``False``: none; ``{"x": {0: "batch"}}``: these, or an
-            error. ``{"x": ["batch", None]}`` says the same by position, ``{"x": [0]}`` leaves the name to us; an axis
-            named ``None`` stays fixed.
+        dynamic: ``"auto"``: every axis that can vary; ``"all"``: the same, but an axis that the model takes at other
+            sizes and the graph does not is an error; ``False``: none; ``{"x": {0: "batch"}}``: these, or an error.
+            ``{"x": ["batch", None]}`` says the same by position, ``{"x": [0]}`` leaves the name to us; an axis named
+            ``None`` stays fixed, and a formula over other names, ``"past + new"``, follows from them.
         verify: Run the result beside the source on the sample, other values and other sizes, on our runtime and
             on onnxruntime where it is installed.
         tolerance: What agreement means: a number, ``(atol, rtol)`` or a ``Tolerance``; see ``compare``.

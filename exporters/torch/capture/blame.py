@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import traceback
 from collections.abc import Mapping, Sequence
@@ -125,15 +126,10 @@ def export_flat(
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
-    with (
-        quiet(),
-        settled_weights(flat),
-        quantised(flat),
-        decided_flags(),
-        unchecked_distributions(),
-        Rewriting(),
-        settings,
-    ):
+    flags = (decided_flags(), unchecked_distributions(), Rewriting(), settings)
+    with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
+        for flag in flags:
+            stack.enter_context(flag)
         return _program(flat, tuple(tensors), (tuple(spec),))
 
 

@@ -190,7 +190,8 @@ class Eager(Callee):
             raise InputError(
                 f"the module does not take the sample: {refused}"
                 + (f", at {refused.source}" if refused.source else ""),
-                hint="call the module with the sample once to see the whole traceback",
+                hint=_precision_hint(self.module, tensors)
+                or "call the module with the sample once to see the whole traceback",
             ) from refused
         if not same_results(first, second) and (drew or changed or not _round_alike(first, second)):
             alike = random or same_results(first, self(tensors, seed=1))
@@ -220,6 +221,16 @@ class Eager(Callee):
             f"results are random: two calls with the same inputs differ{places}",
             hint="random=True draws them in the graph, if they are torch's; else pass them in as an input",
         )
+
+
+def _precision_hint(module: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> str:
+    """What to do about NumPy's floats, which are doubles, for weights that are not."""
+    given = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+    wanted = {weight.dtype for weight in module.parameters() if weight.is_floating_point()}
+    if given != {torch.float64} or len(wanted) != 1 or given == wanted:
+        return ""
+    name = str(next(iter(wanted))).removeprefix("torch.")
+    return f"the weights are {name}, the sample is float64: give x.astype('{name}'), or x.to(torch.{name})"
 
 
 @contextlib.contextmanager

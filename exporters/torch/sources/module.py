@@ -11,7 +11,7 @@ from typing import Any
 import onnx_ir
 import torch
 
-from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.naming import rename_symbols
@@ -150,18 +150,16 @@ class ModuleSource(TorchSource):
     ) -> Captured | None:
         """Several captures put together, for axes that one capture fixes or gets wrong."""
         varying = {axis for group in captured for axis in group.axes}
-        given_up = frozenset(self.lost)  # by the proof, too
-        lost = [
-            group
-            for group in groups
-            if not group.axes <= varying or not group.single or not group.axes.isdisjoint(given_up)
-        ]
+        kept_axes = varying - frozenset(self.lost)  # which the proof gave up, too
+        derived = [group for group in groups if group.formula is not None]
+        free = [group for group in groups if group.formula is None]
+        lost = [group for group in free if not (group.single and group.axes <= kept_axes)]
         if not lost:
             return None
         lost = [replace(group, bounds={"min": 2}, automatic=False, single=False) for group in lost]
         taken = {axis for group in lost for axis in group.axes}
-        kept = [group for group in captured if taken.isdisjoint(group.axes)]
-        groups = sorted([*kept, *lost], key=lambda group: min(group.axes))
+        kept = [group for group in captured if group.formula is None and taken.isdisjoint(group.axes)]
+        groups = settled(sorted([*kept, *lost, *derived], key=lambda group: min(group.axes)), prober.base)
         try:
             path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
         except Unfollowed as reason:
@@ -175,7 +173,7 @@ class ModuleSource(TorchSource):
         return next(filter(None, attempts), None)
 
     def _path_along(self, varying: Sequence[Group], groups: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
-        flat = FlatModule(self.module, self.call.tree, self.stepper)
+        flat = FlatModule(self.module, self.call.tree, self.stepper, varying)
         flat.training = False
         try:
             program = capture_automatic(flat, tensors, varying)
