@@ -32,7 +32,6 @@ from entrepot.ir.model import Model
 from entrepot.parity.compare import compare
 from entrepot.runtime.session import Session
 
-
 _READ = "read node by node"
 
 

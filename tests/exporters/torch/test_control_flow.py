@@ -60,7 +60,7 @@ class Chain(Module):
         size = x.abs().max()
         if size > 10:
             return x / size
-        if size > 1:
+        elif size > 1:
             scale = 0.5
         else:
             scale = 2.0
