@@ -83,6 +83,7 @@ __all__ = [
     "get_decompositions",
     "get_onnx_implemented_overloads",
     "insert_type_promotion_nodes",
+    "int8_product",
     "make_fx",
     "pytree",
     "quantized_decomposed",
@@ -91,6 +92,9 @@ __all__ = [
     "statically_known_true",
     "to_onnx_program",
 ]
+
+int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls
+"""A product with a weight of eight bits."""
 
 quantized_decomposed: Any = torch.ops.quantized_decomposed
 """The operators of PT2E."""

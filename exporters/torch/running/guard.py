@@ -167,7 +167,7 @@ _REGISTERED = ("_parameters", "_buffers", "_modules")
 def _changed_keys(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]], written: set[int]) -> Iterator[str]:
     now, before = vars(part), {key: value for key, (value, _) in attributes.items()}
     kept = dict(part.named_buffers(recurse=False))
-    buffers = attributes["_buffers"][1] or kept  # those of a script are no dict
+    buffers = attributes.get("_buffers", (None, None))[1] or kept  # those of a script are no dict
     yield from (key for key in buffers if kept.get(key) is not buffers[key] or id(buffers[key]) in written)
     for key in dict.fromkeys((*before, *now)):
         if key not in _REGISTERED:

@@ -32,9 +32,13 @@ from entrepot.ir.model import Model
 from entrepot.parity.compare import compare
 from entrepot.runtime.session import Session
 
+_READ = "read node by node"
+
 
 class ScriptSource(TorchSource):
     """A scripted or traced module and what it is called with."""
+
+    ways = ("as it is", _READ)
 
     def __init__(self, module: torch.jit.ScriptModule, sample: Any) -> None:
         self.sample = Sample.of(sample)
@@ -64,6 +68,8 @@ class ScriptSource(TorchSource):
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Translate with torch.onnx; where that fails or is wrong, read the graph node by node. Weights are copies."""
+        if self.way == _READ:
+            return self._read(prober, groups, options)
         options.tell("translating to ONNX")
         try:
             graph = translate_script(self.module, self.call, groups)
@@ -72,7 +78,6 @@ class ScriptSource(TorchSource):
             reason = error
         if reason is None:
             return Captured(graph, groups, weights=weight_names(self.module))
-        options.tell("reading the graph node by node")
         try:
             return self._read(prober, groups, options)
         except (ConversionError, UnsupportedOpError) as error:
@@ -91,6 +96,7 @@ class ScriptSource(TorchSource):
         return None if same else ConversionError("torch.onnx translates the TorchScript graph to something else")
 
     def _read(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        options.tell("reading the graph node by node")
         reader = Reader(self.module)
         captured = capture(reader, self.call, prober, groups, progress=options.tell)
         graph = translate(captured.program)

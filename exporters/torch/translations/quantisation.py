@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from onnxscript import opset20
 
-from entrepot.exporters.torch.upstream import quantized_decomposed
+from entrepot.exporters.torch.upstream import int8_product, quantized_decomposed
 
 op: Any = opset20
 
@@ -179,7 +179,14 @@ def choose_qparams_symmetric(
     return scale.to(torch.float64).reshape(1), zero_point
 
 
+def weight_int8pack_mm(self: torch.Tensor, mat2: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """A product with a weight of eight bits, a scale for each of its rows."""
+    weight = dequantise(mat2, scales, torch.zeros_like(scales, dtype=torch.int8))
+    return torch.nn.functional.linear(self, weight.to(self.dtype))
+
+
 DECOMPOSITIONS = {
+    int8_product.default: weight_int8pack_mm,
     quantized_decomposed.choose_qparams.tensor: choose_qparams,
     quantized_decomposed.choose_qparams_symmetric.tensor: choose_qparams_symmetric,
     quantized_decomposed.quantize_per_tensor.default: quantize_range,
