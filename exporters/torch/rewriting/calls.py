@@ -92,8 +92,9 @@ def _round(plain: Any, value: Any, *digits: Any) -> Any:
         return plain(value, *digits)
     if isinstance(value, torch.SymInt):
         return value
-    up: Any = math.floor(value + 0.5)
-    down: Any = math.ceil(value - 0.5)  # differs in the middle only, where the even one of both is meant
+    number: Any = value
+    up: Any = math.floor(number + 0.5)
+    down: Any = math.ceil(number - 0.5)  # differs in the middle only, where the even one of both is meant
     return up - (up - down) * (up % 2)
 
 
