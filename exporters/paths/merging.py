@@ -101,7 +101,7 @@ def _rewritten(path: Path, replaced: Mapping[int, list[Expression | float]], gro
     graph = copy_graphs(path.graph)
     symbolic_inputs(graph, groups)
     constants = outline(graph.graph, path.weights).constants
-    writer = Writer(graph.graph, {group.symbol: where(graph, group) for group in groups})
+    writer = Writer(graph.graph, {group.symbol: where(graph, group) for group in groups if group.formula is None})
     for at, parts in replaced.items():
         _replace(constants[at], parts, writer)
     writer.place()

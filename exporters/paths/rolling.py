@@ -82,7 +82,7 @@ class _Roller:
         self._mine = captures[0]
         self._graph = self._mine.path.graph.graph
         self._reader = reader
-        self._sizes = {group.symbol: where(self._mine.path.graph, group) for group in groups}
+        self._sizes = {group.symbol: where(self._mine.path.graph, group) for group in groups if group.formula is None}
         self._writer = Writer(self._graph, self._sizes)
         self._stacked: dict[tuple[int, Key], onnx_ir.Value] = {}
         self._final: dict[tuple[int, Key], onnx_ir.Value] = {}

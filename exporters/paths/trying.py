@@ -12,6 +12,7 @@ from entrepot.exporters.axes.groups import Group, resized
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.called import called
 from entrepot.exporters.exporter import Source
+from entrepot.exporters.paths.expression import Expression
 from entrepot.exporters.paths.path import Sizes
 from entrepot.ir.copying import copy_graphs
 from entrepot.ir.model import Model
@@ -37,7 +38,8 @@ class Trials:
     def __init__(self, source: Source, prober: Prober, groups: Sequence[Group], lost: Sequence[str]) -> None:
         self._source = source
         self._prober = prober
-        self._groups = groups
+        self._groups = [group for group in groups if group.formula is None]
+        self._derived = {group.axes: Expression(group.symbol) for group in groups if group.formula is not None}
         self._lost = set(lost)
         self.points = list(dict.fromkeys(self._points()))
 
@@ -98,5 +100,7 @@ class Trials:
         return [vary(self._source.arrays.to_numpy(tensor), rng) for tensor in self.tensors(point)]
 
     def _by_axis(self, point: tuple[int, ...]) -> dict[tuple[int, int], int]:
-        pairs = zip(self._groups, point, strict=True)
-        return {axis: size for group, size in pairs for axis in group.axes if size != self._prober.size(axis)}
+        sizes = self.sizes(point)
+        wanted = {group.axes: size for group, size in zip(self._groups, point, strict=True)}
+        wanted |= {axes: max(0, expression(sizes) or 0) for axes, expression in self._derived.items()}
+        return {axis: size for axes, size in wanted.items() for axis in axes if size != self._prober.size(axis)}

@@ -24,24 +24,16 @@ WEIGHT = torch.randn(4, 2)
 def loop(x):
     state = x[:, 0]
     for step in range(1, x.shape[1]):
-        state = torch.tanh(state + x[:, step])
+        state = torch.tanh(state + x[:, step]) if step**3 % 11 < 4 else torch.sin(state - x[:, step])
     return state
 
 
-def root(x):
-    return x / x.shape[1] ** 0.5 * (int(x.shape[1]) ** 0.5) * float(x.shape[1])
-
-
 def rows(x):
-    return sum(row.tanh() for row in x)
-
-
-def branch(x):
-    return x * 2 if x.shape[0] > 4 else x
+    return sum(row.tanh() if at**3 % 11 < 4 else row.cos() for at, row in enumerate(x))
 
 
 def spelled(x):
-    return x * int(str(x.shape[1]))
+    return x * int(str(x.shape[1] ** 3)[:1])
 
 
 def product(x):
@@ -50,9 +42,7 @@ def product(x):
 
 STATIC = [
     (loop, (2, 5, 4), "x.1", "the capture fixed it at test_notes.py"),
-    (root, (2, 5), "x.1", "the capture fixed it at test_notes.py"),
     (rows, (3, 5), "x.0", "the capture fixed it"),
-    (branch, (3, 5), "x.0", "the capture fixed it at test_notes.py"),
     (spelled, (3, 5), "x.1", "the capture fixed it"),
     (product, (3, 4), "x.1", "the module refuses other sizes at test_notes.py"),
 ]
@@ -92,6 +82,7 @@ def test_a_graph_that_does_not_follow_a_size_says_so(monkeypatch):
 
     real = exporter.translate
     monkeypatch.setattr(exporter, "translate", wrong)
+    monkeypatch.setattr(exporter.ModuleSource, "ways", exporter.ModuleSource.ways[:1])
     model = ep.export(Function(lambda x, y: x + y.new_ones(y.shape[0]).sum()), (torch.randn(3), torch.randn(4)))
     assert [spec.shape for spec in model.inputs] == [("batch",), (4,)]
     assert any("the graph does not follow other sizes" in reason for reason in fixed_axes(model).values())
