@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import onnx_ir
-
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Source
@@ -17,7 +15,6 @@ from entrepot.exporters.paths.path import Path
 from entrepot.exporters.paths.reading import Irregular
 from entrepot.exporters.paths.rolling import rolled
 from entrepot.exporters.paths.trying import Trials
-from entrepot.ir.errors import EntrepotError
 
 _MOST_CAPTURES = 9
 _MOST_PATHS = 4
@@ -56,7 +53,15 @@ def follow(
 
 
 class _Follower:
-    def __init__(self, source, prober, groups, lost, capture, tell) -> None:
+    def __init__(
+        self,
+        source: Source,
+        prober: Prober,
+        groups: Sequence[Group],
+        lost: Sequence[Group],
+        capture: Callable[[Sequence[object]], Path | None],
+        tell: Callable[[str], None],
+    ) -> None:
         self._groups = groups
         self._lost = [group.symbol for group in lost if group.formula is None]
         if not self._lost:
