@@ -11,7 +11,7 @@ from entrepot.exporters.dispatch import exporter_of
 from entrepot.exporters.options import Dynamic, Judging, Options, State, as_dynamic
 from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_names, as_opset, as_path
 from entrepot.ir.errors import InputError
-from entrepot.ir.progress import Progress, reporter
+from entrepot.ir.progress import Progress, announcing, reporter
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
@@ -46,15 +46,16 @@ def export(
     """Turn a model of any framework into a verified ``Model``.
 
     Args:
-        obj: A ``torch.nn.Module``, ``torch.export.ExportedProgram`` or TorchScript module; a ``.pt2``, TorchScript or
-            ``.onnx`` file; anything ``load`` reads.
+        obj: A ``torch.nn.Module``, ``torch.export.ExportedProgram`` or TorchScript module; a function of tensors, or
+            a method of a module; a ``.pt2``, TorchScript or ``.onnx`` file; anything ``load`` reads.
         sample: What the model is called with: a tensor, a tuple of positional arguments, a dict of keyword arguments,
             or ``Sample(args, kwargs)``. Not needed if ``obj`` brings its own.
         path: Where to save the result, if anywhere.
         opset: Opset of the result; by default what every current runtime loads, and for ``.onnx`` what the file has.
-        dynamic: ``"auto"``: every axis that can vary; ``False``: none; ``{"x": {0: "batch"}}``: these, or an
-            error. ``{"x": ["batch", None]}`` says the same by position, ``{"x": [0]}`` leaves the name to us; an axis
-            named ``None`` stays fixed.
+        dynamic: ``"auto"``: every axis that can vary; ``"all"``: the same, but an axis that the model takes at other
+            sizes and the graph does not is an error; ``False``: none; ``{"x": {0: "batch"}}``: these, or an error.
+            ``{"x": ["batch", None]}`` says the same by position, ``{"x": [0]}`` leaves the name to us; an axis named
+            ``None`` stays fixed, and a formula over other names, ``"past + new"``, follows from them.
         verify: Run the result beside the source on the sample, other values and other sizes, on our runtime and
             on onnxruntime where it is installed.
         tolerance: What agreement means: a number, ``(atol, rtol)`` or a ``Tolerance``; see ``compare``.
@@ -115,10 +116,11 @@ def export(
     )
     if options.weights is not None and target is not None:
         _check_beside(Path(target), options.weights)
-    model = exporter_of(obj, sample).export(obj, sample, options)
-    if target is not None:
-        options.tell(f"saving {os.fspath(target)}")
-        model.save(target)
+    with announcing(options.tell):
+        model = exporter_of(obj, sample).export(obj, sample, options)
+        if target is not None:
+            options.tell(f"saving {os.fspath(target)}")
+            model.save(target)
     return model
 
 
@@ -154,7 +156,8 @@ def verify(
 
     names = None if providers is None else as_providers(providers)
     judging = Judging(names, _tolerance(tolerance), reporter(progress), _place(weights))
-    return exporter_of(source, sample).verify(source, load(model), sample, judging)
+    with announcing(judging.progress):
+        return exporter_of(source, sample).verify(source, load(model), sample, judging)
 
 
 def _place(given: PathLike | None) -> Path | None:

@@ -110,6 +110,7 @@ class Source(Callee, Protocol):
         seed: Where generators start in the next call, if it draws random numbers.
         ways: In which ways it can be captured, the first one preferred.
         way: The one to be used; the pipeline sets it before each capture.
+        lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
     """
 
     framework: str
@@ -121,6 +122,7 @@ class Source(Callee, Protocol):
     seed: int = 0
     ways: Sequence[str] = ("as it is",)
     way: str = "as it is"
+    lost: Collection[Axis] = ()
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 Axes: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | None"
 """Of one input: ``{0: "batch"}``; names by position, ``["batch", None]``; or axes that get a name here, ``[0]``."""
 
-Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Axes]"
-"""``"auto"`` or ``True``: whatever can vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
+Dynamic: TypeAlias = "Literal['auto', 'all'] | bool | Mapping[str, Axes]"
+"""``"auto"`` or ``True``: whatever can vary; ``"all"``: whatever the model takes at other sizes, or an error;
+``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
 
 
 State: TypeAlias = Literal["refuse", "outputs", "freeze"]
@@ -32,14 +33,16 @@ def as_dynamic(given: Any) -> Dynamic:
     """
     if given is True or (isinstance(given, str) and given == "auto"):
         return "auto"
+    if isinstance(given, str) and given == "all":
+        return "all"
     if given is False:
         return False
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise expected("dynamic", '"auto", False, or names of axes by input', given, hint=_DYNAMIC)
+        raise expected("dynamic", '"auto", "all", False, or names of axes by input', given, hint=_DYNAMIC)
     return {name: _axes(name, axes) for name, axes in given.items()}
 
 
-_DYNAMIC = 'give "auto", False, or names of axes by input: {"x": {0: "batch"}}'
+_DYNAMIC = 'give "auto", "all", False, or names of axes by input: {"x": {0: "batch"}}'
 
 
 def _axes(name: str, axes: Any) -> dict[int, Any]:
@@ -124,6 +127,11 @@ class Options:
     random: bool = False
     training: bool = False
     weights: Path | None = None
+
+    @property
+    def dynamic_all(self) -> bool:
+        """Whether an axis that the model takes at other sizes has to vary."""
+        return self.dynamic == "all"
 
     @property
     def judging(self) -> Judging:

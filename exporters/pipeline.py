@@ -19,7 +19,7 @@ from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
-from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes
+from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes, naming_notes, require_all
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof.chance import prove_chance
 from entrepot.exporters.proof.prove import agrees, prove, unequal
@@ -69,7 +69,8 @@ class _Export:
         groups, self.allowed, known = self.source.groups(self.prober, self.options)
         self.attempts = Attempts(_axes(groups))
         for way in self.source.ways if self.options.verify else self.source.ways[:1]:
-            self.source.way, self.source.numbers, self._first = way, frozenset(), None
+            self.source.way, self.source.lost = way, self.attempts.lost
+            self.source.numbers, self._first = frozenset(), None
             self.fixed = dict(known)
             self.attempts.made.append(self._attempt(way, copy.deepcopy(groups)))
             if self.attempts.enough:
@@ -131,8 +132,11 @@ class _Export:
         describe_modes(graph, options)
         source.own_weights(graph, share=options.share)
         fixed = fixed_axes(self.prober, captured.groups, self.allowed, self.fixed)
+        if options.dynamic_all:
+            require_all(fixed, source.call.names)
+        names = naming_notes(graph, options.dynamic, options.input_names or source.call.names)
         earlier = self.attempts.notes(source.way, lambda axis: axis_name(axis, source.call.names))
-        add_notes(graph, fixed, *source.notes(), *earlier, *constant_notes(source.call, result))
+        add_notes(graph, fixed, *source.notes(), *earlier, *constant_notes(source.call, result), *names)
         _settle_sizes(graph, source.limits(self.prober, captured.groups), options)
         return at_opset(graph, options)
 
@@ -147,10 +151,11 @@ class _Export:
         at_sample = any(run.label in ("sample", "other values") for run in report.failures)
         if all(run.edge for run in report.failures):
             raise unequal(report)
+        free = [group for group in groups if group.formula is None]
         if at_sample:  # the operators for varying sizes may be at fault
-            guilty = groups[1:] if len(groups) > 1 else groups
+            guilty = free[1:] if len(free) > 1 else free
         else:
-            guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
+            guilty = [group for group in free if group.symbol in failed] or free[-1:]  # only together: give up one
         again = [group for group in guilty if group.single and group.symbol in failed]
         if again and not at_sample and self.source.follows_sizes():
             for group in again:

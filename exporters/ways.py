@@ -59,9 +59,14 @@ class Attempts:
         return max(done, key=lambda each: len(each.varying), default=None)
 
     @property
+    def lost(self) -> frozenset[Axis]:
+        """The axes that vary in no result so far."""
+        return self.wanted - (frozenset() if self.best is None else self.best.varying)
+
+    @property
     def enough(self) -> bool:
         """Whether nothing is left to be gained."""
-        return self.best is not None and self.wanted <= self.best.varying
+        return self.best is not None and not self.lost
 
     def notes(self, way: str, name: Callable[[Axis], str]) -> Sequence[str]:
         """What a user should know of a result: that it was captured in another way than the first, and why."""

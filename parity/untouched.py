@@ -61,12 +61,11 @@ class Untouched:
 
     def _engine(self, inputs: tuple[str, ...]) -> Any:
         """One for each choice of inputs: those with default values may be fed or not."""
-        from entrepot.runtime.providers.onnxruntime.engine import Engine, RefusedError, is_large
+        from entrepot.runtime.providers.onnxruntime.engine import Engine, RefusedError
 
         if inputs not in self._engines:
             try:
-                frugal = is_large(self._loadable)
-                self._engines[inputs] = Engine(self._loadable, inputs, self._outputs, None, frugal=frugal)
+                self._engines[inputs] = Engine(self._loadable, inputs, self._outputs, None, frugal=True)
             except RefusedError as error:
                 raise UnsupportedOpError(f"onnxruntime refuses the model: {error}") from error
         return self._engines[inputs]

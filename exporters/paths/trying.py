@@ -12,7 +12,6 @@ from entrepot.exporters.axes.groups import Group, resized
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.called import called
 from entrepot.exporters.exporter import Source
-from entrepot.exporters.paths.expression import Expression
 from entrepot.exporters.paths.path import Sizes
 from entrepot.ir.copying import copy_graphs
 from entrepot.ir.model import Model
@@ -39,7 +38,6 @@ class Trials:
         self._source = source
         self._prober = prober
         self._groups = [group for group in groups if group.formula is None]
-        self._derived = {group.axes: Expression(group.symbol) for group in groups if group.formula is not None}
         self._lost = set(lost)
         self.points = list(dict.fromkeys(self._points()))
 
@@ -57,7 +55,7 @@ class Trials:
         for shift in range(max(map(len, choices))):
             yield tuple(each[(shift + 2 * at) % len(each)] for at, each in enumerate(choices))
         for at, each in enumerate(choices):
-            yield from ((*present[:at], size, *present[at + 1 :]) for size in each)
+            yield from (tuple([*present[:at], size, *present[at + 1 :]]) for size in each)
         few = [each[:6] if len(each) > 1 else each for each in choices]
         yield from itertools.islice(itertools.product(*few), _MOST_POINTS)
 
@@ -100,7 +98,6 @@ class Trials:
         return [vary(self._source.arrays.to_numpy(tensor), rng) for tensor in self.tensors(point)]
 
     def _by_axis(self, point: tuple[int, ...]) -> dict[tuple[int, int], int]:
-        sizes = self.sizes(point)
-        wanted = {group.axes: size for group, size in zip(self._groups, point, strict=True)}
-        wanted |= {axes: max(0, expression(sizes) or 0) for axes, expression in self._derived.items()}
-        return {axis: size for axes, size in wanted.items() for axis in axes if size != self._prober.size(axis)}
+        pairs = zip(self._groups, point, strict=True)
+        sizes = {axis: size for group, size in pairs for axis in group.axes if size != self._prober.size(axis)}
+        return self._prober.completed(sizes) or sizes

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
@@ -26,6 +26,7 @@ from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.ao.nn import quantized
+from torch.ao.quantization import FakeQuantizeBase
 from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
@@ -37,6 +38,9 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 from torch.jit import TracerWarning  # type: ignore[attr-defined]
 from torch.jit.frontend import FrontendError
+from torch.nn.utils.prune import BasePruningMethod
+from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.weight_norm import WeightNorm
 from torch.onnx._internal.exporter._core import TorchTensor
 from torch.onnx._internal.exporter._core import _exported_program_to_onnx_program as to_onnx_program
 from torch.onnx._internal.exporter._decomp import (
@@ -49,8 +53,10 @@ from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
 from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
+    "BasePruningMethod",
     "ConstantSource",
     "DimDynamic",
+    "FakeQuantizeBase",
     "FakeTensor",
     "FakeTensorMode",
     "FrontendError",
@@ -58,10 +64,12 @@ __all__ = [
     "OpOverload",
     "OpOverloadPacket",
     "ShapeEnv",
+    "SpectralNorm",
     "StatelessSymbolicContext",
     "TorchDispatchMode",
     "TorchTensor",
     "TracerWarning",
+    "WeightNorm",
     "aten_pow_tensor_scalar",
     "aten_scalar_tensor",
     "call_op",
@@ -190,8 +198,33 @@ def bound_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -
             len(args) <= len(names) and set(kwargs) <= set(names) and all(each.has_default_value() for each in lacking)
         )
         if fits and "out" not in names:
-            return given | {each.name: each.default_value for each in lacking}
+            given |= {each.name: each.default_value for each in lacking}
+            return {name: given[name] for name in names}
     raise TypeError(f"{name} does not take {len(args)} arguments and {sorted(kwargs)}")
+
+
+def all_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that a kernel is given for a call of an operator: by position, and by keyword."""
+    given = bound_arguments(name, args, kwargs)
+    schemas = torch._C._jit_get_schemas_for_operator(name)  # noqa: SLF001 - no public way
+    named = {each.name for schema in schemas for each in schema.arguments if each.kwarg_only}
+    return [value for key, value in given.items() if key not in named], {
+        key: value for key, value in given.items() if key in named
+    }
+
+
+ScriptNode: TypeAlias = Any
+"""A node of TorchScript: ``torch._C.Node``, whose stubs lack most of it."""
+
+
+def script_graph(module: torch.jit.ScriptModule) -> Any:
+    """What ``forward`` does, with the methods that it calls in their places."""
+    return module.forward.inlined_graph  # type: ignore[attr-defined]
+
+
+def parsed_schema(text: str) -> Any:
+    """The schema of an operator as an object."""
+    return torch._C.parse_schema(text)  # noqa: SLF001 - no public way
 
 
 # --- what a capture noted about sizes

@@ -137,8 +137,10 @@ class _Splitter:
         with self.graph.inserting_before(place):
             made: Any = self.graph.graph_copy(traced.graph, dict(zip(starts, operands, strict=True)))
         made = iter(made)
-        for node in _since(traced, self.graph, place):
+        for node in reversed(list(_since(traced, self.graph, place))):
             node.meta.setdefault("stack_trace", place.meta.get("stack_trace"))
+            if "val" not in node.meta:  # arithmetic of sizes
+                node.meta["val"] = node.target(*torch.fx.node.map_arg(node.args, lambda each: each.meta["val"]))
         leaves, spec = shape
         results = [Pair(next(made), next(made)) if isinstance(leaf, Pair) else next(made) for leaf in leaves]
         return pytree.tree_unflatten(results, spec)

@@ -92,9 +92,9 @@ def _round(plain: Any, value: Any, *digits: Any) -> Any:
         return plain(value, *digits)
     if isinstance(value, torch.SymInt):
         return value
-    lower: Any = math.floor(value)
-    rest: Any = value - lower
-    return lower + torch.sym_ite(rest > 0.5, 1, torch.sym_ite(rest == 0.5, lower % 2, 0))
+    up: Any = math.floor(value + 0.5)
+    down: Any = math.ceil(value - 0.5)  # differs in the middle only, where the even one of both is meant
+    return up - (up - down) * (up % 2)
 
 
 def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:

@@ -47,9 +47,10 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         """A call, of whatever the step makes of the function; ``super()`` is told what it means."""
+        match node.args:
+            case [ast.GeneratorExp(element, generators)]:  # what takes it as its only argument takes all of it
+                node.args = [ast.copy_location(ast.ListComp(element, generators), node)]
         self.generic_visit(node)
-        if isinstance(node.func, ast.Call) and isinstance(node.func.func, ast.Attribute):
-            return node
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
             return node

@@ -44,6 +44,7 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
     if tree is None or any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) for node in ast.walk(tree)):
         return None
     free = [name for name in code.co_freevars if name != STEPS]
+    _Unannotated().visit(tree)
     try:
         straighten(tree)
     except TooIntricateError:
@@ -105,6 +106,14 @@ def _undefined(names: Names) -> list[ast.stmt]:
         ast.Assign([ast.Name(name, ast.Store())], ast.Attribute(ast.Name(STEPS, ast.Load()), "UNDEFINED", ast.Load()))
         for name in names.assigned
     ]
+
+
+class _Unannotated(ast.NodeTransformer):
+    """Variables without their annotations: a branch becomes a function, which may not annotate what it shares."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
 
 
 class _Mangled(ast.NodeTransformer):

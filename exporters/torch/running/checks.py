@@ -36,7 +36,7 @@ def check_tensors(call: Flat) -> None:
         InputError: There is no tensor at all, or one is complex, sparse, quantised or not on the CPU.
     """
     if not call.tensors:
-        raise InputError("the sample contains no tensor", hint="give the tensors that the model is called with")
+        raise InputError("the sample contains no tensor", hint=_no_tensor(call))
     for name, tensor in zip(call.names, call.tensors, strict=True):
         if tensor.device.type != "cpu":
             raise InputError(f"the sample is on {tensor.device}", value=name, hint="give tensors on the CPU")
@@ -50,6 +50,13 @@ def check_tensors(call: Flat) -> None:
             raise InputError(
                 "it is sparse or quantised", value=name, hint="give a dense tensor: x.to_dense(), x.dequantize()"
             )
+
+
+def _no_tensor(call: Flat) -> str:
+    numbers = [place.value for place in constants(call.tree) if isinstance(place.value, int | float)]
+    if not numbers:
+        return "give the tensors that the model is called with"
+    return f"a number is a constant of the graph; what is to be an input is a tensor: torch.tensor({numbers[0]})"
 
 
 def check_results(result: Flat) -> None:

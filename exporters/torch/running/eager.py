@@ -18,13 +18,23 @@ from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
+from entrepot.exporters.torch.running.kernels import KernelSpotter
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.running.stepping import Place, Stepper
 from entrepot.exporters.torch.upstream import FakeTensorMode
 from entrepot.ir.errors import ConversionError, InputError
 
 # What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
-MODEL_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
+MODEL_ERRORS = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    torch.jit.Error,
+)
 _SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
 
 
@@ -174,12 +184,14 @@ class Eager(Callee):
         try:
             first = self(tensors, seed=0, restore=False)
             changed, drew = self._state.changed(), self.drew
-            second = self(tensors, seed=0 if random else 1)
+            with KernelSpotter():
+                second = self(tensors, seed=0 if random else 1)
         except Refusal as refused:
             raise InputError(
                 f"the module does not take the sample: {refused}"
                 + (f", at {refused.source}" if refused.source else ""),
-                hint="call the module with the sample once to see the whole traceback",
+                hint=_precision_hint(self.module, tensors)
+                or "call the module with the sample once to see the whole traceback",
             ) from refused
         if not same_results(first, second) and (drew or changed or not _round_alike(first, second)):
             alike = random or same_results(first, self(tensors, seed=1))
@@ -209,6 +221,16 @@ class Eager(Callee):
             f"results are random: two calls with the same inputs differ{places}",
             hint="random=True draws them in the graph, if they are torch's; else pass them in as an input",
         )
+
+
+def _precision_hint(module: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> str:
+    """What to do about NumPy's floats, which are doubles, for weights that are not."""
+    given = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+    wanted = {weight.dtype for weight in module.parameters() if weight.is_floating_point()}
+    if given != {torch.float64} or len(wanted) != 1 or given == wanted:
+        return ""
+    name = str(next(iter(wanted))).removeprefix("torch.")
+    return f"the weights are {name}, the sample is float64: give x.astype('{name}'), or x.to(torch.{name})"
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.sources.checkpoint import Checkpoint
+from entrepot.exporters.torch.sources.function import FunctionModule
 from entrepot.exporters.torch.sources.state import found_stepper, with_state
 from entrepot.exporters.torch.upstream import is_quantised_class
 from entrepot.ir.errors import InputError
@@ -60,6 +61,8 @@ class TorchSource(Source):
         self.module = module
         self.call = call
         self.name, self.origin = kind.__name__, f"{kind.__module__}:{kind.__qualname__}"
+        if isinstance(module, FunctionModule):
+            self.name, self.origin = module.name, module.origin
         self.parameters = {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
         self._eager: Eager | None = None
         self._state: ModuleState | None = None

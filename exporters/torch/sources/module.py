@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import onnx_ir
 import torch
 
-from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.naming import rename_symbols
@@ -22,10 +23,12 @@ from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.capture import Capture, FlatModule, capture
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
+from entrepot.exporters.torch.capture.settled import followed
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
+from entrepot.exporters.torch.quantised.observers import observer_note
 from entrepot.exporters.torch.quantised.packed import has_packed
 from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
@@ -51,6 +54,8 @@ class ModuleSource(TorchSource):
         self.sample = Sample.of(sample)
         super().__init__(module, flatten_call(self.sample, module.forward, TORCH))
         self._mode = mode_note(module)
+        self._observers = observer_note(module)
+        self._shared = False
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -61,9 +66,16 @@ class ModuleSource(TorchSource):
         check_kernels(self.module)
         if options.share and has_packed(self.module):
             raise InputError("quantised weights cannot be shared: they are packed", hint="leave share out to copy them")
+        self._shared = options.share
         self.keeps, self.random, self.training = options.state, options.random or options.training, options.training
         if self.training and not self._mode:
             raise InputError("the module is in evaluation mode", hint="call train() on it, or leave training out")
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[None]:
+        """As for every source; weights that are shared are computed in the graph, not before it."""
+        with followed(self._shared), super().guard():
+            yield
 
     def follows_sizes(self) -> bool:
         """In parts only."""
@@ -138,13 +150,16 @@ class ModuleSource(TorchSource):
     ) -> Captured | None:
         """Several captures put together, for axes that one capture fixes or gets wrong."""
         varying = {axis for group in captured for axis in group.axes}
-        lost = [group for group in groups if not group.axes <= varying or not group.single]
+        kept_axes = varying - frozenset(self.lost)  # which the proof gave up, too
+        derived = [group for group in groups if group.formula is not None]
+        free = [group for group in groups if group.formula is None]
+        lost = [group for group in free if not (group.single and group.axes <= kept_axes)]
         if not lost:
             return None
         lost = [replace(group, bounds={"min": 2}, automatic=False, single=False) for group in lost]
         taken = {axis for group in lost for axis in group.axes}
-        kept = [group for group in captured if taken.isdisjoint(group.axes)]
-        groups = sorted([*kept, *lost], key=lambda group: min(group.axes))
+        kept = [group for group in captured if group.formula is None and taken.isdisjoint(group.axes)]
+        groups = settled(sorted([*kept, *lost, *derived], key=lambda group: min(group.axes)), prober.base)
         try:
             path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
         except Unfollowed as reason:
@@ -158,7 +173,7 @@ class ModuleSource(TorchSource):
         return next(filter(None, attempts), None)
 
     def _path_along(self, varying: Sequence[Group], groups: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
-        flat = FlatModule(self.module, self.call.tree, self.stepper)
+        flat = FlatModule(self.module, self.call.tree, self.stepper, varying)
         flat.training = False
         try:
             program = capture_automatic(flat, tensors, varying)
@@ -173,4 +188,4 @@ class ModuleSource(TorchSource):
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in, and state of the sample that is not followed."""
-        return ["" if self.training else self._mode, *self.state_notes]
+        return ["" if self.training else self._mode, "" if self.training else self._observers, *self.state_notes]

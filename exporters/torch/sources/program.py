@@ -49,7 +49,7 @@ class ProgramSource(TorchSource):
         Raises:
             InputError: Other axes are asked for.
         """
-        own = options.dynamic is True or options.dynamic == "auto" or (options.dynamic is False and not self._groups)
+        own = options.dynamic in (True, "auto", "all") or (options.dynamic is False and not self._groups)
         if options.dynamic_shapes is not None or not own:
             raise InputError(
                 "an ExportedProgram has the dynamic axes it was captured with",

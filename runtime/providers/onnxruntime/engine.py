@@ -45,8 +45,8 @@ class Engine:
         inputs: Names in the order of ``run``'s arguments.
         outputs: Names in the order of its results.
         threads: Threads within one operator.
-        frugal: Whether the weights of a large model are used in the files where they lie, as far as they do, and
-            nothing is folded or laid out for speed.
+        frugal: Whether memory matters more than speed: nothing is kept between runs, and the weights of a large model
+            are used in the files where they lie, as far as they do, without being folded or laid out anew.
     """
 
     def __init__(
@@ -102,6 +102,8 @@ def _session(model: Model, threads: int | None, *, frugal: bool) -> Any:
     options.log_severity_level = FATAL_ONLY
     if threads is not None:
         options.intra_op_num_threads = threads
+    if frugal:  # its arena keeps what the largest of many sizes took, for each of them
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     try:
         if _weight_bytes(model) < INLINE_BYTES:
             return _open(onnxruntime, model.to_proto().SerializeToString(), options)
@@ -147,7 +149,6 @@ def _without_weights(model: Model, folder: Path) -> bytes:
 def _frugal(onnxruntime: Any, options: Any, folder: Path) -> Any:
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     options.add_session_config_entry("session.disable_prepacking", "1")
-    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return options
 

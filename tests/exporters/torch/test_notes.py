@@ -1,6 +1,7 @@
 """What an export leaves fixed or out is said in the report, in the file and in print(model)."""
 
 import json
+import zlib
 
 import pytest
 import torch
@@ -21,19 +22,12 @@ class Function(nn.Module):
 WEIGHT = torch.randn(4, 2)
 
 
-def loop(x):
-    state = x[:, 0]
-    for step in range(1, x.shape[1]):
-        state = torch.tanh(state + x[:, step]) if step**3 % 11 < 4 else torch.sin(state - x[:, step])
-    return state
+def scrambled(x):
+    return x * (zlib.crc32(bytes(int(x.shape[1]))) % 97)
 
 
-def rows(x):
-    return sum(row.tanh() if at**3 % 11 < 4 else row.cos() for at, row in enumerate(x))
-
-
-def spelled(x):
-    return x * int(str(x.shape[1] ** 3)[:1])
+def scrambled_rows(x):
+    return x * (zlib.crc32(bytes(int(x.shape[0]))) % 97)
 
 
 def product(x):
@@ -41,9 +35,8 @@ def product(x):
 
 
 STATIC = [
-    (loop, (2, 5, 4), "x.1", "the capture fixed it at test_notes.py"),
-    (rows, (3, 5), "x.0", "the capture fixed it"),
-    (spelled, (3, 5), "x.1", "the capture fixed it"),
+    (scrambled, (2, 5), "x.1", "the capture fixed it at test_notes.py"),
+    (scrambled_rows, (3, 5), "x.0", "the capture fixed it at test_notes.py"),
     (product, (3, 4), "x.1", "the module refuses other sizes at test_notes.py"),
 ]
 
@@ -82,7 +75,6 @@ def test_a_graph_that_does_not_follow_a_size_says_so(monkeypatch):
 
     real = exporter.translate
     monkeypatch.setattr(exporter, "translate", wrong)
-    monkeypatch.setattr(exporter.ModuleSource, "ways", exporter.ModuleSource.ways[:1])
     model = ep.export(Function(lambda x, y: x + y.new_ones(y.shape[0]).sum()), (torch.randn(3), torch.randn(4)))
     assert [spec.shape for spec in model.inputs] == [("batch",), (4,)]
     assert any("the graph does not follow other sizes" in reason for reason in fixed_axes(model).values())
