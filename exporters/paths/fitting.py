@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -48,12 +48,15 @@ def _whole(text: str, values: Sequence[float], numbers: Sequence[float]) -> Expr
     slope, offset = map(int, line)
     if slope < 0 and "%" in text:
         return None  # 7 - n % 7 is hardly meant: -n % 7 is, which differs where 7 divides n
-    if not all(isinstance(value, int) and slope * value + offset == number for value, number in zip(values, numbers)):
+    if not all(
+        isinstance(value, int) and slope * value + offset == number
+        for value, number in zip(values, numbers, strict=True)
+    ):
         return None
     return Expression(_linear(text, slope, offset))
 
 
-_CURVES = {
+_CURVES: dict[str, Callable[[float], float]] = {
     "{}": lambda x: x,
     "1.0 / ({})": lambda x: 1 / x,
     "sqrt({})": math.sqrt,

@@ -53,9 +53,19 @@ def follow(
 
 
 class _Follower:
-    def __init__(self, source, prober, groups, lost, capture, tell) -> None:
+    def __init__(
+        self,
+        source: Source,
+        prober: Prober,
+        groups: Sequence[Group],
+        lost: Sequence[Group],
+        capture: Callable[[Sequence[object]], Path | None],
+        tell: Callable[[str], None],
+    ) -> None:
         self._groups = groups
-        self._lost = [group.symbol for group in lost]
+        self._lost = [group.symbol for group in lost if group.formula is None]
+        if not self._lost:
+            raise Unfollowed("what one capture fixes follows from other sizes")
         self._trials = Trials(source, prober, groups, self._lost)
         self._capture = capture
         self._tell = tell

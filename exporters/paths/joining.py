@@ -43,7 +43,11 @@ def _branch_off(
     _adopt(graph, other.graph, path.weights, prefix)
     outputs = [_result(mine, theirs) for mine, theirs in zip(graph.outputs, other.graph.outputs, strict=True)]
     otherwise, then = _taken_out(graph, "else_branch"), _taken_out(other.graph, "then_branch")
-    sizes = {group.symbol: (graph.inputs[min(group.axes)[0]], min(group.axes)[1]) for group in groups}
+    sizes = {
+        group.symbol: (graph.inputs[min(group.axes)[0]], min(group.axes)[1])
+        for group in groups
+        if group.formula is None
+    }
     writer = Writer(graph, sizes)
     condition = writer.condition(holding)
     writer.place()

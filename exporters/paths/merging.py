@@ -12,7 +12,7 @@ from entrepot.exporters.paths.expression import Expression
 from entrepot.exporters.paths.fitting import fitted
 from entrepot.exporters.paths.outline import array_of, outline
 from entrepot.exporters.paths.path import Path
-from entrepot.exporters.paths.writing import Writer
+from entrepot.exporters.paths.writing import Writer, computed
 from entrepot.ir.copying import copy_graphs
 
 _MOST_NUMBERS = 64  # in one constant: shapes, pads and the like
@@ -88,7 +88,7 @@ def _differing(
     if (
         first.size > _MOST_NUMBERS
         or first.dtype.kind not in "iuf"
-        or any(np.shape(each) != first.shape for each in arrays)
+        or any(each is None or each.shape != first.shape for each in arrays)
     ):
         return None
     columns = zip(*(np.ravel(each).tolist() for each in arrays if each is not None), strict=True)
@@ -101,9 +101,9 @@ def _rewritten(path: Path, replaced: Mapping[int, list[Expression | float]], gro
     graph = copy_graphs(path.graph)
     symbolic_inputs(graph, groups)
     constants = outline(graph.graph, path.weights).constants
-    writer = Writer(graph.graph, {group.symbol: where(graph, group) for group in groups})
+    writer = Writer(graph.graph, {group.symbol: where(graph, group) for group in groups if group.formula is None})
     for at, parts in replaced.items():
-        _replace(constants[at], parts, writer)
+        constants[at].replace_all_uses_with(computed(writer, constants[at], parts))
     writer.place()
     return graph
 
@@ -112,19 +112,6 @@ def where(graph: onnx_ir.Model, group: Group) -> tuple[onnx_ir.Value, int]:
     """An input and an axis of it that has the size of a group."""
     index, axis = min(group.axes)
     return graph.graph.inputs[index], axis
-
-
-def _replace(value: onnx_ir.Value, parts: list[Expression | float], writer: Writer) -> None:
-    array = array_of(value)
-    assert array is not None
-    dtype = onnx_ir.DataType.from_numpy(array.dtype)
-    if array.ndim == 0 and isinstance(parts[0], Expression):
-        computed = writer.scalar(parts[0], dtype)
-    else:
-        computed = writer.vector(parts, dtype)
-        if array.ndim != 1:
-            computed = writer("Reshape", computed, writer.constant(np.array(array.shape, np.int64)))
-    value.replace_all_uses_with(computed)
 
 
 def forget_shapes(

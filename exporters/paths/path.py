@@ -18,7 +18,7 @@ class Path:
     """One capture.
 
     Attributes:
-        graph: Its nodes; axes of its inputs carry the symbols of the groups, or are numbers where the capture fixed them.
+        graph: Its nodes; axes of its inputs carry symbols of groups, or are numbers where it fixed them.
         sizes: The sizes that it was captured at.
         conditions: What the capture relied on. Where they hold, the graph is what the model does.
         weights: Names of the initializers that are the same in every capture.

@@ -77,5 +77,5 @@ def _aligned(sequences: Sequence[Sequence[Hashable]], preference: Preference) ->
         varies = len({each.count for each in together}) > 1
         for mine, each in zip(result, together, strict=True):
             size = each.length * each.count
-            mine += [each] if varies else [Stretch(each.start + at, 1, 1) for at in range(size)]
+            mine.extend([each] if varies else [Stretch(each.start + at, 1, 1) for at in range(size)])
     return result

@@ -110,7 +110,7 @@ class Reader:
         samples = [(at, capture.path.sizes) for at, capture in enumerate(self._captures)]
         return self._read([each.place(value) for each, value in zip(self._captures, values, strict=True)], samples)
 
-    def joined(self, inputs: Sequence[Sequence[onnx_ir.Value]]) -> list[tuple[int, Read]]:
+    def joined(self, inputs: Sequence[Sequence[onnx_ir.Value | None]]) -> list[tuple[int, Read]]:
         """What a node with any number of inputs reads, each with the first capture's number of the input."""
         runs = [
             self._runs([each.place(value) for value in mine]) for each, mine in zip(self._captures, inputs, strict=True)
@@ -218,8 +218,8 @@ class Reader:
         whole = not down and all(
             head.step == 0 and tail.step == count - 1 for head, tail, count in zip(heads, tails, counts, strict=True)
         )
-        ends = ([place.step for place in each] for each in (heads, tails))
-        return Items(first.of, first.key, *(self._number(each, sizes) for each in ends), whole, down)
+        begin, end = (self._number([place.step for place in each], sizes) for each in (heads, tails))
+        return Items(first.of, first.key, begin, end, whole, down)
 
 
 def _is_of(place: Place, loop: int, key: Key, step: int) -> bool:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx_ir
 
 from entrepot.exporters.paths.expression import Expression
+from entrepot.exporters.paths.outline import array_of
 
-_COMPARED = {
+_COMPARED: dict[type[ast.AST], str] = {
     ast.Eq: "Equal",
     ast.Lt: "Less",
     ast.LtE: "LessOrEqual",
     ast.Gt: "Greater",
     ast.GtE: "GreaterOrEqual",
 }
-_ARITHMETIC = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul"}
+_ARITHMETIC: dict[type[ast.AST], str] = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul"}
 _ROUNDED = {"FloorToInt": "Floor", "CeilToInt": "Ceil", "RoundToInt": "Round", "TruncToInt": ""}
 _INT, _FLOAT, _BOOL = "int", "float", "bool"
 
@@ -49,7 +50,7 @@ class Writer:
         """The value of a formula as a scalar."""
         return self._cast(self._scalar(self._term(expression.tree)[0]), dtype)
 
-    def vector(self, parts: list[Expression | int], dtype: onnx_ir.DataType) -> onnx_ir.Value:
+    def vector(self, parts: Sequence[Expression | float], dtype: onnx_ir.DataType) -> onnx_ir.Value:
         """Several values in one tensor of rank 1."""
         terms = [self._term(part.tree)[0] if isinstance(part, Expression) else self._number(part) for part in parts]
         joined = terms[0] if len(terms) == 1 else self("Concat", *terms, axis=0)
@@ -103,7 +104,7 @@ class Writer:
     def _cast(self, value: onnx_ir.Value, dtype: onnx_ir.DataType) -> onnx_ir.Value:
         return self("Cast", value, to=dtype)
 
-    def _term(self, node: ast.AST) -> tuple[onnx_ir.Value, str]:
+    def _term(self, node: ast.AST) -> tuple[onnx_ir.Value, str]:  # noqa: C901, PLR0911 - one case per kind of node
         """A term as a vector of one element, with its kind: int64, double or bool."""
         match node:
             case ast.Constant(value=bool(truth)):
@@ -171,7 +172,7 @@ class Writer:
         remainder = self("Mod", first, second)
         return (remainder if operation is ast.Mod else self("Div", self("Sub", first, remainder), second)), _INT
 
-    def _called(self, name: str, arguments: list[ast.expr]) -> tuple[onnx_ir.Value, str]:
+    def _called(self, name: str, arguments: list[ast.expr]) -> tuple[onnx_ir.Value, str]:  # noqa: PLR0911 - one per function
         if name in ("Eq", "Ne"):
             return self._compared(ast.Eq if name == "Eq" else ast.NotEq, *arguments), _BOOL
         if name in ("Mod", "PythonMod", "FloorDiv", "CleanDiv"):
@@ -199,3 +200,19 @@ class Writer:
         if any(kind == _FLOAT for _, kind in terms):
             return self(name, *(self._cast(value, onnx_ir.DataType.DOUBLE) for value, _ in terms)), _FLOAT
         return self(name, *(value for value, _ in terms)), _INT
+
+
+def computed(writer: Writer, value: onnx_ir.Value | None, parts: Sequence[Expression | float]) -> onnx_ir.Value:
+    """What a constant was in a capture, computed from sizes."""
+    array = None if value is None else array_of(value)
+    assert array is not None
+    dtype = onnx_ir.DataType.from_numpy(array.dtype)
+    if array.ndim == 0:
+        return writer.scalar(as_expression(parts[0]), dtype)
+    vector = writer.vector(parts, dtype)
+    return vector if array.ndim == 1 else writer("Reshape", vector, writer.constant(np.array(array.shape, np.int64)))
+
+
+def as_expression(number: Expression | float) -> Expression:
+    """A number as a formula, too."""
+    return number if isinstance(number, Expression) else Expression(repr(number))

@@ -32,7 +32,7 @@ REALS = ["1 / sqrt(n)", "0.5 * log(n)", "n / 8.0", "1 / (n - 1)", "(n + 0.1) / 4
 
 def value(text, sizes):
     names = {"Max": max, "Min": min, "sqrt": math.sqrt, "log": math.log}
-    return eval(text, names, dict(sizes))  # noqa: S307 - Python itself is what formulas are compared with
+    return eval(text, names, dict(sizes))
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -102,8 +102,9 @@ def test_a_written_formula_computes_what_it_says(text, sizes):
 
 @pytest.mark.parametrize("text", ["__import__('os')", "n.real", "[n]", "n if m else 1", "lambda: n", "f(n)", "n +"])
 def test_nothing_but_arithmetic_is_a_formula(text):
-    with pytest.raises(ValueError, match=".*"):
+    with pytest.raises(ValueError) as raised:  # noqa: PT011 - the text is all there is to say
         Expression(text)
+    assert str(raised.value) == text
 
 
 def test_the_repetition_that_covers_most_is_found():

@@ -215,6 +215,12 @@ def test_a_capture_notes_its_conditions_with_the_sample_and_the_line():
     assert any("reshape" in str(getattr(guard.place, "line", guard.place)) for guard in notes.guards)
 
 
+def test_a_capture_says_which_axis_of_which_input_a_symbol_is():
+    dims = (({0: torch.export.Dim.AUTO},),)
+    notes = upstream.size_notes(program(Flat(Even()), torch.ones(6), dynamic_shapes=dims))
+    assert notes.axes == {str(symbol): (0, 0) for symbol in notes.sizes}
+
+
 # --- what errors say
 
 
