@@ -55,7 +55,7 @@ class Trials:
         for shift in range(max(map(len, choices))):
             yield tuple(each[(shift + 2 * at) % len(each)] for at, each in enumerate(choices))
         for at, each in enumerate(choices):
-            yield from (tuple([*present[:at], size, *present[at + 1 :]]) for size in each)
+            yield from ((*present[:at], size, *present[at + 1 :]) for size in each)
         few = [each[:6] if len(each) > 1 else each for each in choices]
         yield from itertools.islice(itertools.product(*few), _MOST_POINTS)
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.translations.pairs import Pair, is_complex, rule_for
+from entrepot.exporters.torch.translations.pair import Pair, is_complex
+from entrepot.exporters.torch.translations.pairs import rule_for
 from entrepot.exporters.torch.upstream import make_fx, pytree
 
 aten = torch.ops.aten

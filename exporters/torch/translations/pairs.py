@@ -7,58 +7,21 @@ a ``Pair``. It may meet real tensors where torch would promote them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.translations.pair import REAL, Pair, bilinear, pair_of, real_kind
+from entrepot.exporters.torch.translations.pair_functions import FUNCTIONS
 from entrepot.exporters.torch.upstream import pytree
 
 aten, prims = torch.ops.aten, torch.ops.prims
-
-REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.complex32: torch.float16}
-"""The dtype of the parts."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Real and imaginary part."""
-
-    re: Any
-    im: Any
-
-    def __add__(self, other: Any) -> Pair:
-        two = _pair(other, self)
-        return Pair(self.re + two.re, self.im + two.im)
-
-    def __sub__(self, other: Any) -> Pair:
-        two = _pair(other, self)
-        return Pair(self.re - two.re, self.im - two.im)
-
-    def __mul__(self, other: Any) -> Pair:
-        return _bilinear(torch.mul)(self, other)
-
-    def __neg__(self) -> Pair:
-        return Pair(-self.re, -self.im)
-
-
-def is_complex(value: Any) -> bool:
-    """Whether an argument is, or should be, a pair."""
-    return isinstance(value, Pair | complex) or (isinstance(value, torch.Tensor) and value.is_complex())
 
 
 def rule_for(operator: Any) -> Callable[..., Any] | None:
     """What an operator becomes; ``None`` if that is not known."""
     packet = getattr(operator, "overloadpacket", operator)
     return _RULES.get(operator) or _RULES.get(packet)
-
-
-def _pair(value: Any, like: Pair | None = None) -> Pair:
-    if isinstance(value, Pair):
-        return value
-    if isinstance(value, complex):
-        return Pair(value.real, value.imag)
-    return Pair(value, torch.zeros_like(value) if isinstance(value, torch.Tensor) else 0.0)
 
 
 def _each(operator: Any) -> Callable[..., Any]:
@@ -70,7 +33,7 @@ def _each(operator: Any) -> Callable[..., Any]:
         for name in ("re", "im"):
             own = [_part(leaf, name) for leaf in leaves]
             args_, kwargs_ = pytree.tree_unflatten(own, spec)
-            parts.append(operator(*args_, **_real_kind(kwargs_)))
+            parts.append(operator(*args_, **real_kind(kwargs_)))
         re, how = pytree.tree_flatten(parts[0])
         return pytree.tree_unflatten([Pair(*both) for both in zip(re, pytree.tree_leaves(parts[1]), strict=True)], how)
 
@@ -84,42 +47,21 @@ def _part(value: Any, name: str) -> Any:
     return torch.zeros_like(value) if real else value
 
 
-def _real_kind(how: dict[str, Any]) -> dict[str, Any]:
-    return how | ({"dtype": REAL[how["dtype"]]} if how.get("dtype") in REAL else {})
-
-
-def _bilinear(operator: Any) -> Callable[..., Any]:
-    """For products of two operands of any kind."""
-
-    def rule(one: Any, other: Any, *args: Any, **kwargs: Any) -> Pair:
-        if not is_complex(one):
-            other = _pair(other)
-            return Pair(operator(one, other.re, *args, **kwargs), operator(one, other.im, *args, **kwargs))
-        one = _pair(one)
-        if not is_complex(other):
-            return Pair(operator(one.re, other, *args, **kwargs), operator(one.im, other, *args, **kwargs))
-        other = _pair(other)
-        straight = operator(one.re, other.re, *args, **kwargs) - operator(one.im, other.im, *args, **kwargs)
-        return Pair(straight, operator(one.re, other.im, *args, **kwargs) + operator(one.im, other.re, *args, **kwargs))
-
-    return rule
-
-
 def _add(one: Any, other: Any, *, alpha: Any = 1) -> Pair:
-    return _pair(one) + (_pair(other) if alpha == 1 else _pair(other) * alpha)
+    return pair_of(one) + (pair_of(other) if alpha == 1 else pair_of(other) * alpha)
 
 
 def _sub(one: Any, other: Any, *, alpha: Any = 1) -> Pair:
-    return _pair(one) - (_pair(other) if alpha == 1 else _pair(other) * alpha)
+    return pair_of(one) - (pair_of(other) if alpha == 1 else pair_of(other) * alpha)
 
 
 def _addmm(base: Any, one: Any, other: Any, *, beta: Any = 1, alpha: Any = 1) -> Pair:
-    product = _bilinear(torch.matmul)(one, other)
-    return _pair(base) * beta + product * alpha
+    product = bilinear(torch.matmul)(one, other)
+    return pair_of(base) * beta + product * alpha
 
 
 def _linear(x: Any, weight: Any, bias: Any = None) -> Pair:
-    product = _bilinear(torch.nn.functional.linear)(x, weight)
+    product = bilinear(torch.nn.functional.linear)(x, weight)
     return product if bias is None else product + bias
 
 
@@ -139,11 +81,11 @@ def _signed(terms: Sequence[tuple[torch.Tensor, int]], plus: int, minus: int) ->
 
 
 def _convolution(x: Any, weight: Any, bias: Any, *how: Any) -> Pair:
-    product = _bilinear(lambda one, other: aten.convolution(one, other, None, *how))(x, weight)
+    product = bilinear(lambda one, other: aten.convolution(one, other, None, *how))(x, weight)
     if bias is None:
         return product
     shape = (-1,) + (1,) * (product.re.dim() - 2)
-    part = _pair(bias)
+    part = pair_of(bias)
     return product + Pair(part.re.reshape(shape), part.im.reshape(shape))
 
 
@@ -188,122 +130,18 @@ def _signal(z: Pair, dim: Sequence[int], normalization: int, last_dim_size: Any)
     return _transformed(whole, dim[-1:], normalization, False).re
 
 
-def _div(one: Any, other: Any) -> Pair:
-    """Scaled by the larger part of the divisor, as Smith does, against overflow."""
-    one = _pair(one)
-    if not is_complex(other):
-        return Pair(one.re / other, one.im / other)
-    two = _pair(other)
-    re, im = (torch.as_tensor(part) for part in (two.re, two.im)) if isinstance(other, complex) else (two.re, two.im)
-    wide = re.abs() >= im.abs()
-    larger, smaller = torch.where(wide, re, im), torch.where(wide, im, re)
-    ratio = smaller / larger
-    scale = larger + smaller * ratio
-    along, across = torch.where(wide, one.re, one.im), torch.where(wide, one.im, one.re)
-    imaginary = across - along * ratio
-    return Pair((along + across * ratio) / scale, torch.where(wide, imaginary, -imaginary) / scale)
-
-
-def _reciprocal(one: Pair) -> Pair:
-    return _div(Pair(torch.ones_like(one.re), torch.zeros_like(one.im)), one)
-
-
-def _abs(one: Pair) -> torch.Tensor:
-    return torch.hypot(one.re, one.im)
-
-
-def _angle(one: Pair) -> torch.Tensor:
-    return torch.atan2(one.im, one.re)
-
-
-def _polar(size: torch.Tensor, angle: torch.Tensor) -> Pair:
-    return Pair(size * angle.cos(), size * angle.sin())
-
-
-def _exp(one: Pair) -> Pair:
-    return _polar(one.re.exp(), one.im)
-
-
-def _log(one: Pair) -> Pair:
-    return Pair(_abs(one).log(), _angle(one))
-
-
-def _sqrt(one: Pair) -> Pair:
-    """The root with a real part that is not negative."""
-    size = _abs(one)
-    along = ((size + one.re.abs()) / 2).sqrt()
-    across = torch.where(along == 0, 0.0, one.im / (2 * torch.where(along == 0, 1.0, along)))
-    positive, sign = one.re >= 0, torch.where(torch.signbit(one.im), -1.0, 1.0).to(one.re.dtype)
-    return Pair(torch.where(positive, along, across.abs()), torch.where(positive, across, sign * along))
-
-
-def _pow(one: Any, power: Any) -> Pair:
-    if isinstance(power, int) and isinstance(one, Pair) and 0 <= power <= 8:
-        result = Pair(torch.ones_like(one.re), torch.zeros_like(one.im))
-        for _ in range(power):
-            result = result * one
-        return result
-    if power == 0.5 and isinstance(one, Pair):
-        return _sqrt(one)
-    if not is_complex(one):
-        one = torch.as_tensor(one)
-        return _exp(_pair(power) * one.log())
-    return _exp(_bilinear(torch.mul)(_log(_pair(one)), power))
-
-
-def _sin(one: Pair) -> Pair:
-    return Pair(one.re.sin() * one.im.cosh(), one.re.cos() * one.im.sinh())
-
-
-def _cos(one: Pair) -> Pair:
-    return Pair(one.re.cos() * one.im.cosh(), -(one.re.sin() * one.im.sinh()))
-
-
-def _sinh(one: Pair) -> Pair:
-    return Pair(one.re.sinh() * one.im.cos(), one.re.cosh() * one.im.sin())
-
-
-def _cosh(one: Pair) -> Pair:
-    return Pair(one.re.cosh() * one.im.cos(), one.re.sinh() * one.im.sin())
-
-
-def _tanh(one: Pair) -> Pair:
-    """By the tangent of the imaginary part and the hyperbolic one of the real part, which cannot overflow."""
-    hyperbolic, turn = one.re.tanh(), one.im.tan()
-    return _div(Pair(hyperbolic, turn), Pair(torch.ones_like(turn), hyperbolic * turn))
-
-
-def _tan(one: Pair) -> Pair:
-    found = _tanh(Pair(-one.im, one.re))
-    return Pair(found.im, -found.re)
-
-
-def _sigmoid(one: Pair) -> Pair:
-    return (_tanh(one * 0.5) + 1.0) * 0.5
-
-
-def _silu(one: Pair) -> Pair:
-    return one * _sigmoid(one)
-
-
-def _sgn(one: Pair) -> Pair:
-    size = _abs(one)
-    safe = torch.where(size == 0, torch.ones_like(size), size)
-    return Pair(one.re / safe, one.im / safe)
-
-
 def _equal(one: Any, other: Any) -> torch.Tensor:
-    one, other = _pair(one), _pair(other)
+    one, other = pair_of(one), pair_of(other)
     return (one.re == other.re) & (one.im == other.im)
 
 
 def _to(value: Any, *args: Any, dtype: Any = None, **_how: Any) -> Any:
     kind: Any = next((each for each in args if isinstance(each, torch.dtype)), dtype)
     if kind is None or kind in REAL:
-        pair = _pair(value)
+        pair = pair_of(value)
         kind = REAL.get(kind, pair.re.dtype)
         return Pair(pair.re.to(kind), pair.im.to(kind))
-    return _pair(value).re.to(kind)  # as torch does, which warns of it
+    return pair_of(value).re.to(kind)  # as torch does, which warns of it
 
 
 def _filled(create: Callable[..., torch.Tensor]) -> Callable[..., Pair]:
@@ -312,7 +150,7 @@ def _filled(create: Callable[..., torch.Tensor]) -> Callable[..., Pair]:
     def rule(like: Any, *args: Any, **how: Any) -> Any:
         start = like.re if isinstance(like, Pair) else like
         kind = how.get("dtype")
-        re = create(start, *args, **_real_kind({key: value for key, value in how.items() if value is not None}))
+        re = create(start, *args, **real_kind({key: value for key, value in how.items() if value is not None}))
         return re if kind is not None and kind not in REAL else Pair(re, torch.zeros_like(re))
 
     return rule
@@ -322,8 +160,8 @@ def _full(create: Callable[..., torch.Tensor]) -> Callable[..., Pair]:
     """A tensor of one number that may be complex."""
 
     def rule(like: Any, value: Any, **how: Any) -> Any:
-        start, number, kind = like.re if isinstance(like, Pair) else like, _pair(value), how.get("dtype")
-        how = _real_kind({key: value for key, value in how.items() if value is not None})
+        start, number, kind = like.re if isinstance(like, Pair) else like, pair_of(value), how.get("dtype")
+        how = real_kind({key: value for key, value in how.items() if value is not None})
         if kind is not None and kind not in REAL:
             return create(start, number.re, **how)
         how.setdefault("dtype", like.re.dtype if isinstance(like, Pair) else torch.get_default_dtype())
@@ -337,18 +175,14 @@ def _scalar_tensor(value: Any, **how: Any) -> Pair:
 
 
 def _masked_fill(one: Any, mask: torch.Tensor, value: Any) -> Pair:
-    one, number = _pair(one), _pair(value)
+    one, number = pair_of(one), pair_of(value)
     return Pair(one.re.masked_fill(mask, number.re), one.im.masked_fill(mask, number.im))
 
 
 def _padded(one: Pair, pads: Sequence[int], value: Any = 0) -> Pair:
-    number = _pair(value)
+    number = pair_of(value)
     parts = ((one.re, number.re), (one.im, number.im))
     return Pair(*(torch.constant_pad_nd(part, pads, float(fill)) for part, fill in parts))
-
-
-def _vector_norm(one: Pair, *args: Any, **how: Any) -> torch.Tensor:
-    return torch.linalg.vector_norm(_abs(one), *args, **_real_kind(how))
 
 
 def _var(one: Pair, *args: Any, **how: Any) -> torch.Tensor:
@@ -396,8 +230,9 @@ _MOVING = (
 _PRODUCTS = ("mul", "mm", "bmm", "matmul", "dot", "mv", "outer")
 
 _RULES: dict[Any, Callable[..., Any]] = {
+    **FUNCTIONS,
     **{getattr(aten, name): _each(getattr(aten, name)) for name in _MOVING if hasattr(aten, name)},
-    **{getattr(aten, name): _bilinear(getattr(aten, name)) for name in _PRODUCTS},
+    **{getattr(aten, name): bilinear(getattr(aten, name)) for name in _PRODUCTS},
     **dict.fromkeys([aten.addmm, aten.baddbmm, aten.addmv], _addmm),
     **dict.fromkeys([aten.resolve_conj, aten.resolve_neg, prims.conj], _as_is),
     **dict.fromkeys([aten._conj, aten._conj_physical, aten.conj_physical, prims.conj_physical], _conjugate),  # noqa: SLF001
@@ -417,7 +252,6 @@ _RULES: dict[Any, Callable[..., Any]] = {
     aten.fill: _full(torch.full_like),
     aten.scalar_tensor: _scalar_tensor,
     aten.complex: Pair,
-    aten.polar: _polar,
     aten.view_as_complex: lambda one: Pair(one.select(-1, 0), one.select(-1, 1)),
     aten.view_as_real: lambda one: torch.stack([one.re, one.im], -1),
     aten.sym_size: lambda one, dim: one.re.shape[dim],
@@ -432,26 +266,7 @@ _RULES: dict[Any, Callable[..., Any]] = {
     aten.add: _add,
     aten.sub: _sub,
     aten.rsub: lambda one, other, *, alpha=1: _sub(other, one, alpha=alpha),
-    aten.div: _div,
-    aten.reciprocal: _reciprocal,
-    aten.abs: _abs,
-    aten.angle: _angle,
-    aten.exp: _exp,
-    aten.expm1: lambda one: _exp(one) - 1.0,
-    aten.log: _log,
-    aten.sqrt: _sqrt,
-    aten.rsqrt: lambda one: _reciprocal(_sqrt(one)),
     aten.square: lambda one: one * one,
-    aten.pow: _pow,
-    aten.sin: _sin,
-    aten.cos: _cos,
-    aten.tan: _tan,
-    aten.sinh: _sinh,
-    aten.cosh: _cosh,
-    aten.tanh: _tanh,
-    aten.sigmoid: _sigmoid,
-    aten.silu: _silu,
-    aten.sgn: _sgn,
     aten.eq: _equal,
     aten.ne: lambda one, other: ~_equal(one, other),
     aten.isnan: _either(torch.isnan),
@@ -464,7 +279,6 @@ _RULES: dict[Any, Callable[..., Any]] = {
     aten.logical_or: _nonzero(aten.logical_or),
     aten.masked_fill: _masked_fill,
     aten.constant_pad_nd: _padded,
-    aten.linalg_vector_norm: _vector_norm,
     aten.var: _var,
     aten.prod: _prod,
 }  # fmt: skip

@@ -9,7 +9,8 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
 
 import entrepot as ep
-from entrepot.exporters.torch.translations.pairs import Pair, rule_for
+from entrepot.exporters.torch.translations.pair import Pair
+from entrepot.exporters.torch.translations.pairs import rule_for
 
 aten = torch.ops.aten
 X = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0))

@@ -75,6 +75,7 @@ def test_a_graph_that_does_not_follow_a_size_says_so(monkeypatch):
 
     real = exporter.translate
     monkeypatch.setattr(exporter, "translate", wrong)
+    monkeypatch.setattr(exporter.ModuleSource, "ways", exporter.ModuleSource.ways[:1])  # others would recover
     model = ep.export(Function(lambda x, y: x + y.new_ones(y.shape[0]).sum()), (torch.randn(3), torch.randn(4)))
     assert [spec.shape for spec in model.inputs] == [("batch",), (4,)]
     assert any("the graph does not follow other sizes" in reason for reason in fixed_axes(model).values())
