@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entrepot.exporters.dispatch import exporter_of
 from entrepot.exporters.options import Dynamic, Judging, Options, State, as_dynamic
 from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_names, as_opset, as_path
 from entrepot.ir.errors import InputError
-from entrepot.ir.progress import Progress, reporter
+from entrepot.ir.progress import Progress, announcing, reporter
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
@@ -39,20 +40,22 @@ def export(
     state: State = "refuse",
     random: bool = False,
     training: bool = False,
+    weights: PathLike | None = None,
     progress: Progress = None,
 ) -> Model:
     """Turn a model of any framework into a verified ``Model``.
 
     Args:
-        obj: A ``torch.nn.Module``, ``torch.export.ExportedProgram`` or TorchScript module; a ``.pt2``, TorchScript or
-            ``.onnx`` file; anything ``load`` reads.
+        obj: A ``torch.nn.Module``, ``torch.export.ExportedProgram`` or TorchScript module; a function of tensors, or
+            a method of a module; a ``.pt2``, TorchScript or ``.onnx`` file; anything ``load`` reads.
         sample: What the model is called with: a tensor, a tuple of positional arguments, a dict of keyword arguments,
             or ``Sample(args, kwargs)``. Not needed if ``obj`` brings its own.
         path: Where to save the result, if anywhere.
         opset: Opset of the result; by default what every current runtime loads, and for ``.onnx`` what the file has.
-        dynamic: ``"auto"``: every axis that can vary; ``False``: none; ``{"x": {0: "batch"}}``: these, or an
-            error. ``{"x": ["batch", None]}`` says the same by position, ``{"x": [0]}`` leaves the name to us; an axis
-            named ``None`` stays fixed.
+        dynamic: ``"auto"``: every axis that can vary; ``"all"``: the same, but an axis that the model takes at other
+            sizes and the graph does not is an error; ``False``: none; ``{"x": {0: "batch"}}``: these, or an error.
+            ``{"x": ["batch", None]}`` says the same by position, ``{"x": [0]}`` leaves the name to us; an axis named
+            ``None`` stays fixed, and a formula over other names, ``"past + new"``, follows from them.
         verify: Run the result beside the source on the sample, other values and other sizes, on our runtime and
             on onnxruntime where it is installed.
         tolerance: What agreement means: a number, ``(atol, rtol)`` or a ``Tolerance``; see ``compare``.
@@ -73,6 +76,8 @@ def export(
             then judged by their distribution.
         training: Export a torch module in its own mode instead of evaluation mode: batch statistics, and dropout that
             drops.
+        weights: For a torch module on the meta device: the safetensors file, or the folder of them, that has its
+            weights. They stay there: the model refers to them, and is saved into that folder.
         progress: ``True``, ``False``, or a function that is given each line; by default, long work is reported on a
             terminal.
 
@@ -107,11 +112,15 @@ def export(
         state=as_choice(state, ("refuse", "outputs", "freeze"), "state"),
         random=as_flag(random, "random"),
         training=as_flag(training, "training"),
+        weights=_place(weights),
     )
-    model = exporter_of(obj, sample).export(obj, sample, options)
-    if target is not None:
-        options.tell(f"saving {os.fspath(target)}")
-        model.save(target)
+    if options.weights is not None and target is not None:
+        _check_beside(Path(target), options.weights)
+    with announcing(options.tell):
+        model = exporter_of(obj, sample).export(obj, sample, options)
+        if target is not None:
+            options.tell(f"saving {os.fspath(target)}")
+            model.save(target)
     return model
 
 
@@ -122,6 +131,7 @@ def verify(
     *,
     providers: Providers | None = None,
     tolerance: ToleranceLike | None = None,
+    weights: PathLike | None = None,
     progress: Progress = None,
 ) -> Report:
     """Run ``model`` beside the object it came from, as ``export`` does; raises nothing about their agreement.
@@ -132,6 +142,7 @@ def verify(
         sample: What the source is called with.
         providers: Who runs the model; by default ``cpu``, and ``onnxruntime`` where it is installed.
         tolerance: What agreement means: a number, ``(atol, rtol)`` or a ``Tolerance``; see ``compare``.
+        weights: See ``export``.
         progress: See ``export``.
 
     Returns:
@@ -144,8 +155,23 @@ def verify(
     from entrepot.runtime.providers import as_providers
 
     names = None if providers is None else as_providers(providers)
-    judging = Judging(names, _tolerance(tolerance), reporter(progress))
-    return exporter_of(source, sample).verify(source, load(model), sample, judging)
+    judging = Judging(names, _tolerance(tolerance), reporter(progress), _place(weights))
+    with announcing(judging.progress):
+        return exporter_of(source, sample).verify(source, load(model), sample, judging)
+
+
+def _place(given: PathLike | None) -> Path | None:
+    return None if given is None else Path(as_path(given))
+
+
+def _check_beside(target: Path, weights: Path) -> None:
+    folder = weights if weights.is_dir() else weights.parent
+    if target.absolute().parent.resolve() != folder.resolve():
+        raise InputError(
+            f"the weights lie in {folder}, and a model refers to files beside it only",
+            path=target,
+            hint="give a path there, or leave it out and copy the weights with model.save(path, gather=True)",
+        )
 
 
 def _tolerance(given: ToleranceLike | None) -> Tolerance | None:

@@ -54,6 +54,8 @@ class Called:
             raise SourceRefusal(str(refusal)) from refusal
         if len(found) != len(self._outputs):
             noun = self._source.noun
+            if any(np.size(value) == 0 for value in feeds.values()):
+                raise SourceRefusal(f"for empty inputs, the {noun} returns something else")
             raise InputError(f"the {noun} gives {len(found)} tensors, the model {len(self._outputs)} outputs")
         return dict(zip(self._outputs, found, strict=True))
 

@@ -86,7 +86,16 @@ def _registered(found: Found) -> Exporter:
 
 
 def _unknown(found: Found) -> InputError:
-    hint = "give a torch.nn.Module (wrap a function in one), an ExportedProgram, a ScriptModule, or a model file"
+    hint = "give a torch.nn.Module, an ExportedProgram, a ScriptModule, a function of tensors, or a model file"
+    if isinstance(found.obj, type):
+        name = found.obj.__name__
+        return InputError(f"{name} is a class, not a model", hint=f"export an instance: ep.export({name}(...), sample)")
+    if found.path is None and callable(found.obj):
+        name = getattr(found.obj, "__name__", type(found.obj).__name__)
+        return InputError(
+            f"neither '{name}' nor its sample says of which framework it is",
+            hint=f"give a Python function and the framework's tensors: ep.export(lambda x: {name}(x), torch.ones(2))",
+        )
     if found.path is None:
         kind = type(found.obj)
         return InputError(f"cannot export a {kind.__module__}.{kind.__qualname__}", hint=hint)

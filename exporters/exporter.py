@@ -108,6 +108,10 @@ class Source(Callee, Protocol):
         call: The flat sample.
         parameters: Names that inputs and outputs may not have.
         seed: Where generators start in the next call, if it draws random numbers.
+        ways: In which ways it can be captured, the first one preferred.
+        way: The one to be used; the pipeline sets it before each capture.
+        more: Further inputs to prove a capture with: they take branches that the sample does not.
+        lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
     """
 
     framework: str
@@ -117,6 +121,10 @@ class Source(Callee, Protocol):
     noun: str = "model"
     parameters: Collection[str] = ()
     seed: int = 0
+    ways: Sequence[str] = ("as it is",)
+    way: str = "as it is"
+    lost: Collection[Axis] = ()
+    more: Sequence[Sequence[Array]] = ()
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
@@ -148,6 +156,10 @@ class Source(Callee, Protocol):
     def guard(self) -> Iterator[None]:
         """Inside, the model is ready to be called and captured; afterwards everything is as it was before."""
         yield
+
+    def follows_sizes(self) -> bool:
+        """Whether, captured in this way, a size at which one capture turns out wrong may get another."""
+        return False
 
     def settled(self) -> Flat:
         """The result for the sample, once it is clear that another call would return the same.
@@ -207,8 +219,8 @@ def refuse_modes(options: Options) -> None:
     Raises:
         InputError: It is asked for.
     """
-    if options.state != "refuse" or options.random or options.training:
-        raise InputError("state, random and training are for torch modules", hint="leave them out")
+    if options.state != "refuse" or options.random or options.training or options.weights is not None:
+        raise InputError("state, random, training and weights are for torch modules", hint="leave them out")
 
 
 class Exporter(Protocol):

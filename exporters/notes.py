@@ -8,17 +8,26 @@ from dataclasses import dataclass
 
 import onnx_ir
 
-from entrepot.exporters.axes.groups import Axis, Group, all_axes
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, axis_name
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.naming import output_name
 from entrepot.exporters.structure import Flat, constants
+from entrepot.ir.errors import ConversionError
 
 REFUSED = "the module refuses other sizes"
 CAPTURED = "the capture fixed it"
 UNFOLLOWED = "the graph does not follow other sizes"
 UNASKED = "it was not asked to vary"
 PROGRAMMED = "the program was captured so"
+_REMEDIES = {
+    REFUSED: "it can vary once the module takes other sizes there",
+    CAPTURED: "it can vary if that code uses the size in tensor operators, not in Python branches, loops and numbers",
+    UNFOLLOWED: "it can vary if what depends on its size is written with tensor operators",
+    UNASKED: "name it in dynamic to let it vary",
+    PROGRAMMED: "give dynamic_shapes to torch.export.export to let it vary",
+}
 _SHOWN = 4
+_LONGEST = 240
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,11 @@ class Fixed:
     why: str
     detail: str = ""
     line: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What would let it vary."""
+        return _REMEDIES.get(self.why, "")
 
     def __str__(self) -> str:
         return f"{self.why}{f' at {self.line}' if self.line else ''}{f' ({self.detail})' if self.detail else ''}"
@@ -65,6 +79,21 @@ def _refused(prober: Prober, axis: Axis) -> Fixed:
     return Fixed(REFUSED) if refusal is None else Fixed(REFUSED, str(refusal), refusal.source)
 
 
+def require_all(fixed: Mapping[Axis, Fixed], names: Sequence[str]) -> None:
+    """Refuse axes that the model takes at other sizes and the graph does not.
+
+    Raises:
+        ConversionError: There are some; the message has them all.
+    """
+    lost = {axis: reason for axis, reason in sorted(fixed.items()) if reason.why in (CAPTURED, UNFOLLOWED)}
+    if lost:
+        reasons = "; ".join(f"{axis_name(axis, names)}: {_short(reason)}" for axis, reason in lost.items())
+        raise ConversionError(
+            f"not every axis varies that the model takes at other sizes: {reasons}",
+            hint=f'{next(iter(lost.values())).remedy}; dynamic="auto" keeps such axes fixed',
+        )
+
+
 def add_notes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], *others: str) -> None:
     """Write into the file why axes of its inputs are fixed, and whatever else there is to say."""
     names = {axis: f"{model.graph.inputs[axis[0]].name}.{axis[1]}" for axis in fixed}
@@ -88,6 +117,27 @@ def constant_notes(call: Flat, result: Flat) -> list[str]:
     return [f"{what}: {listed(names)}" for what, names in notes.items() if names]
 
 
+def naming_notes(model: onnx_ir.Model, dynamic: object, names: Sequence[str]) -> list[str]:
+    """The axes whose names follow from others, which the caller did not know.
+
+    Args:
+        model: The graph, named.
+        dynamic: What the caller asked for.
+        names: What the caller may call the inputs.
+    """
+    wanted = [
+        (names.index(name), axis, str(symbol))
+        for name, axes in (dynamic.items() if isinstance(dynamic, Mapping) else ())
+        for axis, symbol in axes.items()
+    ]
+    found = [(f"{model.graph.inputs[at].name}.{axis}", symbol, _size(model, at, axis)) for at, axis, symbol in wanted]
+    return [
+        f"{place} is not '{symbol}', but has to be '{size}'"
+        for place, symbol, size in found
+        if symbol.isidentifier() and isinstance(size, onnx_ir.SymbolicDim) and size.value != symbol
+    ]
+
+
 def _about_axes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], names: Mapping[Axis, str]) -> Iterator[str]:
     """One note for all axes that have the same reason."""
     together: dict[tuple[str, str], list[Axis]] = {}
@@ -95,7 +145,13 @@ def _about_axes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], names: Mappin
         together.setdefault((fixed[axis].why, fixed[axis].line), []).append(axis)
     for axes in together.values():
         sizes = [f"{names[index, axis]} = {_size(model, index, axis)}" for index, axis in axes]
-        yield f"fixed: {listed(sizes)}: {fixed[axes[0]]}"
+        yield f"fixed: {', '.join(sizes)}: {_short(fixed[axes[0]])}; {fixed[axes[0]].remedy}"
+
+
+def _short(reason: Fixed) -> str:
+    """A reason in one clause: what others say at length is in the metadata."""
+    text = str(reason)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _size(model: onnx_ir.Model, index: int, axis: int) -> object:

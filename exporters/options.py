@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from entrepot.ir.arguments import expected
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 Axes: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | None"
 """Of one input: ``{0: "batch"}``; names by position, ``["batch", None]``; or axes that get a name here, ``[0]``."""
 
-Dynamic: TypeAlias = "Literal['auto'] | bool | Mapping[str, Axes]"
-"""``"auto"`` or ``True``: whatever can vary; ``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
+Dynamic: TypeAlias = "Literal['auto', 'all'] | bool | Mapping[str, Axes]"
+"""``"auto"`` or ``True``: whatever can vary; ``"all"``: whatever the model takes at other sizes, or an error;
+``False``: nothing; ``{"x": {0: "batch"}}``: exactly these axes."""
 
 
 State: TypeAlias = Literal["refuse", "outputs", "freeze"]
@@ -31,14 +33,16 @@ def as_dynamic(given: Any) -> Dynamic:
     """
     if given is True or (isinstance(given, str) and given == "auto"):
         return "auto"
+    if isinstance(given, str) and given == "all":
+        return "all"
     if given is False:
         return False
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise expected("dynamic", '"auto", False, or names of axes by input', given, hint=_DYNAMIC)
+        raise expected("dynamic", '"auto", "all", False, or names of axes by input', given, hint=_DYNAMIC)
     return {name: _axes(name, axes) for name, axes in given.items()}
 
 
-_DYNAMIC = 'give "auto", False, or names of axes by input: {"x": {0: "batch"}}'
+_DYNAMIC = 'give "auto", "all", False, or names of axes by input: {"x": {0: "batch"}}'
 
 
 def _axes(name: str, axes: Any) -> dict[int, Any]:
@@ -77,11 +81,13 @@ class Judging:
         providers: Who runs the model; ``None`` for the default ones.
         tolerance: What agreement means; ``None`` for the default.
         progress: Called with a short line per run.
+        weights: Where a source that was built without weights has them.
     """
 
     providers: Sequence[str] | None = None
     tolerance: Tolerance | None = None
     progress: Callable[[str], None] | None = None
+    weights: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,7 @@ class Options:
         state: What becomes of buffers and attributes that forward changes, if results depend on them.
         random: Whether random numbers may be drawn by the graph.
         training: Whether the module is exported in its own mode instead of evaluation mode.
+        weights: Where a module that was built without weights has them.
     """
 
     opset: int | None = None
@@ -119,6 +126,12 @@ class Options:
     state: State = "refuse"
     random: bool = False
     training: bool = False
+    weights: Path | None = None
+
+    @property
+    def dynamic_all(self) -> bool:
+        """Whether an axis that the model takes at other sizes has to vary."""
+        return self.dynamic == "all"
 
     @property
     def judging(self) -> Judging:

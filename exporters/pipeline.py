@@ -6,7 +6,9 @@ Sources bring what depends on their framework; see ``exporters/exporter.py``.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import onnx_ir
 
@@ -17,12 +19,13 @@ from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
-from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes
+from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes, naming_notes, require_all
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof.chance import prove_chance
-from entrepot.exporters.proof.prove import agrees, prove, unequal
+from entrepot.exporters.proof.prove import BRANCH, agrees, prove, unequal
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.structure import Flat
+from entrepot.exporters.ways import FAILURES, Attempt, Attempts
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
@@ -39,7 +42,7 @@ def export(source: Source, options: Options) -> Model:
 
 def verify(source: Source, model: Model, judging: Judging) -> Report:
     """See ``entrepot.verify``."""
-    source.accept(modes_in(model.metadata))
+    source.accept(replace(modes_in(model.metadata), weights=judging.weights))
     with source.guard():
         with contextlib.suppress(Refusal):  # the report will say so
             source.numbers = numbers_in(model.metadata, source(source.call.tensors))
@@ -58,21 +61,46 @@ class _Export:
         self.prober = Prober(source, source.call.tensors, result)
         self.fixed: dict[Axis, Fixed] = {}
         self.allowed: Collection[Axis] = ()
+        self.attempts = Attempts()
         self._first: Report | None = None
 
     def run(self) -> Model:
-        """Probe, capture, finish, prove; with fewer dynamic axes again where the proof fails because of one."""
+        """Probe, then capture in one way after the other until every axis varies; the best result is taken."""
         groups, self.allowed, known = self.source.groups(self.prober, self.options)
-        self.fixed |= known
+        self.attempts = Attempts(_axes(groups))
+        for way in self.source.ways if self.options.verify else self.source.ways[:1]:
+            self.source.way, self.source.lost = way, self.attempts.lost
+            self.source.numbers, self._first = frozenset(), None
+            self.fixed = dict(known)
+            self.attempts.made.append(self._attempt(way, copy.deepcopy(groups)))
+            if self.attempts.enough:
+                break
+        best = self.attempts.best
+        if best is None or best.model is None:
+            raise self.attempts.failure()
+        return best.model
+
+    def _attempt(self, way: str, groups: list[Group]) -> Attempt:
+        if self.attempts.made:
+            self.options.tell(f"trying another way: {way}")
+        try:
+            model, varying = self._proved(groups)
+        except FAILURES as error:
+            self.options.tell(f"{way}: {error.message}")
+            return Attempt(way, error=error)
+        return Attempt(way, model, varying)
+
+    def _proved(self, groups: list[Group]) -> tuple[Model, frozenset[Axis]]:
+        """Capture, finish, prove; with fewer dynamic axes again where the proof fails because of one."""
         while True:
             captured = self._capture(groups)
             model = self._finish(captured)
             if not self.options.verify:
-                return model
+                return model, _axes(captured.groups)
             report = _compare(self.source, model, self.options.judging, captured.groups)
             if agrees(report):
                 model.report = report
-                return model
+                return model, _axes(captured.groups)
             groups = settled(self._without_guilty(captured.groups, report), self.prober.base)
 
     def _capture(self, groups: list[Group]) -> Captured:
@@ -97,14 +125,18 @@ class _Export:
             )
         inputs, outputs = graph_names(source.parameters, source.call, result, options)
         weights = set(graph.graph.initializers) if captured.weights is None else captured.weights
-        tidy(graph, weights, options.optimize)
+        tidy(graph, weights, options.optimize, in_place=options.weights is not None)
         name_graph(graph, inputs, outputs)
         rename_symbols(graph, captured.groups)
         describe_model(graph, source, result, inputs, outputs)
         describe_modes(graph, options)
         source.own_weights(graph, share=options.share)
         fixed = fixed_axes(self.prober, captured.groups, self.allowed, self.fixed)
-        add_notes(graph, fixed, *source.notes(), *constant_notes(source.call, result))
+        if options.dynamic_all:
+            require_all(fixed, source.call.names)
+        names = naming_notes(graph, options.dynamic, options.input_names or source.call.names)
+        earlier = self.attempts.notes(source.way, lambda axis: axis_name(axis, source.call.names))
+        add_notes(graph, fixed, *source.notes(), *earlier, *constant_notes(source.call, result), *names)
         _settle_sizes(graph, source.limits(self.prober, captured.groups), options)
         return at_opset(graph, options)
 
@@ -116,14 +148,18 @@ class _Export:
         """
         self._first = report if self._first is None else self._first
         failed = {run.symbol: run for run in report.failures}
-        at_sample = any(run.label in ("sample", "other values") for run in report.failures)
+        at_sample = any(
+            run.label in ("sample", "other values") or run.label.startswith(BRANCH) for run in report.failures
+        )
         if all(run.edge for run in report.failures):
             raise unequal(report)
+        free = [group for group in groups if group.formula is None]
         if at_sample:  # the operators for varying sizes may be at fault
-            guilty = groups[1:] if len(groups) > 1 else groups
+            guilty = free[1:] if len(free) > 1 else free
         else:
-            guilty = [group for group in groups if group.symbol in failed] or groups[-1:]  # only together: give up one
-        if not at_sample and (again := [group for group in guilty if group.single and group.symbol in failed]):
+            guilty = [group for group in free if group.symbol in failed] or free[-1:]  # only together: give up one
+        again = [group for group in guilty if group.single and group.symbol in failed]
+        if again and not at_sample and self.source.follows_sizes():
             for group in again:
                 group.single = False
             return groups
@@ -181,4 +217,5 @@ def _compare(source: Source, model: Model, judging: Judging, groups: Sequence[Gr
     if source.is_random():
         return prove_chance(trusted, model, feeds, judging)
     edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
-    return prove(trusted, model, feeds, judging, edges=edges)
+    more = [dict(zip(inputs, map(source.arrays.to_numpy, each), strict=True)) for each in source.more]
+    return prove(trusted, model, feeds, judging, edges=edges, more=more)

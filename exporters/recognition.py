@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import CellType
 from typing import Any
 
+from entrepot.exporters.sample import Sample
 from entrepot.ir.io.foreign import Foreign, recognised
 
 _HEAD = 1 << 12
@@ -40,13 +43,20 @@ class Found:
 
     def samples(self, *packages: str) -> bool:
         """Whether the sample, or a member of it, is of one of these packages."""
-        members = self.sample if isinstance(self.sample, tuple | list) else [self.sample]
-        return any(Found(member).is_of(*packages) for member in members)
+        return any(Found(member).is_of(*packages) for member in _members(self.sample))
 
     @property
     def is_function(self) -> bool:
         """Whether it is a plain function, a method or a partial one."""
         return isinstance(self.obj, functools.partial) or (callable(self.obj) and hasattr(self.obj, "__code__"))
+
+    def uses(self, *packages: str) -> bool:
+        """Whether a function is a method of, or mentions, something of one of these packages, or one of them itself."""
+        function = self.obj.func if isinstance(self.obj, functools.partial) else self.obj
+        return any(
+            Found(value).is_of(*packages) or getattr(value, "__name__", "") in packages
+            for value in surroundings(function).values()
+        )
 
     @property
     def is_folder(self) -> bool:
@@ -78,6 +88,37 @@ class Found:
         return None if self.path is None else recognised(self.path)
 
 
+def surroundings(function: Any) -> dict[str, Any]:
+    """What a function is a method of, and the variables around it that it reads."""
+    code, owner = getattr(function, "__code__", None), getattr(function, "__self__", None)
+    around = {} if owner is None else {"module": owner}
+    if code is None:
+        return around
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    around |= {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
+    return around | {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
+
+
+def _is_filled(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # a variable that has no value yet
+        return False
+
+
+def _members(sample: Any) -> Iterator[Any]:
+    """What a sample consists of, inside of plain containers and of ``Sample``."""
+    if isinstance(sample, Sample):
+        yield from _members((*sample.args, *sample.kwargs.values()))
+    elif isinstance(sample, tuple | list):
+        for member in sample:
+            yield from _members(member)
+    elif isinstance(sample, Mapping):
+        yield from _members(tuple(sample.values()))
+    else:
+        yield sample
+
+
 _TORCH_SUFFIXES = (".pt2", ".pt", ".pth", ".ts")
 _MODEL_FIELDS = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42\x72")
 """First bytes of what may follow ``ir_version`` in an ``onnx.ModelProto``."""
@@ -94,10 +135,15 @@ def is_onnx(found: Found) -> bool:
     return by_content or (found.has_suffix(".onnx") and found.foreign is None)
 
 
+def _is_of_torch(found: Found) -> bool:
+    """Whether a function takes torch's tensors, or is a method of a module."""
+    return found.samples("torch") or found.uses("torch")
+
+
 def is_torch(found: Found) -> bool:
-    """A module, a program or a script, or an archive that torch writes."""
+    """A module, a program or a script, a function of tensors, or an archive that torch writes."""
     if found.path is None:
-        return found.is_of("torch")
+        return found.is_of("torch") or (found.is_function and _is_of_torch(found))
     if found.foreign is not None:
         return found.foreign.framework == "torch"
     return found.has_suffix(*_TORCH_SUFFIXES)

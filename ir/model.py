@@ -8,7 +8,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from entrepot.ir.arguments import PathLike, as_path, expected
+from entrepot.ir.arguments import PathLike, as_flag, as_path, expected
 from entrepot.ir.printable import counted, printable, size_text
 from entrepot.ir.proof import Proof
 
@@ -169,7 +169,7 @@ class Model:
 
         return to_proto(self.ir)
 
-    def save(self, path: PathLike | BinaryIO, *, external_data: str | None = "auto") -> None:
+    def save(self, path: PathLike | BinaryIO, *, external_data: str | None = "auto", gather: bool = False) -> None:
         """Write the model, atomically for model and data together.
 
         Args:
@@ -178,6 +178,8 @@ class Model:
             external_data: ``"auto"`` refers to weights that lie in the folder already, and puts the others into the
                 model, or into ``<file name>.data`` when they pass 1.75 GiB. Another string names the data file; if
                 there is such a file, a number is added. ``None`` keeps everything inside.
+            gather: Copy weights too that an export left in the files they came from (see ``weights`` of ``export``);
+                without it, such a model is saved beside these files.
 
         Raises:
             StorageError: The files cannot be written; what was there before is untouched.
@@ -189,7 +191,7 @@ class Model:
             raise expected("external_data", "'auto', None or the name of a file", external_data)
         if (report := self.report) is not None and report.void:
             warnings.warn(f"what is saved was not verified: {report.void}", stacklevel=2)
-        save(self.parsed or self.ir, path, external_data=external_data)
+        save(self.parsed or self.ir, path, external_data=external_data, gather=as_flag(gather, "gather"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         from entrepot.ir.pickling import pack

@@ -65,7 +65,7 @@ class Untouched:
 
         if inputs not in self._engines:
             try:
-                self._engines[inputs] = Engine(self._loadable, inputs, self._outputs, None)
+                self._engines[inputs] = Engine(self._loadable, inputs, self._outputs, None, frugal=True)
             except RefusedError as error:
                 raise UnsupportedOpError(f"onnxruntime refuses the model: {error}") from error
         return self._engines[inputs]

@@ -131,7 +131,7 @@ def verify(
     """
     tell, tolerance = reporter(progress), Tolerance.of(tolerance)
     cases = [feed if isinstance(feed, Case) else Case(f"feeds {at}", feed) for at, feed in enumerate(feeds)]
-    names = default_providers() if providers is None else as_providers(providers)
+    names = default_providers(model) if providers is None else as_providers(providers)
     answers = [_ask(source, case, tell) for case in cases]
     # a small result near zero says little about its own scale: all runs of the source together say more
     tame = (answer for case, answer in zip(cases, answers, strict=True) if not case.edge)
@@ -150,6 +150,7 @@ def verify(
                 row.append(run)
                 if run.verdict == "declined":
                     break
+        del runner  # its weights, before the next has its own
     runs = tuple(each for row in rows for each in row if each is not None)
     return Report(source.name, model_name(model), names, runs, ModelFacts.of(model))
 
@@ -160,9 +161,26 @@ def _opened(model: Model, provider: str) -> Session | Untouched:
     return Session(model, providers=(provider,))
 
 
-def default_providers() -> tuple[str, ...]:
-    """Our own, and onnxruntime as an independent second opinion where it is installed."""
-    return ("cpu",) if importlib.util.find_spec("onnxruntime") is None else ("cpu", "onnxruntime")
+def default_providers(model: Model | None = None) -> tuple[str, ...]:
+    """Our own, and onnxruntime as an independent second opinion where it is installed.
+
+    It alone runs a model of a gigabyte or more, if it takes it: it can leave the weights where they are.
+    """
+    if importlib.util.find_spec("onnxruntime") is None:
+        return ("cpu",)
+    return ("onnxruntime",) if model is not None and _runs_alone(model) else ("cpu", "onnxruntime")
+
+
+def _runs_alone(model: Model) -> bool:
+    from entrepot.runtime.providers.onnxruntime.engine import is_large
+
+    if not is_large(model):
+        return False
+    try:
+        Untouched(model)
+    except EntrepotError:
+        return False
+    return True
 
 
 def model_name(model: Model) -> str:

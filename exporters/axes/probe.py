@@ -11,12 +11,11 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from entrepot.exporters.arrays import Array
-from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized, settled
-from entrepot.exporters.axes.relations import Relation, derived_groups, disproved, merged
-from entrepot.exporters.axes.steps import stepped_relations
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
+from entrepot.exporters.axes.related import may_be_related, related_groups
+from entrepot.exporters.axes.relations import Relation, derived_groups, merged
 from entrepot.exporters.axes.subsets import minimal, subsets, without_one
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import Flat, same_structure
@@ -29,11 +28,16 @@ class Prober:
         callee: The model.
         tensors: The flat sample; ``Prober.base`` becomes the same with sizes of 1 enlarged.
         result: What the model returns for it; a trial at another size must return the same structure.
+
+    Attributes:
+        sample: The flat sample as it was given.
+        base: What trials change.
+        relations: What follows from what: whatever is tried, these axes follow.
     """
 
     def __init__(self, callee: Callee, tensors: Sequence[Array], result: Flat) -> None:
         self._callee = callee
-        self._sample = tuple(tensors)
+        self.sample = tuple(tensors)
         self.base = list(tensors)
         self.result = result
         self.relations: list[Relation] = []
@@ -47,18 +51,18 @@ class Prober:
             among: The axes to try; by default all.
         """
         self._open = None if among is None else list(among)
-        self._enlarge_ones()
-        groups = self._free_groups()
-        if self._may_be_related(groups):
-            groups = self._related(groups)
+        self.enlarge_ones()
+        groups = self.free_groups()
+        if may_be_related(self, groups):
+            groups = related_groups(self, groups)
         return derived_groups(self.relations, groups, self.sizes)
 
-    def _free_groups(self) -> list[Group]:
+    def free_groups(self) -> list[Group]:
         """The groups of axes that vary, with those that follow from them following."""
-        alone = {axis: sizes for axis in self._candidates() if (sizes := self.other_sizes([axis]))}
+        alone = {axis: sizes for axis in self.candidates() if (sizes := self.other_sizes([axis]))}
         growing = [axis for axis, sizes in alone.items() if max(sizes) > self.size(axis)]
         groups = []
-        for size, members in self._by_size(axis for axis in self._candidates() if axis not in growing).items():
+        for size, members in self._by_size(axis for axis in self.candidates() if axis not in growing).items():
             linked = self._linked([axis for axis in members if axis not in alone])
             bound = {axis for group in linked for axis in group.axes}
             tolerant = [axis for axis in growing if self.size(axis) == size]
@@ -69,79 +73,23 @@ class Prober:
         groups += [Group(frozenset([axis]), "", [self.size(axis), *sizes]) for axis, sizes in alone.items()]
         return sorted(groups, key=lambda group: min(group.axes))
 
-    def _may_be_related(self, groups: Sequence[Group]) -> bool:
-        """Whether there are two or more axes that do not vary, or only to some sizes, or whose sizes add up."""
-        varying = {axis for group in groups for axis in group.axes}
-        stuck = [axis for axis in self._candidates() if axis not in varying]
-        narrow = [group for group in groups if not self._grows_freely(group)]
-        return len({self.size(axis) for axis in stuck}) + len(narrow) > 1 or self.add_up(groups)
-
-    def _grows_freely(self, group: Group) -> bool:
-        larger = [size for size in self.fresh_sizes(group.sizes[0]) if size > group.sizes[0]]
-        return all(self.takes(dict.fromkeys(group.axes, size)) is None for size in larger)
-
-    def add_up(self, groups: Sequence[Group]) -> bool:
-        """Whether the sizes of two groups add up to that of a third in the sample."""
-        sizes = [self._sample[index].shape[axis] for index, axis in (min(group.axes) for group in groups)]
-        return any(a + b == c for a, b, c in itertools.permutations(sizes, 3) if 0 < a <= b)
-
-    def _related(self, groups: list[Group]) -> list[Group]:
-        """The groups with what follows from them, as far as guesses are confirmed."""
-        before, enlarged = {axis for group in groups for axis in group.axes}, self.base
-        self._start_from(self._sample)
-        suggested = self._suggested(groups)
-        self.relations = self._stepped(groups) if suggested is None else suggested
-        if not self.relations:
-            self._start_from(enlarged)
-            return groups
-        sizes = self.sizes
-        self._enlarge_ones()
-        if self.sizes != sizes:  # a size of 1 often means another path
-            self.relations = self._suggested(groups) or self.relations
-        while True:
-            groups = self._free_groups()
-            wrong = disproved(self.relations, groups, before)
-            if not wrong:
-                return groups
-            self.relations = [relation for relation in self.relations if relation not in wrong]
-
-    def _start_from(self, tensors: Sequence[Array]) -> None:
+    def start_from(self, tensors: Sequence[Array]) -> None:
+        """Take another sample for the base, with everything that was tried forgotten if its sizes are others."""
         if any(one.shape != other.shape for one, other in zip(self.base, tensors, strict=True)):
             self.base = list(tensors)
-            self._answers.clear()
+            self.forget()
 
-    def _suggested(self, groups: Sequence[Group]) -> list[Relation] | None:
-        """The relations that the source suggests for axes that do not vary by themselves, or cannot be captured so."""
-        relations = self._said(self.base, [group.axes for group in groups])
-        if relations is None:
-            return None
-        varying = {axis for group in groups for axis in group.axes}
-        open_axes = set(all_axes(self.base) if self._open is None else self._open)
-        found = []
-        for relation in relations:
-            axes = relation.axes & open_axes if relation.certain else (relation.axes & open_axes) - varying
-            found += [replace(relation, axes=axes)] if axes else []
-        return found
-
-    def suggestions(self, equal: Sequence[Collection[Axis]]) -> list[Relation]:
-        """What the source says that follows from what.
+    def said(self, tensors: Sequence[Array], equal: Sequence[Collection[Axis]]) -> list[Relation] | None:
+        """What the source says that follows from what, as far as it is true of some tensors.
 
         Args:
+            tensors: What the model takes.
             equal: Axes that are known to have one size.
         """
-        return self._said(self.base, equal) or []
-
-    def _said(self, tensors: Sequence[Array], equal: Sequence[Collection[Axis]]) -> list[Relation] | None:
         found = self._callee.relations(tensors, equal)
         sizes = {axis: tensors[axis[0]].shape[axis[1]] for axis in all_axes(tensors)}
         true = [each for each in found or () if {sizes[axis] for axis in each.axes} == {each.size(sizes)}]
         return None if found is None else merged(true)
-
-    def _stepped(self, groups: Sequence[Group]) -> list[Relation]:
-        """The relations that changing sizes in step shows, among axes that do not vary freely by themselves."""
-        loose = [group for group in groups if len(group.axes) == 1 or {axis for _, axis in group.axes} == {0}]
-        free = frozenset[Axis]().union(*(group.axes for group in loose if self._grows_freely(group)))
-        return stepped_relations(self, [axis for axis in self._candidates() if axis not in free])
 
     def size(self, axis: Axis) -> int:
         """The size of an axis of the base sample."""
@@ -203,7 +151,7 @@ class Prober:
         """Start from another size of some axes, and what follows from it."""
         sizes = self.completed(dict.fromkeys(axes, size)) or {}
         self.base = resized(self._callee.arrays, self.base, sizes)
-        self._answers.clear()
+        self.forget()
 
     def _comparable(self, result: Flat) -> bool:
         return same_structure(result.tree, self.result.tree) and all(
@@ -211,10 +159,19 @@ class Prober:
             for a, b in zip(result.tensors, self.result.tensors, strict=True)
         )
 
-    def _candidates(self) -> list[Axis]:
+    def candidates(self) -> list[Axis]:
+        """The axes that are to be tried and do not follow from others."""
         following = frozenset[Axis]().union(*(relation.axes for relation in self.relations))
-        candidates = all_axes(self.base) if self._open is None else self._open
-        return [axis for axis in candidates if axis not in following]
+        return [axis for axis in self.open_axes if axis not in following]
+
+    @property
+    def open_axes(self) -> list[Axis]:
+        """The axes that may vary, as far as the caller is concerned."""
+        return all_axes(self.base) if self._open is None else self._open
+
+    def forget(self) -> None:
+        """Try everything anew: the base is another."""
+        self._answers.clear()
 
     def _by_size(self, axes: Iterable[Axis]) -> dict[int, list[Axis]]:
         found: dict[int, list[Axis]] = {}
@@ -278,46 +235,13 @@ class Prober:
         together = Group(axes, first.symbol, [size, *sizes], required=required)
         return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
 
-    def tie(self, groups: Sequence[Group]) -> list[Group] | None:
-        """Groups of which some follow from others, where the source says that it cannot be captured otherwise.
-
-        Fused operators may take keys and values of different lengths, and read what is beside them.
-        """
-        result = list(groups)
-        for relation in self._said(self._sample, [group.axes for group in groups]) or ():
-            free = [group for group in result if group.formula is None]
-            leaders = [group for group in free if not group.axes.isdisjoint(relation.drivers)]
-            followers = [group for group in free if not group.axes.isdisjoint(relation.axes) and group not in leaders]
-            if len(leaders) == len(relation.drivers) and followers:
-                result = self._tied(relation, leaders, followers, result) or result
-        return result if len(result) < len(groups) or any(group not in groups for group in result) else None
-
-    def _tied(
-        self, relation: Relation, leaders: list[Group], followers: list[Group], groups: list[Group]
-    ) -> list[Group] | None:
-        axes = frozenset[Axis]().union(*(group.axes for group in followers))
-        relation, before = replace(relation, axes=axes), (self.base, self.relations)
-        self.relations = [*self.relations, relation]
-        self.enlarge(axes, relation.size(self.sizes) or 0)
-        found = {id(group): self.other_sizes(sorted(group.axes)) for group in leaders}
-        required = any(group.required for group in followers)
-        if not all(found.values()) or self.takes({}) is not None or (required and not relation.formula.is_name):
-            self.base, self.relations = before
-            self._answers.clear()
-            return None
-        for group in leaders:
-            group.sizes = [self.size(min(group.axes)), *found[id(group)]]
-            group.required = group.required or required
-        rest = [group for group in groups if group not in followers]
-        return settled(derived_groups([relation], rest, self.sizes), self.base)
-
     def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:
         """Whether axes, some of which cannot vary without the others, accept a larger size together."""
         return any(axis in stuck for axis in axes) and max(self.other_sizes(axes), default=0) > self.size(axes[0])
 
-    def _enlarge_ones(self) -> None:
+    def enlarge_ones(self) -> None:
         """Make axes of size 1 larger, first those at one place together (a batch of one), then any others that vary."""
-        ones = [axis for axis in self._candidates() if self.size(axis) <= 1]
+        ones = [axis for axis in self.candidates() if self.size(axis) <= 1]
         self._enlarge_first(without_one([axis for axis in ones if axis[1] == 0]))
         for place in sorted({axis for _, axis in ones} - {0}):
             self._enlarge_first([[axis for axis in ones if axis[1] == place and self.size(axis) <= 1]])

@@ -8,6 +8,7 @@ from typing import Any
 
 from entrepot.exporters.axes.groups import Axis, Group, axis_word, settled
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.axes.related import add_up
 from entrepot.exporters.axes.relations import Relation, derived_groups
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.typing.formula import Formula
@@ -30,7 +31,7 @@ def required_groups(prober: Prober, dynamic: Mapping[str, Mapping[int, Any]], na
     prober.relations = [_relation(prober, symbol, axes, plain, names) for symbol, axes in formulas.items()]
     try:
         groups = [required_group(prober, symbol, axes, names) for symbol, axes in plain.items()]
-        followed = _followed(prober, plain, certain=True) if prober.add_up(groups) else set()
+        followed = _followed(prober, plain, certain=True) if add_up(prober, groups) else set()
     except ConversionError:
         if not (followed := _followed(prober, plain, certain=False)):
             raise
@@ -78,7 +79,7 @@ def _followed(prober: Prober, plain: Mapping[str, list[Axis]], *, certain: bool)
     """
     by_axis = {axis: symbol for symbol, axes in plain.items() for axis in axes}
     followed: set[str] = set()
-    for relation in prober.suggestions(list(plain.values())):
+    for relation in prober.said(prober.base, list(plain.values())) or ():
         symbols = {by_axis[axis] for axis in relation.axes if axis in by_axis}
         leaders = {by_axis[axis] for axis in relation.drivers if axis in by_axis}
         apart = symbols and leaders and not leaders & (symbols | followed)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import onnx_ir
 from onnx_ir.passes import common
 
+from entrepot.exporters.cleanup.identities import DropIdentities
 from entrepot.exporters.cleanup.idle import drop_idle, forget_half_spectra
 from entrepot.exporters.cleanup.indices import widen_indices
 from entrepot.exporters.cleanup.pack import pack_weights
@@ -14,22 +15,24 @@ from entrepot.ir.passes.cleanup import Level, clean_up
 from entrepot.runtime.constants import evaluate
 
 
-def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level) -> None:
+def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_place: bool = False) -> None:
     """Remove what a graph does not need, in place; inputs and outputs stay as they are, and weights keep their names.
 
     Args:
         model: As a source captured it, at any opset.
         weights: Names of initializers whose values are not looked at: they may be another model's after training.
         level: How far to go, as for ``ir.passes.cleanup.clean_up``.
+        in_place: Whether weights keep the bytes that they have.
     """
     drop_idle(model, weights)
     widen_indices(model)
     forget_half_spectra(model)
-    common.IdentityEliminationPass()(model)
+    DropIdentities()(model)
     common.CommonSubexpressionEliminationPass()(model)
     common.RemoveUnusedNodesPass()(model)
-    pack_weights(model)
-    clean_up(model, level=level, evaluate=evaluate, weights=weights)
+    if not in_place:
+        pack_weights(model)
+    clean_up(model, level=level, evaluate=evaluate, weights=weights, in_place=in_place)
     common.RemoveUnusedNodesPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
     common.OutputFixPass()(model)

@@ -51,7 +51,7 @@ EXPORTER = OnnxExporter()
 
 
 def _check(options: Options) -> None:
-    if options.dynamic not in ("auto", False) or options.input_names or options.output_names:
+    if options.dynamic not in ("auto", "all", False) or options.input_names or options.output_names:
         raise InputError("an ONNX model comes with its axes and names", hint="leave dynamic and names out")
     if options.share or options.checks or options.dynamic_shapes is not None:
         raise InputError(

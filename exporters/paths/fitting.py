@@ -46,6 +46,8 @@ def _whole(text: str, values: Sequence[float], numbers: Sequence[float]) -> Expr
     if line is None or not (line[0].is_integer() and line[1].is_integer()):
         return None
     slope, offset = map(int, line)
+    if slope < 0 and "%" in text:
+        return None  # 7 - n % 7 is hardly meant: -n % 7 is, which differs where 7 divides n
     if not all(isinstance(value, int) and slope * value + offset == number for value, number in zip(values, numbers)):
         return None
     return Expression(_linear(text, slope, offset))

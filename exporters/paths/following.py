@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import onnx_ir
-
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Source
@@ -17,13 +15,13 @@ from entrepot.exporters.paths.path import Path
 from entrepot.exporters.paths.reading import Irregular
 from entrepot.exporters.paths.rolling import rolled
 from entrepot.exporters.paths.trying import Trials
-from entrepot.ir.errors import EntrepotError
 
 _MOST_CAPTURES = 9
 _MOST_PATHS = 4
 _MOST_LOOKED_AT = 60
 _FEWEST_UNROLLED = 3
-_MOST_CHECKED = 10
+_MOST_UNROLLED = 4
+_MOST_CHECKED = 16
 
 
 class Unfollowed(Exception):  # noqa: N818 - an answer, not a fault
@@ -73,9 +71,25 @@ class _Follower:
             found, wrong = self._together()
             if not wrong:
                 return found
-            if any(tuple(path.sizes.values()) in wrong for path in self._captures):
-                raise Unfollowed("a capture computes something else even at its own sizes")
-            self._add(self._captured(wrong[0]))
+            self._refine(wrong[0])
+
+    def _refine(self, point: tuple[int, ...]) -> None:
+        """Capture at a point where what was put together is wrong."""
+        sizes = self._trials.sizes(point)
+        if any(path.sizes == sizes for path in self._captures):
+            raise Unfollowed("a capture computes something else even at its own sizes")
+        before = [family for family, _ in self._families]
+        path = self._captured(point)
+        self._add(path)
+        after = [family for family, _ in self._families]
+        if len(after) > len(before):  # it takes a path of its own, which no condition told
+            telling = [each.text for each in path.conditions if not all(each(other.sizes) for other in before)]
+            if not telling:
+                raise Unfollowed("nothing tells the paths apart")
+            but = Expression(f"not ({' and '.join(f'({text})' for text in telling)})")
+            for at, (family, members) in enumerate(self._families[: len(before)]):
+                if family.holds(sizes):
+                    self._families[at] = replace(family, conditions=[*family.conditions, but]), members
 
     def _open(self) -> tuple[int, ...] | None:
         """A point that the model takes and no family covers."""
@@ -129,6 +143,8 @@ class _Follower:
         if found is not None:
             self._families = [each for each in self._families if each[0] not in fixed]
             self._families.append((found, fixed))
+        elif len(fixed) >= _MOST_UNROLLED:
+            raise Unfollowed("every size takes a path of its own, and they are not one loop")
 
     def _loosen(self, at: int) -> None:
         """Drop the conditions that a family turns out not to need."""

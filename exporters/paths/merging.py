@@ -10,7 +10,7 @@ import onnx_ir
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.paths.expression import Expression
 from entrepot.exporters.paths.fitting import fitted
-from entrepot.exporters.paths.outline import Outline, array_of, outline
+from entrepot.exporters.paths.outline import array_of, outline
 from entrepot.exporters.paths.path import Path
 from entrepot.exporters.paths.writing import Writer
 from entrepot.ir.copying import copy_graphs
@@ -58,18 +58,21 @@ def known_formulas(paths: Sequence[Path]) -> list[Expression]:
 
 
 def common_conditions(paths: Sequence[Path]) -> list[Expression]:
-    """What all rely on; a formula that is one number in one capture and another in the next is computed now."""
+    """What all rely on; a formula that is one number in one capture and another in the next is computed now.
+
+    What a capture relies on because it fixed a size says nothing of other sizes.
+    """
     numbers: dict[str, set[float]] = {}
     for path in paths:
         for condition in path.conditions:
             if found := condition.specialised():
                 numbers.setdefault(found[0].text, set()).add(found[1])
-    conditions = [condition for path in paths for condition in path.conditions]
-    return [
-        each
-        for each in dict.fromkeys(conditions)
-        if (found := each.specialised()) is None or len(numbers[found[0].text]) == 1
-    ]
+    varying = {text for text, found in numbers.items() if len(found) > 1}
+    conditions: dict[Expression, None] = {}
+    for path in paths:
+        known = path.fixed & varying
+        conditions |= dict.fromkeys(each for each in path.conditions if not each.names or not each.names <= known)
+    return [each for each in conditions if (found := each.specialised()) is None or found[0].text not in varying]
 
 
 def _differing(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 _LONGEST = 2000
 
@@ -17,19 +18,32 @@ class Stretch:
     count: int
 
 
-def stretches(items: Sequence[Hashable]) -> list[Stretch]:
-    """The sequence as repeated and single items; of all repetitions that begin somewhere, the one that covers most."""
+Preference: TypeAlias = Callable[[Stretch], tuple[int, ...]]
+"""Which of the repetitions that begin somewhere is taken: the one for which this is largest."""
+
+
+def _coverage(stretch: Stretch) -> tuple[int, ...]:
+    return (stretch.length * stretch.count, stretch.count)
+
+
+def _count(stretch: Stretch) -> tuple[int, ...]:
+    """Several loops of equal bodies, one after the other, are no loop of loops."""
+    return (stretch.count, stretch.length)
+
+
+def stretches(items: Sequence[Hashable], preference: Preference = _coverage) -> list[Stretch]:
+    """The sequence as repeated and single items."""
     numbers: dict[Hashable, int] = {}
     codes = [numbers.setdefault(item, len(numbers)) for item in items]
     found, at = [], 0
     while at < len(codes):
-        best = _longest(codes, at)
+        best = _longest(codes, at, preference)
         found.append(best)
         at += best.length * best.count
     return found
 
 
-def _longest(codes: Sequence[int], at: int) -> Stretch:
+def _longest(codes: Sequence[int], at: int, preference: Preference) -> Stretch:
     best = Stretch(at, 1, 1)
     for length in range(1, min(_LONGEST, (len(codes) - at) // 2) + 1):
         if codes[at] != codes[at + length] or codes[at : at + length] != codes[at + length : at + 2 * length]:
@@ -37,8 +51,7 @@ def _longest(codes: Sequence[int], at: int) -> Stretch:
         count = 2
         while codes[at : at + length] == codes[at + count * length : at + (count + 1) * length]:
             count += 1
-        if length * count > best.length * best.count:
-            best = Stretch(at, length, count)
+        best = max(best, Stretch(at, length, count), key=preference)
     return best
 
 
@@ -47,7 +60,11 @@ def aligned(sequences: Sequence[Sequence[Hashable]]) -> list[list[Stretch]] | No
 
     Stretches that repeat equally often in all are taken apart.
     """
-    parsed = [stretches(items) for items in sequences]
+    return _aligned(sequences, _coverage) or _aligned(sequences, _count)
+
+
+def _aligned(sequences: Sequence[Sequence[Hashable]], preference: Preference) -> list[list[Stretch]] | None:
+    parsed = [stretches(items, preference) for items in sequences]
     if len({len(each) for each in parsed}) != 1:
         return None
     result: list[list[Stretch]] = [[] for _ in sequences]

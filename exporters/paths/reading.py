@@ -22,7 +22,13 @@ _MOST_NUMBERS = 64  # in one constant: shapes, pads and the like
 
 
 class Irregular(Exception):  # noqa: N818 - an answer, not a fault
-    """Iterations, or captures, differ in a way that nothing here can express."""
+    """Iterations, or captures, differ in a way that nothing here can express.
+
+    Attributes:
+        loop: The loop whose iterations differ.
+    """
+
+    loop: int | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,13 @@ class Reader:
 
     def inside(self, loop: int, values: Sequence[Sequence[onnx_ir.Value | None]]) -> Read:
         """What a node of an iteration reads; by capture and iteration."""
+        try:
+            return self._inside(loop, values)
+        except Irregular as reason:
+            reason.loop = loop
+            raise
+
+    def _inside(self, loop: int, values: Sequence[Sequence[onnx_ir.Value | None]]) -> Read:
         places = [[each.place(value) for value in mine] for each, mine in zip(self._captures, values, strict=True)]
         flat = [place for mine in places for place in mine]
         if all(_is_of(place, loop, flat[0].key, step) for mine in places for step, place in enumerate(mine)):

@@ -26,7 +26,7 @@ from entrepot.exporters.paths.reading import (
     Reader,
     Same,
 )
-from entrepot.exporters.paths.unrolled import JOINING, Key, Unrolled, taken_apart
+from entrepot.exporters.paths.unrolled import JOINING, Key, Peel, Unrolled, taken_apart
 from entrepot.exporters.paths.writing import Writer
 from entrepot.ir.copying import copy_graphs
 
@@ -39,13 +39,39 @@ def rolled(paths: Sequence[Path], groups: Sequence[Group]) -> Path | None:
     """
     model = copy_graphs(paths[0].graph)
     first = Path(model, paths[0].sizes, paths[0].conditions, paths[0].weights, paths[0].numbers)
-    captures = taken_apart([first, *paths[1:]])
-    if captures is None:
+    roller = _read([first, *paths[1:]], groups)
+    if roller is None:
         return None
     symbolic_inputs(model, groups)
-    _Roller(captures, Reader(captures, known_formulas(paths)), groups).run()
+    roller.write()
     forget_shapes(model, [path.graph for path in paths], paths, groups)
     return Path(model, paths[0].sizes, common_conditions(paths), paths[0].weights, paths[0].numbers)
+
+
+_PEELS: tuple[Peel, ...] = ((0, 0), (1, 0), (0, 1), (1, 1))
+"""The first iteration may read something else than the others, the last one may be shorter."""
+
+
+def _read(paths: Sequence[Path], groups: Sequence[Group]) -> _Roller | None:
+    """What is to be rewritten, with as many iterations in loops as are alike."""
+    peeled: dict[int, int] = {}
+    while True:
+        captures = taken_apart(paths, {loop: _PEELS[at] for loop, at in peeled.items()})
+        if captures is None or any(len(steps) < _FEWEST for each in captures for steps in each.loops):
+            return None
+        roller = _Roller(captures, Reader(captures, known_formulas(paths)), groups)
+        try:
+            roller.read()
+        except Irregular as reason:
+            if reason.loop is None or peeled.get(reason.loop, 0) + 1 == len(_PEELS):
+                raise
+            peeled[reason.loop] = peeled.get(reason.loop, 0) + 1
+        else:
+            return roller
+
+
+_FEWEST = 2
+"""Iterations in each capture: fewer show no rule."""
 
 
 class _Roller:
@@ -62,14 +88,18 @@ class _Roller:
         self._final: dict[tuple[int, Key], onnx_ir.Value] = {}
         self._made = 0
 
-    def run(self) -> None:
-        """Everything is read before anything is changed."""
-        singles = [self._read_single(at) for at in range(len(self._mine.single))]
-        outputs = [
+    def read(self) -> None:
+        """Everything, before anything is changed.
+
+        Raises:
+            Irregular: There is no rule in it.
+        """
+        self._singles = singles = [self._read_single(at) for at in range(len(self._mine.single))]
+        self._outputs = outputs = [
             self._reader.outside(values)
             for values in self._columns([each.path.graph.graph.outputs for each in self._captures])
         ]
-        loops = [self._read_loop(at) for at in range(len(self._mine.loops))]
+        self._loops = loops = [self._read_loop(at) for at in range(len(self._mine.loops))]
         carried = {
             (at, read.key)
             for at, reads in enumerate(loops)
@@ -82,13 +112,16 @@ class _Roller:
             for each in self._reads(singles, outputs, loops)
             if isinstance(each, Item | Items) or (isinstance(each, Last) and (each.loop, each.key) not in carried)
         }
-        counts = [self._reader.count(at) for at in range(len(self._mine.loops))]
-        self._counts = [self._writer.scalar(_expression(count), onnx_ir.DataType.INT64) for count in counts]
-        for at, reads in enumerate(loops):
+        self._repeats = [self._reader.count(at) for at in range(len(self._mine.loops))]
+
+    def write(self) -> None:
+        """Put loops in the place of iterations."""
+        self._counts = [self._writer.scalar(_expression(count), onnx_ir.DataType.INT64) for count in self._repeats]
+        for at, reads in enumerate(self._loops):
             self._write_loop(at, reads)
-        for node, reads in zip(self._mine.single, singles, strict=True):
+        for node, reads in zip(self._mine.single, self._singles, strict=True):
             self._rewire(node, reads)
-        for at, read in enumerate(outputs):
+        for at, read in enumerate(self._outputs):
             if not isinstance(read, Same):
                 self._graph.outputs[at] = self._named(
                     self._outer(read, self._graph.outputs[at], len(self._graph)), self._graph.outputs[at]
@@ -185,7 +218,11 @@ class _Roller:
         rank = len(shape_)
         axis = before.attributes["axis"].as_int() % rank
         turned = place("Transpose", stacked, perm=[*range(1, axis + 1), 0, *range(axis + 1, rank + 1)])
-        merged = place("Mul", place("Shape", turned, start=axis, end=axis + 1), place("Shape", turned, start=axis + 1, end=axis + 2))
+        merged = place(
+            "Mul",
+            place("Shape", turned, start=axis, end=axis + 1),
+            place("Shape", turned, start=axis + 1, end=axis + 2),
+        )
         shape = [place("Shape", turned, start=0, end=axis)] if axis else []
         shape.append(merged)
         if axis + 1 < rank:

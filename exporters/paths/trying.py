@@ -37,7 +37,7 @@ class Trials:
     def __init__(self, source: Source, prober: Prober, groups: Sequence[Group], lost: Sequence[str]) -> None:
         self._source = source
         self._prober = prober
-        self._groups = groups
+        self._groups = [group for group in groups if group.formula is None]
         self._lost = set(lost)
         self.points = list(dict.fromkeys(self._points()))
 
@@ -99,4 +99,5 @@ class Trials:
 
     def _by_axis(self, point: tuple[int, ...]) -> dict[tuple[int, int], int]:
         pairs = zip(self._groups, point, strict=True)
-        return {axis: size for group, size in pairs for axis in group.axes if size != self._prober.size(axis)}
+        sizes = {axis: size for group, size in pairs for axis in group.axes if size != self._prober.size(axis)}
+        return self._prober.completed(sizes) or sizes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -14,6 +14,9 @@ from entrepot.exporters.paths.periods import Stretch, aligned
 
 JOINING = "Concat"
 """The operator that takes any number of inputs, and so one of each iteration."""
+
+Peel: TypeAlias = tuple[int, int]
+"""How many iterations, the first ones and the last ones."""
 
 Key: TypeAlias = tuple[int, int]
 """A value in a body: which node, which output."""
@@ -63,30 +66,41 @@ class Unrolled:
         return Place("constant", value)
 
 
-def taken_apart(paths: Sequence[Path]) -> list[Unrolled] | None:
-    """Captures as single nodes and loops, the same ones in each; ``None`` if there are none, or they differ otherwise."""
+def taken_apart(paths: Sequence[Path], peeled: Mapping[int, Peel]) -> list[Unrolled] | None:
+    """Captures as single nodes and loops, the same ones in each; ``None`` if there are none, or they differ otherwise.
+
+    Args:
+        paths: The captures.
+        peeled: By loop, how many iterations are left out of it at either end.
+    """
     sequences = [[node for node in path.graph.graph if not is_constant(node)] for path in paths]
-    found = aligned([[_label(node, path.weights) for node in nodes] for path, nodes in zip(paths, sequences, strict=True)])
+    found = aligned(
+        [[_label(node, path.weights) for node in nodes] for path, nodes in zip(paths, sequences, strict=True)]
+    )
     if found is None or not any(each.count > 1 for each in found[0]):
         return None
-    return [_unrolled(path, nodes, parts) for path, nodes, parts in zip(paths, sequences, found, strict=True)]
+    return [_unrolled(path, nodes, parts, peeled) for path, nodes, parts in zip(paths, sequences, found, strict=True)]
 
 
-def _unrolled(path: Path, nodes: Sequence[onnx_ir.Node], parts: Sequence[Stretch]) -> Unrolled:
+def _unrolled(
+    path: Path, nodes: Sequence[onnx_ir.Node], parts: Sequence[Stretch], peeled: Mapping[int, Peel]
+) -> Unrolled:
     result = Unrolled(path)
     result.places.update((value, Place("input", at)) for at, value in enumerate(path.graph.graph.inputs))
-    varying = _varying(parts)
     for part in parts:
         steps = [list(nodes[part.start + at * part.length :][: part.length]) for at in range(part.count)]
-        if part in varying:
-            _add_loop(result, steps)
-        else:
-            _add_single(result, steps[0][0])
+        front, back = peeled.get(len(result.loops), (0, 0)) if part.count > 1 else (len(steps), 0)
+        _add_singles(result, steps[:front])
+        if part.count > 1:
+            _add_loop(result, steps[front : len(steps) - back])
+        _add_singles(result, steps[len(steps) - back :])
     return result
 
 
-def _varying(parts: Sequence[Stretch]) -> set[Stretch]:
-    return {part for part in parts if part.count > 1 or part.length > 1}
+def _add_singles(result: Unrolled, steps: Sequence[Sequence[onnx_ir.Node]]) -> None:
+    for nodes in steps:
+        for node in nodes:
+            _add_single(result, node)
 
 
 def _add_single(result: Unrolled, node: onnx_ir.Node) -> None:
@@ -106,7 +120,10 @@ def _add_loop(result: Unrolled, steps: list[list[onnx_ir.Node]]) -> None:
 
 def _label(node: onnx_ir.Node, weights: frozenset[str]) -> Hashable:
     """What makes two nodes the same one in different iterations: loops over the same weights do not run into others."""
-    read = tuple(value.name if value is not None and value.is_initializer() and value.name in weights else "" for value in node.inputs)
+    read = tuple(
+        value.name if value is not None and value.is_initializer() and value.name in weights else ""
+        for value in node.inputs
+    )
     count = -1 if node.op_type == JOINING else len(node.inputs)
     missing = tuple(at for at, value in enumerate(node.inputs) if value is None)
     named = () if count < 0 else read

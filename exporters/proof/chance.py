@@ -46,7 +46,7 @@ class RandomSource(Protocol):
 
 def prove_chance(source: RandomSource, model: Model, sample: Feeds, judging: Judging) -> Report:
     """Run ``source`` and ``model`` on the sample and at one other size of each axis, many times each."""
-    names = tuple(default_providers() if judging.providers is None else judging.providers)
+    names = tuple(default_providers(model) if judging.providers is None else judging.providers)
     runs = [run for case in _cases(model, sample) for run in _runs(source, model, case, names, judging)]
     agreeing = {run.provider for run in runs if run.ok}
     doubt = doubt_about_runs(model, agreeing)

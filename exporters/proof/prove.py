@@ -23,6 +23,9 @@ from entrepot.parity.plan import Case, plan_cases, sized_cases
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.tolerance import classify
 
+BRANCH = "other branches"
+"""How runs on inputs are labelled that take other branches of the source."""
+
 
 def prove(
     source: parity.Source,
@@ -31,6 +34,7 @@ def prove(
     judging: Judging,
     *,
     edges: Mapping[str, int] | None = None,
+    more: Sequence[Feeds] = (),
     only_sample: bool = False,
 ) -> Report:
     """Run ``source`` and ``model`` on the sample, other values, every axis at other sizes, and edge values.
@@ -46,9 +50,11 @@ def prove(
         sample: Its inputs.
         judging: Who runs it, and what agreement means.
         edges: Further sizes to try, by symbol: where the capture assumed something about small sizes.
+        more: Further inputs to try, which take other branches of the source than the sample does.
         only_sample: Leave all but the sample out.
     """
     cases = [Case("sample", sample)] if only_sample else _cases(source, model, sample, edges or {})
+    cases += [Case(f"{BRANCH} {number}", feeds) for number, feeds in enumerate(more, 1)]
     report = _run(source, model, cases, judging)
     agreeing = {run.provider for run in report.runs if run.ok}
     doubts = (getattr(source, "doubt", ""), _nobody(report), doubt_about_runs(model, agreeing))
@@ -78,7 +84,7 @@ def _cases(source: parity.Source, model: Model, sample: Feeds, edges: Mapping[st
 
 
 def _run(source: parity.Source, model: Model, cases: Sequence[Case], judging: Judging) -> Report:
-    names = tuple(parity.default_providers() if judging.providers is None else judging.providers)
+    names = tuple(parity.default_providers(model) if judging.providers is None else judging.providers)
     tolerance, progress = judging.tolerance, judging.progress
     full = [case for case in cases if not _is_empty(case)]
     empty = [case for case in cases if _is_empty(case)]

@@ -11,6 +11,7 @@ from entrepot.exporters.exporter import Exporter
 from entrepot.exporters.recognition import Found, is_torch
 from entrepot.exporters.torch.sources.calling import TorchSource
 from entrepot.exporters.torch.sources.files import read
+from entrepot.exporters.torch.sources.function import FunctionModule
 from entrepot.exporters.torch.sources.module import ModuleSource
 from entrepot.exporters.torch.sources.program import ProgramSource
 from entrepot.exporters.torch.sources.script import ScriptSource
@@ -32,6 +33,8 @@ class TorchExporter(Exporter):
             obj = read(obj)
         if isinstance(obj, torch.export.ExportedProgram):
             return ProgramSource(obj, sample)
+        if callable(obj) and not isinstance(obj, torch.nn.Module):
+            obj = FunctionModule(obj)
         if not isinstance(obj, torch.nn.Module):
             raise InputError(f"cannot export a {type(obj).__qualname__}", hint="wrap it in a torch.nn.Module")
         if sample is None:

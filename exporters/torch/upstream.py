@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
@@ -24,11 +24,23 @@ from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.ao.nn import quantized
+from torch.ao.quantization import FakeQuantizeBase
 from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx
+from torch.fx.experimental.symbolic_shapes import (
+    DimDynamic,
+    ShapeEnv,
+    StatelessSymbolicContext,
+    statically_known_true,
+)
+from torch.jit import TracerWarning  # type: ignore[attr-defined]
+from torch.jit.frontend import FrontendError
+from torch.nn.utils.prune import BasePruningMethod
+from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.weight_norm import WeightNorm
 from torch.onnx._internal.exporter._core import TorchTensor
 from torch.onnx._internal.exporter._core import _exported_program_to_onnx_program as to_onnx_program
 from torch.onnx._internal.exporter._decomp import (
@@ -38,35 +50,51 @@ from torch.onnx._internal.exporter._decomp import (
 from torch.onnx._internal.exporter._fx_passes import insert_type_promotion_nodes, remove_assertion_nodes
 from torch.onnx._internal.exporter._registration import ONNXRegistry
 from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
+    "BasePruningMethod",
     "ConstantSource",
     "DimDynamic",
+    "FakeQuantizeBase",
+    "FakeTensor",
     "FakeTensorMode",
+    "FrontendError",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
     "ShapeEnv",
+    "SpectralNorm",
     "StatelessSymbolicContext",
     "TorchDispatchMode",
     "TorchTensor",
+    "TracerWarning",
+    "WeightNorm",
     "aten_pow_tensor_scalar",
     "aten_scalar_tensor",
     "call_op",
     "capture_settings",
     "convert_version",
     "create_onnx_friendly_decomposition_table",
+    "disable_proxy_modes_tracing",
     "enable_python_dispatcher",
     "export_with",
     "get_decompositions",
     "get_onnx_implemented_overloads",
     "insert_type_promotion_nodes",
+    "int8_product",
+    "make_fx",
+    "pytree",
     "quantized_decomposed",
     "remove_assertion_nodes",
     "scan",
+    "statically_known_true",
     "to_onnx_program",
 ]
+
+int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls
+"""A product with a weight of eight bits."""
 
 quantized_decomposed: Any = torch.ops.quantized_decomposed
 """The operators of PT2E."""
@@ -78,6 +106,17 @@ quantized_decomposed: Any = torch.ops.quantized_decomposed
 def writes(tensor: torch.Tensor) -> int:
     """How often a tensor was written to."""
     return tensor._version  # noqa: SLF001 - autograd's public counter, in spite of its name
+
+
+@contextlib.contextmanager
+def unchecked_distributions() -> Iterator[None]:
+    """Inside, distributions do not look whether their parameters are in range, which no graph can."""
+    before = torch.distributions.Distribution._validate_args  # noqa: SLF001 - there is a public way to set it only
+    torch.distributions.Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(before)
 
 
 def custom_function(name: str) -> Callable[..., Any] | None:
@@ -166,8 +205,33 @@ def bound_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -
             len(args) <= len(names) and set(kwargs) <= set(names) and all(each.has_default_value() for each in lacking)
         )
         if fits and "out" not in names:
-            return given | {each.name: each.default_value for each in lacking}
+            given |= {each.name: each.default_value for each in lacking}
+            return {name: given[name] for name in names}
     raise TypeError(f"{name} does not take {len(args)} arguments and {sorted(kwargs)}")
+
+
+def all_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that a kernel is given for a call of an operator: by position, and by keyword."""
+    given = bound_arguments(name, args, kwargs)
+    schemas = torch._C._jit_get_schemas_for_operator(name)  # noqa: SLF001 - no public way
+    named = {each.name for schema in schemas for each in schema.arguments if each.kwarg_only}
+    return [value for key, value in given.items() if key not in named], {
+        key: value for key, value in given.items() if key in named
+    }
+
+
+ScriptNode: TypeAlias = Any
+"""A node of TorchScript: ``torch._C.Node``, whose stubs lack most of it."""
+
+
+def script_graph(module: torch.jit.ScriptModule) -> Any:
+    """What ``forward`` does, with the methods that it calls in their places."""
+    return module.forward.inlined_graph  # type: ignore[attr-defined]
+
+
+def parsed_schema(text: str) -> Any:
+    """The schema of an operator as an object."""
+    return torch._C.parse_schema(text)  # noqa: SLF001 - no public way
 
 
 # --- what a capture noted about sizes
@@ -273,8 +337,8 @@ def is_about_sizes(message: str) -> bool:
 
 
 def is_about_transforms(message: str) -> bool:
-    """Whether the capture stopped inside torch.func, at a tensor of one of its levels."""
-    return "'Tensor' object has no attribute 'constant'" in message
+    """Whether the capture stopped at a tensor of torch.func's, or of gradients that forward itself computes."""
+    return "'Tensor' object has no attribute 'constant'" in message or "fake tensor in the exported program" in message
 
 
 def is_about_values(message: str) -> bool:

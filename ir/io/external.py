@@ -41,11 +41,13 @@ class DataFile:
         path: Its place, absolute.
         identity: Device, inode and size, to know it again.
         content: Its bytes, mapped.
+        stays: Whether a model that is saved elsewhere takes its weights along only if that is asked for.
     """
 
     path: Path
     identity: tuple[int, int, int]
     content: memoryview = field(repr=False, compare=False)
+    stays: bool = False
 
     def is_still(self, path: Path) -> bool:
         """Whether the file at ``path`` is this file."""
@@ -272,6 +274,18 @@ def map_file(descriptor: int, path: Path) -> DataFile:
         return DataFile(path, _identity(status), memoryview(content))
     finally:
         os.close(descriptor)
+
+
+def map_privately(path: Path) -> tuple[DataFile, mmap.mmap]:
+    """Map a file that stays where it is; what is written to the mapping is seen by nobody else.
+
+    Raises:
+        OSError: It cannot be mapped: it is empty, for example.
+    """
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    return DataFile(path.absolute(), _identity(status), memoryview(content).toreadonly(), stays=True), content
 
 
 def read_file(path: Path, most: int) -> tuple[bytes, dict[bytes, memoryview]]:

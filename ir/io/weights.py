@@ -63,18 +63,23 @@ class Layout:
         return slot is not None and slot.location is not None
 
 
-def lay_out(model: onnx_ir.Model | Parsed, folder: Path | None, external_data: str | None) -> Layout:
+def lay_out(
+    model: onnx_ir.Model | Parsed, folder: Path | None, external_data: str | None, *, gather: bool = False
+) -> Layout:
     """Decide for every tensor.
 
     Args:
         model: What is saved.
         folder: Where it is saved; ``None`` if no file can lie beside it, as with a pipe.
         external_data: As for ``save``.
+        gather: As for ``save``.
 
     Raises:
-        InputError: Weights have to lie beside the model, and cannot.
+        InputError: Weights have to lie beside the model, and cannot, or do not.
     """
     layout = Layout()
+    if external_data == "auto" and not gather:
+        _check_beside(model, folder)
     if folder is None:
         _check_alone(model, external_data)
     if folder is None or external_data is None:
@@ -92,6 +97,19 @@ def lay_out(model: onnx_ir.Model | Parsed, folder: Path | None, external_data: s
     if external_data != "auto" or inside > INLINE_LIMIT:
         _append(layout, waiting)
     return layout
+
+
+def _check_beside(model: onnx_ir.Model | Parsed, folder: Path | None) -> None:
+    """Refuse to copy weights that are to stay where they are."""
+    is_beside = functools.cache(functools.partial(_is_beside, folder)) if folder is not None else None
+    for tensor, _ in all_tensors(model):
+        if type(tensor) is MappedTensor and tensor.file.stays:
+            location = os.fspath(tensor.location)
+            if is_beside is None or not is_beside(location, tensor.file):
+                raise InputError(
+                    f"the weights lie in {tensor.file.path.parent}, and a model refers to files beside it only",
+                    hint="save the model there, or copy the weights with save(..., gather=True)",
+                )
 
 
 def _check_alone(model: onnx_ir.Model | Parsed, external_data: str | None) -> None:

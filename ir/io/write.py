@@ -51,7 +51,9 @@ def nbytes(model: onnx_ir.Model) -> int:
     return serialize(model, count).ByteSize() + sum(held)
 
 
-def save(model: onnx_ir.Model | Parsed, path: Target, *, external_data: str | None = "auto") -> None:
+def save(
+    model: onnx_ir.Model | Parsed, path: Target, *, external_data: str | None = "auto", gather: bool = False
+) -> None:
     """Write a model, atomically for model and data together; the model itself is not changed.
 
     Args:
@@ -63,6 +65,7 @@ def save(model: onnx_ir.Model | Parsed, path: Target, *, external_data: str | No
             for all weights of 1 KiB or more. ``None`` keeps everything inside. No existing file is replaced by a data
             file: if the name is taken, the new one is called ``<stem>.<8 hex digits><suffix>``, and the old one is
             removed once the model is saved and no other model in the folder uses it.
+        gather: Copy weights too that an export left in the files they came from.
 
     Raises:
         StorageError: The files cannot be written (an ``OSError``); what was there before is untouched.
@@ -73,28 +76,28 @@ def save(model: onnx_ir.Model | Parsed, path: Target, *, external_data: str | No
     """
     file = open_file(path)
     if file is not None:
-        _write_alone(model, external_data, file)
+        _write_alone(model, external_data, file, gather=gather)
         return
     place = destination(path)  # type: ignore[arg-type] # it is no open file
     with place.errors():
         if place.is_stream:
             with place.stream() as stream:
-                _write_alone(model, external_data, stream)
+                _write_alone(model, external_data, stream, gather=gather)
         else:
-            _replace(model, place, external_data)
+            _replace(model, place, external_data, gather=gather)
 
 
-def _write_alone(model: onnx_ir.Model | Parsed, external_data: str | None, file: BinaryIO) -> None:
+def _write_alone(model: onnx_ir.Model | Parsed, external_data: str | None, file: BinaryIO, *, gather: bool) -> None:
     """Write a model that can have no file beside it."""
-    _write(model, lay_out(model, None, external_data), "", file)
+    _write(model, lay_out(model, None, external_data, gather=gather), "", file)
 
 
-def _replace(model: onnx_ir.Model | Parsed, place: Destination, external_data: str | None) -> None:
+def _replace(model: onnx_ir.Model | Parsed, place: Destination, external_data: str | None, *, gather: bool) -> None:
     staging = Staging(place.path)
     data_name = _data_name(place.path, external_data)
     try:
         with folder_lock(place.path.parent) as locked:
-            layout = lay_out(model, place.beside, external_data)
+            layout = lay_out(model, place.beside, external_data, gather=gather)
             _Save(model, staging, data_name, layout, locked=locked).run()
     finally:
         with contextlib.suppress(OSError):

@@ -29,7 +29,14 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 _ROUNDS = 10
 
 
-def clean_up(model: ir.Model, *, level: Level = "basic", evaluate: Evaluate, weights: Collection[str] = ()) -> bool:
+def clean_up(
+    model: ir.Model,
+    *,
+    level: Level = "basic",
+    evaluate: Evaluate,
+    weights: Collection[str] = (),
+    in_place: bool = False,
+) -> bool:
     """Remove what a model does not need; inputs, outputs and weights keep their names.
 
     Args:
@@ -37,6 +44,7 @@ def clean_up(model: ir.Model, *, level: Level = "basic", evaluate: Evaluate, wei
         level: How far to go.
         evaluate: Runs a model without inputs; see ``FoldConstants``.
         weights: Names of initializers that are weights, even if they are single numbers; others may be constants.
+        in_place: Whether weights keep the bytes that they have, because they lie in files that stay.
 
     Returns:
         Whether anything changed.
@@ -54,8 +62,7 @@ def clean_up(model: ir.Model, *, level: Level = "basic", evaluate: Evaluate, wei
         FoldConstants(evaluate, weights),
         DropUnused(),
         AbsorbPadding(),
-        ArrangeWeights(),
-        AbsorbNormalization(),
+        *(() if in_place else (ArrangeWeights(), AbsorbNormalization())),
         LiftConstants(),
     )
     for done in range(_ROUNDS):  # each step may make others possible

@@ -46,7 +46,7 @@ def test_a_file_of_unknown_kind_is_refused(tmp_path):
     ],
 )
 def test_dynamic_of_another_form_is_refused(dynamic):
-    with pytest.raises(ep.InputError, match=r"hint: give .auto., False, or names of axes"):
+    with pytest.raises(ep.InputError, match=r"hint: give .auto., .all., False, or names of axes"):
         ep.export(3, dynamic=dynamic)
 
 

@@ -22,24 +22,32 @@ def operators(model: onnx_ir.Model) -> Counter[str]:
 def export_torch(zoo: ZooModel, like: ep.Model) -> onnx_ir.Model:
     """What ``torch.onnx.export`` makes of a model of the zoo, with the axes dynamic that are dynamic in ``like``.
 
-    It runs with ``dynamo=True`` and its own optimizer, as it does by default.
-
     Raises:
         torch.onnx.OnnxExporterError: It cannot export the model.
     """
-    sample = zoo.samples[-1]  # torch.export fixes axes whose size is 1
+    return torch_export(zoo.module, zoo.samples[-1], like).model  # torch.export fixes axes whose size is 1
+
+
+def torch_export(module: Any, sample: Any, like: ep.Model) -> torch.onnx.ONNXProgram:
+    """The same for any module; it runs with ``dynamo=True`` and its own optimizer, as it does by default.
+
+    Raises:
+        torch.onnx.OnnxExporterError: It cannot export the module.
+        ValueError: The sample holds objects that torch does not take apart as we do.
+    """
     args, kwargs = ((), sample) if isinstance(sample, dict) else (sample, {})
     tensors, structure = torch.utils._pytree.tree_flatten((args, kwargs))
     axes = [_dynamic(spec) for spec in like.inputs]
-    assert len(tensors) == len(axes)
+    if not all(isinstance(tensor, torch.Tensor) for tensor in tensors) or len(tensors) != len(axes):
+        raise ValueError("torch takes the sample apart in another way")
     shapes: Any = torch.utils._pytree.tree_unflatten(axes, structure)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
-            zoo.module, args, kwargs=kwargs, dynamo=True, verbose=False, dynamic_shapes=shapes[1 if kwargs else 0]
+            module, args, kwargs=kwargs, dynamo=True, verbose=False, dynamic_shapes=shapes[1 if kwargs else 0]
         )
     assert program is not None
-    return program.model
+    return program
 
 
 def _dynamic(spec: Any) -> dict[int, Any]:

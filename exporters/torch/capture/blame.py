@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import traceback
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
+from entrepot.exporters.torch.capture.settled import settled_weights
+from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
@@ -23,6 +26,7 @@ from entrepot.exporters.torch.upstream import (
     is_about_transforms,
     is_about_values,
     size_notes,
+    unchecked_distributions,
 )
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
@@ -53,13 +57,12 @@ def captured_blame(
     if isinstance(error, EntrepotError):
         return type(error)(f"{error.message}{_at(line)}", value=error.value, hint=error.hint)
     first = next(iter(str(error).splitlines()), type(error).__name__)
-    operator = next(
-        filter(None, (custom_operator(frame.f_code) for frame, _ in traceback.walk_tb(error.__traceback__))), ""
-    )
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    operator = next(filter(None, (custom_operator(code) or foreign_operator(code) for code in codes)), "")
     if operator:
         return UnsupportedOpError(
             f"the custom operator {operator} cannot be followed{_at(line)}: {type(error).__name__}: {first}",
-            hint=f'say how it is exported: ep.register_translation("{operator}", function)',
+            hint=f'say how it is exported: ep.register_translation("{operator}", function), or make it a node by ep.op',
         )
     if is_about_values(str(error)):
         return ConversionError(
@@ -123,7 +126,10 @@ def export_flat(
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
-    with quiet(), quantised(flat), decided_flags(), Rewriting(), settings:
+    flags = (decided_flags(), unchecked_distributions(), Rewriting(), settings)
+    with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
+        for flag in flags:
+            stack.enter_context(flag)
         return _program(flat, tuple(tensors), (tuple(spec),))
 
 
@@ -131,7 +137,7 @@ def _program(flat: torch.nn.Module, tensors: tuple[torch.Tensor, ...], shapes: A
     """Captured before gradients are computed, or, where forward itself transforms functions, after that."""
     try:
         program = torch.export.export(flat, tensors, dynamic_shapes=shapes, strict=False)
-    except AttributeError as error:
+    except (AttributeError, RuntimeError) as error:
         if not is_about_transforms(str(error)):
             raise
     else:

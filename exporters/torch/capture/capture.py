@@ -13,6 +13,7 @@ from entrepot.exporters.axes.conditions import holding_range
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, axis_name, axis_word, resized, word_axis
 from entrepot.exporters.axes.groups import settled as still_varying
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.axes.related import tied_groups
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
@@ -150,7 +151,7 @@ def _fewer(
     groups: list[Group], prober: Prober, error: EntrepotError
 ) -> tuple[list[Group], list[tuple[Group, str]]] | None:
     """What else to try when a capture fails without a suggestion: axes of one size bound, then one axis, then none."""
-    tied = prober.tie(groups)
+    tied = tied_groups(prober, groups)
     if tied is not None:
         return tied, []
     for group in groups:

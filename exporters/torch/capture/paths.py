@@ -31,7 +31,7 @@ def conditions_of(program: torch.export.ExportedProgram, groups: Sequence[Group]
         ValueError: There is a condition that cannot be written so.
     """
     notes = size_notes(program)
-    by_axis = {axis: group.symbol for group in groups for axis in group.axes}
+    by_axis = {axis: _term(group.symbol) for group in groups for axis in group.axes}
     names = {symbol: by_axis[axis] for symbol, axis in notes.axes.items() if axis in by_axis}
     found = [_renamed(str(guard.condition), names) for guard in notes.guards]
     sizes = _sizes_of_inputs(program, by_axis)
@@ -42,6 +42,10 @@ def conditions_of(program: torch.export.ExportedProgram, groups: Sequence[Group]
             other = owners.setdefault(str(size), by_axis[axis])
             found += [f"Eq({by_axis[axis]}, {other})"] if other != by_axis[axis] else []
     return [Expression(text) for text in dict.fromkeys(found)]
+
+
+def _term(symbol: str) -> str:
+    return symbol if symbol.isidentifier() else f"({symbol})"
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

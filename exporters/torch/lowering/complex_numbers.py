@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
-from torch.utils import _pytree as pytree
 
 from entrepot.exporters.torch.translations.pairs import Pair, is_complex, rule_for
+from entrepot.exporters.torch.upstream import make_fx, pytree
 
 aten = torch.ops.aten
 
@@ -137,8 +136,11 @@ class _Splitter:
         with self.graph.inserting_before(place):
             made: Any = self.graph.graph_copy(traced.graph, dict(zip(starts, operands, strict=True)))
         made = iter(made)
-        for node in _since(traced, self.graph, place):
+        for node in reversed(list(_since(traced, self.graph, place))):
             node.meta.setdefault("stack_trace", place.meta.get("stack_trace"))
+            if "val" not in node.meta:  # arithmetic of sizes
+                compute: Any = node.target
+                node.meta["val"] = compute(*torch.fx.node.map_arg(node.args, lambda each: each.meta["val"]))
         leaves, spec = shape
         results = [Pair(next(made), next(made)) if isinstance(leaf, Pair) else next(made) for leaf in leaves]
         return pytree.tree_unflatten(results, spec)

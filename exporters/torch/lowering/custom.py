@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.upstream import OpOverload, OpOverloadPacket, custom_function, packet_name
+from entrepot.exporters.torch.upstream import OpOverload, OpOverloadPacket, all_arguments, custom_function, packet_name
 from entrepot.ir.errors import InputError
 
-_KNOWN = ("aten::", "prims::", "entrepot::")
+_KNOWN = ("aten::", "prims::", "entrepot::", "quantized::", "quantized_decomposed::", "onnx", "inductor::")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,34 @@ def registered(func: Any) -> Callable[..., Any] | None:
 def python_of(func: Any) -> Callable[..., Any] | None:
     """The Python function of a custom operator, if it has one: ONNX lacks the operator, but may have what it calls."""
     name = qualified_name(func)
-    return None if not name or name.startswith(_KNOWN) else custom_function(name)
+    if not name or name.startswith(_KNOWN):
+        return None
+    return custom_function(name) or _KERNELS.get(name)
+
+
+def is_foreign(name: str) -> bool:
+    """Whether an operator is neither torch's nor ours, and nothing is known of how it is written."""
+    return bool(name) and not name.startswith(_KNOWN) and custom_function(name) is None
+
+
+def remember_kernel(name: str, function: Callable[..., Any]) -> None:
+    """Capture this function where the operator is called; it takes every argument of the schema."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        positional, named = all_arguments(name, args, kwargs)
+        return function(*positional, **named)
+
+    _KERNELS[name] = call
+    _CODES[function.__code__] = name
+
+
+def foreign_operator(code: CodeType) -> str:
+    """The name of the operator whose kernel this is the code of, or ""."""
+    return _CODES.get(code, "")
+
+
+_KERNELS: dict[str, Callable[..., Any]] = {}
+_CODES: dict[CodeType, str] = {}
 
 
 def qualified_name(func: Any) -> str:

@@ -10,6 +10,8 @@ import torch
 from onnx_ir.passes import common
 
 from entrepot.exporters import structure
+from entrepot.exporters.torch.lowering.operators import add_bodies
+from entrepot.exporters.torch.quantised.weight_only import keep_exact
 
 _TORCH = str(Path(torch.__file__).parent)
 _OURS = str(Path(structure.__file__).parent)
@@ -17,10 +19,12 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)')
 
 
 def repair(model: onnx_ir.Model, module: torch.nn.Module) -> None:
-    """Annotate ``model`` in place, inline it, and name its weights."""
+    """Annotate ``model`` in place, inline it, name its weights, and give operators of users their bodies."""
     _annotate(model)
     common.InlinePass()(model)
     _name_weights(model, module)
+    keep_exact(model)
+    add_bodies(model)
 
 
 def source_of(stack_trace: str) -> str:

@@ -21,6 +21,13 @@ def settle_weights(model: onnx_ir.Model, *, share: bool) -> None:
     (_link_weights if share else _copy_weights)(model)
 
 
+def refer_to_weights(
+    model: onnx_ir.Model, reference: Callable[[onnx_ir.TensorProtocol], onnx_ir.TensorProtocol | None]
+) -> None:
+    """Replace weights that lie in files by references to them."""
+    _replace(model, lambda tensor: reference(tensor) or tensor)
+
+
 def weight_names(module: torch.nn.Module) -> set[str]:
     """The names of a module's parameters and buffers; other initializers are constants of its code."""
     return {name for name, _ in (*module.named_parameters(), *module.named_buffers())}

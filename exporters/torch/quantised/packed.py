@@ -6,15 +6,18 @@ They are buffers of the module then, so that they have names in the graph; what 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.quantised.observers import fake_quantised
 from entrepot.exporters.torch.quantised.scheme import Scheme, marked, scheme_of
+from entrepot.exporters.torch.running.swapping import put_back
 from entrepot.exporters.torch.translations.quantisation import dequantise
-from entrepot.exporters.torch.upstream import cell_parts, is_stub, script_type
+from entrepot.exporters.torch.upstream import FakeQuantizeBase, cell_parts, is_stub, script_type
 from entrepot.ir.errors import UnsupportedOpError
 
 
@@ -114,6 +117,7 @@ def has_packed(root: torch.nn.Module) -> bool:
     return any(
         isinstance(value, torch.ScriptObject) or (isinstance(value, torch.Tensor) and value.is_quantized)
         for part in root.modules()
+        if not isinstance(part, torch.jit.ScriptModule)
         for value in (*vars(part).values(), *part._buffers.values(), *part._parameters.values())  # noqa: SLF001
     )
 
@@ -121,23 +125,11 @@ def has_packed(root: torch.nn.Module) -> bool:
 @contextlib.contextmanager
 def laid_open(root: torch.nn.Module) -> Iterator[None]:
     """Inside, nothing in a module is packed or quantised."""
-    parts = dict(root.named_modules())
-    before = [(part, dict(vars(part)), dict(part._buffers), dict(part._parameters)) for part in parts.values()]  # noqa: SLF001
-    try:
+    parts = {path: part for path, part in root.named_modules() if not isinstance(part, torch.jit.ScriptModule)}
+    with put_back(parts.values()):
         for path in parts:
             _lay_open(parts, path)
         yield
-    finally:
-        for part, attributes, buffers, parameters in before:
-            tables: list[tuple[Any, dict[str, Any]]] = [
-                (part._buffers, buffers),  # noqa: SLF001
-                (part._parameters, parameters),  # noqa: SLF001
-                (part.__dict__, attributes),
-            ]
-            for now, then in tables:
-                if now.keys() != then.keys() or any(now[key] is not then[key] for key in then):
-                    now.clear()
-                    now.update(then)
 
 
 def _lay_open(parts: Mapping[str, torch.nn.Module], path: str) -> None:
@@ -147,15 +139,22 @@ def _lay_open(parts: Mapping[str, torch.nn.Module], path: str) -> None:
             vars(part)[key] = _opened(owner, key, value)
         elif isinstance(value, torch.Tensor) and value.is_quantized:
             vars(part)[key] = hold(part, key, value)
+    _open_tables(part)
+    if isinstance(part, FakeQuantizeBase):
+        part.__dict__["forward"] = functools.partial(fake_quantised, part, on=bool(part.fake_quant_enabled))
+    if is_stub(part):  # reads its buffers as Python numbers
+        for key in ("scale", "zero_point"):
+            if isinstance(value := part._buffers.pop(key, None), torch.Tensor):  # noqa: SLF001
+                vars(part)[key] = value.item()
+
+
+def _open_tables(part: torch.nn.Module) -> None:
+    """Quantised buffers and parameters."""
     for table in (part._buffers, part._parameters):  # noqa: SLF001
         for key, value in list(table.items()):
             if value is not None and value.is_quantized:
                 del table[key]
                 vars(part)[key] = hold(part, f"{key}_steps", value)
-    if is_stub(part):  # reads its buffers as Python numbers
-        for key in ("scale", "zero_point"):
-            if isinstance(value := part._buffers.pop(key, None), torch.Tensor):  # noqa: SLF001
-                vars(part)[key] = value.item()
 
 
 def _owner(parts: Mapping[str, torch.nn.Module], path: str) -> torch.nn.Module:

@@ -21,7 +21,9 @@ def check_module(module: torch.nn.Module) -> None:
             raise InputError("a lazy parameter has no shape yet", value=name, hint="call the module once")
         if tensor.device.type == "meta":
             raise InputError(
-                "the parameter has no values: it is on the meta device", value=name, hint="load the weights first"
+                "the parameter has no values: it is on the meta device",
+                value=name,
+                hint='load the weights first, or say where they are: weights="model.safetensors"',
             )
         if tensor.device.type != "cpu":
             raise InputError(f"the module is on {tensor.device}", value=name, hint="export module.to('cpu')")
@@ -34,7 +36,7 @@ def check_tensors(call: Flat) -> None:
         InputError: There is no tensor at all, or one is complex, sparse, quantised or not on the CPU.
     """
     if not call.tensors:
-        raise InputError("the sample contains no tensor", hint="give the tensors that the model is called with")
+        raise InputError("the sample contains no tensor", hint=_no_tensor(call))
     for name, tensor in zip(call.names, call.tensors, strict=True):
         if tensor.device.type != "cpu":
             raise InputError(f"the sample is on {tensor.device}", value=name, hint="give tensors on the CPU")
@@ -48,6 +50,13 @@ def check_tensors(call: Flat) -> None:
             raise InputError(
                 "it is sparse or quantised", value=name, hint="give a dense tensor: x.to_dense(), x.dequantize()"
             )
+
+
+def _no_tensor(call: Flat) -> str:
+    numbers = [place.value for place in constants(call.tree) if isinstance(place.value, int | float)]
+    if not numbers:
+        return "give the tensors that the model is called with"
+    return f"a number is a constant of the graph; what is to be an input is a tensor: torch.tensor({numbers[0]})"
 
 
 def check_results(result: Flat) -> None:

@@ -16,14 +16,25 @@ from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.notes import listed
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
+from entrepot.exporters.torch.running.kernels import KernelSpotter
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.running.stepping import Place, Stepper
 from entrepot.exporters.torch.upstream import FakeTensorMode
 from entrepot.ir.errors import ConversionError, InputError
 
 # What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
-MODEL_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
+MODEL_ERRORS = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    torch.jit.Error,
+)
 _SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
 
 
@@ -45,6 +56,7 @@ class Eager(Callee):
     Attributes:
         numbers: Results that are Python numbers and are returned as tensors.
         drew: The libraries whose random numbers the last call drew.
+        may_not_end: Whether its calls are to be ended that take far longer than the first.
     """
 
     arrays = TORCH
@@ -63,6 +75,8 @@ class Eager(Callee):
         self._state = state
         self._kind = kind
         self.drew = set[str]()
+        self.may_not_end = False
+        self._usual: int | None = None
 
     def __call__(self, tensors: Sequence[torch.Tensor], /, *, seed: int = 0, restore: bool = True) -> Flat:
         """Call the module on copies of ``tensors``.
@@ -86,7 +100,7 @@ class Eager(Callee):
         _seed(seed)
         before = random_state()
         try:
-            with quiet(), _default_type(self._kind):
+            with quiet(), _default_type(self._kind), self._counted():
                 return (
                     flatten((self._stepper or self.module)(*args, **kwargs), numbers=self.numbers, arrays=TORCH),
                     args,
@@ -101,6 +115,15 @@ class Eager(Callee):
             self.drew = {name for name in after if after[name] != before[name]}
             if restore:
                 self._state.restore()
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        if not self.may_not_end:
+            yield
+            return
+        with CallCounter(self._usual) as calls:
+            yield
+        self._usual = max(self._usual or 0, calls.count)
 
     def in_double(self, most: int) -> Eager:
         """A copy that computes in float64.
@@ -118,6 +141,7 @@ class Eager(Callee):
         stepper = None if self._stepper is None else self._stepper.on(module)
         double = Eager(module, self.tree, ModuleState(module), kind=torch.float64, stepper=stepper)
         double.numbers = self.numbers
+        double.may_not_end, double._usual = self.may_not_end, self._usual
         return double
 
     def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
@@ -160,12 +184,14 @@ class Eager(Callee):
         try:
             first = self(tensors, seed=0, restore=False)
             changed, drew = self._state.changed(), self.drew
-            second = self(tensors, seed=0 if random else 1)
+            with KernelSpotter():
+                second = self(tensors, seed=0 if random else 1)
         except Refusal as refused:
             raise InputError(
                 f"the module does not take the sample: {refused}"
                 + (f", at {refused.source}" if refused.source else ""),
-                hint="call the module with the sample once to see the whole traceback",
+                hint=_precision_hint(self.module, tensors)
+                or "call the module with the sample once to see the whole traceback",
             ) from refused
         if not same_results(first, second) and (drew or changed or not _round_alike(first, second)):
             alike = random or same_results(first, self(tensors, seed=1))
@@ -195,6 +221,16 @@ class Eager(Callee):
             f"results are random: two calls with the same inputs differ{places}",
             hint="random=True draws them in the graph, if they are torch's; else pass them in as an input",
         )
+
+
+def _precision_hint(module: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> str:
+    """What to do about NumPy's floats, which are doubles, for weights that are not."""
+    given = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+    wanted = {weight.dtype for weight in module.parameters() if weight.is_floating_point()}
+    if given != {torch.float64} or len(wanted) != 1 or given == wanted:
+        return ""
+    name = str(next(iter(wanted))).removeprefix("torch.")
+    return f"the weights are {name}, the sample is float64: give x.astype('{name}'), or x.to(torch.{name})"
 
 
 @contextlib.contextmanager

@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.quantised.observers import observers_off
+from entrepot.exporters.torch.running.objects import HeldObjects
+from entrepot.exporters.torch.running.padding import padding_as_in_inference
 from entrepot.exporters.torch.running.stepping import Place
 from entrepot.exporters.torch.upstream import writes
 from entrepot.ir.errors import ConversionError
@@ -37,7 +40,10 @@ class ModuleState:
     def __init__(self, module: torch.nn.Module) -> None:
         self._names = dict(module.named_modules())
         self._attributes = [(part, _shallow(part.__dict__)) for part in self._names.values()]
-        kept = {id(tensor): tensor for tensor in (*module.buffers(), *self._in_attributes())}
+        self._objects = HeldObjects(
+            value for _, held in self._attributes for key, (value, _) in held.items() if key not in _REGISTERED
+        )
+        kept = {id(tensor): tensor for tensor in (*module.buffers(), *self._in_attributes(), *self._objects.tensors())}
         self._buffers = [(tensor, writes(tensor), tensor.detach().clone()) for tensor in kept.values()]
         self._parameters = [(name, value, writes(value)) for name, value in module.named_parameters()]
         self._torch = torch.get_rng_state()
@@ -52,6 +58,7 @@ class ModuleState:
         """
         for part, attributes in self._attributes:
             _restore_attributes(part, attributes)
+        self._objects.restore()
         with torch.no_grad():
             for index, (buffer, version, value) in enumerate(self._buffers):
                 if _written(buffer, version, value):
@@ -74,8 +81,15 @@ class ModuleState:
         return [
             Place(path, key)
             for (path, part), (_, attributes) in zip(self._names.items(), self._attributes, strict=True)
-            for key in _changed_keys(part, attributes, written)
+            for key in (*_changed_keys(part, attributes, written), *self._changed_objects(attributes, written))
         ]
+
+    def _changed_objects(self, attributes: dict[str, tuple[Any, Any]], written: set[int]) -> Iterator[str]:
+        return (
+            key
+            for key, (value, _) in attributes.items()
+            if key not in _REGISTERED and self._objects.changed(value, written)
+        )
 
     def _in_attributes(self) -> Iterator[torch.Tensor]:
         """Tensors in attributes, and in lists and dicts there; parameters are checked, and buffers in a place apart."""
@@ -95,8 +109,9 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
         part.training = (
             part.training and training
         )  # not part.eval(): an overridden train() may do more, such as merging weights
-    state = ModuleState(module)
-    with torch.no_grad():
+    off = contextlib.nullcontext() if training else observers_off(module)
+    with torch.no_grad(), off, padding_as_in_inference(module):
+        state = ModuleState(module)
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.
             torch.backends.mha.set_fastpath_enabled(False)
@@ -151,8 +166,9 @@ _REGISTERED = ("_parameters", "_buffers", "_modules")
 
 def _changed_keys(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]], written: set[int]) -> Iterator[str]:
     now, before = vars(part), {key: value for key, (value, _) in attributes.items()}
-    buffers = attributes["_buffers"][1]
-    yield from (key for key in buffers if now["_buffers"].get(key) is not buffers[key] or id(buffers[key]) in written)
+    kept = dict(part.named_buffers(recurse=False))
+    buffers = attributes.get("_buffers", (None, None))[1] or kept  # those of a script are no dict
+    yield from (key for key in buffers if kept.get(key) is not buffers[key] or id(buffers[key]) in written)
     for key in dict.fromkeys((*before, *now)):
         if key not in _REGISTERED:
             value, contents = attributes.get(key, (None, None))

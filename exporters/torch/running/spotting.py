@@ -26,7 +26,7 @@ _STDLIB = sysconfig.get_path("stdlib")
 def user_line(frames: Sequence[traceback.FrameSummary]) -> str:
     """The innermost frame that is neither a library's nor ours: ``net.py:12 in forward: y = x @ w``."""
     for frame in reversed(frames):
-        if _is_theirs(frame.filename):
+        if is_theirs(frame.filename):
             return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
     return ""
 
@@ -36,7 +36,8 @@ def _standard(filename: str) -> bool:
     return filename.startswith(_STDLIB) and "-packages" not in filename
 
 
-def _is_theirs(filename: str) -> bool:
+def is_theirs(filename: str) -> bool:
+    """Whether a file is neither a library's nor ours."""
     return not filename.startswith(_SKIPPED) and not _standard(filename)
 
 
@@ -92,7 +93,7 @@ class DrawSpotter:
         sys.settrace(self._tracer)
 
     def _see(self, frame: FrameType, event: str, _: Any) -> Any:
-        if not _is_theirs(frame.f_code.co_filename):
+        if not is_theirs(frame.f_code.co_filename):
             return None
         state = random_state()
         moved = [name for name in ("random", "numpy.random") if state[name] != self._state[name]]

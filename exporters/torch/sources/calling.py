@@ -18,11 +18,13 @@ from entrepot.exporters.options import State
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.relations import suggested_relations
-from entrepot.exporters.torch.lowering.weights import settle_weights
-from entrepot.exporters.torch.running.checks import check_module, check_results, check_tensors
+from entrepot.exporters.torch.lowering.weights import refer_to_weights, settle_weights
+from entrepot.exporters.torch.running.checks import check_results, check_tensors
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
 from entrepot.exporters.torch.running.stepping import Stepper
+from entrepot.exporters.torch.sources.checkpoint import Checkpoint
+from entrepot.exporters.torch.sources.function import FunctionModule
 from entrepot.exporters.torch.sources.state import found_stepper, with_state
 from entrepot.exporters.torch.upstream import is_quantised_class
 from entrepot.ir.errors import InputError
@@ -36,13 +38,14 @@ class TorchSource(Source):
         call: Its sample.
 
     Raises:
-        InputError: Its weights cannot be read where they are, or ONNX has no type for an input.
+        InputError: ONNX has no type for an input.
 
     Attributes:
         keeps: What becomes of state that forward changes; see ``Options``.
         training: Whether the module is called in its own mode.
         random: Whether it may draw random numbers.
         stepper: What is called instead of the module, where it has such state.
+        checkpoint: The weights of a module that was built without any.
     """
 
     framework = f"torch {torch.__version__}"
@@ -53,16 +56,18 @@ class TorchSource(Source):
     random = False
 
     def __init__(self, module: Any, call: Flat) -> None:
-        check_module(module)
         check_tensors(call)
         kind = type(module)
         self.module = module
         self.call = call
         self.name, self.origin = kind.__name__, f"{kind.__module__}:{kind.__qualname__}"
+        if isinstance(module, FunctionModule):
+            self.name, self.origin = module.name, module.origin
         self.parameters = {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
         self._eager: Eager | None = None
         self._state: ModuleState | None = None
         self.stepper: Stepper | None = None
+        self.checkpoint: Checkpoint | None = None
         self.state_notes: list[str] = []
         self._followed = False
         self._random: bool | None = None
@@ -70,7 +75,8 @@ class TorchSource(Source):
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
         """Evaluation mode without gradients; afterwards weights, buffers, attributes and random state are as before."""
-        with untouched(self.module, training=self.training) as self._state:
+        has_weights = contextlib.nullcontext() if self.checkpoint is None else self.checkpoint.inside()
+        with has_weights, untouched(self.module, training=self.training) as self._state:
             self._eager = Eager(self.module, self.call.tree, self._state)
             self._take_state()
             self._follow_state()
@@ -120,7 +126,11 @@ class TorchSource(Source):
 
     def __call__(self, arrays: Sequence[torch.Tensor], /) -> Flat:
         """Call the module."""
-        return self.eager(arrays, seed=self.seed)
+        try:
+            return self.eager(arrays, seed=self.seed)
+        finally:
+            if self.checkpoint is not None:
+                self.checkpoint.release()
 
     def is_random(self) -> bool:
         """Whether results differ from seed to seed, where that is asked for."""
@@ -155,7 +165,9 @@ class TorchSource(Source):
         check_results(result)
 
     def own_weights(self, graph: onnx_ir.Model, *, share: bool) -> None:
-        """Copy the weights, or link them to those of the module."""
+        """Leave the weights in their files, copy them, or link them to those of the module."""
+        if self.checkpoint is not None:
+            refer_to_weights(graph, self.checkpoint.reference)
         settle_weights(graph, share=share)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import onnx_ir
 import torch
 
-from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.naming import rename_symbols
@@ -22,35 +23,66 @@ from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.capture import Capture, FlatModule, capture
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
+from entrepot.exporters.torch.capture.settled import followed
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
-from entrepot.exporters.torch.lowering.operators import add_bodies
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
+from entrepot.exporters.torch.quantised.observers import observer_note
 from entrepot.exporters.torch.quantised.packed import has_packed
-from entrepot.exporters.torch.quantised.weight_only import keep_exact
+from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
+from entrepot.exporters.torch.sources.checkpoint import Checkpoint
+from entrepot.exporters.torch.sources.other_ways import capture_rewritten, capture_scripted, capture_traced
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+
+_PLAIN = "as it is"
+_REWRITTEN = "with its branches and loops rewritten"
+_PARTS = "in parts"
+_SCRIPTED = "by torch.jit.script"
+_TRACED = "by torch.jit.trace"
 
 
 class ModuleSource(TorchSource):
     """A module and what it is called with."""
 
+    ways = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
+
+    more: list[list[torch.Tensor]]
+    way_notes: Sequence[str] = ()
+
     def __init__(self, module: torch.nn.Module, sample: Any) -> None:
         self.sample = Sample.of(sample)
         super().__init__(module, flatten_call(self.sample, module.forward, TORCH))
         self._mode = mode_note(module)
+        self._observers = observer_note(module)
+        self._shared = False
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
+        if options.weights is not None:
+            self.checkpoint = Checkpoint(self.module, options.weights)
+        else:
+            check_module(self.module)
         check_kernels(self.module)
         if options.share and has_packed(self.module):
             raise InputError("quantised weights cannot be shared: they are packed", hint="leave share out to copy them")
+        self._shared = options.share
         self.keeps, self.random, self.training = options.state, options.random or options.training, options.training
         if self.training and not self._mode:
             raise InputError("the module is in evaluation mode", hint="call train() on it, or leave training out")
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[None]:
+        """As for every source; weights that are shared are computed in the graph, not before it."""
+        with followed(self._shared), super().guard():
+            yield
+
+    def follows_sizes(self) -> bool:
+        """In parts only."""
+        return self.way == _PARTS
 
     def shaped_groups(self, prober: Prober, dynamic_shapes: Any) -> tuple[list[Group], Collection[Axis]]:
         """The axes that torch.export's ``dynamic_shapes`` names or hints at."""
@@ -58,25 +90,36 @@ class ModuleSource(TorchSource):
         return shaped_groups(prober, wishes, self.call.names), wishes.keys()
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
-        """Capture with torch.export, translate with torch.onnx; at several sizes where one capture fixes an axis."""
+        """Capture in the way that is asked for; translate with torch.onnx."""
+        self.more, self.way_notes = [], []
+        # the first way follows no loops that end when a value says so
+        self.eager.may_not_end = self.way != self.ways[0]
+        if self.stepper is not None and self.way not in (_PLAIN, _PARTS):
+            raise ConversionError("a module whose state is followed is captured as it is, or not at all")
         with plain_refusals(self.eager, self.call.tensors):
-            options.tell("capturing the module")
-            captured, refusal = self._captured(prober, groups, options)
-            self.state.restore()
-            followed = self._joined(prober, groups, captured.groups, options)
-            if followed is not None:
-                return followed
-            if refusal is not None:
-                raise refusal
-            options.tell("translating to ONNX")
-            graph = self._lowered(captured.program)
+            if self.way == _REWRITTEN:
+                return capture_rewritten(self, prober, groups, options)
+            if self.way == _SCRIPTED:
+                return capture_scripted(self, groups, options)
+            if self.way == _TRACED:
+                return capture_traced(self, groups, options)
+            return self._plain(prober, groups, options)
+
+    def _plain(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        options.tell("capturing the module")
+        captured, refusal = self._captured(prober, groups, options)
+        self.state.restore()
+        if self.follows_sizes() and (joined := self._joined(prober, groups, captured.groups, options)) is not None:
+            return joined
+        if refusal is not None:
+            raise refusal
+        options.tell("translating to ONNX")
+        graph = self._lowered(captured.program)
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, self._weights(captured.program))
 
     def _lowered(self, program: torch.export.ExportedProgram) -> onnx_ir.Model:
         graph = translate(program)
         repair(graph, self.module)
-        keep_exact(graph)
-        add_bodies(graph)
         return graph
 
     def _weights(self, program: torch.export.ExportedProgram) -> frozenset[str]:
@@ -111,18 +154,20 @@ class ModuleSource(TorchSource):
     ) -> Captured | None:
         """Several captures put together, for axes that one capture fixes or gets wrong."""
         varying = {axis for group in captured for axis in group.axes}
-        lost = [group for group in groups if not group.axes <= varying or not group.single]
+        kept_axes = varying - frozenset(self.lost)  # which the proof gave up, too
+        derived = [group for group in groups if group.formula is not None]
+        free = [group for group in groups if group.formula is None]
+        lost = [group for group in free if not (group.single and group.axes <= kept_axes)]
         if not lost:
             return None
         lost = [replace(group, bounds={"min": 2}, automatic=False, single=False) for group in lost]
         taken = {axis for group in lost for axis in group.axes}
-        kept = [group for group in captured if taken.isdisjoint(group.axes)]
-        groups = sorted([*kept, *lost], key=lambda group: min(group.axes))
+        kept = [group for group in captured if group.formula is None and taken.isdisjoint(group.axes)]
+        groups = settled(sorted([*kept, *lost, *derived], key=lambda group: min(group.axes)), prober.base)
         try:
             path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
         except Unfollowed as reason:
-            options.tell(f"captures at several sizes do not add up: {reason}")
-            return None
+            raise ConversionError(f"captures at several sizes do not add up: {reason}") from reason
         return Captured(path.graph, groups, {}, path.numbers, path.weights)
 
     def _path(self, groups: Sequence[Group], lost: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
@@ -132,7 +177,7 @@ class ModuleSource(TorchSource):
         return next(filter(None, attempts), None)
 
     def _path_along(self, varying: Sequence[Group], groups: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
-        flat = FlatModule(self.module, self.call.tree, self.stepper)
+        flat = FlatModule(self.module, self.call.tree, self.stepper, varying)
         flat.training = False
         try:
             program = capture_automatic(flat, tensors, varying)
@@ -147,4 +192,9 @@ class ModuleSource(TorchSource):
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in, and state of the sample that is not followed."""
-        return ["" if self.training else self._mode, *self.state_notes]
+        return [
+            "" if self.training else self._mode,
+            "" if self.training else self._observers,
+            *self.state_notes,
+            *self.way_notes,
+        ]

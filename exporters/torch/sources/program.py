@@ -19,12 +19,10 @@ from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten_call, places
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.limits import program_limits
-from entrepot.exporters.torch.lowering.operators import add_bodies
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
-from entrepot.exporters.torch.quantised.weight_only import keep_exact
-from entrepot.exporters.torch.running.checks import check_outputs, check_results
+from entrepot.exporters.torch.running.checks import check_module, check_outputs, check_results
 from entrepot.exporters.torch.sources.calling import TorchSource
 from entrepot.ir.errors import InputError
 
@@ -51,13 +49,14 @@ class ProgramSource(TorchSource):
         Raises:
             InputError: Other axes are asked for.
         """
-        own = options.dynamic is True or options.dynamic == "auto" or (options.dynamic is False and not self._groups)
+        own = options.dynamic in (True, "auto", "all") or (options.dynamic is False and not self._groups)
         if options.dynamic_shapes is not None or not own:
             raise InputError(
                 "an ExportedProgram has the dynamic axes it was captured with",
                 hint="give dynamic_shapes to torch.export.export, or export the module itself",
             )
         refuse_modes(options)
+        check_module(self.module)
 
     def settled(self) -> Flat:
         """The result, with numbers that depend on a size as tensors.
@@ -86,8 +85,6 @@ class ProgramSource(TorchSource):
         options.tell("translating to ONNX")
         graph = translate(_without_constants(self._program))
         repair(graph, self.module)
-        keep_exact(graph)
-        add_bodies(graph)
         return Captured(graph, groups, numbers=self.numbers, weights=weight_names(self.module))
 
     def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:

@@ -1,4 +1,4 @@
-"""TorchScript, by torch.onnx's translation of its graphs: loops and branches stay loops and branches."""
+"""TorchScript, by torch.onnx's translation of its graphs, in which loops and branches stay; or else by our reader."""
 
 from __future__ import annotations
 
@@ -16,19 +16,29 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten_named
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
-from entrepot.exporters.torch.lowering.translate import NATURAL_OPSET
+from entrepot.exporters.torch.lowering.repair import repair
+from entrepot.exporters.torch.lowering.translate import NATURAL_OPSET, translate
 from entrepot.exporters.torch.lowering.weights import weight_names
-from entrepot.exporters.torch.running.checks import check_outputs, check_results
+from entrepot.exporters.torch.running.checks import check_module, check_outputs, check_results
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.scripts.reader import Reader
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
-from entrepot.ir.errors import ConversionError, InputError
+from entrepot.ir.errors import ConversionError, EntrepotError, InputError, UnsupportedOpError
 from entrepot.ir.io.read import load
+from entrepot.ir.model import Model
+from entrepot.parity.compare import compare
+from entrepot.runtime.session import Session
+
+_READ = "read node by node"
 
 
 class ScriptSource(TorchSource):
     """A scripted or traced module and what it is called with."""
+
+    ways = ("as it is", _READ)
 
     def __init__(self, module: torch.jit.ScriptModule, sample: Any) -> None:
         self.sample = Sample.of(sample)
@@ -44,6 +54,7 @@ class ScriptSource(TorchSource):
         if options.share:
             raise InputError("the weights of a ScriptModule cannot be shared", hint="leave share out to copy them")
         refuse_modes(options)
+        check_module(self.module)
 
     def check(self, result: Flat) -> None:
         """Refuse results for which ONNX has no type, and modules without results."""
@@ -56,9 +67,41 @@ class ScriptSource(TorchSource):
         return shaped_groups(prober, wishes, self.call.names), wishes.keys()
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
-        """Translate with torch.onnx; the weights are copies."""
+        """Translate with torch.onnx; where that fails or is wrong, read the graph node by node. Weights are copies."""
+        if self.way == _READ:
+            return self._read(prober, groups, options)
         options.tell("translating to ONNX")
-        return Captured(_translate(self.module, self.call, groups), groups, weights=weight_names(self.module))
+        try:
+            graph = translate_script(self.module, self.call, groups)
+            reason = self._fault(graph)
+        except ConversionError as error:
+            reason = error
+        if reason is None:
+            return Captured(graph, groups, weights=weight_names(self.module))
+        try:
+            return self._read(prober, groups, options)
+        except (ConversionError, UnsupportedOpError) as error:
+            raise ConversionError(f"{reason.message}; {error.message}", hint=error.hint) from reason
+
+    def _fault(self, graph: onnx_ir.Model) -> ConversionError | None:
+        """What is wrong with a translation, on the sample already."""
+        expected = [TORCH.to_numpy(each) for each in self(self.call.tensors).tensors]
+        names = [value.name for value in graph.graph.inputs]
+        feeds = dict(zip(names, map(TORCH.to_numpy, self.call.tensors), strict=True))
+        try:
+            found = list(Session(Model(graph.clone())).run(feeds).values())
+        except (EntrepotError, ValueError) as error:  # the latter from a graph that is none, which clone() notices
+            return ConversionError(f"torch.onnx cannot translate the TorchScript graph: {error}")
+        same = len(found) == len(expected) and compare(dict(enumerate(expected)), dict(enumerate(found)))
+        return None if same else ConversionError("torch.onnx translates the TorchScript graph to something else")
+
+    def _read(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        options.tell("reading the graph node by node")
+        reader = Reader(self.module)
+        captured = capture(reader, self.call, prober, groups, progress=options.tell)
+        graph = translate(captured.program)
+        repair(graph, reader)
+        return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(self.module))
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in."""
@@ -74,7 +117,12 @@ def _call(module: torch.jit.ScriptModule, given: Sample) -> Flat:
     return flatten_named(list(zip(names, given.args, strict=False)), dict(given.kwargs), TORCH)
 
 
-def _translate(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) -> onnx_ir.Model:
+def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) -> onnx_ir.Model:
+    """The graph of a scripted or traced module, by torch.onnx; inputs in flat order.
+
+    Raises:
+        ConversionError: torch.onnx cannot translate it.
+    """
     inputs = [f"entrepot_input_{index}" for index in range(len(call.tensors))]
     axes: dict[str, dict[int, str]] = {}
     for group in groups:
@@ -93,9 +141,10 @@ def _translate(module: torch.jit.ScriptModule, call: Flat, groups: list[Group]) 
                 dynamic_axes=axes,
                 do_constant_folding=False,
             )
-    except MODEL_ERRORS as error:
+        graph = load(buffer.getvalue(), trust="trusted").ir
+    except (*MODEL_ERRORS, EntrepotError) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise ConversionError(
             f"torch.onnx cannot translate the TorchScript graph: {first}", hint="export the nn.Module it was made from"
         ) from error
-    return load(buffer.getvalue(), trust="trusted").ir
+    return graph

@@ -132,12 +132,6 @@ def corrcoef(input: torch.Tensor) -> torch.Tensor:
     return (table / spread[:, None] / spread[None]).clamp(-1, 1)
 
 
-def fftfreq(n: int, d: float = 1.0, **how: Any) -> torch.Tensor:
-    """The frequencies of the bins of a Fourier transform."""
-    place = torch.arange(n, **how)
-    return torch.where(place <= (n - 1) // 2, place, place - n) / (n * d)
-
-
 def grouped_mm(input: torch.Tensor, weight: torch.Tensor, offs: torch.Tensor | None = None, **how: Any) -> torch.Tensor:
     """Rows of ``input``, in groups that end at ``offs``, each group by its own matrix."""
     if offs is None or input.dim() != 2 or weight.dim() != 3:
@@ -176,7 +170,6 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.rsub: rsub,
     F.rrelu: rrelu,
     F.pdist: pdist,
-    torch.fft.fftfreq: fftfreq,
     F.grouped_mm: grouped_mm,
     torch._grouped_mm: grouped_mm,  # noqa: SLF001 - what F.grouped_mm calls without asking
     # what transformers (5.23) captures in place of F.grouped_mm: a loop over the values of its offsets

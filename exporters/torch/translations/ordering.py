@@ -35,7 +35,7 @@ def searchsorted(
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     rows, values_ = sorted_sequence.unsqueeze(-2), values.unsqueeze(-1)
     after = values_ < rows if right or side == "right" else values_ <= rows  # a NaN comes after everything
-    return (~after).sum(-1).to(torch.int32 if out_int32 else torch.int64)
+    return (~after).sum(-1).reshape(values.shape).to(torch.int32 if out_int32 else torch.int64)
 
 
 def bucketize(

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
+
+from entrepot.exporters.torch.upstream import pytree
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -154,9 +155,37 @@ def _spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided:
         axis = dim[0] % x.dim()
         size: Any = x.shape[axis]
         place = torch.arange(size // 2 + 1 if onesided else size)
-        real = (place == 0) | (2 * place == size)
+        real = (place == 0) | (2 * place == _counted(size))
         im = im.masked_fill(real.reshape([-1 if each == axis else 1 for each in range(x.dim())]), 0.0)
     return Pair(re, im)
+
+
+def _counted(size: Any) -> torch.Tensor:
+    """A size as a tensor: torch.onnx (2.13) cannot promote it where it is compared as a number."""
+    return torch.full((), size, dtype=torch.int64)
+
+
+def _transformed(z: Pair, dim: Sequence[int], normalization: int, forward: bool) -> Pair:
+    whole = torch.stack([z.re, z.im], -1)
+    for axis in dim:
+        whole = torch.ops.entrepot.fourier(whole, axis % z.re.dim(), normalization, forward)
+    return Pair(whole.select(-1, 0), whole.select(-1, 1))
+
+
+def _signal(z: Pair, dim: Sequence[int], normalization: int, last_dim_size: Any) -> torch.Tensor:
+    """From half a spectrum to real numbers, by way of the whole one.
+
+    ONNX has an operator for half of one, but onnxruntime (1.31) takes its result to be as long as its input.
+    """
+    if len(dim) > 1:
+        z = _transformed(z, dim[:-1], normalization, False)
+    place = torch.arange(last_dim_size)
+    mirrored = place > _counted(last_dim_size // 2)
+    source = torch.where(mirrored, _counted(last_dim_size) - place, place)
+    sign = torch.where(mirrored, -1.0, 1.0).to(z.re.dtype)
+    sign = sign.reshape([-1 if axis == dim[-1] % z.re.dim() else 1 for axis in range(z.re.dim())])
+    whole = Pair(z.re.index_select(dim[-1], source), z.im.index_select(dim[-1], source) * sign)
+    return _transformed(whole, dim[-1:], normalization, False).re
 
 
 def _div(one: Any, other: Any) -> Pair:
@@ -455,6 +484,7 @@ _RULES: dict[Any, Callable[..., Any]] = {
     aten.linear: _linear,
     aten.einsum: _einsum,
     aten.convolution: _convolution,
+    aten._fft_c2r: _signal,  # noqa: SLF001 - what irfft becomes
     aten._fft_r2c: _spectrum,  # noqa: SLF001 - what rfft becomes
     aten.add: _add,
     aten.sub: _sub,

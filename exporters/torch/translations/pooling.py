@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
+aten = torch.ops.aten
 Sizes: TypeAlias = "int | Sequence[int]"
 
 
@@ -143,6 +144,28 @@ def _average(axes: int, original: Callable[..., torch.Tensor]) -> Callable[..., 
     return avg_pool
 
 
+def _adaptive_places(axes: int) -> Callable[..., Any]:
+    """The largest element of each window and where it is, counted over the axes that are pooled."""
+
+    def adaptive_max_pool(input: torch.Tensor, output_size: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        sizes, counts = list(input.shape[-axes:]), _spread(output_size, axes)
+        inside = torch.ones((), dtype=torch.bool)
+        for place, (size, count) in enumerate(zip(sizes, counts, strict=True)):
+            shape = [count if axis == place else 1 for axis in range(axes)]
+            shape += [size if axis == place else 1 for axis in range(axes)]
+            inside = inside & _windows(size, count).reshape(shape)
+        rows = input.reshape([*input.shape[:-axes], *[1] * axes, *sizes]).masked_fill(~inside, -torch.inf)
+        values, places = rows.flatten(-axes).max(-1)
+        return values, places
+
+    return adaptive_max_pool
+
+
+DECOMPOSITIONS = {
+    aten.adaptive_max_pool2d.default: _adaptive_places(2),
+    aten.adaptive_max_pool3d.default: _adaptive_places(3),
+    aten._adaptive_avg_pool3d.default: _adaptive_average(3),  # noqa: SLF001 - what area interpolation becomes
+}
 REPLACEMENTS = {
     torch.adaptive_avg_pool1d: _adaptive_average(1),
     F.adaptive_avg_pool2d: _adaptive_average(2),

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from onnxscript import opset20
 
-from entrepot.exporters.torch.upstream import quantized_decomposed
+from entrepot.exporters.torch.upstream import int8_product, quantized_decomposed
 
 op: Any = opset20
 
@@ -92,9 +92,10 @@ TRANSLATIONS = {
 # --- PT2E
 
 
-def _quantize(
+def quantize_range(
     input: torch.Tensor, scale: Any, zero_point: Any, low: Any, high: Any, dtype: torch.dtype, axis: int = 0
 ) -> torch.Tensor:
+    """In steps from ``low`` to ``high``; by arithmetic where ONNX does not quantise to that type."""
     if dtype in BYTES and isinstance(low, int) and isinstance(high, int):
         steps = quantise(input.to(torch.float32), scale, zero_point, dtype, axis)
         limits = torch.iinfo(dtype)
@@ -103,9 +104,10 @@ def _quantize(
     return (torch.round(input.to(torch.float32) / scale) + offset).clamp(low, high).to(dtype)
 
 
-def _dequantize(
+def dequantize_range(
     input: torch.Tensor, scale: Any, zero_point: Any, axis: int = 0, out_dtype: torch.dtype | None = None
 ) -> torch.Tensor:
+    """The numbers that steps stand for."""
     zero_point = 0 if zero_point is None else zero_point
     if input.dtype in BYTES:
         found = dequantise(input, scale, zero_point, axis)
@@ -125,7 +127,7 @@ def quantize_per_channel(
     dtype: torch.dtype,
 ) -> torch.Tensor:
     """With a scale for each index along one axis."""
-    return _quantize(input, scales, zero_points, quant_min, quant_max, dtype, axis % input.dim())
+    return quantize_range(input, scales, zero_points, quant_min, quant_max, dtype, axis % input.dim())
 
 
 def dequantize_per_tensor(
@@ -139,7 +141,7 @@ def dequantize_per_tensor(
     out_dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
     """The range says nothing about the result."""
-    return _dequantize(input, scale, zero_point, out_dtype=out_dtype)
+    return dequantize_range(input, scale, zero_point, out_dtype=out_dtype)
 
 
 def dequantize_per_channel(
@@ -154,7 +156,7 @@ def dequantize_per_channel(
     out_dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
     """With a scale for each index along one axis."""
-    return _dequantize(input, scales, zero_points, axis % input.dim(), out_dtype)
+    return dequantize_range(input, scales, zero_points, axis % input.dim(), out_dtype)
 
 
 def choose_qparams(
@@ -177,12 +179,19 @@ def choose_qparams_symmetric(
     return scale.to(torch.float64).reshape(1), zero_point
 
 
+def weight_int8pack_mm(self: torch.Tensor, mat2: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """A product with a weight of eight bits, a scale for each of its rows."""
+    weight = dequantise(mat2, scales, torch.zeros_like(scales, dtype=torch.int8))
+    return torch.nn.functional.linear(self, weight.to(self.dtype))
+
+
 DECOMPOSITIONS = {
+    int8_product.default: weight_int8pack_mm,
     quantized_decomposed.choose_qparams.tensor: choose_qparams,
     quantized_decomposed.choose_qparams_symmetric.tensor: choose_qparams_symmetric,
-    quantized_decomposed.quantize_per_tensor.default: _quantize,
-    quantized_decomposed.quantize_per_tensor.tensor: _quantize,
-    quantized_decomposed.quantize_per_tensor.tensor2: _quantize,
+    quantized_decomposed.quantize_per_tensor.default: quantize_range,
+    quantized_decomposed.quantize_per_tensor.tensor: quantize_range,
+    quantized_decomposed.quantize_per_tensor.tensor2: quantize_range,
     quantized_decomposed.quantize_per_channel.default: quantize_per_channel,
     quantized_decomposed.dequantize_per_tensor.default: dequantize_per_tensor,
     quantized_decomposed.dequantize_per_tensor.tensor: dequantize_per_tensor,

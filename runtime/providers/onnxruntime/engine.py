@@ -16,6 +16,8 @@ import onnx
 import onnx_ir as ir
 
 from entrepot.ir.errors import ExecutionError, UnsupportedOpError
+from entrepot.ir.io.external import MappedTensor
+from entrepot.ir.io.serialize import inline, serialize, write_header
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
@@ -43,12 +45,22 @@ class Engine:
         inputs: Names in the order of ``run``'s arguments.
         outputs: Names in the order of its results.
         threads: Threads within one operator.
+        frugal: Whether memory matters more than speed: nothing is kept between runs, and the weights of a large model
+            are used in the files where they lie, as far as they do, without being folded or laid out anew.
     """
 
-    def __init__(self, model: Model, inputs: Sequence[str], outputs: Sequence[str], threads: int | None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        threads: int | None,
+        *,
+        frugal: bool = False,
+    ) -> None:
         self._inputs = list(inputs)
         self._outputs = list(outputs)
-        self._session = _session(model, threads)
+        self._session = _session(model, threads, frugal=frugal)
         self._plain = all(_is_plain(arg.type) for arg in [*self._session.get_inputs(), *self._session.get_outputs()])
 
     def fits(self, part: ir.GraphView) -> bool:
@@ -83,16 +95,20 @@ def _failures() -> tuple[type[Exception], ...]:
     return (*kinds, RuntimeError, ValueError)
 
 
-def _session(model: Model, threads: int | None) -> Any:
+def _session(model: Model, threads: int | None, *, frugal: bool) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL_ONLY
     if threads is not None:
         options.intra_op_num_threads = threads
+    if frugal:  # its arena keeps what the largest of many sizes took, for each of them
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     try:
         if _weight_bytes(model) < INLINE_BYTES:
             return _open(onnxruntime, model.to_proto().SerializeToString(), options)
+        if frugal and (beside := _folder(model)) is not None:
+            return _open(onnxruntime, _without_weights(model, beside), _frugal(onnxruntime, options, beside))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             model.save(path, external_data="model.data")
@@ -103,6 +119,43 @@ def _session(model: Model, threads: int | None) -> Any:
 
 def _open(onnxruntime: Any, source: bytes | str, options: Any) -> Any:
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def _folder(model: Model) -> Path | None:
+    """Where the weights of a model lie in files, if most of them do."""
+    tensors = [value.const_value for value in model.ir.graph.initializers.values()]
+    mapped = [tensor for tensor in tensors if type(tensor) is MappedTensor and tensor.file.is_still(tensor.file.path)]
+    folder = mapped[0].file.path.parent if mapped else None
+    inside = sum(tensor.nbytes for tensor in mapped if tensor.file.path.parent == folder)
+    return folder if _weight_bytes(model) - inside < INLINE_BYTES else None
+
+
+def _without_weights(model: Model, folder: Path) -> bytes:
+    """The model as a proto, with references to the weights that lie in files of a folder."""
+
+    def fill(proto: onnx.TensorProto, tensor: ir.TensorProtocol, main: bool) -> None:
+        if not main or type(tensor) is not MappedTensor or tensor.file.path.parent != folder:
+            inline(proto, tensor, main)
+            return
+        write_header(proto, tensor)
+        proto.data_location = onnx.TensorProto.EXTERNAL
+        place = {"location": tensor.file.path.name, "offset": tensor.offset or 0, "length": tensor.nbytes}
+        for key, value in place.items():
+            proto.external_data.add(key=key, value=str(value))
+
+    return serialize(model.ir, fill).SerializeToString()
+
+
+def _frugal(onnxruntime: Any, options: Any, folder: Path) -> Any:
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    options.add_session_config_entry("session.disable_prepacking", "1")
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return options
+
+
+def is_large(model: Model) -> bool:
+    """Whether a model's weights are better not copied."""
+    return _weight_bytes(model) >= INLINE_BYTES
 
 
 def _weight_bytes(model: Model) -> int:

@@ -91,3 +91,29 @@ def test_a_diagonal_is_written(shape, offset, dims):
     module = Function(lambda self, a, b: a.diagonal_scatter(b, offset, *dims))
     model = ep.export(module, (x, diagonal), dynamic=False)
     assert model.report.ok
+
+
+class Force(nn.Module):
+    """Minus the gradient of an energy, as models of molecules compute it."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.energy = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def forward(self, x):
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(True)
+            (force,) = torch.autograd.grad(self.energy(x).sum(), x)
+        return -force
+
+
+def test_gradients_that_forward_computes_are_exported():
+    model = ep.export(Force(), X)
+    assert model.report.ok
+    assert model.inputs[0].shape[0] == "batch"
+
+
+def test_a_vector_that_is_transposed_keeps_its_name():
+    module = Function(lambda self, x: torch.vmap(torch.func.grad(lambda row: torch.tanh(row @ self.bias)))(x))
+    assert ep.export(module, X).report.ok

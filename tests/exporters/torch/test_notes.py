@@ -1,6 +1,7 @@
 """What an export leaves fixed or out is said in the report, in the file and in print(model)."""
 
 import json
+import zlib
 
 import pytest
 import torch
@@ -21,27 +22,12 @@ class Function(nn.Module):
 WEIGHT = torch.randn(4, 2)
 
 
-def loop(x):
-    state = x[:, 0]
-    for step in range(1, x.shape[1]):
-        state = torch.tanh(state + x[:, step])
-    return state
+def scrambled(x):
+    return x * (zlib.crc32(bytes(int(x.shape[1]))) % 97)
 
 
-def root(x):
-    return x / x.shape[1] ** 0.5 * (int(x.shape[1]) ** 0.5) * float(x.shape[1])
-
-
-def rows(x):
-    return sum(row.tanh() for row in x)
-
-
-def branch(x):
-    return x * 2 if x.shape[0] > 4 else x
-
-
-def spelled(x):
-    return x * int(str(x.shape[1]))
+def scrambled_rows(x):
+    return x * (zlib.crc32(bytes(int(x.shape[0]))) % 97)
 
 
 def product(x):
@@ -49,11 +35,8 @@ def product(x):
 
 
 STATIC = [
-    (loop, (2, 5, 4), "x.1", "the capture fixed it at test_notes.py"),
-    (root, (2, 5), "x.1", "the capture fixed it at test_notes.py"),
-    (rows, (3, 5), "x.0", "the capture fixed it"),
-    (branch, (3, 5), "x.0", "the capture fixed it at test_notes.py"),
-    (spelled, (3, 5), "x.1", "the capture fixed it"),
+    (scrambled, (2, 5), "x.1", "the capture fixed it at test_notes.py"),
+    (scrambled_rows, (3, 5), "x.0", "the capture fixed it at test_notes.py"),
     (product, (3, 4), "x.1", "the module refuses other sizes at test_notes.py"),
 ]
 

@@ -360,3 +360,20 @@ def test_pt2e_graphs_are_exported_with_their_ranges(chosen: str, as_program: boo
     step = float(module.scales.max()) * 127 * 0.02
     np.testing.assert_allclose(found, module(9 * X).numpy(), atol=step if chosen else 1.5e-4)
     assert str(model.ir.graph.initializers["weight"].dtype) == "INT8"
+
+
+def test_the_product_of_weight_only_quantisation_keeps_its_integers() -> None:
+    class Product(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            generator = torch.Generator().manual_seed(2)
+            self.register_buffer("weight", torch.randint(-127, 128, (32, 64), generator=generator).to(torch.int8))
+            self.register_buffer("scales", torch.rand(32, generator=generator) / 50)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.ops.aten._weight_int8pack_mm(x, self.weight, self.scales)
+
+    model = ep.export(Product(), torch.randn(5, 64))
+    assert model.report
+    assert str(model.ir.graph.initializers["weight"].dtype) == "INT8"
+    assert "DequantizeLinear" in [node.op_type for node in model.ir.graph]

@@ -82,6 +82,52 @@ class Numbered(nn.Module):
         return x * self.step
 
 
+class Cache:
+    def __init__(self):
+        self.seen, self.steps = [], 0
+
+    def add(self, x):
+        self.seen.append(x)
+        self.steps += 1
+        return sum(self.seen)
+
+
+class Layer(nn.Module):
+    def __init__(self, cache):
+        super().__init__()
+        self.cache, self.fc = cache, nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.cache.add(self.fc(x))
+
+
+class Sharing(nn.Module):
+    """An object that two layers share."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.cache = Cache()
+        self.layers = nn.Sequential(Layer(self.cache), Layer(self.cache))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class Held(nn.Module):
+    """An object whose tensor is written to in place and then replaced."""
+
+    def __init__(self):
+        super().__init__()
+        self.cache = Cache()
+        self.cache.seen = torch.zeros(2, 4)
+
+    def forward(self, x):
+        self.cache.seen += x
+        self.cache.seen = self.cache.seen * 2
+        return self.cache.seen
+
+
 def called_once(net):
     with torch.no_grad():
         net(X)
@@ -93,6 +139,7 @@ NETS = {
     "an attribute": (lambda: called_once(Recurrent()), ["hidden"]),
     "an attribute without a value": (Recurrent, []),
     "a list": (Listed, ["parts.0", "parts.1"]),
+    "an object": (Held, ["cache.seen"]),
     "not an attribute that is computed anew": (Normed, ["seen"]),
 }
 
@@ -153,6 +200,19 @@ def test_the_module_itself_stays_as_it_was(make, state):
             assert torch.equal(net(X), before(X))
 
 
+def test_an_object_that_layers_share_is_left_alone_and_may_be_frozen():
+    net = Sharing().eval()
+    with torch.no_grad():
+        expected = copy.deepcopy(net)(X)
+    with pytest.raises(ep.ConversionError, match=r"state that forward changes \(cache, layers\.0\.cache"):
+        ep.export(net, X)
+    model = ep.export(net, X, state="freeze")
+    actual = next(iter(ep.Session(model, providers=["onnxruntime"]).run({"x": X.numpy()}).values()))
+    np.testing.assert_allclose(actual, expected.numpy(), rtol=1e-5, atol=1e-6)
+    assert (net.cache.seen, net.cache.steps) == ([], 0)
+    assert net.layers[0].cache is net.cache
+
+
 def test_frozen_state_is_named_in_a_note():
     assert 'state="freeze": kept as in the sample: mean, inner.count' in ep.export(Average(), X, state="freeze").notes
 
@@ -179,7 +239,7 @@ def test_nothing_changes_where_nothing_is_state():
 def test_a_program_has_no_such_options():
     program = torch.export.export(nn.Linear(4, 2), (X,))
     for how in ({"state": "freeze"}, {"training": True}, {"random": True}):
-        with pytest.raises(ep.InputError, match="state, random and training are for torch modules"):
+        with pytest.raises(ep.InputError, match="state, random, training and weights are for torch modules"):
             ep.export(program, **how)
 
 

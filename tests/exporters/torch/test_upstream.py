@@ -32,6 +32,8 @@ def imports(path: Path) -> list[tuple[str, str, str]]:
 
 
 TAKEN = imports(ROOM / "upstream.py")
+OWN = ("OPDEFS", "_EffectType", "_register_effectful_op")
+"""What upstream.py uses itself, behind functions of its own."""
 
 
 def users(name: str) -> str:
@@ -41,7 +43,7 @@ def users(name: str) -> str:
 
 @pytest.mark.parametrize(("module", "name", "local"), TAKEN, ids=[name for _, name, _ in TAKEN])
 def test_every_name_is_still_where_it_was_and_is_used(module: str, name: str, local: str) -> None:
-    assert users(local) or local == "OPDEFS", f"nobody uses {local} any more"
+    assert users(local) or local in OWN, f"nobody uses {local} any more"
     try:
         found = hasattr(importlib.import_module(module), name)
     except ImportError as error:

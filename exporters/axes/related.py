@@ -1,0 +1,111 @@
+"""Which axes follow from which: guesses are taken over, groups found again, and what is not confirmed is dropped."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from entrepot.exporters.axes.groups import Axis, Group, settled
+from entrepot.exporters.axes.relations import Relation, derived_groups, disproved
+from entrepot.exporters.axes.steps import stepped_relations
+
+if TYPE_CHECKING:
+    from entrepot.exporters.axes.probe import Prober
+
+
+def may_be_related(prober: Prober, groups: Sequence[Group]) -> bool:
+    """Whether there are two or more axes that do not vary, or only to some sizes, or whose sizes add up."""
+    varying = {axis for group in groups for axis in group.axes}
+    stuck = [axis for axis in prober.candidates() if axis not in varying]
+    narrow = [group for group in groups if not _grows_freely(prober, group)]
+    return len({prober.size(axis) for axis in stuck}) + len(narrow) > 1 or add_up(prober, groups)
+
+
+def _grows_freely(prober: Prober, group: Group) -> bool:
+    larger = [size for size in prober.fresh_sizes(group.sizes[0]) if size > group.sizes[0]]
+    return all(prober.takes(dict.fromkeys(group.axes, size)) is None for size in larger)
+
+
+def add_up(prober: Prober, groups: Sequence[Group]) -> bool:
+    """Whether the sizes of two groups add up to that of a third in the sample."""
+    sizes = [prober.sample[index].shape[axis] for index, axis in (min(group.axes) for group in groups)]
+    return any(a + b == c for a, b, c in itertools.permutations(sizes, 3) if 0 < a <= b)
+
+
+def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
+    """The groups with what follows from them, as far as guesses are confirmed."""
+    before, enlarged = {axis for group in groups for axis in group.axes}, prober.base
+    prober.start_from(prober.sample)
+    suggested = _suggested(prober, groups)
+    prober.relations = _stepped(prober, groups) if suggested is None else suggested
+    if not prober.relations:
+        prober.start_from(enlarged)
+        return groups
+    sizes = prober.sizes
+    prober.enlarge_ones()
+    if prober.sizes != sizes:  # a size of 1 often means another path
+        prober.relations = _suggested(prober, groups) or prober.relations
+    while True:
+        groups = prober.free_groups()
+        wrong = disproved(prober.relations, groups, before)
+        if not wrong:
+            return groups
+        prober.relations = [relation for relation in prober.relations if relation not in wrong]
+
+
+def _suggested(prober: Prober, groups: Sequence[Group]) -> list[Relation] | None:
+    """The relations that the source suggests for axes that do not vary by themselves, or cannot be captured so."""
+    relations = prober.said(prober.base, [group.axes for group in groups])
+    if relations is None:
+        return None
+    varying = {axis for group in groups for axis in group.axes}
+    open_axes = set(prober.open_axes)
+    found = []
+    for relation in relations:
+        axes = relation.axes & open_axes if relation.certain else (relation.axes & open_axes) - varying
+        found += [replace(relation, axes=axes)] if axes else []
+    return found
+
+
+def _stepped(prober: Prober, groups: Sequence[Group]) -> list[Relation]:
+    """The relations that changing sizes in step shows, among axes that do not vary freely by themselves."""
+    loose = [group for group in groups if len(group.axes) == 1 or {axis for _, axis in group.axes} == {0}]
+    free = frozenset[Axis]().union(*(group.axes for group in loose if _grows_freely(prober, group)))
+    return stepped_relations(prober, [axis for axis in prober.candidates() if axis not in free])
+
+
+def tied_groups(prober: Prober, groups: Sequence[Group]) -> list[Group] | None:
+    """Groups of which some follow from others, where the source says that it cannot be captured otherwise.
+
+    Fused operators may take keys and values of different lengths, and read what is beside them.
+    """
+    result = list(groups)
+    for relation in prober.said(prober.sample, [group.axes for group in groups]) or ():
+        free = [group for group in result if group.formula is None]
+        leaders = [group for group in free if not group.axes.isdisjoint(relation.drivers)]
+        followers = [group for group in free if not group.axes.isdisjoint(relation.axes) and group not in leaders]
+        if len(leaders) == len(relation.drivers) and followers:
+            result = _tied(prober, relation, leaders, followers, result) or result
+    return result if len(result) < len(groups) or any(group not in groups for group in result) else None
+
+
+def _tied(
+    prober: Prober, relation: Relation, leaders: list[Group], followers: list[Group], groups: list[Group]
+) -> list[Group] | None:
+    axes = frozenset[Axis]().union(*(group.axes for group in followers))
+    relation, before = replace(relation, axes=axes), (prober.base, prober.relations)
+    prober.relations = [*prober.relations, relation]
+    prober.enlarge(axes, relation.size(prober.sizes) or 0)
+    found = {id(group): prober.other_sizes(sorted(group.axes)) for group in leaders}
+    required = any(group.required for group in followers)
+    if not all(found.values()) or prober.takes({}) is not None or (required and not relation.formula.is_name):
+        prober.base, prober.relations = before
+        prober.forget()
+        return None
+    for group in leaders:
+        group.sizes = [prober.size(min(group.axes)), *found[id(group)]]
+        group.required = group.required or required
+    rest = [group for group in groups if group not in followers]
+    return settled(derived_groups([relation], rest, prober.sizes), prober.base)

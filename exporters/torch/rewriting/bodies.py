@@ -1,0 +1,112 @@
+"""Bodies of branches and loops, captured as programs of their own once the capture of the whole has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+
+from entrepot.exporters.torch.capture.blame import export_flat
+from entrepot.exporters.torch.rewriting.environment import value_of
+from entrepot.exporters.torch.rewriting.flows import Body, Flow
+from entrepot.exporters.torch.rewriting.steps import NotFollowedError
+from entrepot.exporters.torch.upstream import size_notes
+
+_UNKNOWN = (11, 13, 17, 19, 23)
+
+
+class BodyModule(torch.nn.Module):
+    """A body behind a signature of flat tensors: numbers come as the sizes of empty tensors.
+
+    Args:
+        body: What it does.
+        module: The module it is a part of, which has the weights.
+    """
+
+    def __init__(self, body: Body, module: torch.nn.Module) -> None:
+        super().__init__()
+        self.module = module
+        self._run = body.run
+        self._count = len(body.tensors)
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Run the body."""
+        ints = [carrier.shape[0] for carrier in tensors[self._count :]]
+        return tuple(self._run(tensors[: self._count], ints))
+
+
+def capture_body(
+    flow: Flow, body: Body, module: torch.nn.Module, hints: Mapping[Any, int]
+) -> torch.export.ExportedProgram:
+    """Capture a body so that every size that varies outside varies in it.
+
+    Raises:
+        NotFollowedError: It holds only for some of them.
+    """
+    unknown = iter(_UNKNOWN * 20)
+    known = {**hints, **body.sizes}
+    shapes, dims, keys = [], {}, {}
+    for index, operand in enumerate(body.tensors):
+        shape = []
+        for axis, (size, sample) in enumerate(zip(operand.shape, operand.sample, strict=True)):
+            value = _size(size, sample, known, unknown)
+            shape.append(value)
+            if not isinstance(size, int):
+                dims[index, axis] = torch.export.Dim.AUTO
+                keys[index, axis] = size
+        shapes.append((shape, operand.dtype))
+    for place, (number, sample) in enumerate(zip(body.ints, body.samples, strict=True), len(body.tensors)):
+        shapes.append(([_size(number, sample, known, unknown), 0], torch.float32))
+        if not isinstance(number, sympy.Integer):
+            dims[place, 0] = torch.export.Dim.AUTO
+            keys[place, 0] = number
+    shapes = shapes or [([2], torch.float32)]  # torch.export takes no function without inputs
+    tensors = [torch.zeros(shape, dtype=dtype) for shape, dtype in shapes]
+    wrapper = BodyModule(body, module)
+    wrapper.training = False
+    program = export_flat(wrapper, tensors, dims)
+    _check(program, keys, flow)
+    return program
+
+
+def _size(size: Any, sample: int | None, known: Mapping[Any, int], unknown: Any) -> int:
+    if isinstance(size, int):
+        return size
+    found = None if size is None else value_of(size, known)
+    if found is None:
+        found = sample
+    return next(unknown) if found is None else found
+
+
+def _check(program: torch.export.ExportedProgram, keys: Mapping[tuple[int, int], Any], flow: Flow) -> None:
+    users = set(program.graph_signature.user_inputs)
+    values = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.name in users]
+    symbols: dict[Any, Any] = {}
+    for (index, axis), size in keys.items():
+        found = values[index].shape[axis]
+        if not isinstance(found, torch.SymInt) or found.node.expr.is_Integer:
+            raise NotFollowedError(f"{flow.line}: what is done there needs {size} = {found}")
+        before = symbols.setdefault(found.node.expr, size)
+        if before != size and size is not None:
+            raise NotFollowedError(f"{flow.line}: what is done there needs {size} = {before}")
+    notes = size_notes(program)
+    free = [
+        symbol
+        for symbol, size in symbols.items()
+        if size is None or any(str(each).startswith("u") for each in getattr(size, "free_symbols", ()))
+    ]
+    for guard in notes.guards:
+        mine = [symbol for symbol in free if symbol in guard.condition.free_symbols]
+        if mine and not _holds(guard.condition, mine, notes.sizes):
+            raise NotFollowedError(f"{flow.line}: what is done there needs {guard.condition}")
+
+
+def _holds(condition: Any, mine: Sequence[Any], sizes: Mapping[Any, int]) -> bool:
+    """Whether a condition holds for numbers that are not known before; 0 and 1 are tried by every run, not here."""
+    others = {symbol: sizes.get(symbol, 2) for symbol in condition.free_symbols if symbol not in mine}
+    most = min([*others.values(), 40])
+    return all(
+        value_of(condition, {**others, **dict.fromkeys(mine, value)}) is not False for value in range(2, max(most, 3))
+    )

@@ -1,0 +1,175 @@
+"""A branch whose condition is known only when the graph runs: both arms are run aside and noted as bodies of ``If``."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.rewriting.environment import aside, environment, expression
+from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
+from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
+from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
+from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, sizes_where, unified
+from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Rest, Undefined, UnlikeError, gather, paired
+
+_ARMS = (True, False)
+
+
+def branch(test: Any, arms: Sequence[Callable[[], Any]], state: State, line: int, *, returns: bool = False) -> Any:
+    """Put a branch into the graph.
+
+    Args:
+        test: A condition on sizes, or a tensor.
+        arms: What to do where it holds, and where not.
+        state: The variables that the arms mention.
+        line: Where it is.
+        returns: Whether the arms return what the function returns.
+
+    Raises:
+        UnlikeError: The arms leave different things behind.
+    """
+    return _Branch(test, arms, state, returns=returns).emit(state.place(line))
+
+
+class _Branch:
+    def __init__(self, test: Any, arms: Sequence[Callable[[], Any]], state: State, *, returns: bool) -> None:
+        self.test, self.state, self.returns = test, state, returns
+        self.parts = [Part(state, functools.partial(_call, arm)) for arm in arms]
+        self.leaves = self.parts[0].leaves
+        self.env = environment([test, *self.leaves])
+        about_sizes = isinstance(test, torch.SymBool) and test.node.has_hint()
+        self.condition = expression(test) if about_sizes else None
+        self.results = Results()
+
+    def emit(self, place: str) -> Any:
+        outcomes = [self._tried(part, holds) for part, holds in zip(self.parts, _ARMS, strict=True)]
+        trees, pairs = self._alike(*map(self._mattering, outcomes))
+        merged = [self._merged(outcomes, first.index, second.index) for first, second in pairs]
+        inputs = Inputs(self.leaves)
+        bodies = [
+            self._body(
+                part,
+                inputs,
+                outcome,
+                [
+                    (pair[number].index, result)
+                    for pair, (result, _) in zip(pairs, merged, strict=True)
+                    if result is not None
+                ],
+                holds,
+            )
+            for number, (part, outcome, holds) in enumerate(zip(self.parts, outcomes, _ARMS, strict=True))
+        ]
+        flow = Flow(bodies, self.results.templates, place)
+        made = emit(flow, [as_tensor(self.test), *inputs.tensors], inputs.ints, self.results.sizes)
+        leaves = list(outcomes[0].leaves)
+        for (first, _), (result, value) in zip(pairs, merged, strict=True):
+            leaves[first.index] = value if result is None else self._outside(outcomes, first.index, made[result], value)
+        owners = outcomes[0].copies
+        returned, values = gather(trees, leaves, owners=owners)
+        if not self.returns:
+            self.state.put(values)
+        return returned
+
+    def _tried(self, part: Part, holds: bool) -> Outcome:
+        sizes: Any = {}
+        if self.condition is not None:
+            sizes = sizes_where(self.condition, self.env.backed_var_to_val, holds=holds)
+            if sizes is None:
+                raise UnlikeError("no sizes are known at which the condition is otherwise")
+        with aside(self.env) as found:
+            outcome = part.try_on(stand_ins(part.leaves, found, sizes), found)
+        if self.condition is None:
+            found.adopt()
+        else:
+            guard = breaks(found.conditions(), self.condition, self.env.backed_var_to_val, holds=holds)
+            if guard is not None:
+                raise UnlikeError(f"what it does needs {guard.expr}")
+        return outcome
+
+    def _mattering(self, outcome: Outcome) -> Fork:
+        """The part of the structure that is of use afterwards."""
+        return Fork((), (), (outcome.tree.parts[0], Rest(()))) if self.returns else outcome.tree
+
+    def _alike(self, first: Fork, second: Fork) -> tuple[Fork, list[tuple[Any, Any]]]:
+        """The structure after both arms, and its places; a variable that they make different things of has no value."""
+        if self.returns:
+            return first, list(paired(first, second))
+        parts, pairs = [], []
+        for one, other in zip(first.parts[1].parts, second.parts[1].parts, strict=True):
+            try:
+                pairs += list(paired(one, other))
+                parts.append(one)
+            except UnlikeError:
+                parts.append(Rest(UNDEFINED))
+        values = dataclasses.replace(first.parts[1], parts=tuple(parts))
+        return dataclasses.replace(first, parts=(Rest(None), values)), pairs
+
+    def _merged(self, outcomes: Sequence[Outcome], first: int, second: int) -> tuple[int | None, Any]:
+        """The number of a result with a leaf like it, or ``None`` with a leaf that is the same in both arms."""
+        a, b = outcomes[0].leaves[first], outcomes[1].leaves[second]
+        kept = outcomes[0].kept(a)
+        if kept is not None and kept == outcomes[1].kept(b) and not any(kept in each.written for each in outcomes):
+            return None, self.leaves[kept]
+        if isinstance(a, Undefined) and isinstance(b, Undefined):
+            return None, UNDEFINED
+        if same_number(a, b):
+            return None, a
+        tensors = [leaf for leaf in (a, b) if isinstance(leaf, torch.Tensor)]
+        if not tensors:
+            return self._number(a, b)
+        return self._tensor(tensors)
+
+    def _number(self, a: Any, b: Any) -> tuple[int | None, Any]:
+        known = [leaf for leaf in (a, b) if not isinstance(leaf, Undefined)]
+        if len(known) == 2 and {type_of(a), type_of(b)} == {torch.int64}:
+            one = unified(self.condition, a, b, self.env.backed_var_to_val)
+            if one is not None:
+                return None, one
+        kinds = {type_of(leaf) for leaf in known}
+        dtype = kinds.pop() if len(kinds) == 1 else torch.float64
+        like = known[0] if dtype is not torch.float64 else 0.0
+        return self.results.add(dtype, ()), like
+
+    def _tensor(self, tensors: Sequence[torch.Tensor]) -> tuple[int, Any]:
+        first, last = tensors[0], tensors[-1]
+        if first.dtype != last.dtype or first.dim() != last.dim():
+            raise UnlikeError(
+                f"a tensor of {first.dtype} and rank {first.dim()} becomes one of {last.dtype} and rank {last.dim()}"
+            )
+        hints = self.env.backed_var_to_val
+        shape = [unified(self.condition, a, b, hints) for a, b in zip(first.shape, last.shape, strict=True)]
+        return self.results.add(first.dtype, shape), first
+
+    def _body(self, part: Part, inputs: Inputs, outcome: Outcome, wanted: list[tuple[int, int]], holds: bool) -> Body:
+        templates = self.results.templates
+
+        def run(tensors: Sequence[torch.Tensor], ints: Sequence[Any]) -> list[Any]:
+            _, leaves = part.run(writable(inputs.given(tensors, ints), outcome.written))
+            return [as_result(leaves[leaf], templates[result]) for leaf, result in wanted]
+
+        condition, sizes = None, {}
+        if self.condition is not None:
+            condition = self.condition, holds
+            sizes = sizes_where(self.condition, self.env.backed_var_to_val, holds=holds) or {}
+        return Body(run, inputs.operands(), inputs.numbers(), inputs.samples(), sizes, condition)
+
+    def _outside(self, outcomes: Sequence[Outcome], leaf: int, made: torch.Tensor, like: Any) -> Any:
+        kept = outcomes[0].kept(outcomes[0].leaves[leaf])
+        if kept is not None and any(kept in outcome.written for outcome in outcomes):
+            return self.leaves[kept].copy_(made)
+        return outside(made, like)
+
+
+def _call(arm: Callable[[], Any], _: Any) -> Any:
+    return arm()
+
+
+def writable(leaves: list[Any], written: set[int]) -> list[Any]:
+    """Copies of the tensors that are written to; a tensor that occurs twice is copied once."""
+    copies = {id(leaves[at]): leaves[at].clone() for at in written}
+    return [copies.get(id(leaf), leaf) for leaf in leaves]

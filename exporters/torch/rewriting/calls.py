@@ -1,0 +1,265 @@
+"""Calls in rewritten functions: of functions that are rewritten in turn, and of forms for sizes that vary."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from entrepot.exporters.torch.rewriting.environment import expression
+from entrepot.exporters.torch.rewriting.sequences import (
+    Backwards,
+    Grown,
+    Numbers,
+    Pieces,
+    Rows,
+    Span,
+    Together,
+    Tracked,
+    Trailing,
+    Unfinished,
+)
+
+_SIZES = (torch.SymInt, torch.SymFloat)
+
+
+def callee(function: Any) -> Any:
+    """What to call instead of ``function``."""
+    if isinstance(function, types.BuiltinMethodType | types.MethodType) and isinstance(function.__self__, torch.Tensor):
+        method = _METHODS.get(function.__name__)
+        return function if method is None else functools.partial(method, function, function.__self__)
+    try:
+        known_form = _FUNCTIONS.get(function)
+    except TypeError:
+        known_form = None
+    if known_form is not None:
+        return functools.partial(known_form, function)
+    from entrepot.exporters.torch.rewriting.functions import as_rewritten
+
+    return as_rewritten(function)
+
+
+def _varies(size: Any) -> bool:
+    return isinstance(size, torch.SymInt) and not expression(size).is_Integer
+
+
+def _range(plain: Any, *limits: Any) -> Any:
+    limits = tuple(_int(int, limit) for limit in limits)
+    return Span.of(*limits) if any(map(_varies, limits)) else plain(*limits)
+
+
+def _len(plain: Any, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.shape[0]
+    if isinstance(value, Tracked):
+        value.read = True
+    if isinstance(value, Trailing):
+        return value.count
+    return value.length if isinstance(value, Unfinished) else plain(value)
+
+
+def _int(plain: Any, value: Any = 0, *more: Any) -> Any:
+    if isinstance(value, torch.SymInt):
+        return value
+    if isinstance(value, torch.SymFloat):
+        return torch.sym_int(value)
+    if isinstance(value, torch.Tensor):
+        return (value if not value.dtype.is_floating_point else value.to(torch.int64)).item()
+    return plain(value, *more)
+
+
+def _float(plain: Any, value: Any = 0.0) -> Any:
+    if isinstance(value, _SIZES):
+        return torch.sym_float(value)
+    return value.item() if isinstance(value, torch.Tensor) else plain(value)
+
+
+def _bool(plain: Any, value: Any = False) -> Any:
+    from entrepot.exporters.torch.rewriting.steps import settled
+
+    return settled(value)
+
+
+def _round(plain: Any, value: Any, *digits: Any) -> Any:
+    """To the nearest whole number, and from the middle to the even one."""
+    if digits or not isinstance(value, _SIZES):
+        return plain(value, *digits)
+    if isinstance(value, torch.SymInt):
+        return value
+    up: Any = math.floor(value + 0.5)
+    down: Any = math.ceil(value - 0.5)  # differs in the middle only, where the even one of both is meant
+    return up - (up - down) * (up % 2)
+
+
+def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
+    items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
+    if (
+        how
+        or not any(isinstance(each, _SIZES) for each in items)
+        or any(isinstance(each, torch.Tensor) for each in items)
+    ):
+        return plain(*values, **how)
+    return functools.reduce(choose, items)
+
+
+def _sqrt(plain: Any, value: Any) -> Any:
+    return math.sqrt(value) if not isinstance(value, _SIZES) else torch.sym_sqrt(value)
+
+
+def _prod(plain: Any, values: Any, *more: Any, **how: Any) -> Any:
+    if isinstance(values, list | tuple) and any(isinstance(each, _SIZES) for each in values):
+        return functools.reduce(operator.mul, values, 1)
+    return plain(values, *more, **how)
+
+
+def _sized(form: Callable[[Any], Any], plain: Any, value: Any, *more: Any, **how: Any) -> Any:
+    return form(value) if isinstance(value, _SIZES) else plain(value, *more, **how)
+
+
+def _reversed(plain: Any, value: Any) -> Any:
+    if isinstance(value, Grown):
+        turned = value.copy()
+        turned.reverse()
+        return turned
+    return Backwards(value) if isinstance(value, Unfinished) else plain(value)
+
+
+def _enumerate(plain: Any, value: Any, start: Any = 0) -> Any:
+    value = _rows(value)
+    return Together(Span(start, 1, value.length), value) if isinstance(value, Unfinished) else plain(value, start)
+
+
+def _zip(plain: Any, *values: Any, **how: Any) -> Any:
+    values = tuple(_rows(value) for value in values)
+    if not any(isinstance(each, Unfinished) for each in values):
+        return plain(*values, **how)
+    return Together(*(each if isinstance(each, Unfinished) else list(each) for each in values))
+
+
+def _rows(value: Any) -> Any:
+    return Rows(value) if isinstance(value, torch.Tensor) and value.dim() and _varies(value.shape[0]) else value
+
+
+def _sequence(plain: Any, *values: Any) -> Any:
+    if values and isinstance(found := _rows(values[0]), Unfinished):
+        return found.copy() if isinstance(found, Grown) else found
+    return plain(*values)
+
+
+def _sum(plain: Any, values: Any, start: Any = 0) -> Any:
+    if isinstance(values, Grown):
+        return values.stacked().sum(0) + start
+    return plain(values, start)
+
+
+def _unbind(plain: Any, tensor: torch.Tensor, dim: int = 0) -> Any:
+    return Rows(tensor, dim % tensor.dim()) if _varies(tensor.shape[dim]) else plain(tensor, dim)
+
+
+def _unbind_method(plain: Any, tensor: torch.Tensor, dim: int = 0) -> Any:
+    return _unbind(torch.unbind, tensor, dim)
+
+
+def _split(plain: Any, tensor: torch.Tensor, size: Any, dim: int = 0) -> Any:
+    if isinstance(size, int | torch.SymInt) and (_varies(tensor.shape[dim]) or _varies(size)):
+        return Pieces(tensor, size, dim % tensor.dim())
+    return torch.split(tensor, size, dim)
+
+
+def _tolist(plain: Any, tensor: torch.Tensor) -> Any:
+    if tensor.dim() == 0:
+        return tensor.item()
+    if _varies(tensor.shape[0]):
+        return Numbers(tensor)
+    return [_tolist(None, row) for row in tensor.unbind(0)]
+
+
+def _stack(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
+    if isinstance(tensors, Grown):
+        return tensors.stacked().movedim(0, dim)
+    return plain(_unrolled(tensors), dim, **how)
+
+
+def _cat(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
+    dim = how.pop("axis", dim)
+    return tensors.joined_up(dim) if isinstance(tensors, Grown) else plain(_unrolled(tensors), dim, **how)
+
+
+def _unrolled(tensors: Any) -> Any:
+    if isinstance(tensors, Rows) and not isinstance(tensors, Numbers):
+        return tensors.tensor.movedim(tensors.axis, 0)
+    return tensors
+
+
+def _allclose(
+    plain: Any, first: Any, second: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Any:
+    return torch.isclose(first, second, rtol, atol, equal_nan).all()
+
+
+def _equal(plain: Any, first: torch.Tensor, second: torch.Tensor) -> Any:
+    if first.dim() != second.dim() or not all(
+        one == other for one, other in zip(first.shape, second.shape, strict=True)
+    ):
+        return False
+    return (first == second).all()
+
+
+def _nonzero(plain: Any, value: torch.Tensor) -> Any:
+    return (value != 0).reshape(())
+
+
+def _tensor(plain: Any, value: Any, *more: Any, **how: Any) -> Any:
+    if isinstance(value, Grown):
+        return value.stacked().to(how.get("dtype") or torch.float32)
+    return plain(value, *more, **how)
+
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    range: _range,
+    len: _len,
+    int: _int,
+    float: _float,
+    bool: _bool,
+    round: _round,
+    min: functools.partial(_extreme, torch.sym_min),
+    max: functools.partial(_extreme, torch.sym_max),
+    sum: _sum,
+    reversed: _reversed,
+    enumerate: _enumerate,
+    zip: _zip,
+    list: _sequence,
+    tuple: _sequence,
+    math.sqrt: _sqrt,
+    math.prod: _prod,
+    np.prod: _prod,
+    np.sqrt: _sqrt,
+    np.ceil: functools.partial(_sized, math.ceil),
+    np.floor: functools.partial(_sized, math.floor),
+    np.maximum: functools.partial(_extreme, torch.sym_max),
+    np.minimum: functools.partial(_extreme, torch.sym_min),
+    torch.unbind: _unbind,
+    torch.split: _split,
+    torch.stack: _stack,
+    torch.cat: _cat,
+    torch.concat: _cat,
+    torch.concatenate: _cat,
+    torch.tensor: _tensor,
+    torch.allclose: _allclose,
+    torch.equal: _equal,
+    torch.is_nonzero: _nonzero,
+}
+_METHODS: dict[str, Callable[..., Any]] = {
+    "unbind": _unbind_method,
+    "split": _split,
+    "tolist": _tolist,
+    "allclose": _allclose,
+    "equal": _equal,
+    "is_nonzero": _nonzero,
+}

@@ -1,0 +1,142 @@
+"""A part of a program that is run aside: on tensors without values, leaving no nodes and no conditions behind.
+
+All that is private about torch's shape environment, and belongs to such runs, is here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+
+from entrepot.exporters.torch.upstream import (
+    ConstantSource,
+    DimDynamic,
+    FakeTensor,
+    disable_proxy_modes_tracing,
+    statically_known_true,
+)
+
+_KEPT = ("replacements", "var_to_range", "axioms", "divisible", "deferred_runtime_asserts", "dim_constraints")
+_numbers = itertools.count()
+_PRIVATE: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+"""Symbols that mean something in runs aside only, by environment."""
+
+
+def environment(values: Sequence[Any]) -> Any:
+    """The shape environment of tensors and sizes during a capture; ``None`` outside of one."""
+    for value in values:
+        if isinstance(value, torch.SymInt | torch.SymBool | torch.SymFloat):
+            return value.node.shape_env
+        if isinstance(value, FakeTensor) and value.fake_mode.shape_env is not None:
+            return value.fake_mode.shape_env
+    return None
+
+
+def expression(size: Any) -> Any:
+    """A size in sympy, with what is known of it put in."""
+    if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat):
+        return size.node.expr
+    return sympy.Integer(size) if isinstance(size, int) else sympy.sympify(size)
+
+
+def hint(size: Any) -> Any:
+    """The value in the sample; ``None`` where it depends on data."""
+    if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat):
+        return size.node.hint if size.node.has_hint() else None
+    return size
+
+
+def known(condition: Any) -> bool | None:
+    """Whether a condition on sizes always holds, or never; ``None`` where it depends on them."""
+    if not isinstance(condition, torch.SymBool):
+        return bool(condition)
+    if statically_known_true(condition):
+        return True
+    return False if statically_known_true(torch.sym_not(condition)) else None
+
+
+class Aside:
+    """Conditions that were met in a run aside.
+
+    Attributes:
+        guards: Those that torch would have put on the program.
+        private: Symbols that mean something only there.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.guards: list[Any] = []
+        self.private: set[Any] = set()
+
+    def size(self, value: int) -> Any:
+        """A number that varies: 0 or more."""
+        source = ConstantSource(f"entrepot_{next(_numbers)}")
+        symbol = self.env.create_symbol(value, source, DimDynamic.DYNAMIC, None, do_not_specialize_zero_one=True)
+        self.private.add(symbol)
+        _PRIVATE.setdefault(self.env, set()).add(symbol)
+        return self.env.create_symintnode(symbol, hint=value, source=source)
+
+    def conditions(self) -> list[Any]:
+        """Those on sizes that exist outside as well."""
+        private = _PRIVATE.get(self.env, set())
+        return [guard for guard in self.guards if not guard.expr.free_symbols & private]
+
+    def adopt(self) -> None:
+        """Put the conditions on the program."""
+        self.env.guards.extend(self.conditions())
+
+
+@contextlib.contextmanager
+def aside(env: Any) -> Iterator[Aside]:
+    """Inside, torch computes shapes only: no node is recorded, and what it assumes is taken back afterwards."""
+    found = Aside(env)
+    before = {name: copy.copy(getattr(env, name)) for name in _KEPT if hasattr(env, name)}
+    asserts = {key: list(each) for key, each in env.deferred_runtime_asserts.items()}
+    count, made = len(env.guards), env.num_deferred_runtime_asserts
+    with disable_proxy_modes_tracing(), env.ignore_fresh_unbacked_symbols():
+        try:
+            yield found
+        finally:
+            found.guards = list(env.guards[count:])
+            del env.guards[count:]
+            for name, value in before.items():
+                setattr(env, name, value)
+            env.deferred_runtime_asserts = asserts
+            env.num_deferred_runtime_asserts = made
+            env._update_version_counter()  # noqa: SLF001
+
+
+def with_hints(env: Any, size: Any, values: Mapping[Any, int]) -> Any:
+    """A size with another value in the sample."""
+    if not isinstance(size, torch.SymInt) or not values:
+        return size
+    found = size.node.expr.xreplace({symbol: sympy.Integer(value) for symbol, value in values.items()})
+    return env.create_symintnode(size.node.expr, hint=int(found)) if found.is_Integer else size
+
+
+def samples(symbols: Sequence[Any], hints: Mapping[Any, int]) -> Iterator[dict[Any, int]]:
+    """Values of some symbols that may tell conditions apart, near those in the sample first."""
+    near = sorted(range(1, 41), key=lambda value: abs(value - next(iter(hints.values()), 5)))
+    if len(symbols) == 1:
+        yield from ({symbols[0]: value} for value in [*near, 63, 64, 65, 100, 127, 128, 129, 255, 256, 512, 513, 1024])
+        return
+    few = [2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 24, 31, 32] if len(symbols) == 2 else [2, 3, 4, 7, 8, 16]
+    yield from (
+        dict(zip(symbols, values, strict=True))
+        for values in itertools.islice(itertools.product(few, repeat=len(symbols)), 400)
+    )
+
+
+def value_of(expr: Any, values: Mapping[Any, int]) -> Any:
+    """An expression at some sizes; ``None`` if something in it is not known."""
+    found = expr.xreplace({symbol: sympy.Integer(value) for symbol, value in values.items()})
+    if found in (sympy.true, sympy.false):
+        return bool(found)
+    return int(found) if found.is_Integer else None

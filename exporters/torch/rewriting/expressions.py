@@ -1,0 +1,106 @@
+"""Expressions that decide something (``and``, ``or``, ``not``, ``a if c else b``) and calls, as steps."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any
+
+from entrepot.exporters.torch.rewriting.scopes import STEPS
+
+
+class Expressions(ast.NodeTransformer):
+    """Rewrites expressions.
+
+    Args:
+        first: The first argument of the function, which ``super()`` means.
+    """
+
+    def __init__(self, first: str) -> None:
+        self._first = first
+        self.hoisted: list[ast.stmt] = []
+
+    def condition(self, node: ast.expr) -> ast.expr:
+        """What is only asked whether it holds."""
+        match node:
+            case ast.BoolOp(operation, values):
+                parts = [ast.Lambda(_arguments(), self.condition(value)) for value in values]
+                return _step("both" if isinstance(operation, ast.And) else "either", *parts)
+            case ast.UnaryOp(ast.Not(), operand):
+                return _step("negated", self.condition(operand))
+            case ast.Compare(left, [first, second], [middle, right]) if isinstance(middle, ast.Name | ast.Constant):
+                return self.condition(
+                    ast.BoolOp(
+                        ast.And(), [ast.Compare(left, [first], [middle]), ast.Compare(middle, [second], [right])]
+                    )
+                )
+        return self.visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        """``not x``."""
+        return self.condition(node) if isinstance(node.op, ast.Not) else self.generic_visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        """``a if c else b``."""
+        arms = [ast.Lambda(_arguments(), self.visit(arm)) for arm in (node.body, node.orelse)]
+        return _step("pick", self.condition(node.test), *arms, ast.Constant(node.lineno))
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """A call, of whatever the step makes of the function; ``super()`` is told what it means."""
+        match node.args:
+            case [ast.GeneratorExp(element, generators)]:  # what takes it as its only argument takes all of it
+                node.args = [ast.copy_location(ast.ListComp(element, generators), node)]
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+            node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
+            return node
+        node.func = _step("callee", node.func)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        """``x[i] = y``."""
+        self.generic_visit(node)
+        match node.targets:
+            case [ast.Subscript(value, index)]:
+                return ast.copy_location(ast.Expr(_step("store", value, _plain(index), node.value)), node)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        """``x[i] += y``."""
+        self.generic_visit(node)
+        match node.target:
+            case ast.Subscript(value, index):
+                present = ast.Subscript(copy.deepcopy(value), copy.deepcopy(index), ast.Load())
+                new = ast.BinOp(present, node.op, node.value)
+                return ast.copy_location(ast.Expr(_step("store", value, _plain(index), new)), node)
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        """A lambda keeps its form."""
+        return node
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        """So does a generator."""
+        return node
+
+    visit_SetComp = visit_DictComp = visit_GeneratorExp  # type: ignore[assignment]
+
+
+def _plain(index: ast.expr) -> ast.expr:
+    """What is between the brackets, as an expression of its own."""
+    match index:
+        case ast.Slice(lower, upper, step):
+            return ast.Call(
+                ast.Name("slice", ast.Load()), [each or ast.Constant(None) for each in (lower, upper, step)], []
+            )
+        case ast.Tuple(parts):
+            return ast.Tuple([_plain(part) for part in parts], ast.Load())
+    return index
+
+
+def _step(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(ast.Name(STEPS, ast.Load()), name, ast.Load()), list(arguments), [])
+
+
+def _arguments() -> ast.arguments:
+    return ast.arguments([], [], None, [], [], None, [])

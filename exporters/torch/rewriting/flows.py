@@ -1,0 +1,129 @@
+"""The operator that stands for a branch or a loop in a captured graph, and what is noted about each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.rewriting.environment import expression, hint
+
+_library = torch.library.Library("entrepot", "FRAGMENT")
+_library.define("flow(Tensor[] tensors, SymInt[] ints, SymInt[] sizes, str key) -> Tensor[]")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A result.
+
+    Attributes:
+        dtype: Its element type.
+        shape: For each axis a number, ``(position,)`` of its size among those that the operator is given, or ``None``
+            where nobody knows.
+    """
+
+    dtype: torch.dtype
+    shape: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor that a body is given.
+
+    Attributes:
+        dtype: Its element type.
+        shape: For each axis a number, or an expression over the sizes outside.
+        sample: The same in numbers; ``None`` for those that depend on data.
+    """
+
+    dtype: torch.dtype
+    shape: tuple[Any, ...]
+    sample: tuple[int | None, ...]
+
+
+@dataclass
+class Body:
+    """A part of a program that is captured by itself.
+
+    Attributes:
+        run: From tensors and numbers to tensors.
+        tensors: What it is given.
+        ints: Numbers that it is given: an expression over the sizes outside, or ``None`` for one that changes.
+        samples: The same in numbers.
+        sizes: Values for sizes outside at which it is to be captured.
+        condition: Where these are not those in the sample, what holds whenever the body runs.
+    """
+
+    run: Callable[[Sequence[torch.Tensor], Sequence[Any]], list[Any]]
+    tensors: list[Operand]
+    ints: list[Any]
+    samples: list[int]
+    sizes: dict[Any, int] = field(default_factory=dict)
+    condition: Any = None
+
+
+@dataclass
+class Flow:
+    """A branch or a loop.
+
+    Attributes:
+        bodies: Of a branch two, of a loop one.
+        outputs: What comes out.
+        line: Where it is in the user's code.
+        carried: Of a loop, the positions of the operands that its body gives new values, in the order of its results:
+            tensors, then numbers, which count on from there.
+        stacked: How many results are one row for each time.
+        trips: Of a loop, whether its first number says how often it runs.
+        going: Of a loop, whether the last tensor says if it starts, and the body's first result if it goes on.
+    """
+
+    bodies: list[Body]
+    outputs: list[Template]
+    line: str
+    carried: list[int] = field(default_factory=list)
+    stacked: int = 0
+    trips: bool = False
+    going: bool = False
+
+
+FLOWS: dict[str, Flow] = {}
+_keys = itertools.count()
+
+
+def emit(flow: Flow, tensors: Sequence[torch.Tensor], ints: Sequence[Any], sizes: Sequence[Any]) -> list[torch.Tensor]:
+    """Put the operator into the graph that is being captured."""
+    key = f"flow_{next(_keys)}"
+    FLOWS[key] = flow
+    return list(torch.ops.entrepot.flow(list(tensors), list(ints), list(sizes), key))
+
+
+def _run(tensors: Sequence[torch.Tensor], ints: Sequence[Any], sizes: Sequence[Any], key: str) -> list[torch.Tensor]:
+    raise NotImplementedError("it stands for a part of a program, and is not run")
+
+
+def _shapes(tensors: Sequence[torch.Tensor], ints: Sequence[Any], sizes: Sequence[Any], key: str) -> list[torch.Tensor]:
+    made = []
+    for template in FLOWS[key].outputs:
+        shape = [_size(size, sizes) for size in template.shape]
+        made.append(torch.empty(shape, dtype=template.dtype))
+    return made
+
+
+def _size(size: Any, sizes: Sequence[Any]) -> Any:
+    if size is None:
+        return torch.library.get_ctx().new_dynamic_size()
+    return sizes[size[0]] if isinstance(size, tuple) else size
+
+
+_library.impl("flow", _run, "CompositeExplicitAutograd")
+torch.library.register_fake("entrepot::flow", _shapes, lib=_library)
+
+
+def operand(tensor: torch.Tensor) -> Operand:
+    """A tensor as a body is to be given one."""
+    sizes: tuple[Any, ...] = tuple(tensor.shape)
+    shape = tuple(size if isinstance(size, int) else expression(size) for size in sizes)
+    return Operand(tensor.dtype, shape, tuple(hint(size) for size in sizes))

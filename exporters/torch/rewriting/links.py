@@ -1,0 +1,94 @@
+"""What a loop's body does to the structure of variables: which leaf becomes which, and which lists grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.rewriting.sequences import Grown, Stacked, Trailing
+from entrepot.exporters.torch.rewriting.trees import Fork, Place, Rest, UnlikeError
+
+
+class ReadError(UnlikeError):
+    """A list that grows is looked at.
+
+    Attributes:
+        read: The list, as it is outside.
+    """
+
+    def __init__(self, read: Any) -> None:
+        super().__init__("a list that grows in the loop is looked at in it")
+        self.read = read
+
+
+class Links:
+    """Which leaf after a run is which before, and which are new items of lists.
+
+    Attributes:
+        kept: Leaves before and after.
+        rows: Leaves that lists have been given.
+    """
+
+    def __init__(self, before: Any, after: Any, copies: Mapping[int, Any]) -> None:
+        self._copies = copies
+        self.kept: list[tuple[int, int]] = []
+        self.rows: list[int] = []
+        self._grown: dict[int, tuple[int, int]] = {}
+        self._link(before.parts[0], after.parts[1])
+
+    def _link(self, before: Any, after: Any) -> None:
+        match before, after:
+            case Place(one), Place(other):
+                self.kept.append((one, other))
+            case Fork(model), Fork() if isinstance(model, list | Grown) and len(after.parts) > len(before.parts):
+                self._list(before, after)
+            case Fork(), Fork() if _alike(before, after):
+                for one, other in zip(before.parts, after.parts, strict=True):
+                    self._link(one, other)
+            case Rest(value), Rest(other) if value is other or value == other:
+                return
+            case _:
+                raise UnlikeError("the body changes the structure of a variable")
+
+    def _list(self, before: Fork, after: Fork) -> None:
+        if getattr(after.model, "read", False):
+            raise ReadError(self._copies.get(id(after.model), (None, None))[1])
+        old, front = len(before.parts), after.model.front
+        new = len(after.parts) - old
+        if front not in (0, new):
+            raise UnlikeError("a list grows at both ends")
+        self._grown[id(after)] = front, new
+        for one, other in zip(before.parts, after.parts[front : front + old], strict=True):
+            self._link(one, other)
+        for part in after.parts[:front] or after.parts[old:]:
+            if not isinstance(part, Place):
+                raise UnlikeError("a list is given something else than tensors and numbers")
+            self.rows.append(part.index)
+
+    def finished(self, tree: Any, leaves: list[Any]) -> Any:
+        """The structure after the loop: what lists were given is stacked."""
+        if not isinstance(tree, Fork):
+            return tree
+        parts = [self.finished(part, leaves) for part in tree.parts]
+        if isinstance(tree.model, Trailing):
+            (grown,) = [part for part in parts if isinstance(part, Fork)]
+            old = [Rest(item) for item in tree.model.items]
+            return Fork(Grown(), (), (*old, *grown.parts))
+        if id(tree) not in self._grown:
+            return Fork(tree.model, tree.keys, tuple(parts))
+        front, new = self._grown[id(tree)]
+        rows = [leaves[part.index] for part in (parts[:front] or parts[-new:])]
+        if front:
+            rows = [row.flip(0) for row in rows]
+        stack = rows[0] if new == 1 else torch.stack(rows, 1).flatten(0, 1)
+        leaves.append(stack)
+        grown = Fork(Stacked(stack), (), (Place(len(leaves) - 1),))
+        return Fork(Grown(), (), (grown, *parts[front:]) if front else (*parts[:-new], grown))
+
+
+def _alike(before: Fork, after: Fork) -> bool:
+    """Whether two containers are of one kind; lists may have been copied."""
+    kinds = {list if isinstance(each.model, list) else type(each.model) for each in (before, after)}
+    return len(kinds) == 1 and before.keys == after.keys and len(before.parts) == len(after.parts)

@@ -1,0 +1,193 @@
+"""A part of a function, run on other values of its variables than they have."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.rewriting.environment import Aside, expression, hint, with_hints
+from entrepot.exporters.torch.rewriting.flows import Operand, operand
+from entrepot.exporters.torch.rewriting.shapes import as_tensor
+from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Undefined, gather, spread
+from entrepot.exporters.torch.upstream import writes
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """The variables that a part of a function mentions.
+
+    Attributes:
+        get: Gives their values.
+        put: Changes their values.
+        names: Their names.
+        inner: Those that nothing outside of the part mentions.
+    """
+
+    get: Callable[[], tuple[Any, ...]]
+    put: Callable[[tuple[Any, ...]], None]
+    names: tuple[str, ...]
+    inner: frozenset[str]
+
+    def place(self, line: int) -> str:
+        """Where the part is."""
+        from pathlib import Path
+
+        return f"{Path(self.get.__code__.co_filename).name}:{line}"
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What a run has made of the variables.
+
+    Attributes:
+        tree: Their structure, and that of what was returned.
+        leaves: Their tensors and numbers.
+        given: What the leaves were before.
+        copies: Which lists and dicts are copies of which.
+        written: Leaves from before whose tensors were written to.
+        aside: The conditions that were met.
+    """
+
+    tree: Any
+    leaves: list[Any]
+    given: list[Any]
+    copies: dict[int, Any]
+    written: set[int]
+    aside: Aside
+
+    def kept(self, leaf: Any) -> int | None:
+        """Which leaf from before this one is."""
+        if isinstance(leaf, torch.Tensor):
+            return next((at for at, before in enumerate(self.given) if before is leaf), None)
+        return None
+
+
+class Inputs:
+    """Which leaves are inputs of a body, and as what.
+
+    Args:
+        leaves: Of the variables, as they are outside.
+        promoted: Numbers that vary from one time to the next.
+    """
+
+    def __init__(self, leaves: Sequence[Any], promoted: Sequence[int] = ()) -> None:
+        self.leaves = list(leaves)
+        self.tensors: list[Any] = []
+        self.ints: list[Any] = []
+        self._where: dict[int, tuple[str, int]] = {}
+        for at, leaf in enumerate(leaves):
+            if isinstance(leaf, torch.Tensor):
+                self._where[at] = "tensor", _position(self.tensors, leaf)
+            elif isinstance(leaf, torch.SymInt) or (at in promoted and type(leaf) is int):
+                self._where[at] = "int", _position(self.ints, leaf, alone=at in promoted)
+            elif isinstance(leaf, torch.SymFloat | torch.SymBool) or at in promoted:
+                self._where[at] = "tensor", _position(self.tensors, as_tensor(leaf), alone=True)
+
+    def position(self, leaf: int) -> int:
+        """Where a leaf is among the inputs: tensors, then numbers."""
+        kind, at = self._where[leaf]
+        return at if kind == "tensor" else len(self.tensors) + at
+
+    def given(self, tensors: Sequence[Any], ints: Sequence[Any]) -> list[Any]:
+        """The leaves with inputs in their places."""
+        result = list(self.leaves)
+        for at, (kind, index) in self._where.items():
+            result[at] = tensors[index] if kind == "tensor" else ints[index]
+        return result
+
+    def operands(self) -> list[Operand]:
+        """What the tensors are like."""
+        return [operand(tensor) for tensor in self.tensors]
+
+    def numbers(self) -> list[Any]:
+        """The numbers as expressions over the sizes outside."""
+        return [expression(value) for value in self.ints]
+
+    def samples(self) -> list[int]:
+        """The numbers in the sample."""
+        return [5 if hint(value) is None else int(hint(value)) for value in self.ints]
+
+
+def _position(found: list[Any], value: Any, *, alone: bool = False) -> int:
+    for at, each in enumerate(found) if not alone else ():
+        if each is value or (
+            isinstance(value, torch.SymInt) and isinstance(each, torch.SymInt) and expression(each) == expression(value)
+        ):
+            return at
+    found.append(value)
+    return len(found) - 1
+
+
+class Part:
+    """One block, with the variables that it mentions.
+
+    Args:
+        state: Those variables.
+        call: Runs the block.
+        more: Other values that it is called with, taken apart as the variables are.
+    """
+
+    def __init__(self, state: State, call: Callable[[Any], Any], more: Any = None) -> None:
+        self.state = state
+        self.call = call
+        self.before = state.get()
+        self.leaves: list[Any] = []
+        self.tree = spread((self.before, more), self.leaves)
+
+    def run(self, leaves: Sequence[Any], copies: dict[int, Any] | None = None) -> tuple[Any, list[Any]]:
+        """Run the block with other leaves; what it returned and the variables, taken apart."""
+        values, more = gather(self.tree, leaves, copies=copies)
+        self.state.put(values)
+        returned = self.call(more)
+        after: list[Any] = []
+        return spread((returned, self._lasting(self.state.get())), after), after
+
+    def _lasting(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The variables, without what only the block itself uses."""
+        return tuple(
+            UNDEFINED if name in self.state.inner and before is UNDEFINED else value
+            for name, before, value in zip(self.state.names, self.before, values, strict=True)
+        )
+
+    def try_on(self, leaves: Sequence[Any], aside: Aside) -> Outcome:
+        """Run the block aside, and put the variables back."""
+        copies: dict[int, Any] = {}
+        counts = {at: writes(leaf) for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)}
+        try:
+            tree, after = self.run(leaves, copies)
+        finally:
+            self.state.put(self.before)
+        written = {at for at, count in counts.items() if writes(leaves[at]) != count}
+        return Outcome(tree, after, list(leaves), copies, written, aside)
+
+
+def stand_ins(leaves: Sequence[Any], aside: Aside, sizes: Mapping[Any, int]) -> list[Any]:
+    """Tensors without values in place of others, also where the sizes in the sample are to be others."""
+    made: dict[int, Any] = {}
+    result = []
+    for leaf in leaves:
+        if isinstance(leaf, torch.Tensor):
+            if id(leaf) not in made:
+                shape = [with_hints(aside.env, size, sizes) for size in leaf.shape]
+                made[id(leaf)] = torch.empty(shape, dtype=leaf.dtype) if sizes else torch.empty_like(leaf).detach()
+            result.append(made[id(leaf)])
+        else:
+            result.append(with_hints(aside.env, leaf, sizes))
+    return result
+
+
+def same_number(first: Any, second: Any) -> bool:
+    """Whether two leaves are one number."""
+    if first is second:
+        return True
+    if (
+        isinstance(first, Undefined)
+        or isinstance(second, Undefined)
+        or isinstance(first, torch.Tensor)
+        or isinstance(second, torch.Tensor)
+    ):
+        return False
+    return type(first) is type(second) and bool(expression(first) == expression(second))

@@ -1,0 +1,62 @@
+"""Inputs that take each branch of a module: the sample says nothing of a branch that it does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import torch
+
+TAKEN: set[tuple[str, bool]] = set()
+"""Branches on values that rewritten functions have taken: where, and which of the two."""
+LEFT_OUT: dict[str, None] = {}
+"""Checks of values that a capture has left out."""
+
+
+def reach(
+    run: Callable[[Sequence[torch.Tensor]], object], tensors: Sequence[torch.Tensor], places: Iterable[str]
+) -> tuple[list[list[torch.Tensor]], list[str]]:
+    """Inputs among simple ones that take branches which the sample does not, and the branches that none takes.
+
+    Args:
+        run: Calls the rewritten module; false for inputs that it refuses.
+        tensors: The sample.
+        places: Where there are branches on values.
+    """
+    wanted = {(place, way) for place in places for way in (True, False)}
+    TAKEN.clear()
+    run(tensors)
+    found = []
+    for other in _variants(tensors):
+        before = TAKEN & wanted
+        if before == wanted:
+            break
+        if run(other) and TAKEN & wanted != before:
+            found.append(other)
+    words = {True: "holds", False: "does not hold"}
+    return found, [f"{place} where its condition {words[way]}" for place, way in sorted(wanted - TAKEN)]
+
+
+def _variants(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+    changes: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
+        torch.neg,
+        torch.abs,
+        lambda x: -x.abs(),
+        lambda x: x * 100,
+        lambda x: x * 0.01,
+        lambda x: x * -100,
+        torch.zeros_like,
+        lambda x: x.flip(list(range(x.dim()))),
+        lambda x: x.abs() + 1,
+        lambda x: -x.abs() - 1,
+    )
+    for change in changes:
+        yield [change(each) if each.is_floating_point() else each for each in tensors]
+    for change in (torch.zeros_like, torch.ones_like, torch.logical_not):
+        yield [change(each) if each.dtype is torch.bool else each for each in tensors]
+    for number in (torch.amin, torch.amax):
+        yield [torch.full_like(each, int(number(each))) if _whole(each) else each for each in tensors]
+    yield [each.flip(list(range(each.dim()))) if _whole(each) else each for each in tensors]
+
+
+def _whole(tensor: torch.Tensor) -> bool:
+    return not tensor.is_floating_point() and tensor.dtype is not torch.bool and tensor.numel() > 0

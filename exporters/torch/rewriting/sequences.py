@@ -1,0 +1,305 @@
+"""Sequences whose length is a size that varies: what a loop runs over, and lists that grow in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+
+class Parted:
+    """Something that consists of parts, as lists do."""
+
+    def parts(self) -> Sequence[Any]:
+        """Its parts."""
+        raise NotImplementedError
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """The same with other parts."""
+        return type(self)(*parts)
+
+
+class Unfinished(Parted):
+    """A sequence that a graph runs over.
+
+    Attributes:
+        length: How many items there are.
+    """
+
+    length: Any
+
+    def at(self, index: Any) -> Any:
+        """An item."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self.length, int):
+            return (self.at(index) for index in range(self.length))
+        raise TypeError("the length of this sequence varies, and what runs over it is no loop that is known")
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self.sliced(index)
+        return self.at(index + self.length if isinstance(index, int) and index < 0 else index)
+
+    def sliced(self, part: slice) -> Any:
+        """``xs[1:]``, ``xs[:-1]`` and ``xs[::-1]``."""
+        if part == slice(None, None, -1):
+            return Backwards(self)
+        if part.step not in (None, 1):
+            raise TypeError("a sequence whose length varies is sliced in steps")
+        start = part.start or 0
+        stop = self.length if part.stop is None else part.stop
+        start, stop = (end + self.length if isinstance(end, int) and end < 0 else end for end in (start, stop))
+        return Part(self, start, stop - start)
+
+
+class Span(Unfinished):
+    """``range``."""
+
+    def __init__(self, start: Any, step: Any, length: Any) -> None:
+        self.start, self.step, self.length = start, step, length
+
+    @classmethod
+    def of(cls, *limits: Any) -> Span:
+        """With the arguments of ``range``."""
+        start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
+        distance = (
+            stop - start
+            if step == 1
+            else ((stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step)
+        )
+        return cls(start, step, distance)
+
+    def parts(self) -> Sequence[Any]:
+        return self.start, self.step, self.length
+
+    def at(self, index: Any) -> Any:
+        return self.start + index * self.step
+
+
+class Rows(Unfinished):
+    """A tensor along an axis."""
+
+    def __init__(self, tensor: torch.Tensor, axis: int = 0) -> None:
+        self.tensor, self.axis, self.length = tensor, axis, tensor.shape[axis]
+
+    def parts(self) -> Sequence[Any]:
+        return (self.tensor,)
+
+    def joined(self, parts: Sequence[Any]) -> Rows:
+        return Rows(parts[0], self.axis)
+
+    def at(self, index: Any) -> torch.Tensor:
+        return self.tensor.select(self.axis, index)
+
+
+class Numbers(Rows):
+    """``tolist``."""
+
+    def at(self, index: Any) -> Any:
+        row = super().at(index)
+        return Numbers(row) if row.dim() else row.item()
+
+    def joined(self, parts: Sequence[Any]) -> Numbers:
+        return Numbers(parts[0], self.axis)
+
+
+class Pieces(Unfinished):
+    """``split`` into pieces of one size; the last one may be smaller."""
+
+    def __init__(self, tensor: torch.Tensor, size: Any, axis: int) -> None:
+        self.tensor, self.size, self.axis = tensor, size, axis
+        self.length = (tensor.shape[axis] + size - 1) // size
+
+    def parts(self) -> Sequence[Any]:
+        return self.tensor, self.size
+
+    def joined(self, parts: Sequence[Any]) -> Pieces:
+        return Pieces(parts[0], parts[1], self.axis)
+
+    def at(self, index: Any) -> torch.Tensor:
+        start = index * self.size
+        stop = torch.sym_min(start + self.size, self.tensor.shape[self.axis])
+        return self.tensor.narrow(self.axis, start, stop - start)
+
+
+class Part(Unfinished):
+    """A slice of another one."""
+
+    def __init__(self, whole: Any, start: Any, length: Any) -> None:
+        self.whole, self.start, self.length = whole, start, length
+
+    def parts(self) -> Sequence[Any]:
+        return self.whole, self.start, self.length
+
+    def at(self, index: Any) -> Any:
+        return self.whole[index + self.start]
+
+
+class Backwards(Unfinished):
+    """``reversed``."""
+
+    def __init__(self, whole: Any) -> None:
+        self.whole, self.length = whole, whole.length
+
+    def parts(self) -> Sequence[Any]:
+        return (self.whole,)
+
+    def at(self, index: Any) -> Any:
+        return self.whole.at(self.length - 1 - index)
+
+
+class Together(Unfinished):
+    """``zip``, and so ``enumerate``."""
+
+    def __init__(self, *wholes: Any) -> None:
+        self.wholes = wholes
+        lengths = [each.length if isinstance(each, Unfinished) else len(each) for each in wholes]
+        self.length = lengths[0]
+        for length in lengths[1:]:
+            self.length = self.length if self.length is length else torch.sym_min(self.length, length)
+
+    def parts(self) -> Sequence[Any]:
+        return self.wholes
+
+    def at(self, index: Any) -> Any:
+        return tuple(each.at(index) for each in self.wholes)
+
+
+class Tracked(list[Any]):
+    """A list that knows how it is used.
+
+    Attributes:
+        front: How many items were put at its beginning.
+        read: Whether its items were looked at.
+    """
+
+    front = 0
+    read = False
+
+    def insert(self, index: Any, item: Any) -> None:
+        if index == 0:
+            self.front += 1
+        super().insert(index, item)
+
+    def __getitem__(self, index: Any) -> Any:
+        self.read = True
+        return super().__getitem__(index)
+
+    def __iter__(self) -> Iterator[Any]:
+        self.read = True
+        return super().__iter__()
+
+
+class Trailing(Parted):
+    """A list that grows in a loop whose body looks at its last item or its length.
+
+    Args:
+        items: What it held before.
+        last: The last item.
+        count: How many items there are.
+        new: What it was given since.
+    """
+
+    def __init__(self, items: Sequence[Any], last: Any, count: Any, *new: Any) -> None:
+        self.items, self.last, self.count, self.new = items, last, count, Tracked(new)
+
+    def parts(self) -> Sequence[Any]:
+        return self.last, self.count, self.new
+
+    def joined(self, parts: Sequence[Any]) -> Trailing:
+        return Trailing(self.items, parts[0], parts[1], *list.__iter__(parts[2]))
+
+    def append(self, item: Any) -> None:
+        self.new.append(item)
+        self.last, self.count = item, self.count + 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if index != -1:
+            raise TypeError("a list that grows in a loop is looked at elsewhere than at its end")
+        return self.last
+
+
+class Stacked(Parted):
+    """Items that a loop has made, as one tensor with an axis more, in the middle of a list."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def parts(self) -> Sequence[Any]:
+        return (self.tensor,)
+
+
+class Grown(Unfinished):
+    """A list some of whose items a loop in the graph has made."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = list(items)
+        self.front = 0
+
+    @property
+    def length(self) -> Any:
+        """How many items there are."""
+        counts = [each.tensor.shape[0] if isinstance(each, Stacked) else 1 for each in self.items]
+        return sum(counts[1:], counts[0]) if counts else 0
+
+    def parts(self) -> Sequence[Any]:
+        return self.items
+
+    def append(self, item: Any) -> None:
+        self.items.append(item)
+
+    def extend(self, items: Any) -> None:
+        self.items.extend(items.items if isinstance(items, Grown) else items)
+
+    def insert(self, index: int, item: Any) -> None:
+        if index != 0:
+            raise TypeError("an item is put into the middle of a list that grows in a loop")
+        self.front += 1
+        self.items.insert(0, item)
+
+    def reverse(self) -> None:
+        self.items = [Stacked(each.tensor.flip(0)) if isinstance(each, Stacked) else each for each in self.items[::-1]]
+
+    def copy(self) -> Grown:
+        return Grown(*self.items)
+
+    def at(self, index: Any) -> Any:
+        return self.stacked().select(0, index)
+
+    def __getitem__(self, index: Any) -> Any:
+        if index == -1 or (index == 0 and not isinstance(self.items[0], Stacked)):
+            item = self.items[index]
+            return item.tensor[index] if isinstance(item, Stacked) else item
+        if isinstance(index, slice) and index == slice(None, None, -1):
+            turned = self.copy()
+            turned.reverse()
+            return turned
+        return super().__getitem__(index)
+
+    def __add__(self, other: Any) -> Grown:
+        return Grown(*self.items, *(other.items if isinstance(other, Grown) else other))
+
+    def __radd__(self, other: Any) -> Grown:
+        return Grown(*other, *self.items)
+
+    def stacked(self) -> torch.Tensor:
+        """All items as one tensor, along a new first axis."""
+        rows = [each.tensor if isinstance(each, Stacked) else torch.as_tensor(each).unsqueeze(0) for each in self.items]
+        return rows[0] if len(rows) == 1 else torch.cat(rows)
+
+    def joined_up(self, axis: int) -> torch.Tensor:
+        """All items one after the other along an axis they have."""
+        flat = []
+        for each in self.items:
+            if isinstance(each, Stacked):
+                place = axis % (each.tensor.dim() - 1)
+                flat.append(each.tensor.movedim(0, place).flatten(place, place + 1))
+            else:
+                flat.append(each)
+        return flat[0] if len(flat) == 1 else torch.cat(flat, axis)

@@ -1,0 +1,200 @@
+"""A function's branches and loops as calls that decide, when they run, whether Python or the graph takes them.
+
+Before: ``if c: y = a``. After::
+
+    def then():
+        nonlocal y
+        y = a
+
+    def otherwise(): ...
+    def get(): return (y, a)
+    def put(values): nonlocal y, a; (y, a) = values
+
+    steps.branch(c, then, otherwise, State(get, put, ("y", "a")), line)
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from entrepot.exporters.torch.rewriting.expressions import Expressions
+from entrepot.exporters.torch.rewriting.jumps import jumps
+from entrepot.exporters.torch.rewriting.scopes import STEPS, Names, always_raises, mentions, names_in
+
+
+class Statements(Expressions):
+    """Rewrites the statements of one function.
+
+    Args:
+        names: The variables of the function.
+        first: Its first argument, which ``super()`` means.
+        function: The function itself.
+    """
+
+    def __init__(self, names: Names, first: str, function: ast.FunctionDef) -> None:
+        super().__init__(first)
+        self._names = names
+        self._mentions = mentions(function)
+        self._count = 0
+
+    def visit_If(self, node: ast.If) -> Any:
+        """A branch."""
+        state = names_in([node], self._names)
+        original = copy.deepcopy(node)
+        returns = jumps([*node.body, *node.orelse], ast.Return)
+        raises = (always_raises(node.body), always_raises(node.orelse))
+        line = node.lineno
+        self._count += 1
+        mark = self._count
+        test = self.condition(node.test)
+        then, otherwise = (
+            self._function(f"{word}_{mark}", self._visited(arm), state)
+            for word, arm in (("then", node.body), ("else", node.orelse))
+        )
+        arguments = [
+            test,
+            _load(then.name),
+            _load(otherwise.name),
+            self._state(mark, state, original),
+            ast.Constant(line),
+            ast.Tuple([ast.Constant(each) for each in raises], ast.Load()),
+        ]
+        call = _steps("choose" if returns else "branch", arguments)
+        last = ast.Return(call) if returns else ast.Expr(call)
+        return _at(node, then, otherwise, *self._accessors(mark, state), last)
+
+    def visit_While(self, node: ast.While) -> Any:
+        """A loop that goes on while a condition holds."""
+        state = names_in([node], self._names)
+        original = copy.deepcopy(node)
+        self._count += 1
+        mark = self._count
+        test: ast.expr = node.test
+        if flag := getattr(node, "flag", ""):
+            test = ast.BoolOp(ast.And(), [ast.UnaryOp(ast.Not(), _load(flag)), test])
+        condition = self._function(f"test_{mark}", [ast.Return(self.condition(test))], state)
+        body = self._function(f"body_{mark}", self._visited(node.body), state)
+        call = _steps(
+            "repeat",
+            [_load(condition.name), _load(body.name), self._state(mark, state, original), ast.Constant(node.lineno)],
+        )
+        return _at(node, condition, body, *self._accessors(mark, state), ast.Expr(call))
+
+    def visit_For(self, node: ast.For) -> Any:
+        """A loop over something."""
+        state = names_in([node], self._names)
+        original = copy.deepcopy(node)
+        self._count += 1
+        mark = self._count
+        item = f"_ep_item_{mark}"
+        take = ast.Assign([node.target], _load(item))
+        body = self._function(f"body_{mark}", [take, *self._visited(node.body)], state, (item,))
+        flag = getattr(node, "flag", "")
+        left: ast.expr = ast.Lambda(_arguments(), _load(flag)) if flag else ast.Constant(None)
+        arguments = [
+            self.visit(node.iter),
+            _load(body.name),
+            left,
+            self._state(mark, state, original),
+            ast.Constant(node.lineno),
+        ]
+        return _at(node, body, *self._accessors(mark, state), ast.Expr(_steps("each", arguments)))
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        """A check: one of tensors is left out of a graph."""
+        message = ast.Lambda(_arguments(), self.visit(node.msg) if node.msg else ast.Constant(None))
+        call = _steps(
+            "check", [ast.Lambda(_arguments(), self.condition(node.test)), message, ast.Constant(node.lineno)]
+        )
+        return _at(node, ast.Expr(call))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        """An inner function keeps its form."""
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        """So does a class."""
+        return node
+
+    def visit_ListComp(self, node: ast.ListComp) -> Any:
+        """``[f(x) for x in xs]``: a list of what a function returns for each."""
+        if len(node.generators) != 1 or node.generators[0].ifs or node.generators[0].is_async:
+            return self.generic_visit(node)
+        (generator,) = node.generators
+        original = copy.deepcopy(node)
+        item = "_ep_item"
+        names = sorted({each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)})
+        state = [name for name in names_in([ast.Expr(node)], self._names) if name not in names]
+        element = self.visit(node.elt)
+        bound = ast.ListComp(
+            element, [ast.comprehension(generator.target, ast.Tuple([_load(item)], ast.Load()), [], 0)]
+        )
+        function = ast.Lambda(_arguments(item), ast.Subscript(bound, ast.Constant(0), ast.Load()))
+        self._count += 1
+        mark = self._count
+        self.hoisted += self._accessors(mark, state)
+        return _steps(
+            "listed",
+            [self.visit(generator.iter), function, self._state(mark, state, original), ast.Constant(node.lineno)],
+        )
+
+    # --- pieces
+
+    def _visited(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for statement in body:
+            outer, self.hoisted = self.hoisted, []
+            found = self.visit(statement)
+            done += [*self.hoisted, *(found if isinstance(found, list) else [found])]
+            self.hoisted = outer
+        return done
+
+    def body(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The statements of the function itself."""
+        return self._visited(body)
+
+    def _function(
+        self, name: str, body: list[ast.stmt], state: Sequence[str], parameters: Sequence[str] = ()
+    ) -> ast.FunctionDef:
+        declared: list[ast.stmt] = [ast.Nonlocal(list(state))] if state else []
+        arguments = _arguments(*parameters)
+        return ast.FunctionDef(f"_ep_{name}", arguments, [*declared, *(body or [ast.Pass()])], [])
+
+    def _accessors(self, mark: int, state: Sequence[str]) -> Iterator[ast.stmt]:
+        values = ast.Tuple([_load(name) for name in state], ast.Load())
+        yield self._function(f"get_{mark}", [ast.Return(values)], state)
+        targets = ast.Tuple([ast.Name(name, ast.Store()) for name in state], ast.Store())
+        put: list[ast.stmt] = [ast.Assign([targets], _load("_ep_values"))] if state else []
+        yield self._function(f"put_{mark}", put, state, ["_ep_values"])
+
+    def _state(self, mark: int, state: Sequence[str], node: ast.AST) -> ast.expr:
+        names = ast.Tuple([ast.Constant(name) for name in state], ast.Load())
+        inner = ast.Tuple([ast.Constant(name) for name in state if self._only_in(node, name)], ast.Load())
+        return _steps("state", [_load(f"_ep_get_{mark}"), _load(f"_ep_put_{mark}"), names, inner])
+
+    def _only_in(self, node: ast.AST, name: str) -> bool:
+        """Whether no other part of the function mentions a variable."""
+        return mentions(node)[name] == self._mentions[name]
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _steps(name: str, arguments: Sequence[ast.expr]) -> ast.Call:
+    return ast.Call(ast.Attribute(_load(STEPS), name, ast.Load()), list(arguments), [])
+
+
+def _arguments(*names: str) -> ast.arguments:
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+def _at(place: ast.stmt, *statements: ast.stmt) -> list[ast.stmt]:
+    for statement in statements:
+        for node in ast.walk(statement):
+            if not hasattr(node, "lineno") and isinstance(node, ast.stmt | ast.expr | ast.arg):
+                ast.copy_location(node, place)
+    return list(statements)

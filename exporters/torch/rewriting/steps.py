@@ -1,0 +1,296 @@
+"""What rewritten functions call: each step decides whether Python goes on, or the graph is given a branch or a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
+from entrepot.exporters.torch.rewriting.calls import callee
+from entrepot.exporters.torch.rewriting.environment import hint, known
+from entrepot.exporters.torch.rewriting.links import ReadError
+from entrepot.exporters.torch.rewriting.loops import loop
+from entrepot.exporters.torch.rewriting.part import State
+from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, TAKEN
+from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Trailing, Unfinished
+from entrepot.exporters.torch.rewriting.shapes import as_tensor
+from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.upstream import FakeTensor
+
+__all__ = [
+    "UNDEFINED",
+    "State",
+    "branch",
+    "callee",
+    "check",
+    "choose",
+    "each",
+    "either",
+    "listed",
+    "negated",
+    "pick",
+    "repeat",
+    "state",
+    "store",
+]
+
+
+_MOST_UNROLLED = 4096
+
+
+class NotFollowedError(RuntimeError):
+    """A branch or a loop cannot be put into a graph."""
+
+
+def _not_followed(what: str, variables: State, line: int, error: UnlikeError) -> NotFollowedError:
+    return NotFollowedError(f"the {what} at {variables.place(line)} cannot be put into a graph: {error}")
+
+
+def state(get: Any, put: Any, names: tuple[str, ...], inner: tuple[str, ...]) -> State:
+    """The variables of a part of a function."""
+    return State(get, put, names, frozenset(inner))
+
+
+def _told(test: Any, variables: State, line: int) -> Any:
+    """A settled condition; of one on values, note what it says."""
+    found = settled(test)
+    if isinstance(test, torch.Tensor) and isinstance(found, bool):
+        TAKEN.add((variables.place(line), found))
+    return found
+
+
+def settled(test: Any) -> Any:
+    """``True`` or ``False`` where Python can tell; else a condition on sizes, or a tensor."""
+    if isinstance(test, torch.SymInt):
+        test = test != 0
+    if isinstance(test, torch.SymFloat):
+        test = test != 0.0
+    if isinstance(test, torch.SymBool):
+        found = known(test)
+        return test if found is None else found
+    if isinstance(test, FakeTensor) and test.numel() == 1 and getattr(test, "constant", None) is None:
+        return (test if test.dtype is torch.bool else test != 0).reshape(())
+    if isinstance(test, Grown):
+        return bool(test.items)
+    return bool(test)
+
+
+def branch(test: Any, then: Any, otherwise: Any, variables: State, line: int, raises: tuple[bool, bool]) -> None:
+    """``if`` without ``return``."""
+    _branch(test, then, otherwise, variables, line, raises, returns=False)
+
+
+def choose(test: Any, then: Any, otherwise: Any, variables: State, line: int, raises: tuple[bool, bool]) -> Any:
+    """``if`` both of whose arms return."""
+    return _branch(test, then, otherwise, variables, line, raises, returns=True)
+
+
+def _branch(
+    test: Any, then: Any, otherwise: Any, variables: State, line: int, raises: tuple[bool, bool], *, returns: bool
+) -> Any:
+    test = _told(test, variables, line)
+    if isinstance(test, torch.Tensor) and any(raises):
+        LEFT_OUT[variables.place(line)] = None
+        return otherwise() if raises[0] else then()
+    if isinstance(test, bool) or any(raises):
+        return then() if test else otherwise()
+    try:
+        return graph_branch(test, (then, otherwise), variables, line, returns=returns)
+    except UnlikeError as error:
+        if isinstance(test, torch.SymBool) and hint(test) is not None:
+            return then() if test else otherwise()
+        raise _not_followed("branch", variables, line, error) from error
+
+
+def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, line: int) -> None:
+    """``while``."""
+    for _ in range(_MOST_UNROLLED):
+        goes = settled(test())
+        if goes is False:
+            return
+        if goes is not True:
+            break
+        body()
+    else:
+        raise NotFollowedError(f"the loop at {variables.place(line)} goes on and on")
+
+    def again() -> Any:
+        goes = settled(test())
+        return as_tensor(goes)
+
+    _loop(variables, lambda _: body(), line, going=again, starts=goes)
+
+
+def each(items: Iterable[Any], body: Callable[[Any], Any], left: Any, variables: State, line: int) -> None:
+    """``for``."""
+    if isinstance(items, torch.Tensor):
+        items = callee(torch.unbind)(items)
+    if isinstance(items, Unfinished) and not isinstance(items.length, int):
+        _over(items, body, left, variables, line)
+        return
+    if isinstance(items, Grown):
+        items = [items.at(index) for index in range(len(items))]
+    remaining = list(items) if not isinstance(items, range) else items
+    for at, item in enumerate(remaining):
+        body(item)
+        gone = False if left is None else settled(left())
+        if gone is True:
+            return
+        if gone is not False:
+            rest = remaining[at + 1 :]
+            if isinstance(rest, range):
+                if len(rest):
+                    _over(Span(rest.start, rest.step, len(rest)), body, left, variables, line, starts=negated(gone))
+                return
+            for other in rest:
+                branch(negated(left()), lambda other=other: body(other), lambda: None, variables, line, (False, False))
+            return
+
+
+def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, starts: Any = True) -> None:
+    going = None if left is None else lambda: as_tensor(settled(negated(left())))
+    try:
+        _tried(variables, body, line, items, going, starts)
+    except UnlikeError as error:
+        if starts is not True or (left is not None and items.length == 1):
+            raise _not_followed("loop", variables, line, error) from error
+        body(items.at(0))  # the first time differs: the variables have no values, or others, before it
+        if left is not None:
+            starts = settled(negated(left()))
+            if starts is False:
+                return
+        try:
+            _tried(variables, body, line, items.sliced(slice(1, None)), going, starts)
+        except UnlikeError as second:
+            raise _not_followed("loop", variables, line, second) from second
+
+
+def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) -> None:
+    try:
+        _tried(variables, body, line, None, going, starts)
+    except UnlikeError as error:
+        raise _not_followed("loop", variables, line, error) from error
+
+
+def _tried(variables: State, body: Any, line: int, items: Any, going: Any, starts: Any) -> None:
+    try:
+        loop(variables, body, line, items=items, going=going, starts=starts)
+    except ReadError as error:
+        variables.put(tuple(_trailing(value) if value is error.read else value for value in variables.get()))
+        loop(variables, body, line, items=items, going=going, starts=starts)
+
+
+def _trailing(value: Any) -> Any:
+    items = list(list.__iter__(value))
+    return Trailing(items, items[-1] if items else UNDEFINED, len(items))
+
+
+def store(target: Any, index: Any, value: Any) -> None:
+    """``target[index] = value``; torch would take a size that varies for a constant there."""
+    parts = index if isinstance(index, tuple) else (index,)
+    plain = all(part is None or part is ... or isinstance(part, int | slice | torch.SymInt) for part in parts)
+    if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
+        target[index].copy_(value if isinstance(value, torch.Tensor) else as_tensor(value))
+    else:
+        target[index] = value
+
+
+def listed(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
+    """``[f(x) for x in items]``."""
+    if isinstance(items, torch.Tensor):
+        items = callee(torch.unbind)(items)
+    if not isinstance(items, Unfinished) or isinstance(items.length, int):
+        return [function(item) for item in items]
+    made: list[Any] = []
+    cell = [made]
+
+    def get() -> tuple[Any, ...]:
+        return (*variables.get(), cell[0])
+
+    def put(values: tuple[Any, ...]) -> None:
+        variables.put(values[:-1])
+        cell[0] = values[-1]
+
+    both = State(get, put, (*variables.names, ""), variables.inner)
+    _over(items, lambda item: cell[0].append(function(item)), None, both, line)
+    return cell[0]
+
+
+def pick(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], line: int) -> Any:
+    """``a if test else b``."""
+    test = _told(test, _closed(then, otherwise), line)
+    if isinstance(test, bool):
+        return then() if test else otherwise()
+
+    try:
+        return graph_branch(test, (then, otherwise), _closed(then, otherwise), line, returns=True)
+    except UnlikeError as error:
+        if isinstance(test, torch.SymBool) and hint(test) is not None:
+            return then() if test else otherwise()
+        raise _not_followed("choice", _closed(then, otherwise), line, error) from error
+
+
+def _closed(then: Any, otherwise: Any) -> State:
+    """The variables that two lambdas mention, by their cells."""
+    cells = {
+        name: cell
+        for each in (then, otherwise)
+        for name, cell in zip(each.__code__.co_freevars, each.__closure__ or (), strict=True)
+    }
+    cells = {name: cell for name, cell in cells.items() if name != "__class__" and not name.startswith("_ep_")}
+
+    def get() -> tuple[Any, ...]:
+        return tuple(cell.cell_contents for cell in cells.values())
+
+    def put(values: tuple[Any, ...]) -> None:
+        for cell, value in zip(cells.values(), values, strict=True):
+            cell.cell_contents = value
+
+    get.__code__ = get.__code__.replace(co_filename=then.__code__.co_filename)
+    return State(get, put, tuple(cells), frozenset())
+
+
+def check(test: Callable[[], Any], message: Callable[[], Any], line: int) -> None:
+    """``assert``; one that is about the values of tensors is left out."""
+    found = settled(test())
+    if isinstance(found, torch.Tensor):
+        LEFT_OUT[State(test, message, (), frozenset()).place(line)] = None  # type: ignore[arg-type]
+    elif not found:
+        raise AssertionError(message())
+
+
+def both(*parts: Callable[[], Any]) -> Any:
+    """``and``."""
+    return _joined(parts, ends=False, join=torch.logical_and)
+
+
+def either(*parts: Callable[[], Any]) -> Any:
+    """``or``."""
+    return _joined(parts, ends=True, join=torch.logical_or)
+
+
+def _joined(parts: Iterable[Callable[[], Any]], *, ends: bool, join: Any) -> Any:
+    result: Any = not ends
+    for part in parts:
+        value = settled(part())
+        if isinstance(value, bool):
+            if value is ends:
+                return ends
+            continue
+        if isinstance(result, bool):
+            result = value
+        elif isinstance(result, torch.SymBool) and isinstance(value, torch.SymBool):
+            result = result | value if ends else result & value
+        else:
+            result = join(as_tensor(result), as_tensor(value))
+    return result
+
+
+def negated(value: Any) -> Any:
+    """``not``."""
+    value = settled(value)
+    if isinstance(value, torch.Tensor):
+        return torch.logical_not(value)
+    return torch.sym_not(value) if isinstance(value, torch.SymBool) else not value

@@ -1,0 +1,128 @@
+"""Other ways to capture a module than as it is: rewritten, scripted, traced."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.exporter import Captured, Refusal
+from entrepot.exporters.notes import listed
+from entrepot.exporters.options import Options
+from entrepot.exporters.structure import Leaf, places
+from entrepot.exporters.torch.capture.capture import FlatModule, capture
+from entrepot.exporters.torch.lowering.flows import expand_flows
+from entrepot.exporters.torch.lowering.repair import repair
+from entrepot.exporters.torch.lowering.translate import translate
+from entrepot.exporters.torch.lowering.weights import weight_names
+from entrepot.exporters.torch.rewriting.bodies import capture_body
+from entrepot.exporters.torch.rewriting.flows import FLOWS
+from entrepot.exporters.torch.rewriting.modules import rewritten_copy
+from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, reach
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS, Eager
+from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.sources.script import translate_script
+from entrepot.exporters.torch.upstream import FrontendError, TracerWarning, size_notes
+from entrepot.ir.errors import ConversionError, EntrepotError
+
+if TYPE_CHECKING:
+    from entrepot.exporters.torch.sources.module import ModuleSource
+
+
+def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group], options: Options) -> Captured:
+    """Capture a copy whose branches and loops become those of the graph.
+
+    Raises:
+        ConversionError: The source of no part is known, or something in it cannot be followed.
+    """
+    module = rewritten_copy(source.module)
+    if module is None:
+        raise ConversionError("its source is not known, or has no branches and loops")
+    options.tell("capturing the rewritten module")
+    try:
+        captured = capture(module, source.call, prober, groups, progress=options.tell)
+        options.tell("translating to ONNX")
+        graph = translate(captured.program)
+        hints = size_notes(captured.program).sizes
+        expand_flows(graph, FLOWS, lambda flow, body: translate(capture_body(flow, body, module, hints)))
+        source.more, source.way_notes = _reached(source, module)
+    except EntrepotError:
+        raise
+    except MODEL_ERRORS as error:
+        raise ConversionError(f"what was rewritten cannot be captured: {error}") from error
+    finally:
+        FLOWS.clear()
+        LEFT_OUT.clear()
+        source.state.restore()
+    repair(graph, source.module)
+    return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(source.module))
+
+
+def _reached(source: ModuleSource, module: torch.nn.Module) -> tuple[list[list[torch.Tensor]], list[str]]:
+    """Inputs that take branches which the sample does not take, and what to say of the others and of checks."""
+    eager = Eager(module, source.call.tree, source.state)
+    eager.may_not_end = True
+
+    def run(tensors: Sequence[torch.Tensor]) -> bool:
+        try:
+            eager(tensors)
+        except Refusal:
+            return False
+        return True
+
+    places = {flow.line for flow in FLOWS.values() if len(flow.bodies) == 2 and flow.bodies[0].condition is None}
+    more, never = reach(run, source.call.tensors, places) if places else ([], [])
+    notes = [f"no input was found that takes the branch at {listed(never)}"] if never else []
+    notes += [f"left out, since a graph raises no errors: the check at {listed(list(LEFT_OUT))}"] if LEFT_OUT else []
+    return more, notes
+
+
+def capture_scripted(source: ModuleSource, groups: list[Group], options: Options) -> Captured:
+    """Compile the module's source with TorchScript, where loops and branches stay what they are.
+
+    Raises:
+        ConversionError: TorchScript does not understand the module.
+    """
+    if not all(isinstance(place, Leaf) for place in places(source.call.tree)) or source.sample.kwargs:
+        raise ConversionError("TorchScript is tried only on tensors that are given by position")
+    return _script(source, groups, options, lambda: torch.jit.script(source.module))
+
+
+def capture_traced(source: ModuleSource, groups: list[Group], options: Options) -> Captured:
+    """Note the operators of one call.
+
+    Raises:
+        ConversionError: torch cannot trace the module, or what it does depends on the values of the sample.
+    """
+    flat = FlatModule(source.module, source.call.tree)
+    flat.training = False
+    tensors = tuple(source.call.tensors)
+    return _script(source, groups, options, lambda: torch.jit.trace(flat, tensors, check_trace=False, strict=False))
+
+
+def _script(source: ModuleSource, groups: list[Group], options: Options, make: Callable[[], Any]) -> Captured:
+    if options.share:
+        raise ConversionError("the weights of a ScriptModule cannot be shared", hint="leave share out to copy them")
+    try:
+        with quiet(), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", TracerWarning)
+            made = make()
+    except (*MODEL_ERRORS, FrontendError) as error:
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ConversionError(f"TorchScript does not take the module: {first}") from error
+    finally:
+        source.state.restore()
+    for warning in told:  # a value of the sample has become a constant, or has decided what was noted
+        first = next(iter(str(warning.message).splitlines()))
+        raise ConversionError(f"the trace depends on values of the sample: {first}")
+    options.tell("translating to ONNX")
+    graph = translate_script(made, source.call, groups)
+    for value in list(graph.graph.initializers.values()):
+        name = str(value.name).removeprefix("module.")
+        if name not in graph.graph.initializers:
+            value.name = name
+    return Captured(graph, groups, weights=weight_names(source.module))

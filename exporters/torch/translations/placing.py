@@ -1,0 +1,99 @@
+"""Values written to places that a tensor names, where torch.onnx (2.13) lacks the operator or the dtype of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+_REDUCED = {"add": "sum", "multiply": "prod"}
+
+
+def scatter_reduced(input: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, *, reduce: str) -> Any:
+    """By the newer operator, which has other names for the same."""
+    return torch.scatter_reduce(input, dim, index, src, _REDUCED[reduce])
+
+
+def scatter_value_reduced(input: torch.Tensor, dim: int, index: torch.Tensor, value: Any, *, reduce: str) -> Any:
+    """One number for all places."""
+    src = torch.full_like(index, value, dtype=input.dtype)
+    return torch.scatter_reduce(input, dim, index, src, _REDUCED[reduce])
+
+
+def scatter_add(input: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> Any:
+    """Of tensors without axes: as if they had one element along one."""
+    if input.dim():
+        return NotImplemented
+    return input.reshape(1).scatter_add(0, index.reshape(-1), src.reshape(-1)).reshape(())
+
+
+def scatter_reduce(
+    input: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Of tensors without axes likewise, and means of any."""
+    if not input.dim():
+        flat = torch.scatter_reduce(
+            input.reshape(1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self
+        )
+        return flat.reshape(())
+    if reduce != "mean" or not input.is_floating_point():
+        return NotImplemented
+    counts = torch.zeros_like(input).scatter_add(dim, index, torch.ones_like(src))
+    if include_self:
+        return input.scatter_add(dim, index, src) / (counts + 1)
+    sums = torch.zeros_like(input).scatter_add(dim, index, src)
+    return torch.where(counts > 0, sums / counts.clamp(min=1), input)
+
+
+def index_reduce(
+    input: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Slices reduced into those that ``index`` names."""
+    if not input.dim():
+        input, source = input.reshape(1), source.reshape(-1)  # noqa: A001 - as if it had an axis
+        return index_reduce(input, 0, index.reshape(-1), source, reduce, include_self=include_self).reshape(())
+    shape = [-1 if axis == dim % input.dim() else 1 for axis in range(input.dim())]
+    place = index.reshape(shape).expand_as(source)
+    return torch.scatter_reduce(input, dim, place, source, reduce, include_self=include_self)
+
+
+def put(input: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False) -> Any:
+    """Elements written to places counted over all axes."""
+    flat, place = input.reshape(-1), index.reshape(-1)
+    place = torch.where(place < 0, place + flat.shape[0], place)
+    values = source.reshape(-1)
+    changed = flat.scatter_add(0, place, values) if accumulate else flat.scatter(0, place, values)
+    return changed.reshape(input.shape)
+
+
+def as_strided_scatter(
+    input: torch.Tensor, src: torch.Tensor, size: Any, stride: Any, storage_offset: Any = None
+) -> Any:
+    """Elements written to where ``as_strided`` reads them."""
+    place = torch.full((), storage_offset or 0, dtype=torch.int64)
+    for count, step in zip(size, stride, strict=True):
+        place = place.unsqueeze(-1) + torch.arange(count) * step
+    return input.reshape(-1).scatter(0, place.reshape(-1), src.reshape(-1)).reshape(input.shape)
+
+
+def repeat_interleave(repeats: torch.Tensor, *, output_size: Any = None) -> Any:
+    """The number of each element, as often as it says."""
+    ends = repeats.cumsum(0)
+    if not isinstance(output_size, int):
+        return NotImplemented
+    place = torch.arange(output_size)
+    return (place.unsqueeze(-1) >= ends).sum(-1)
+
+
+DECOMPOSITIONS = {
+    aten.scatter.reduce: scatter_reduced,
+    aten.scatter.value_reduce: scatter_value_reduced,
+    aten.scatter_add.default: scatter_add,
+    aten.scatter_reduce.two: scatter_reduce,
+    aten.index_reduce.default: index_reduce,
+    aten.put.default: put,
+    aten.as_strided_scatter.default: as_strided_scatter,
+    aten.repeat_interleave.Tensor: repeat_interleave,
+}

@@ -1,0 +1,80 @@
+"""Several ways to capture a model: each result is proved, and the one in which most axes vary is taken.
+
+A way is tried when those before it failed, or left axes fixed that the model allows to vary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from entrepot.exporters.axes.groups import Axis
+from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError, VerificationError
+from entrepot.ir.model import Model
+
+FAILURES = (ConversionError, UnsupportedOpError, VerificationError)
+"""What one way may raise and another may get around."""
+
+
+@dataclass
+class Attempt:
+    """What came of one way.
+
+    Attributes:
+        way: Its name.
+        model: The proved model, or ``None``.
+        varying: The axes that vary in it.
+        error: Why there is none.
+    """
+
+    way: str
+    model: Model | None = None
+    varying: frozenset[Axis] = frozenset()
+    error: EntrepotError | None = None
+
+    def describe(self, wanted: Collection[Axis], name: Callable[[Axis], str]) -> str:
+        """Its outcome in a few words."""
+        if self.error is not None:
+            return f"{self.way}: {self.error.message}"
+        lost = sorted(set(wanted) - self.varying)
+        return f"{self.way}: {'fixes ' + ', '.join(map(name, lost)) if lost else 'every axis varies'}"
+
+
+@dataclass
+class Attempts:
+    """All that was tried.
+
+    Attributes:
+        wanted: The axes that are to vary.
+        made: In the order in which they were tried.
+    """
+
+    wanted: frozenset[Axis] = frozenset()
+    made: list[Attempt] = field(default_factory=list)
+
+    @property
+    def best(self) -> Attempt | None:
+        """The first of those in which most axes vary."""
+        done = [each for each in self.made if each.model is not None]
+        return max(done, key=lambda each: len(each.varying), default=None)
+
+    @property
+    def lost(self) -> frozenset[Axis]:
+        """The axes that vary in no result so far."""
+        return self.wanted - (frozenset() if self.best is None else self.best.varying)
+
+    @property
+    def enough(self) -> bool:
+        """Whether nothing is left to be gained."""
+        return self.best is not None and not self.lost
+
+    def notes(self, way: str, name: Callable[[Axis], str]) -> Sequence[str]:
+        """What a user should know of a result: that it was captured in another way than the first, and why."""
+        if not self.made:
+            return []
+        return [f"captured {way}, since " + "; ".join(each.describe(self.wanted, name) for each in self.made)]
+
+    def failure(self) -> EntrepotError:
+        """The error to raise where no way worked: that of the first, which is the user's own code."""
+        assert self.made[0].error is not None
+        return self.made[0].error

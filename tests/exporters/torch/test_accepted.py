@@ -1,0 +1,131 @@
+"""What may be exported, with which samples: accepted where the meaning is clear, or answered with the line to write."""
+
+import functools
+import zlib
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+
+X = torch.randn(3, 4)
+NET = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.linear(x)
+
+    def encode(self, x, *, scale=2.0):
+        return torch.tanh(self.linear(x)) * scale
+
+
+ENCODER = Encoder()
+
+
+def around(x, y):
+    return NET(x) * 2 + y
+
+
+def within():
+    inner = nn.Linear(4, 2)
+
+    def function(x):
+        return inner(x).relu()
+
+    return function
+
+
+def plain(x):
+    return torch.sigmoid(x) + 1
+
+
+FUNCTIONS = {
+    "around": (around, (X, X), {"net", "NET.0.weight", "NET.0.bias"}),
+    "closure": (within(), X, {"inner.weight", "inner.bias"}),
+    "method": (ENCODER.encode, X, {"module.linear.weight", "module.linear.bias"}),
+    "partial": (functools.partial(ENCODER.encode, scale=3.0), X, {"module.linear.weight", "module.linear.bias"}),
+    "lambda": (lambda x: x * 2, X, set()),
+    "plain": (plain, {"x": X}, set()),
+    "arrays": (plain, X.numpy(), set()),
+}
+
+
+@pytest.mark.parametrize("case", FUNCTIONS)
+def test_a_function_of_tensors_is_a_model(case):
+    function, sample, weights = FUNCTIONS[case]
+    NET.train()
+    model = ep.export(function, sample)
+    args = sample if isinstance(sample, tuple) else tuple(sample.values()) if isinstance(sample, dict) else (sample,)
+    tensors = [torch.as_tensor(each) for each in args]
+    assert NET.training
+    with torch.no_grad():
+        NET.eval()
+        expected = function(*tensors).numpy()
+    feeds = {spec.name: tensor.numpy() for spec, tensor in zip(model.inputs, tensors, strict=True)}
+    np.testing.assert_allclose(ep.Session(model).run(feeds)["output"], expected, rtol=1e-5, atol=1e-6)
+    assert model.inputs[0].shape[0] == "batch"
+    assert weights - {"net"} <= set(model.ir.graph.initializers)
+
+
+def test_a_function_is_verified_again():
+    model = ep.export(plain, X)
+    assert ep.verify(plain, model, X).ok
+    assert model.metadata["entrepot.class"].endswith(":plain")
+
+
+ANSWERED = [
+    (Encoder, X, "Encoder is a class, not a model", "ep.export(Encoder(...), sample)"),
+    (torch.sigmoid, X, "neither 'sigmoid' nor its sample", "ep.export(lambda x: sigmoid(x)"),
+    (np.sin, np.ones(2), "neither 'sin' nor its sample", "lambda x: sin(x)"),
+    (ENCODER, np.ones((3, 4)), "does not take the sample", "x.astype('float32')"),
+    (ENCODER, 3.0, "contains no tensor", "torch.tensor(3.0)"),
+    (ENCODER, [1.0, 2.0], "contains no tensor", "torch.tensor(1.0)"),
+    (ENCODER, None, "needs a sample", "ep.export(module, x)"),
+    (around, [X, X], "does not fit", "a tuple of positional arguments"),
+    (5, X, "cannot export a builtins.int", "torch.nn.Module"),
+]
+
+
+@pytest.mark.parametrize(("obj", "sample", "message", "hint"), ANSWERED)
+def test_anything_else_is_answered_with_the_line_to_write(obj, sample, message, hint):
+    with pytest.raises(ep.InputError) as caught:
+        ep.export(obj, sample)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_arrays_and_numbers_are_taken_beside_tensors():
+    model = ep.export(lambda x, y, scale: (x + y) * scale, (X, X.numpy(), 2.0))
+    assert [spec.name for spec in model.inputs] == ["x", "y"]
+    assert "constant, so not inputs: scale = 2.0" in model.notes
+
+
+# --- dynamic="all"
+
+
+def scrambled(x):
+    return x * (zlib.crc32(bytes(int(x.shape[1]))) % 97)
+
+
+def test_all_is_every_axis_that_the_module_takes_at_other_sizes():
+    assert ep.export(ENCODER, X, dynamic="all").inputs[0].shape == ("batch", 4)
+
+
+def test_an_axis_that_all_cannot_have_is_an_error_with_every_reason():
+    with pytest.raises(ep.ConversionError, match=r"x.1: the capture fixed it at test_accepted.py") as caught:
+        ep.export(scrambled, torch.randn(3, 5), dynamic="all")
+    assert "not in Python branches" in caught.value.hint
+
+
+def test_what_stays_fixed_is_printed_with_reason_and_remedy():
+    text = repr(ep.export(scrambled, torch.randn(3, 5)))
+    assert "x.1 = 5" in text
+    assert "the capture fixed it at test_accepted.py" in text
+    assert "it can vary if" in text

@@ -1,0 +1,398 @@
+"""Branches and loops of Python: they follow values and sizes in the file, as they do in the module."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+from torch import nn
+
+import entrepot as ep
+
+
+class Module(nn.Module):
+    """A few weights for the modules below."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.cell, self.parts = nn.GRUCell(4, 4), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+
+def x(*shape: int, scale: float = 1.0) -> torch.Tensor:
+    return scale * torch.from_numpy(np.random.default_rng(sum(shape)).standard_normal(shape, np.float32))
+
+
+# --- branches on values
+
+
+class IfElse(Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            y = self.a(x)
+        else:
+            y = self.b(x) - 1
+        return y
+
+
+class IfOnly(Module):
+    def forward(self, x):
+        if (x > 1).any() and not x.mean() > 100:
+            x = x.clamp(max=1)
+        return x + 1
+
+
+class EarlyReturn(Module):
+    def forward(self, x):
+        if x.mean() > 0:
+            return x * 2
+        y = self.a(x)
+        return y.relu() + 3
+
+
+class Chain(Module):
+    def forward(self, x):
+        size = x.abs().max()
+        if size > 10:
+            return x / size
+        elif size > 1:  # noqa: RET505 - as users write it
+            scale = 0.5
+        else:
+            scale = 2.0
+        return x * scale
+
+
+class Ternary(Module):
+    def forward(self, x):
+        return x * (2.0 if x.sum() > 0 else 0.5)
+
+
+class Nested(Module):
+    def forward(self, x):
+        return self.a(self.gate(x)) + self.gate(-x)
+
+    def gate(self, x):
+        if x.mean() > 0:
+            if x.max() > 2:
+                x = x / 2
+            x = x * 3
+        return x
+
+
+class EarlyExit(Module):
+    def forward(self, x):
+        for part in self.parts:
+            x = torch.tanh(part(x))
+            if x.abs().max() > 0.7:
+                return x
+        return x
+
+
+class WrittenTo(Module):
+    def forward(self, x):
+        out = torch.zeros_like(x)
+        for part in self.parts:
+            mine = part(x)[:, 0] > 0
+            if mine.any():
+                out[mine] += part(x[mine])
+        return out
+
+
+class Checked(Module):
+    def forward(self, x):
+        assert not torch.isnan(x).any(), "not a number"
+        if torch.isinf(x).any():
+            raise ValueError("infinite")
+        return self.a(x)
+
+
+class Item(Module):
+    def forward(self, x):
+        count = int((x[:, 0] > 0).sum().item())
+        return x[:count].sum(0) + count
+
+
+# --- loops that end when a value says so
+
+
+class While(Module):
+    def forward(self, x):
+        steps = 0
+        while x.norm() > 1.0 and steps < 50:
+            x, steps = x * 0.5, steps + 1
+        return x, torch.tensor(1.0) * steps
+
+
+class Break(Module):
+    def forward(self, x):
+        x = x.abs() + 1
+        y = x / 2
+        for _ in range(30):
+            new = 0.5 * (y + x / y)
+            if (new - y).abs().max() < 1e-5:
+                break
+            y = new
+        return y
+
+
+class Forever(Module):
+    def forward(self, x):
+        y = torch.ones_like(x)
+        while True:
+            new = 0.5 * (y + (1 + x * x) / y)
+            if torch.allclose(new, y, rtol=1e-4):
+                return new
+            y = new
+
+
+class Decoded(Module):
+    def forward(self, x):
+        out = [x.argmax(-1)]
+        while len(out) < 7 and not (out[-1] == 3).all():
+            x = torch.tanh(self.a(x)) + self.b(x)
+            out.append(x.argmax(-1))
+        return torch.stack(out, 1)
+
+
+class Counted(Module):
+    def forward(self, x):
+        for _ in range(int(x.abs().max()) + 1):
+            x = torch.sin(x) + self.a(x) * 0.1
+        return x
+
+
+# --- loops over a length
+
+
+class OverRange(Module):
+    def forward(self, x):
+        h, out = x.new_zeros(x.shape[0], 4), []
+        for t in range(x.shape[1]):
+            h = self.cell(x[:, t], h)
+            out.append(self.a(h))
+        return torch.stack(out, 1), h
+
+
+class OverTensor(Module):
+    def forward(self, x):
+        h = torch.zeros_like(x[:, 0])
+        for i, step in enumerate(x.unbind(1)):
+            h = torch.tanh(self.a(step) + h) * (i + 1)
+        return h
+
+
+class Backwards(Module):
+    def forward(self, x):
+        h, out = torch.zeros_like(x[:, 0]), []
+        for t in reversed(range(x.shape[1])):
+            h = torch.sigmoid(self.a(h) + x[:, t])
+            out.insert(0, h)
+        return torch.cat([each.unsqueeze(1) for each in out], 1)
+
+
+class FirstDiffers(Module):
+    def forward(self, x):
+        h = None
+        for t in range(x.shape[1]):
+            h = x[:, t] if h is None else torch.tanh(self.a(h) + x[:, t])
+        return h
+
+
+class InPlace(Module):
+    def forward(self, x):
+        out, mean = torch.zeros_like(x), x[:, 0]
+        for t in range(x.size(1)):
+            mean = 0.9 * mean + 0.1 * x[:, t]
+            out[:, t] = mean
+        return out
+
+
+class Attending(Module):
+    def forward(self, x):
+        out = []
+        for t in range(x.shape[1]):
+            keys = x[:, : t + 1]
+            weight = (keys @ x[:, t].unsqueeze(-1)).softmax(1)
+            out.append((weight * keys).sum(1))
+        return torch.stack(out, 1)
+
+
+class Twice(Module):
+    def forward(self, x):
+        states = [torch.zeros_like(x[:, 0]) for _ in self.parts]
+        out = []
+        for t in range(x.shape[1]):
+            step = x[:, t]
+            for k, part in enumerate(self.parts):
+                states[k] = torch.tanh(part(step) + states[k])
+                step = states[k]
+            out.append(step)
+        return torch.stack(out, 1), torch.stack(states, 1)
+
+
+class Best(Module):
+    def forward(self, x):
+        score, history = x[:, 0], []
+        for t in range(1, x.shape[1]):
+            score, index = (score.unsqueeze(2) + self.a.weight + x[:, t].unsqueeze(1)).max(1)
+            history.append(index)
+        path = [score.argmax(1)]
+        for index in reversed(history):
+            path.append(index.gather(1, path[-1].unsqueeze(1)).squeeze(1))
+        path.reverse()
+        return torch.stack(path, 1)
+
+
+class Comprehension(Module):
+    def forward(self, x):
+        return torch.stack([self.a(row).max(0).values for row in x])
+
+
+class Tables(Module):
+    def forward(self, x):
+        n, m = x.shape[1], x.shape[1]
+        table = torch.zeros(x.shape[0], n + 1, m + 1)
+        for i in range(1, n + 1):
+            for j in range(1, m + 1):
+                step = x[:, i - 1, 0] * x[:, j - 1, 1]
+                table[:, i, j] = torch.minimum(table[:, i - 1, j], table[:, i, j - 1]) + step
+        return table[:, -1, -1]
+
+
+# --- sizes that Python computes
+
+
+class Padded(Module):
+    def forward(self, x):
+        length = x.shape[1]
+        if length % 4:
+            x = F.pad(x, (0, 0, 0, 4 - length % 4))
+        y = self.a(x.reshape(x.shape[0], -1, 4, 4).mean(2))
+        return y.repeat_interleave(4, 1)[:, :length]
+
+
+class Half(Module):
+    def forward(self, x):
+        k = max(1, int(x.shape[1] * 0.5))
+        return x[:, :k].sum(1) - x[:, k:].sum(1) / math.sqrt(x.shape[1])
+
+
+class ShortOrLong(Module):
+    def forward(self, x):
+        return self.a(x) if x.shape[1] > 8 else self.b(x) * 2
+
+
+class Halving(Module):
+    def forward(self, x):
+        while x.shape[1] > 1:
+            if x.shape[1] % 2:
+                x = F.pad(x, (0, 0, 0, 1))
+            x = x[:, ::2] + x[:, 1::2]
+        return x
+
+
+VALUES = [
+    (IfElse, x(2, 4), x(5, 4).abs(), -x(3, 4).abs()),
+    (IfOnly, x(2, 4), x(3, 4, scale=9), x(3, 4, scale=0.01)),
+    (EarlyReturn, x(2, 4).abs(), -x(3, 4).abs()),
+    (Chain, x(2, 4), x(3, 4, scale=50), x(2, 4, scale=0.01)),
+    (Ternary, x(2, 4), x(3, 4).abs(), -x(3, 4).abs()),
+    (Nested, x(2, 4), x(3, 4, scale=5).abs(), -x(3, 4).abs()),
+    (EarlyExit, x(2, 4, scale=0.1), x(3, 4, scale=9), x(3, 4)),
+    (WrittenTo, x(6, 4), x(9, 4), x(1, 4)),
+    (Checked, x(2, 4), x(5, 4)),
+    (Item, x(6, 4), -x(5, 4).abs(), x(8, 4).abs()),
+    (While, x(2, 4, scale=10), x(3, 4, scale=0.1), x(3, 4, scale=1000)),
+    (Break, x(2, 4), x(3, 4, scale=100)),
+    (Forever, x(2, 4), x(3, 4, scale=9)),
+    (Decoded, x(2, 4), x(5, 4)),
+    (Counted, x(2, 4), x(3, 4, scale=5)),
+]
+LENGTHS = [
+    (OverRange, x(2, 5, 4), x(3, 9, 4), x(1, 1, 4)),
+    (OverTensor, x(2, 5, 4), x(3, 9, 4), x(1, 1, 4)),
+    (Backwards, x(2, 5, 4), x(3, 9, 4), x(2, 2, 4)),
+    (FirstDiffers, x(2, 5, 4), x(3, 9, 4), x(1, 1, 4)),
+    (InPlace, x(2, 6), x(3, 9), x(1, 1)),
+    (Attending, x(2, 5, 4), x(3, 9, 4), x(1, 1, 4)),
+    (Twice, x(2, 5, 4), x(3, 9, 4)),
+    (Best, x(2, 5, 4), x(3, 9, 4), x(1, 2, 4)),
+    (Comprehension, x(3, 5, 4), x(6, 2, 4)),
+    (Tables, x(2, 5, 4), x(3, 7, 4)),
+    (Padded, x(2, 8, 4), x(2, 9, 4), x(3, 11, 4), x(1, 3, 4)),
+    (Half, x(2, 8, 4), x(3, 11, 4), x(3, 2, 4)),
+    (ShortOrLong, x(2, 6, 4), x(3, 8, 4), x(3, 9, 4), x(1, 30, 4)),
+    (Halving, x(2, 6, 4), x(2, 13, 4), x(1, 2, 4)),
+]
+
+
+def results(model: ep.Model, given: torch.Tensor) -> list[np.ndarray]:
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    return session.run(None, {session.get_inputs()[0].name: given.numpy()})
+
+
+def tensors(result) -> list[torch.Tensor]:
+    return [result] if isinstance(result, torch.Tensor) else list(result)
+
+
+@pytest.mark.parametrize(("kind", "sample", "others"), [(kind, first, rest) for kind, first, *rest in VALUES + LENGTHS])
+def test_the_file_follows_values_and_sizes_as_the_module_does(kind, sample, others):
+    module = kind().eval()
+    model = ep.export(module, sample)
+    assert model.report
+    for given in (sample, *others):
+        with torch.no_grad():
+            expected = tensors(module(given.clone()))
+        for mine, theirs in zip(results(model, given), expected, strict=True):
+            np.testing.assert_allclose(mine, theirs.numpy(), rtol=2e-4, atol=2e-5)
+
+
+def test_every_branch_is_proved_on_inputs_that_take_it_and_one_that_none_takes_is_named():
+    class Rare(nn.Module):
+        def forward(self, x):
+            if x.mean() > 0:
+                x = x * 2
+            if x.abs().min() > 1e9:
+                x = x + 1
+            return x
+
+    model = ep.export(Rare(), x(2, 4).abs())
+    assert any(run.label.startswith("other branches") for run in model.report.ran)
+    (note,) = (note for note in model.notes if "no input was found" in note)
+    assert "takes the branch at test_control_flow.py:" in note
+    assert "where its condition holds" in note
+
+
+def test_a_check_of_values_is_left_out_and_that_is_said():
+    assert any("the check at test_control_flow.py" in note for note in ep.export(Checked().eval(), x(2, 4)).notes)
+
+
+def test_a_trace_that_depends_on_values_of_the_sample_is_refused():
+    kinds = {"f": lambda x: x if x.sum() > 0 else -x}  # no source that could be rewritten
+
+    class Function(nn.Module):
+        def forward(self, x):
+            return kinds["f"](x)
+
+    with pytest.raises(ep.ConversionError, match="branches on the values of a tensor"):
+        ep.export(Function(), x(2, 4))
+
+
+def test_the_notes_say_in_which_way_a_module_was_captured():
+    notes = ep.export(IfElse().eval(), x(2, 4)).notes
+    assert any(note.startswith("captured with its branches and loops rewritten, since as it is: ") for note in notes)
+    assert not any("captured" in note for note in ep.export(nn.ReLU(), x(2, 4)).notes)
+
+
+def test_the_module_is_left_as_it_was():
+    module = Nested()
+    before = {name: dict(vars(part)) for name, part in module.named_modules()}
+    ep.export(module, x(2, 4))
+    assert {name: dict(vars(part)) for name, part in module.named_modules()}.keys() == before.keys()
+    assert all(vars(part).keys() == before[name].keys() for name, part in module.named_modules())
+    assert "forward" not in vars(module)

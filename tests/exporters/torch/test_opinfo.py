@@ -1,0 +1,31 @@
+"""A sample of torch's own table of operators; ``python -m benchmarks.opinfo`` runs all of it."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from tests.sweeps.opinfo import DTYPES, name_of, operators, outcome
+
+SAMPLE = [
+    "special.chebyshev_polynomial_t", "special.hermite_polynomial_he", "special.legendre_polynomial_p",
+    "special.shifted_chebyshev_polynomial_w", "amax", "amin", "prod", "topk", "index_reduce.mean", "index_reduce.prod",
+    "put", "scatter", "scatter_add", "scatter_reduce.mean", "as_strided_scatter", "repeat_interleave", "masked_select",
+    "frexp", "squeeze.multiple", "nn.functional.adaptive_max_pool2d", "nn.functional.interpolate.area", "bucketize",
+    "nn.functional.batch_norm", "softmax.with_dtype", "log_softmax.with_dtype", "diagonal_scatter", "linalg.cond",
+    "linalg.lu_solve", "linalg.pinv.hermitian", "ormqr", "linalg.tensorsolve", "fft.irfft2", "fft.hfft",
+]  # fmt: skip
+
+
+@functools.cache
+def known():
+    return {name_of(info): info for info in operators()}
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_what_torch_captures_is_exported_and_right(name):
+    found = outcome(known()[name], DTYPES["float32"], most=2, peer=False)
+    assert found is not None
+    assert found.captured
+    assert set(found.verdicts.values()) == {"right"}, found.reasons
