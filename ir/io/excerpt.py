@@ -72,13 +72,17 @@ class Excerpt:
         self.model = onnx_ir.Model(self._graph, ir_version=parsed.ir_version)
         self._graph.inputs.extend(self._make(info.name) for info in graph.input)
         self.nodes = [self._node(at, self._outputs(at)) for at in chosen]
+        self._assemble()
+
+    def _assemble(self) -> None:
+        """Put the chosen nodes into the graph, and note which of what they make is read by others."""
         made = [output for node in self.nodes for output in node.outputs]
         crossing = [value for value in made if value.name in self.read_outside]
         self.exits = {value.name or "": index for index, value in enumerate(crossing)}
         self._graph.outputs.extend(v for v in made if v.name in self._stated[1])
-        self._marks = [onnx_ir.Node(_OURS, "Mark", [], num_outputs=0, name="") for _ in chosen]
+        marks = [onnx_ir.Node(_OURS, "Mark", [], num_outputs=0, name="") for _ in self.nodes]
         self._exit = onnx_ir.Node(_OURS, "Exit", crossing, num_outputs=0, name="")
-        self._graph.extend(node for pair in zip(self.nodes, self._marks, strict=True) for node in pair)
+        self._graph.extend(node for pair in zip(self.nodes, marks, strict=True) for node in pair)
 
     def value(self, name: str) -> onnx_ir.Value:
         """The value of a name, as it is now for the nodes that are not chosen."""

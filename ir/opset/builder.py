@@ -37,6 +37,11 @@ EXACT_IN_DOUBLE = 2**53
 MOST_NODES = 1 << 14
 """Written in the place of one node."""
 
+SHARED = 256
+"""Bytes of a constant up to which nodes share it: many write the same axes and bounds."""
+
+_ARRAYS = (np.ndarray, np.generic)
+
 LARGEST_CONSTANT = 1 << 22
 """Elements of a constant that an adapter may compute and write."""
 
@@ -78,7 +83,7 @@ class OpBuilder(Place):
         """Write a node; arrays among the inputs become constants and ``None`` attributes are left out."""
         if len(self.emitted) > MOST_NODES:
             self.refuse(f"it would take more than {MOST_NODES} nodes", hint="a newer opset has it in one node")
-        values = [self.const(item) if isinstance(item, np.ndarray | np.generic) else item for item in inputs]
+        values = [self.const(item) if isinstance(item, _ARRAYS) else item for item in inputs]
         while values and values[-1] is None:
             values.pop()
         node = ir.Node(
@@ -116,10 +121,20 @@ class OpBuilder(Place):
             tensor: ir.TensorProtocol = _words(np.asarray(value))
         else:
             array = np.asarray(value) if kind is None else np.asarray(value).astype(kind.numpy())
+            if array.nbytes <= SHARED and self.version >= 9 and not array.dtype.hasobject:
+                return self._shared_const(array, kind)
             tensor = ir.Tensor(array, dtype=kind)
         if self.version < 9 and not tensor.dtype.is_floating_point():  # Constant held floats only
             return self.initializer(tensor)
         constant: ir.Value = self.standard.emit("Constant", (), {"value": ir.AttrTensor("value", tensor)})
+        return constant
+
+    def _shared_const(self, array: Array, kind: ir.DataType | None) -> ir.Value:
+        key = (kind, array.dtype, array.shape, array.tobytes())
+        value = self.around.constants.get(key)
+        if value is None:
+            value = self.around.constants[key] = ir.AttrTensor("value", ir.Tensor(array, dtype=kind))
+        constant: ir.Value = self.standard.emit("Constant", (), {"value": value})
         return constant
 
     def initializer(self, tensor: ir.TensorProtocol) -> ir.Value:

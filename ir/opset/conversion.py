@@ -43,7 +43,7 @@ class Conversion:
         self._names = names or Names(self.result)
         self._graph_name: str | None = None
         self._calls: dict[tuple[str, str, str], list[list[Spec]]] = {}
-        self._origins: dict[ir.Node, str] = {}
+        self._origins: dict[ir.Node, tuple[ir.Node, int | None]] = {}
         self._touched: list[ir.Node] = []
         self._lowered = False
         self._postponed: dict[ir.Node, tuple[int, int, ConversionError]] = {}
@@ -180,7 +180,7 @@ class Conversion:
         except MALFORMED as error:
             raise op.refusal(f"it is not a valid node ({type(error).__name__}: {error})", hint=DEFECT) from error
         if result is None:
-            self._origins.setdefault(node, describe_node(node, step.start))
+            self._origins.setdefault(node, (node, step.start))
             node.version = reading
             self._touched.append(node)
             _insert(node, op.emitted)
@@ -224,7 +224,7 @@ class Conversion:
         return op.emitted
 
     def _adopt(self, node: ir.Node, emitted: list[ir.Node]) -> None:
-        origin = self._origins.get(node) or describe_node(node, node.version or self._opsets.get(node.domain))
+        origin = self._origins.get(node) or (node, node.version or self._opsets.get(node.domain))
         for item in emitted:
             self._origins[item] = origin
             for body in subgraphs(item):
@@ -245,7 +245,7 @@ class Conversion:
             return []
 
     def _block(self, node: ir.Node, version: int, target: int, error: ConversionError) -> None:
-        described = self._origins.get(node) or describe_node(node, version)
+        described = describe_node(*self._origins.get(node, (node, version)))
         inner = f"its {node.op_type}: " if node in self._origins and node.op_type not in described else ""
         blocker = ConversionError(
             f"{inner}{error.message} (on the way from opset {version} to {target})",

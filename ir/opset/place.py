@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -31,6 +32,8 @@ class Surroundings:
     main: ir.Graph | None
     touched: list[ir.Node]
     """Nodes that carry a version of their own until the conversion is done."""
+    constants: dict[Hashable, ir.Attr] = field(default_factory=dict)
+    """Small constants that have been written, by type, shape and bytes."""
 
 
 @dataclass

@@ -16,7 +16,7 @@ from entrepot.ir.opset.conversion import Conversion
 from entrepot.ir.opset.names import Names
 from entrepot.ir.typing.flow import FlowTypes
 
-MOST = 0.2
+MOST = 0.25
 """Part of the nodes up to which this is worth it."""
 
 

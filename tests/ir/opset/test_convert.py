@@ -332,3 +332,26 @@ def test_integer_constants_of_a_function_are_cast_where_constant_holds_floats_on
 def test_numbers_that_break_the_schema_are_refused_at_once(body: str, signature: str, opset: int, reason: str) -> None:
     with pytest.raises(ConversionError, match=reason):
         convert_opset(parse(body, opset, signature), 9)
+
+
+def test_nodes_share_the_small_constants_that_conversion_writes() -> None:
+    nodes = "".join(
+        f"{name} = ReduceSum <axes = [{axis}], keepdims = 1> (x) " for name, axis in zip("abc", (0, 0, 1), strict=True)
+    )
+    model = convert_opset(parse(f"{nodes} d = Add (a, b) y = Add (c, d)", 11), OPSET)
+    tensors = [node.attributes["value"].as_tensor() for node in model.ir.graph if node.op_type == "Constant"]
+    assert [tensor.numpy().tolist() for tensor in tensors] == [[0], [0], [1]]
+    assert tensors[0] is tensors[1]
+    assert tensors[0] is not tensors[2]
+
+
+def test_constants_of_other_types_and_shapes_are_not_shared() -> None:
+    nodes = (
+        "a = Clip <min = 0.0> (x) b = Cast <to = 10> (x) c = Clip <min = 0.0> (b) d = Cast <to = 1> (c) y = Add (a, d)"
+    )
+    model = convert_opset(parse(nodes, 6), OPSET)
+    tensors = [node.attributes["value"].as_tensor() for node in model.ir.graph if node.op_type == "Constant"]
+    assert [(tensor.dtype, tuple(tensor.shape)) for tensor in tensors] == [
+        (ir.DataType.FLOAT, ()),
+        (ir.DataType.FLOAT16, ()),
+    ]
