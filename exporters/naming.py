@@ -60,11 +60,8 @@ class _Steps:
         """A multiple of it, over the symbol; what divides without a remainder is not divided first."""
         size = f"({self.symbol} - {self.offset})"
         shared = math.gcd(factor, self.step)
-        return (
-            f"{factor // shared}*({size}//{self.step // shared})"
-            if self.step > shared
-            else f"{factor // shared}*{size}"
-        )
+        parts = f"({size}//{self.step // shared})" if self.step > shared else size
+        return f"{factor // shared}*{parts}"
 
 
 def _counted(text: str, symbol: str) -> dict[str, _Steps]:
@@ -158,9 +155,9 @@ def _renamed(
         return names[dim.value]  # computed from a size that no axis has: 4*s77 without s77
     formula = Formula.of(dim.value)
     if formula is not None:
-        steps, (factor, offset) = counted.get(formula.names[0]) if formula.names else None, formula.slope() or (0, 0)
-        if steps is not None and factor > 0:
-            return getattr(Formula.of(f"{steps.times(factor)} + {offset}"), "text", None)
+        factor, offset = formula.slope() or (0, 0)
+        if factor > 0 and formula.names[0] in counted:
+            formula = Formula.of(f"{counted[formula.names[0]].times(factor)} + {offset}") or formula
         return formula.renamed({name: steps.times(1) for name, steps in counted.items()} | dict(names)).text
     return _WORD.sub(lambda word: names.get(word[0], word[0]), dim.value)
 
