@@ -28,7 +28,7 @@ def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
 
 def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
     """What is to be said of a smallest and a largest size."""
-    if least > group.step:
+    if least > group.step or group.asked[0] > 0:
         yield f"{group.symbol} >= {least}"
     if most is not None:
         yield f"{group.symbol} <= {most}"

@@ -88,6 +88,14 @@ def test_shapes_are_written_over_the_sizes_themselves():
     assert model.outputs[0].shape[2:] == ("input_dim2//2", "input_dim3//2")
 
 
+def test_an_axis_that_is_wrong_only_without_elements_varies_from_one_on():
+    """torch (2.13) returns an empty image from PixelUnshuffle as it is, with neither fewer rows nor more channels."""
+    assert nn.PixelUnshuffle(2)(torch.ones(0, 3, 8, 8)).shape == (0, 3, 8, 8)
+    model = ep.export(nn.PixelUnshuffle(2), torch.randn(1, 3, 8, 8))
+    assert model.inputs[0].shape == ("batch", "input_dim1", "input_dim2", "input_dim3")
+    assert {"batch >= 1", "input_dim2 % 2 == 0", "input_dim3 % 2 == 0"} <= set(model.conditions)
+
+
 def test_an_axis_in_steps_may_be_named():
     model = ep.export(Skipping().eval(), torch.randn(2, 1, 16, 16), dynamic={"x": {2: "rows", 3: "columns"}})
     assert model.inputs[0].shape == (2, 1, "rows", "columns")
