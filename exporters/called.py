@@ -24,7 +24,7 @@ class Called:
         source: The model.
         input_names: Graph inputs, in the order of the flat arrays.
         output_names: Graph outputs, in the order of the flat results.
-        groups: Axes that the caller wants only for some sizes; others are refused.
+        groups: Axes that the caller wants, or the model takes, only at some sizes; others are refused.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Called:
             index, axis = min(group.axes)
             size = feeds[self._inputs[index]].shape[axis]
             if not group.wants(size):
-                raise SourceRefusal(f"{size} is outside the range that was asked for '{group.symbol}'")
+                raise SourceRefusal(f"{size} is not among the sizes of '{group.symbol}'")
         try:
             found = self._call(self._source, feeds)
         except Refusal as refusal:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import onnx_ir
 
@@ -31,6 +33,7 @@ def graph_names(parameters: Collection[str], call: Flat, result: Flat, options: 
 def rename_symbols(model: onnx_ir.Model, groups: Sequence[Group]) -> None:
     """Replace the symbols of a capture (``s77``, ``2*s77``) by those of the groups, wherever shapes mention them."""
     names: dict[str, str] = {}
+    counted: dict[str, _Steps] = {}
     for group in groups:
         for index, axis in group.axes:
             shape = model.graph.inputs[index].shape
@@ -38,9 +41,34 @@ def rename_symbols(model: onnx_ir.Model, groups: Sequence[Group]) -> None:
             text = dim.value if isinstance(dim, onnx_ir.SymbolicDim) else None
             if text is not None and (group.formula is None or text.isidentifier()):
                 names[text] = group.symbol
+                counted |= _counted(text, group.symbol)
+    counted = {name: steps for name, steps in counted.items() if name not in names}
     for value in _all_values(model.graph):
         if value.shape is not None:
-            value.shape = onnx_ir.Shape([_renamed(dim, names) for dim in value.shape])
+            value.shape = onnx_ir.Shape([_renamed(dim, names, counted) for dim in value.shape])
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """A number of steps: ``s77``, where the size of ``symbol`` is ``4*s77 + 1``."""
+
+    symbol: str
+    step: int
+    offset: int
+
+    def times(self, factor: int) -> str:
+        """A multiple of it, over the symbol; what divides without a remainder is not divided first."""
+        size = f"({self.symbol} - {self.offset})"
+        shared = math.gcd(factor, self.step)
+        parts = f"({size}//{self.step // shared})" if self.step > shared else size
+        return f"{factor // shared}*{parts}"
+
+
+def _counted(text: str, symbol: str) -> dict[str, _Steps]:
+    """What a capture calls the number of steps in a size."""
+    formula = Formula.of(text)
+    factor, offset = (formula and formula.slope()) or (0, 0)
+    return {formula.names[0]: _Steps(symbol, factor, offset)} if formula and factor > 1 else {}
 
 
 def name_graph(model: onnx_ir.Model, input_names: Sequence[str], output_names: Sequence[str]) -> None:
@@ -116,7 +144,9 @@ def _present(name: str, inputs: Collection[str]) -> str:
     return f"present{root.removeprefix('past')}{dot}{rest}" if is_given and root.startswith("past") else name
 
 
-def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | str | None:
+def _renamed(
+    dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str], counted: Mapping[str, _Steps]
+) -> int | str | None:
     if isinstance(dim, int):
         return dim
     if dim.value is None:
@@ -125,7 +155,10 @@ def _renamed(dim: int | onnx_ir.SymbolicDim, names: Mapping[str, str]) -> int | 
         return names[dim.value]  # computed from a size that no axis has: 4*s77 without s77
     formula = Formula.of(dim.value)
     if formula is not None:
-        return formula.renamed(names).text
+        factor, offset = formula.slope() or (0, 0)
+        if factor > 0 and formula.names[0] in counted:
+            formula = Formula.of(f"{counted[formula.names[0]].times(factor)} + {offset}") or formula
+        return formula.renamed({name: steps.times(1) for name, steps in counted.items()} | dict(names)).text
     return _WORD.sub(lambda word: names.get(word[0], word[0]), dim.value)
 
 

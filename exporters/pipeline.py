@@ -154,6 +154,8 @@ class _Export:
         if all(run.edge for run in report.failures):
             raise unequal(report)
         free = [group for group in groups if group.formula is None]
+        if _leave_out_nothing(free, report):
+            return groups
         if at_sample:  # the operators for varying sizes may be at fault
             guilty = free[1:] if len(free) > 1 else free
         else:
@@ -178,6 +180,21 @@ class _Export:
         for axis in sorted(group.axes):
             self.fixed[axis] = reason
             self.options.tell(f"axis {axis_name(axis, self.source.call.names)} is fixed: {reason}")
+
+
+def _leave_out_nothing(groups: Sequence[Group], report: Report) -> bool:
+    """Let groups begin at size 1, where size 0 is all that refutes a graph; returns whether that is so.
+
+    Frameworks have shapes of their own for results without elements: torch (2.13) leaves an empty image as it is
+    where it would rearrange its pixels.
+    """
+    failed = {run.symbol for run in report.failures}
+    empty = [group for group in groups if group.symbol in failed and group.wants(0)]
+    if len(empty) < len(failed) or any(run.label != f"{run.symbol}=0" for run in report.failures):
+        return False
+    for group in empty:
+        group.asked = 1, group.asked[1]
+    return True
 
 
 def _axes(groups: Sequence[Group]) -> frozenset[Axis]:

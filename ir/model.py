@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -143,6 +144,12 @@ class Model:
         names = {dim for spec in self.inputs for dim in spec.shape or () if isinstance(dim, str)}
         return frozenset(name for name in names & stated if not name.isidentifier())
 
+    @property
+    def steps(self) -> dict[str, tuple[int, int]]:
+        """What sizes are divided by, and what has to be left, by the name of an axis of inputs; from ``conditions``."""
+        found = filter(None, map(_STEP.fullmatch, self.conditions))
+        return {match[1]: (int(match[2]), int(match[3])) for match in found if int(match[2]) > 0}
+
     def _fingerprint(self) -> tuple[Any, ...]:
         """The state of the weights that may change: those that an exporter was asked to share."""
         if self.parsed is not None:
@@ -265,6 +272,7 @@ def _kind(type_: onnx_ir.TypeProtocol | None) -> str:
     return _KINDS.get(type(type_).__name__) or str(getattr(type_, "kind", "unknown"))
 
 
+_STEP = re.compile(r"(\w+) % (\d+) == (\d+)")
 _KINDS = {
     "TensorType": "tensor",
     "SparseTensorType": "sparse_tensor",

@@ -130,6 +130,12 @@ def formulas(model: Model) -> dict[str, Formula]:
     }
 
 
+def stepped(model: Model, symbol: str, least: int) -> int:
+    """The smallest size from ``least`` on that the stated step of a symbol allows."""
+    step, rest = model.steps.get(symbol, (1, 0))
+    return least + (rest - least) % step
+
+
 def followed(sizes: Mapping[str, int], relations: Mapping[str, Formula]) -> dict[str, int] | None:
     """The sizes of all symbols for those of the independent ones; ``None`` where a formula gives no size."""
     computed = {symbol: formula.size(sizes) for symbol, formula in relations.items()}
@@ -151,8 +157,8 @@ def generate(
 
     Args:
         model: The model to feed.
-        dims: Sizes by symbol, an unnamed axis by ``input.axis``; a symbol left out gets 1, 2, 3, … in order, and one
-            that is a formula over others what they make it.
+        dims: Sizes by symbol, an unnamed axis by ``input.axis``; a symbol left out gets 1, 2, 3, … in order, or
+            what comes next and meets ``Model.steps``; one that is a formula over others what they make it.
         given: Inputs to use as they are; they fix the sizes of their symbols.
         rng: Where the draws come from; seeded with 0 by default, so two calls agree.
 
@@ -165,7 +171,7 @@ def generate(
         raise InputError(f"no input has an axis '{unknown}'", hint=f"symbols: {', '.join(symbols) or 'none'}")
     relations = formulas(model)
     free = [symbol for symbol in symbols if symbol not in relations]
-    sizes = {symbol: count for count, symbol in enumerate(free, start=1)} | dict(dims or {})
+    sizes = {symbol: stepped(model, symbol, count) for count, symbol in enumerate(free, start=1)} | dict(dims or {})
     given = given or {}
     sizes |= bind(model, given)
     for symbol, formula in relations.items():

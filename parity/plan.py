@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from entrepot.ir.typing.formula import Formula
-from entrepot.parity.feeds import Feeds, bind, followed, formulas, resize, symbolic_axes, vary
+from entrepot.parity.feeds import Feeds, bind, followed, formulas, resize, stepped, symbolic_axes, vary
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
@@ -37,7 +37,8 @@ def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = No
 
     Each symbol is tried alone at one more than its size in the sample, at twice that size, at 1 and at 0 (whatever the
     source does not accept is recorded as refused when the cases run), then all symbols at once at different sizes.
-    Axes that share a symbol change together, and those whose symbol is a formula over others change with them.
+    Where ``Model.steps`` allows a size only in steps, the next of these is taken. Axes that share a symbol change
+    together, and those whose symbol is a formula over others change with them.
 
     Raises:
         InputError: The sample gives one symbol two sizes.
@@ -46,10 +47,11 @@ def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = No
     cases = [Case("sample", sample), Case("other values", {name: _vary(value, rng) for name, value in sample.items()})]
     sizes = independent(model, sample)
     for symbol, size in sizes.items():
-        others = [other for other in dict.fromkeys((size + 1, 2 * size, 1, 0)) if other != size]
+        steps = (*(stepped(model, symbol, least) for least in (size + 1, 2 * size, 1)), 0)
+        others = [other for other in dict.fromkeys(steps) if other != size]
         cases += [case for other in others for case in sized_cases(model, sample, {symbol: other}, rng)]
     if len(sizes) > 1:
-        changed = {symbol: size + 1 + step for step, (symbol, size) in enumerate(sizes.items())}
+        changed = {symbol: stepped(model, symbol, size + 1 + at) for at, (symbol, size) in enumerate(sizes.items())}
         cases += sized_cases(model, sample, changed, rng)
     return tuple(cases)
 

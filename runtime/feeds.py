@@ -57,7 +57,7 @@ def feeds_of(model: Model, given: Feeding) -> dict[str, Any]:
     named = by_name([spec for spec in specs if spec.name in needed], given)
     taken = [spec for spec in specs if spec.name in needed or spec.name in named]
     check_names(taken, named)
-    values = arrays(taken, named, related=model.related)
+    values = arrays(taken, named, related=model.related, steps=model.steps)
     return dict(zip([spec.name for spec in taken], values, strict=True))
 
 
@@ -105,6 +105,7 @@ def arrays(
     feeds: Mapping[str, Any],
     devices: Sequence[Device] = (),
     related: Collection[str] = (),
+    steps: Mapping[str, tuple[int, int]] | None = None,
 ) -> list[Any]:
     """The feeds in input order, as NumPy arrays, or as they are where they are on the device that will read them.
 
@@ -113,6 +114,7 @@ def arrays(
         feeds: By name.
         devices: Who reads them, input by input; the host if left out.
         related: Symbols that are formulas over others and have to hold; see ``Model.related``.
+        steps: What sizes are divided by, and what has to be left, by symbol; see ``Model.steps``.
 
     Raises:
         InputError: A feed has the wrong element type, rank or size, sizes of one symbol differ, or one is not what
@@ -128,6 +130,12 @@ def arrays(
         values.append(value)
     for text in related:
         _check_related(text, symbols)
+    for symbol, (step, rest) in (steps or {}).items():
+        size, where = symbols.get(symbol, (rest, ""))
+        if size % step != rest:
+            raise InputError(
+                f"{where} is {size}, but the model needs {symbol} % {step} == {rest}", hint=_nearest(size, step, rest)
+            )
     return values
 
 
@@ -241,3 +249,8 @@ def _check_related(text: str, symbols: Mapping[str, tuple[int, str]]) -> None:
 
 def _text(declared: Dims) -> str:
     return "(" + ", ".join("?" if dim is None else str(dim) for dim in declared) + ")"
+
+
+def _nearest(size: int, step: int, rest: int) -> str:
+    above = size + (rest - size) % step
+    return f"pad or crop it to {above - step} or {above}" if above > step else f"pad it to {above}"

@@ -35,6 +35,7 @@ class Program:
         parts: What runs.
         context: Where it runs.
         related: Names of axes that are formulas over others and have to hold.
+        steps: What sizes are divided by, and what has to be left, by the name of an axis.
 
     Attributes:
         specs: What is fed, in order.
@@ -49,10 +50,12 @@ class Program:
         parts: Sequence[tuple[Part, Compiled]],
         context: contextvars.Context,
         related: Collection[str] = (),
+        steps: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         self.parts = tuple(parts)
         self._context = context
         self._related = related
+        self._steps = steps
         self._names = tuple(names)
         self.specs = tuple(input_spec(value.name or "", plain.of_value(value)) for value in inputs)
         self._flow = Flow(parts, inputs, wanted)
@@ -79,7 +82,7 @@ class Program:
 
     def _checked(self, feeds: Mapping[str, Any]) -> list[Any]:
         check_names(self.specs, feeds)
-        values = arrays(self.specs, feeds, self._flow.devices, self._related)
+        values = arrays(self.specs, feeds, self._flow.devices, self._related, self._steps)
         if all(isinstance(value, np.ndarray) or _is_held(value, feeds[name]) for name, value in zip(self._fed, values)):  # noqa: B905
             if len(self._accepted) >= _SHAPES_KEPT:
                 self._accepted.clear()

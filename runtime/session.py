@@ -236,7 +236,7 @@ class Session:
         parts = partition(self._graph, [*self._providers, *self._delegates], wanted, overridden)
         compiled = tuple((part, part.provider.compile(part.graph)) for part in parts)
         inputs = [v for v in self._graph.inputs if v.name not in self._defaults or v.name in overridden]
-        return Program(names, inputs, wanted, compiled, self._context, self._model.related)
+        return Program(names, inputs, wanted, compiled, self._context, self._model.related, self._model.steps)
 
     def _value(self, name: str) -> ir.Value:
         if not self._values:

@@ -26,6 +26,7 @@ class Group:
         single: Whether one capture may hold for all of its sizes, as far as is known.
         required: Whether the caller asked for it by name; it is an error if it cannot vary.
         asked: The smallest and the largest size that the caller wants.
+        step: What its sizes differ by: 4 where 16, 20 and 24 are accepted, but nothing between them.
         formula: Where the size follows from those of other groups: how, over the words for their axes; the symbol then
             is the same over their symbols.
     """
@@ -40,12 +41,18 @@ class Group:
     single: bool = True
     required: bool = False
     asked: tuple[int, int | None] = (0, None)
+    step: int = 1
     formula: Formula | None = None
 
     def wants(self, size: int) -> bool:
-        """Whether the caller wants a size."""
+        """Whether the caller wants a size, and the model accepts its like."""
         least, most = self.asked
-        return least <= size and (most is None or size <= most)
+        return least <= size and (most is None or size <= most) and size % self.step == self.remainder
+
+    @property
+    def remainder(self) -> int:
+        """What is left when its sizes are divided by the step."""
+        return self.sizes[0] % self.step if self.sizes else 0
 
 
 def axis_word(axis: Axis) -> str:

@@ -11,7 +11,12 @@ from entrepot.exporters.axes.probe import Prober
 def size_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
     """The smallest size of each group that the model accepts, and the largest that the capture found."""
     free = [group for group in groups if group.formula is None]
-    return [text for group in free for text in limits_of(group, *_bounds(prober, group))]
+    return [text for group in free for text in (*limits_of(group, *_bounds(prober, group)), *_steps(group))]
+
+
+def _steps(group: Group) -> Iterator[str]:
+    if group.step > 1:
+        yield f"{group.symbol} % {group.step} == {group.remainder}"
 
 
 def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
@@ -23,7 +28,7 @@ def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
 
 def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
     """What is to be said of a smallest and a largest size."""
-    if least > 1:
+    if least > group.step or group.asked[0] > 0:
         yield f"{group.symbol} >= {least}"
     if most is not None:
         yield f"{group.symbol} <= {most}"
@@ -31,11 +36,13 @@ def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
 
 def _least(prober: Prober, group: Group) -> int:
     """Found by bisection; size 0 is not tried, as hardly any model is made for it."""
-    refused, taken = 0, prober.size(min(group.axes))
-    if taken > 1 and prober.takes(dict.fromkeys(group.axes, 1)) is None:
-        return 1
-    while taken - refused > 1:
-        middle = (refused + taken) // 2
+    taken, step = prober.size(min(group.axes)), group.step
+    first = taken % step or step
+    if taken > first and prober.takes(dict.fromkeys(group.axes, first)) is None:
+        return first
+    refused = first - step if taken == first else first
+    while taken - refused > step:
+        middle = refused + (taken - refused) // (2 * step) * step
         if prober.takes(dict.fromkeys(group.axes, middle)) is None:
             taken = middle
         else:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from entrepot.exporters.arrays import Array
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
+from entrepot.exporters.axes.multiples import sizes_around, smallest_step
 from entrepot.exporters.axes.related import may_be_related, related_groups
 from entrepot.exporters.axes.relations import Relation, derived_groups, merged
 from entrepot.exporters.axes.subsets import minimal, subsets, without_one
@@ -59,9 +61,10 @@ class Prober:
 
     def free_groups(self) -> list[Group]:
         """The groups of axes that vary, with those that follow from them following."""
-        alone = {axis: sizes for axis in self.candidates() if (sizes := self.other_sizes([axis]))}
-        growing = [axis for axis, sizes in alone.items() if max(sizes) > self.size(axis)]
-        groups = []
+        found = {axis: self.group([axis]) for axis in self.candidates()}
+        alone = {axis: group for axis, group in found.items() if group is not None}
+        growing = [axis for axis, group in alone.items() if max(group.sizes) > self.size(axis)]
+        groups: list[Group] = []
         for size, members in self._by_size(axis for axis in self.candidates() if axis not in growing).items():
             linked = self._linked([axis for axis in members if axis not in alone])
             bound = {axis for group in linked for axis in group.axes}
@@ -70,8 +73,7 @@ class Prober:
             groups += linked + led
             for axis in frozenset[Axis]().union(*(group.axes for group in led)):
                 alone.pop(axis, None)
-        groups += [Group(frozenset([axis]), "", [self.size(axis), *sizes]) for axis, sizes in alone.items()]
-        return sorted(groups, key=lambda group: min(group.axes))
+        return sorted([*groups, *alone.values()], key=lambda group: min(group.axes))
 
     def start_from(self, tensors: Sequence[Array]) -> None:
         """Take another sample for the base, with everything that was tried forgotten if its sizes are others."""
@@ -138,14 +140,9 @@ class Prober:
             return None
         return Refusal(TypeError("the structure or the rank of the results changes with the size"))
 
-    def fresh_sizes(self, size: int, taken: Iterable[int] = ()) -> list[int]:
-        """Up to two larger and two smaller sizes, none of which happens to occur in the sample."""
-        used = {dim for tensor in self.base for dim in tensor.shape} | set(taken) | {0, 1}
-        larger = next(other for other in itertools.count(size + 1) if other not in used)
-        largest = next(other for other in itertools.count(max(2 * size, larger) + 1) if other not in used)
-        smaller = next((other for other in range(size - 1, 1, -1) if other not in used), None)
-        smallest = next((other for other in range(size // 2, 1, -1) if other not in used), None)
-        return list(dict.fromkeys(other for other in (larger, largest, smaller, smallest) if other is not None))
+    def fresh_sizes(self, size: int, taken: Iterable[int] = (), step: int = 1) -> list[int]:
+        """Up to two larger and two smaller sizes, whole steps away; none of them happens to occur in the sample."""
+        return sizes_around(size, {dim for tensor in self.base for dim in tensor.shape} | {*taken, 0, 1}, step)
 
     def enlarge(self, axes: Iterable[Axis], size: int) -> None:
         """Start from another size of some axes, and what follows from it."""
@@ -184,20 +181,37 @@ class Prober:
 
         One is not enough: a pooling that rounds down accepts 29 instead of 28 without letting the axis vary.
         """
-        axes, found = list(axes), list[int]()
-        for size in self.fresh_sizes(self.size(axes[0])):
-            if self.takes(dict.fromkeys(axes, size)) is None:
-                found.append(size)
-            if len(found) == 2:
-                return found
-        return []
+        axes = list(axes)
+        return self._two_sizes(axes, self.step(axes))
+
+    def step(self, axes: Sequence[Axis]) -> int:
+        """What the sizes that the model accepts differ by; 1 unless those next to the present one are refused."""
+        size = self.size(axes[0])
+        near = self._two_sizes(axes, 1)
+        if near and math.gcd(*(other - size for other in near)) == 1:
+            return 1
+        return smallest_step(size, lambda other: self.takes(dict.fromkeys(axes, other)) is None)
+
+    def group(self, axes: Collection[Axis], symbol: str = "", *, required: bool = False) -> Group | None:
+        """Axes that vary together, with the sizes that show it; ``None`` if they do not."""
+        members = sorted(axes)
+        step = self.step(members)
+        sizes = self._two_sizes(members, step)
+        present = self.size(members[0])
+        return Group(frozenset(axes), symbol, [present, *sizes], step=step, required=required) if sizes else None
+
+    def _two_sizes(self, axes: Sequence[Axis], step: int) -> list[int]:
+        sizes = self.fresh_sizes(self.size(axes[0]), step=step)
+        accepted = (size for size in sizes if self.takes(dict.fromkeys(axes, size)) is None)
+        found = list(itertools.islice(accepted, 2))
+        return found if len(found) == 2 else []
 
     def _linked(self, members: list[Axis]) -> list[Group]:
         """Split axes of one size, none of which varies alone, into minimal groups that vary together."""
-        groups = []
+        groups: list[Group] = []
         while together := next((axes for axes in subsets(members) if self.other_sizes(axes)), None):
             kept = minimal(together, lambda axes: bool(self.other_sizes(axes)))
-            groups.append(Group(frozenset(kept), "", [self.size(kept[0]), *self.other_sizes(kept)]))
+            groups += filter(None, [self.group(kept)])
             members = [axis for axis in members if axis not in kept]
         return groups
 
@@ -207,14 +221,14 @@ class Prober:
         Some accept a mask with more rows than there are ids, and read the first ones; then there may also be
         fewer ids, and yet the two belong together.
         """
-        groups = []
+        groups: list[Group] = []
         while stuck and tolerant:
             choices = [*subsets(stuck), *([axis] for axis in stuck)]
             together = next((axes for axes in choices if self._grows(stuck, [*axes, *tolerant])), None)
             if together is None:
                 break
             needed = minimal([*tolerant, *together], functools.partial(self._grows, stuck))
-            groups.append(Group(frozenset(needed), "", [self.size(needed[0]), *self.other_sizes(needed)]))
+            groups += filter(None, [self.group(needed)])
             stuck = [axis for axis in stuck if axis not in needed]
             tolerant = [axis for axis in tolerant if axis not in needed]
         return groups
@@ -228,11 +242,12 @@ class Prober:
         free = [other for other in groups if other is not group and other.formula is None]
         others = [other for other in free if self.size(min(other.axes)) == size]
         axes = group.axes.union(*(other.axes for other in others))
-        if group.formula is not None or not others or not (sizes := self.other_sizes(sorted(axes))):
+        if group.formula is not None or not others:
             return None
         first = min([group, *others], key=lambda each: min(each.axes))
-        required = any(each.required for each in (group, *others))
-        together = Group(axes, first.symbol, [size, *sizes], required=required)
+        together = self.group(axes, first.symbol, required=any(each.required for each in (group, *others)))
+        if together is None:
+            return None
         return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
 
     def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:

@@ -24,7 +24,7 @@ def may_be_related(prober: Prober, groups: Sequence[Group]) -> bool:
 
 
 def _grows_freely(prober: Prober, group: Group) -> bool:
-    larger = [size for size in prober.fresh_sizes(group.sizes[0]) if size > group.sizes[0]]
+    larger = [size for size in prober.fresh_sizes(group.sizes[0], step=group.step) if size > group.sizes[0]]
     return all(prober.takes(dict.fromkeys(group.axes, size)) is None for size in larger)
 
 
@@ -98,14 +98,16 @@ def _tied(
     relation, before = replace(relation, axes=axes), (prober.base, prober.relations)
     prober.relations = [*prober.relations, relation]
     prober.enlarge(axes, relation.size(prober.sizes) or 0)
-    found = {id(group): prober.other_sizes(sorted(group.axes)) for group in leaders}
+    found = {id(group): prober.group(group.axes) for group in leaders}
     required = any(group.required for group in followers)
     if not all(found.values()) or prober.takes({}) is not None or (required and not relation.formula.is_name):
         prober.base, prober.relations = before
         prober.forget()
         return None
     for group in leaders:
-        group.sizes = [prober.size(min(group.axes)), *found[id(group)]]
+        again = found[id(group)]
+        assert again is not None
+        group.sizes, group.step = again.sizes, again.step
         group.required = group.required or required
     rest = [group for group in groups if group not in followers]
     return settled(derived_groups([relation], rest, prober.sizes), prober.base)

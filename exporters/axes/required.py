@@ -126,12 +126,14 @@ def required_group(prober: Prober, symbol: str, axes: list[Axis], names: Sequenc
     if len(sizes) > 1:
         raise InputError(f"'{symbol}' names axes of different sizes: {sorted(sizes)}", hint="give them different names")
     size = prober.size(axes[0])
-    other = next((each for each in prober.fresh_sizes(size) if prober.takes(dict.fromkeys(axes, each)) is None), None)
+    step = prober.step(axes)
+    fresh = prober.fresh_sizes(size, step=step)
+    other = next((each for each in fresh if prober.takes(dict.fromkeys(axes, each)) is None), None)
     if other is None:
         raise unvarying(prober, axes, names, symbol)
     if size < 2:
         prober.enlarge(axes, other)
-    return Group(frozenset(axes), symbol, [size, other] if size > 1 else [other], required=True)
+    return Group(frozenset(axes), symbol, [size, other] if size > 1 else [other], step=step, required=True)
 
 
 def unvarying(prober: Prober, axes: Sequence[Axis], names: Sequence[str], symbol: str = "") -> ConversionError:

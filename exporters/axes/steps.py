@@ -66,14 +66,19 @@ def _factor(prober: Prober, small: _Unit, large: _Unit, trials: Iterator[int]) -
     size, other = prober.size(small[0]), prober.size(large[0])
     for factor in dict.fromkeys((1, other // max(size, 1), -(-other // max(size, 1)), -1)):
         accepted = 0
-        for fresh in prober.fresh_sizes(size):
+        for fresh in dict.fromkeys((*prober.fresh_sizes(size), 2 * size, 3 * size)):  # multiples, if nothing else
             sizes = dict.fromkeys(small, fresh) | dict.fromkeys(large, other + factor * (fresh - size))
             if min(sizes.values()) < 1 or next(trials) > _MOST_TRIALS:
                 continue
-            accepted += prober.takes(sizes) is None
+            accepted += prober.takes(sizes) is None and not _is_taken_apart(prober, sizes, small, large)
             if accepted == 2:
                 return factor
     return 0
+
+
+def _is_taken_apart(prober: Prober, sizes: Mapping[Axis, int], small: _Unit, large: _Unit) -> bool:
+    """Whether either may have its size without the other: steps that both can take show nothing."""
+    return all(prober.takes({axis: sizes[axis] for axis in unit}) is None for unit in (small, large))
 
 
 def _relation(prober: Prober, large: _Unit, terms: Mapping[_Unit, int]) -> Relation | None:

@@ -66,7 +66,8 @@ class Trials:
         near = sorted(
             {*range(1, _NEAR), *range(max(1, present - 8), present + 9)}, key=lambda size: abs(size - present)
         )
-        return [size for size in [*near, *_FAR] if group.wants(size)]
+        far = [*_FAR, *(present + count * group.step for count in range(1, 9) if group.step > 1)]
+        return list(dict.fromkeys(size for size in [*near, *far] if group.wants(size)))
 
     def sizes(self, point: tuple[int, ...]) -> Sizes:
         """A point by symbol."""

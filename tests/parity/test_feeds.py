@@ -185,6 +185,13 @@ def test_an_unknown_element_type_is_refused():
 # --- formulas
 
 
+def test_made_up_sizes_keep_to_the_steps():
+    text = '<ir_version: 10, opset_import: ["": 20]> net (float[h, w, c] x, float["2*h"] y) => () {}'
+    model = Model(onnx_ir.from_onnx_text(text))
+    model.ir.metadata_props["entrepot.conditions"] = '["h % 4 == 0", "w % 8 == 3", "c >= 1"]'
+    assert {name: value.shape for name, value in feeds.generate(model).items()} == {"x": (4, 3, 3), "y": (8,)}
+
+
 def test_made_up_sizes_keep_to_the_formulas():
     inputs = 'float["a + b"] m, float[a] x, float[b] y, float["c?"] z'
     text = f'<ir_version: 10, opset_import: ["": 20]> net ({inputs}) => () {{}}'

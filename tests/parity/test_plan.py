@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import onnx_ir
 import pytest
@@ -38,6 +40,20 @@ def test_every_symbol_is_tried_at_more_at_twice_at_one_and_at_nothing():
 def test_the_size_of_the_sample_is_not_repeated():
     cases = plan_cases(model_of("float[batch] x"), {"x": np.zeros(1, np.float32)})
     assert [case.label for case in cases if case.symbol] == ["batch=2", "batch=0"]
+
+
+def stepped(inputs, *conditions):
+    model = model_of(inputs)
+    model.ir.metadata_props["entrepot.conditions"] = json.dumps(conditions)
+    return model
+
+
+def test_a_symbol_with_a_step_is_tried_at_whole_steps_only():
+    model = stepped("float[h, w] x", "h % 4 == 0", "w % 3 == 1")
+    cases = plan_cases(model, {"x": np.zeros((8, 7), np.float32)})
+    alone = {case.label for case in cases if case.symbol}
+    assert alone == {"h=12", "h=16", "h=4", "h=0", "w=10", "w=16", "w=1", "w=0"}
+    assert shapes(cases[-1])["x"] == (12, 10)
 
 
 def test_axes_that_share_a_symbol_change_together():

@@ -171,6 +171,25 @@ def related(conditions: str) -> ep.Session:
     return ep.Session(proto)
 
 
+STEPS = """<ir_version: 10, opset_import: ["": 20]>
+g (float[batch, width] x, float[width] y) => (float[M, N] z) { z = Add(x, y) }"""
+
+
+@pytest.mark.parametrize(
+    ("width", "fits"), [(0, False), (1, True), (4, False), (5, True), (7, False), (8, False), (9, True)]
+)
+def test_sizes_between_steps_are_refused_with_the_nearest_that_fit(width: int, fits: bool) -> None:
+    proto = onnx.parser.parse_model(STEPS)
+    onnx.helper.set_model_props(proto, {"entrepot.conditions": '["width % 4 == 1", "batch % 0 == 0", "width >= 1"]'})
+    session = ep.Session(proto)
+    feeds = [np.ones((2, width), np.float32), np.ones(width, np.float32)]
+    if fits:
+        assert session.run(feeds)["z"].shape == (2, width)
+    else:
+        with pytest.raises(ep.InputError, match=rf"axis 1 of 'x' is {width}, but the model needs width % 4 == 1"):
+            session.run(feeds)
+
+
 def sized(mask: int, x: int, cache: int, pairs: int) -> list[np.ndarray]:
     return [np.ones(size, np.float32) for size in (mask, x, cache, pairs)]
 

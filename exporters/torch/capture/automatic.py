@@ -53,7 +53,8 @@ def _symbols(program: torch.export.ExportedProgram, group: Group) -> set[Any] | 
 def _sizes(group: Group) -> Iterator[int]:
     least, most = group.bounds["min"], group.bounds.get("max", 2**20)
     candidates: Sequence[int] = [*range(least, least + 40), *(least * 2**power + 1 for power in range(20))]
-    return (size for size in candidates if size <= most)
+    steps = (group.step * size + group.remainder if group.step > 1 else size for size in candidates)
+    return (size for size in steps if size <= most)
 
 
 def _holds(notes: SizeNotes, condition: Any, mine: set[Any], size: int) -> bool:

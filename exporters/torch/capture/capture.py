@@ -71,6 +71,7 @@ class FlatModule(torch.nn.Module):
         self.module = module
         self._stepper = stepper
         self._tree = tree
+        self._stepped = [group for group in groups if group.step > 1 and group.automatic]
         self._derived = [(group.axes, group.formula) for group in groups if group.formula is not None]
         self.numbers: set[str] = set()  # changed in place: torch.export takes back assignments
 
@@ -80,6 +81,8 @@ class FlatModule(torch.nn.Module):
             sizes = {word: _size(tensors, word_axis(word)) for word in formula.names}
             for axis in axes:
                 torch._check(_size(tensors, axis) == formula.compute(sizes))  # noqa: SLF001 - documented
+        for group in self._stepped:
+            torch._check(_size(tensors, min(group.axes)) % group.step == group.remainder)  # noqa: SLF001 - documented
         args, kwargs = unflatten(self._tree, tensors)
         flat = flatten((self._stepper or self.module)(*args, **kwargs), arrays=TORCH)
         self.numbers.clear()
@@ -173,7 +176,11 @@ def _export(flat: FlatModule, tensors: list[torch.Tensor], groups: list[Group]) 
 def _dim(group: Group) -> Any:
     if group.automatic:
         return torch.export.Dim.AUTO(**group.bounds)
-    return torch.export.Dim(group.symbol + DIM_SUFFIX, **group.bounds)
+    if group.step == 1:
+        return torch.export.Dim(group.symbol + DIM_SUFFIX, **group.bounds)
+    bounds = {which: (bound - group.remainder) // group.step for which, bound in group.bounds.items()}
+    steps = torch.export.Dim(f"{group.symbol}_by_{group.step}{DIM_SUFFIX}", **bounds | {"min": max(2, bounds["min"])})
+    return group.step * steps + group.remainder if group.remainder else group.step * steps
 
 
 def _leave_open(groups: Sequence[Group]) -> None:
@@ -198,7 +205,7 @@ def _size(tensors: Sequence[torch.Tensor], axis: Axis) -> Any:
 
 
 def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torch.Tensor]:
-    """The sample with every dynamic axis at 2 or more and no two groups of equal size; unchanged if that is refused.
+    """The sample with every dynamic axis at 2 or more, no two groups of equal size; unchanged if that is refused.
 
     Axes that do not vary, or no longer, have the sizes of the caller's sample, which the prober may have enlarged.
     """
@@ -206,9 +213,9 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     sizes = {axis: call.tensors[axis[0]].shape[axis[1]] for axis in all_axes(call.tensors) if axis not in varying}
     used: set[int] = set()
     for group in (group for group in groups if group.formula is None):
-        size = next((size for size in group.sizes if size > 1 and size not in used and group.wants(size)), None)
-        fresh = [] if size else [size for size in prober.fresh_sizes(max(group.sizes), used) if group.wants(size)]
-        size = size or next(iter(fresh), prober.size(min(group.axes)))
+        choices = [*group.sizes, *prober.fresh_sizes(max(group.sizes), used, group.step)]
+        wanted = (size for size in choices if size >= 2 * group.step and size not in used and group.wants(size))
+        size = next(wanted, prober.size(min(group.axes)))
         used.add(size)
         sizes.update(dict.fromkeys(group.axes, size))
     start = prober.base if groups else call.tensors

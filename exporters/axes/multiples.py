@@ -1,0 +1,46 @@
+"""Axes that vary only in steps: a module that halves a height three times takes 24 or 32 in place of 16, but not 17."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection
+
+_FAR = 96
+"""Where the double of a size is refused, this much more may be accepted: by 2, 3, 4, 6, 8, 12, 16, 24, 32 at a time."""
+
+
+def sizes_around(size: int, used: Collection[int], step: int = 1) -> list[int]:
+    """Up to two larger and two smaller sizes, whole steps away.
+
+    Args:
+        size: The present size.
+        used: Sizes to avoid.
+        step: What all of them differ by, or by a multiple of it.
+    """
+    half = -(-size // (2 * step)) * step
+    larger = next(other for other in itertools.count(size + step, step) if other not in used)
+    beyond = max(size + size // step * step, larger) + step
+    largest = next(other for other in itertools.count(beyond, step) if other not in used)
+    smaller = next((other for other in range(size - step, 1, -step) if other not in used), None)
+    smallest = next((other for other in range(size - half, 1, -step) if other not in used), None)
+    return list(dict.fromkeys(other for other in (larger, largest, smaller, smallest) if other is not None))
+
+
+def smallest_step(size: int, accepts: Callable[[int], bool]) -> int:
+    """The smallest step by which a size can grow: that to its double, or a far one, divided for as long as possible.
+
+    Args:
+        size: The present size.
+        accepts: Tries another one; costs a run of the model.
+
+    Returns:
+        1 if there is no step.
+    """
+    found = next((step for step in dict.fromkeys((size, _FAR)) if step > 1 and accepts(size + step)), 1)
+    divisor = 2
+    while divisor <= found:
+        if found % divisor == 0 and accepts(size + found // divisor):
+            found //= divisor
+        else:
+            divisor += 1
+    return found

@@ -1,0 +1,99 @@
+"""Axes that vary only in steps, found on models that say nothing of themselves: NumPy functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from entrepot.exporters.arrays import NUMPY
+from entrepot.exporters.axes.groups import name_groups
+from entrepot.exporters.axes.limits import size_limits
+from entrepot.exporters.axes.multiples import sizes_around, smallest_step
+from entrepot.exporters.axes.probe import Prober
+from tests.exporters.test_relations import Plain
+
+
+def found(function, *shapes):
+    """The symbols of all axes that vary, the conditions on them, and how often the function was called."""
+    model = Plain(function)
+    arrays = [np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in shapes]
+    prober = Prober(model, arrays, model(arrays))
+    groups = prober.find_groups()
+    name_groups(groups, NUMPY, prober.base, "abc"[: len(arrays)])
+    symbols = {axis: group.symbol for group in groups for axis in group.axes}
+    shaped = [tuple(symbols.get((at, i), n) for i, n in enumerate(array.shape)) for at, array in enumerate(arrays)]
+    return shaped, size_limits(prober, groups), model.calls
+
+
+def only(step, rest=0, least=1):
+    def function(x):
+        if len(x) % step != rest or len(x) < least:
+            raise ValueError("not that size")
+        return x
+
+    return function
+
+
+@pytest.mark.parametrize("step", [2, 3, 4, 6, 7, 8, 14, 16, 32])
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_the_smallest_step_is_found_in_few_runs(step, count):
+    shapes, limits, calls = found(only(step), (step * count,))
+    assert (shapes, limits) == ([("batch",)], [f"batch % {step} == 0"])
+    assert calls <= 25
+
+
+@pytest.mark.parametrize(("step", "size"), [(2, 7), (3, 7), (4, 5), (8, 17), (16, 33), (32, 65)])
+def test_a_remainder_is_kept(step, size):
+    assert found(only(step, size % step), (size,))[:2] == ([("batch",)], [f"batch % {step} == {size % step}"])
+
+
+def test_a_least_size_is_a_whole_number_of_steps():
+    assert found(only(4, least=11), (24,))[1] == ["batch >= 12", "batch % 4 == 0"]
+
+
+def test_an_axis_without_a_step_stays_fixed():
+    def function(x):
+        return x + np.ones(12)
+
+    assert found(function, (12,))[:2] == ([(12,)], [])
+
+
+def test_a_size_next_to_the_present_one_that_happens_to_be_taken_is_no_step():
+    def function(x):
+        return x[: len(x) // 4 * 4].reshape(-1, 4) + np.ones((7, 1))
+
+    assert found(function, (28,))[0] == [(28,)]
+
+
+def test_linked_axes_share_a_step_and_others_stay_free():
+    def function(image, mask):
+        batch, height, width = image.shape
+        if height % 4 or width % 2:
+            raise ValueError("whole patches only")
+        return (image * mask).reshape(batch, height // 4, -1)
+
+    shapes, limits, _ = found(function, (2, 16, 24), (2, 16, 24))
+    assert shapes == [("batch", "a_dim1", "a_dim2")] * 2
+    assert limits == ["a_dim1 % 4 == 0", "a_dim2 % 2 == 0"]
+
+
+def test_what_follows_from_a_size_in_steps():
+    def function(image, rows):
+        if len(image) % 4:
+            raise ValueError("whole patches only")
+        return image.reshape(-1, 2).sum(1) + rows
+
+    shapes, limits, _ = found(function, (16,), (8,))
+    assert shapes == [("2*batch",), ("batch",)]
+    assert limits == ["batch % 2 == 0"]
+
+
+@pytest.mark.parametrize(("size", "step"), [(1, 1), (5, 1), (16, 4), (7, 3), (64, 32)])
+def test_sizes_around_are_whole_steps_away_and_fresh(size, step):
+    sizes = sizes_around(size, {0, 1, size + step}, step)
+    assert all((other - size) % step == 0 and other > 1 and other not in (size, size + step) for other in sizes)
+    assert sum(other > size for other in sizes) == 2
+
+
+def test_the_smallest_step_of_a_size_that_never_grows_is_one():
+    assert smallest_step(12, lambda size: size < 12) == 1
