@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -135,13 +136,14 @@ class Model:
 
     @property
     def related(self) -> frozenset[str]:
-        """The names of axes of inputs that are formulas over others and have to hold: ``past + sequence``.
+        """What has to hold for sizes of inputs: axes named by a formula, ``past + sequence``, and ``sequence <= 4095``.
 
         A file of another origin may have such names for axes whose sizes it does not take from them.
         """
+        largest = {condition for condition in self.conditions if _LARGEST.fullmatch(condition)}
         stated = {condition.partition(" == ")[2] for condition in self.conditions}
         names = {dim for spec in self.inputs for dim in spec.shape or () if isinstance(dim, str)}
-        return frozenset(name for name in names & stated if not name.isidentifier())
+        return frozenset(name for name in names & stated if not name.isidentifier()) | largest
 
     def _fingerprint(self) -> tuple[Any, ...]:
         """The state of the weights that may change: those that an exporter was asked to share."""
@@ -265,6 +267,7 @@ def _kind(type_: onnx_ir.TypeProtocol | None) -> str:
     return _KINDS.get(type(type_).__name__) or str(getattr(type_, "kind", "unknown"))
 
 
+_LARGEST = re.compile(r"[A-Za-z_]\w* <= \d+")
 _KINDS = {
     "TensorType": "tensor",
     "SparseTensorType": "sparse_tensor",

@@ -34,7 +34,7 @@ class Program:
         wanted: The main graph's values that come out, in order.
         parts: What runs.
         context: Where it runs.
-        related: Names of axes that are formulas over others and have to hold.
+        related: What has to hold for sizes; see ``Model.related``.
 
     Attributes:
         specs: What is fed, in order.
