@@ -113,7 +113,7 @@ def arrays(
         specs: What is asked of each.
         feeds: By name.
         devices: Who reads them, input by input; the host if left out.
-        related: Symbols that are formulas over others and have to hold; see ``Model.related``.
+        related: What has to hold for sizes; see ``Model.related``.
         steps: What sizes are divided by, and what has to be left, by symbol; see ``Model.steps``.
 
     Raises:
@@ -233,6 +233,10 @@ def _check_shape(spec: InputSpec, shape: tuple[int, ...], symbols: dict[str, tup
 
 
 def _check_related(text: str, symbols: Mapping[str, tuple[int, str]]) -> None:
+    symbol, _, most = text.partition(" <= ")
+    if most:
+        _check_largest(symbol, int(most), symbols)
+        return
     formula = Formula.of(text)
     if formula is None or text not in symbols or not symbols.keys() >= set(formula.names):
         return
@@ -245,6 +249,12 @@ def _check_related(text: str, symbols: Mapping[str, tuple[int, str]]) -> None:
             f"{where} is {size}, but '{text}' is {'no size' if needed is None else needed}, with {known}",
             hint="give inputs whose sizes fit each other",
         )
+
+
+def _check_largest(symbol: str, most: int, symbols: Mapping[str, tuple[int, str]]) -> None:
+    size, where = symbols.get(symbol, (0, ""))
+    if size > most:
+        raise InputError(f"{where} is {size}, but the model was made for {symbol} <= {most}")
 
 
 def _text(declared: Dims) -> str:

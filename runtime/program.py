@@ -34,8 +34,8 @@ class Program:
         wanted: The main graph's values that come out, in order.
         parts: What runs.
         context: Where it runs.
-        related: Names of axes that are formulas over others and have to hold.
-        steps: What sizes are divided by, and what has to be left, by the name of an axis.
+        related: What has to hold for sizes; see ``Model.related``.
+        steps: What sizes are divided by, and what has to be left, by symbol; see ``Model.steps``.
 
     Attributes:
         specs: What is fed, in order.

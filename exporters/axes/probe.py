@@ -219,10 +219,10 @@ class Prober:
         """Groups of axes that can grow only together with others, while those may also grow alone.
 
         Some accept a mask with more rows than there are ids, and read the first ones; then there may also be
-        fewer ids, and yet the two belong together.
+        fewer ids, and yet the two belong together. Others accept a mask with fewer, and pad it.
         """
         groups: list[Group] = []
-        while stuck and tolerant:
+        while stuck and (tolerant or len(stuck) > 1):
             choices = [*subsets(stuck), *([axis] for axis in stuck)]
             together = next((axes for axes in choices if self._grows(stuck, [*axes, *tolerant])), None)
             if together is None:
@@ -248,6 +248,8 @@ class Prober:
         together = self.group(axes, first.symbol, required=any(each.required for each in (group, *others)))
         if together is None:
             return None
+        together.automatic = any(each.automatic for each in (group, *others))
+        together.bounds |= {"max": min(most)} if (most := [*filter(None, map(_most, (group, *others)))]) else {}
         return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
 
     def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:
@@ -271,3 +273,7 @@ class Prober:
             if axes and self.takes(dict.fromkeys(axes, size)) is None:
                 self.enlarge(axes, size)
                 return
+
+
+def _most(group: Group) -> int | None:
+    return group.bounds.get("max")

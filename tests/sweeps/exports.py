@@ -80,7 +80,7 @@ def judge(case: Case) -> Outcome:
 
 
 def _judged(model: ep.Model, case: Case, expected: Sequence[list[np.ndarray]]) -> tuple[str, str]:
-    engine = _Engine(model, case)
+    engine = _Engine(model, case, _varying(expected))
     for at, answers in enumerate(expected):
         verdict, why = engine.judge(at, answers)
         if verdict != "passed":
@@ -91,8 +91,8 @@ def _judged(model: ep.Model, case: Case, expected: Sequence[list[np.ndarray]]) -
 class _Engine:
     """The file in onnxruntime, or in our own runtime where it lacks an operator."""
 
-    def __init__(self, model: ep.Model, case: Case) -> None:
-        self._model, self._case = model, case
+    def __init__(self, model: ep.Model, case: Case, varying: frozenset[int]) -> None:
+        self._model, self._case, self._varying = model, case, varying
         self._inputs = [spec.name for spec in model.inputs]
         self._outputs = [spec.name for spec in model.outputs]
         try:
@@ -115,8 +115,7 @@ class _Engine:
             results = self._session.run(feeds)
         except ep.EntrepotError as error:
             return "wrong", f"does not run: {_line(error)}"
-        if len(answers) > len(self._outputs):  # Python numbers that do not depend on a size are no outputs
-            answers = [answer for answer in answers if isinstance(answer, np.ndarray)]
+        answers = self._returned(answers)
         if len(answers) != len(self._outputs):
             return "wrong", f"the file gives {len(self._outputs)} outputs, the module {len(answers)} tensors"
         problems = self._differences(at, feeds, dict(zip(self._outputs, answers, strict=True)), results)
@@ -132,7 +131,20 @@ class _Engine:
 
     def _nudged(self, at: int, feeds: Mapping[str, Any]) -> dict[str, Any]:
         fresh = iter([torch.from_numpy(np.array(feeds[name])) for name in self._inputs])
-        return dict(zip(self._outputs, _eager(self._case, at, fresh), strict=True))
+        return dict(zip(self._outputs, self._returned(_eager(self._case, at, fresh)), strict=True))
+
+    def _returned(self, answers: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """The answers that are outputs: tensors, and Python numbers if they depend on a size."""
+        places = [at for at, answer in enumerate(answers) if isinstance(answer, np.ndarray)]
+        choices = [[*range(len(answers))], sorted({*places, *self._varying}), places]
+        found = next((choice for choice in choices if len(choice) == len(self._outputs)), places)
+        return [answers[at] for at in found]
+
+
+def _varying(expected: Sequence[Sequence[np.ndarray]]) -> frozenset[int]:
+    """The places of Python numbers that differ from call to call."""
+    calls = zip(*expected, strict=False)
+    return frozenset(at for at, each in enumerate(calls) if not isinstance(each[0], np.ndarray) and len({*each}) > 1)
 
 
 def _eager(case: Case, at: int, fresh: Iterator[torch.Tensor] | None = None) -> list[np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -12,8 +13,21 @@ from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.torch.upstream import SizeNotes, size_notes
 
 
-def broken_condition(program: torch.export.ExportedProgram, group: Group) -> str:
-    """Why a captured graph does not hold for all sizes of a group whose conditions were left to torch.export; or "".
+@dataclass(frozen=True)
+class Broken:
+    """Why a captured graph does not hold for all sizes of a group.
+
+    Attributes:
+        reason: In words.
+        shared: Whether it depends on other sizes, too.
+    """
+
+    reason: str
+    shared: bool = False
+
+
+def broken_condition(program: torch.export.ExportedProgram, group: Group) -> Broken | None:
+    """Why a captured graph does not hold for all sizes of a group whose conditions were left to torch.export.
 
     Args:
         program: Captured with the axes of ``group`` as ``Dim.AUTO``.
@@ -21,7 +35,7 @@ def broken_condition(program: torch.export.ExportedProgram, group: Group) -> str
     """
     symbols = _symbols(program, group)
     if symbols is None:
-        return "forward turns it into a constant"
+        return Broken("forward turns it into a constant")
     notes, known = size_notes(program), _known(program)
     for guard in notes.guards:
         mine = guard.condition.free_symbols & symbols
@@ -30,8 +44,8 @@ def broken_condition(program: torch.export.ExportedProgram, group: Group) -> str
             and guard.condition.free_symbols <= known
             and not all(_holds(notes, guard.condition, mine, size) for size in _sizes(group))
         ):
-            return f"the capture needs {guard.condition}"
-    return ""
+            return Broken(f"the capture needs {guard.condition}", shared=bool(guard.condition.free_symbols - mine))
+    return None
 
 
 def _known(program: torch.export.ExportedProgram) -> set[Any]:

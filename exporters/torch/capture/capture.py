@@ -17,7 +17,7 @@ from entrepot.exporters.axes.related import tied_groups
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.capture.automatic import broken_condition
+from entrepot.exporters.torch.capture.automatic import Broken, broken_condition
 from entrepot.exporters.torch.capture.blame import DIM_SUFFIX, captured_blame, export_flat, guard_line, plain
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
@@ -126,10 +126,7 @@ def capture(
             broken = [(group, why) for group in groups if group.automatic and (why := broken_condition(program, group))]
             if not broken:
                 return Capture(program, tensors, groups, fixed, frozenset(flat.numbers))
-            for group, why in broken:
-                if group.required:
-                    raise ConversionError(f"'{group.symbol}' cannot be dynamic: {why}")
-            settled = [group for group in groups if group not in [each for each, _ in broken]], broken
+            settled = _without_broken(groups, broken, prober)
         except MODEL_ERRORS as error:
             required = {group.symbol for group in groups if group.required}
             settled = _settle(plain(error), groups, prober, tensors)
@@ -148,6 +145,25 @@ def capture(
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
+
+
+def _without_broken(
+    groups: list[Group], broken: Sequence[tuple[Group, Broken]], prober: Prober
+) -> tuple[list[Group], list[tuple[Group, str]]]:
+    """What to try when a capture holds for some sizes only: where others matter, axes of one size bound, else fewer.
+
+    Raises:
+        ConversionError: An axis is required.
+    """
+    for group, why in broken:
+        bound = prober.bind(group, groups) if why.shared else None
+        if bound is not None:
+            return bound, []
+    for group, why in broken:
+        if group.required:
+            raise ConversionError(f"'{group.symbol}' cannot be dynamic: {why.reason}")
+    lost = [group for group, _ in broken]
+    return [group for group in groups if group not in lost], [(group, why.reason) for group, why in broken]
 
 
 def _fewer(
@@ -279,7 +295,7 @@ def _range(
 def _keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowed: set[str]) -> str:
     """Narrow a group to bounds; the reason where it cannot vary within them."""
     beyond = bounds.get("max", 0) + 1
-    if beyond > 1 and group.wants(beyond) and _goes_on(group, beyond, prober):
+    if beyond > 1 and _is_at_stake(group, beyond) and _goes_on(group, beyond, prober):
         return f"forward takes another path from size {beyond} on"
     if _narrow(group, bounds):
         narrowed.add(group.symbol)
@@ -291,6 +307,11 @@ def _keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrow
     if group.bounds.get("max", math.inf) <= group.bounds["min"]:
         return f"the capture needs size {group.bounds['min']}"
     return ""
+
+
+def _is_at_stake(group: Group, size: int) -> bool:
+    """Whether an axis may not be cut short at a size: a far one is a stated bound, unless more was asked for."""
+    return group.wants(size) and (size <= _COSTLY or group.asked[1] is not None)
 
 
 def _goes_on(group: Group, size: int, prober: Prober) -> bool:

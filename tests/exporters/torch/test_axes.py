@@ -72,6 +72,18 @@ def test_an_axis_that_may_only_shrink_is_free():
     }
 
 
+def test_an_axis_that_may_shrink_alone_and_grow_with_another_is_linked_to_it():
+    def padded(ids, mask):
+        if ids.shape[1] == 7:  # a mask as if it were prepared for seven
+            mask = nn.functional.pad(mask, (0, max(0, 7 - mask.shape[1])))
+        return ids * mask
+
+    assert found(padded, torch.ones(3, 7), torch.ones(3, 7)) == {
+        "batch": {"ids.0", "mask.0"},
+        "ids_dim1": {"ids.1", "mask.1"},
+    }
+
+
 def test_rounding_down_is_not_variation():
     pool, weight = nn.AvgPool1d(4), torch.randn(5, 2)
     assert found(lambda x: pool(x) @ weight, torch.randn(3, 6, 20)).keys() == {"batch", "x_dim1"}

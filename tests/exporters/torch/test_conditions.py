@@ -67,3 +67,29 @@ class Reading(nn.Module):
 def test_inputs_share_a_batch_even_where_one_of_them_may_have_more_rows():
     model = ep.export(Reading(), (torch.randint(9, (3, 5)), torch.ones(3, 5)))
     assert [spec.shape for spec in model.inputs] == [("batch", "sequence")] * 2
+
+
+class Window(nn.Module):
+    """What is further back than a window is forgotten, in ways that differ before and after that."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+    def forward(self, x, mask):
+        if mask.shape[1] < x.shape[1]:
+            mask = nn.functional.pad(mask, (0, x.shape[1] - mask.shape[1]))
+        x = x * mask[:, : x.shape[1], None]
+        kept = x[:, -self.size :]
+        return x.cumsum(1) if kept.shape[1] == x.shape[1] else kept
+
+
+def test_a_far_condition_is_stated_and_the_axis_dynamic_up_to_it():
+    model = ep.export(Window(5000), (torch.randn(2, 7, 3), torch.ones(2, 7)), progress=False)
+    assert [spec.shape for spec in model.inputs] == [("batch", "x_dim1", "x_dim2"), ("batch", "x_dim1")]
+    session = ep.Session(model)
+    x = torch.randn(3, 4096, 3)
+    y = session.run({"x": x.numpy(), "mask": torch.ones(3, 4096).numpy()})["output"]
+    torch.testing.assert_close(torch.from_numpy(y), x.cumsum(1), rtol=1e-4, atol=1e-3)
+    with pytest.raises(ep.InputError, match="x_dim1 <= 5000"):
+        session.run({"x": torch.zeros(1, 5001, 3).numpy(), "mask": torch.ones(1, 5001).numpy()})
