@@ -164,7 +164,7 @@ class _Follower:
         for condition in list(family.conditions):
             others = [each for each in family.conditions if each is not condition]
             beyond = self._beyond(condition, others)
-            if beyond and not self._trials.wrong(family.graph, beyond):
+            if beyond and not self._trials.wrong(family.graph, beyond, family.numbers):
                 family = replace(family, conditions=others)
         self._families[at] = (family, members)
 
@@ -185,10 +185,12 @@ class _Follower:
         families = self._needed([family for family, _ in self._families])
         if len(families) > _MOST_PATHS:
             raise Unfollowed("there are too many paths")
+        if len({family.numbers for family in families}) > 1:
+            raise Unfollowed("a number that is returned depends on a size on some paths only")
         conditions = [self._telling(family) for family in families[:-1]]
         graph = joined(families, conditions, self._groups)
-        wrong = self._trials.wrong(graph, self._checked())
         last = families[-1]
+        wrong = self._trials.wrong(graph, self._checked(), last.numbers)
         return Path(graph, last.sizes, [], last.weights, last.numbers), wrong
 
     def _needed(self, families: list[Path]) -> list[Path]:

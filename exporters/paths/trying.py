@@ -81,8 +81,11 @@ class Trials:
         """Whether the model takes these sizes."""
         return self._prober.takes(self._by_axis(point)) is None
 
-    def wrong(self, graph: onnx_ir.Model, points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Those of some points where a graph does not compute what the model computes."""
+    def wrong(
+        self, graph: onnx_ir.Model, points: Sequence[tuple[int, ...]], numbers: frozenset[str]
+    ) -> list[tuple[int, ...]]:
+        """Those of some points where a graph, with some numbers as outputs, does not compute what the model does."""
+        self._source.numbers = numbers
         model = Model(copy_graphs(graph))
         for at, value in enumerate((*model.ir.graph.inputs, *model.ir.graph.outputs)):
             value.name = f"tried_{at}"

@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch.sources.module import ModuleSource
 
 
 def shapes(model: ep.Model) -> dict[str, tuple]:
@@ -135,3 +137,18 @@ def test_an_input_that_there_is_not_is_refused_whatever_is_said_of_it(axes):
 def test_an_axis_of_size_one_that_the_capture_fixes_has_that_size_and_leaves_the_others_dynamic():
     """The capture tries it at 3, and what it fixes there is not what the sample has."""
     assert shapes(ep.export(Ones(), torch.randn(2, 1))) == {"x": ("batch", 1)}
+
+
+def test_a_branch_on_a_size_that_is_returned_as_a_number_is_followed(monkeypatch):
+    monkeypatch.setattr(ModuleSource, "ways", ("in parts",))
+
+    class Counted(nn.Module):
+        def forward(self, x):
+            return x.cumsum(1) if x.shape[1] > 9 else x * 2, x.shape[1]
+
+    session = ep.Session(ep.export(Counted(), torch.randn(2, 7)))
+    for size in (3, 9, 10, 14):
+        x = np.random.default_rng(0).standard_normal((4, size)).astype(np.float32)
+        y, count = session.run([x]).values()
+        np.testing.assert_allclose(y, x.cumsum(1) if size > 9 else x * 2, rtol=1e-5, atol=1e-5)
+        assert count == size
