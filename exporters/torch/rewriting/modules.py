@@ -22,7 +22,9 @@ def rewritten_copy(module: torch.nn.Module) -> torch.nn.Module | None:
 
 
 def _copied(module: torch.nn.Module, copies: dict[int, torch.nn.Module]) -> torch.nn.Module:
-    """A copy of the tree of modules; a part that occurs twice is copied once."""
+    """A copy of the tree of modules; a part that occurs twice is copied once, and one that is compiled stays itself."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return module
     if id(module) not in copies:
         new = copies[id(module)] = object.__new__(type(module))
         new.__dict__ = {key: value.copy() if key in _OWN else value for key, value in vars(module).items()}
@@ -38,6 +40,8 @@ _OWN = frozenset({"_parameters", "_buffers", "_modules", "_non_persistent_buffer
 
 
 def _forward(part: torch.nn.Module) -> Any:
+    if isinstance(part, torch.jit.ScriptModule):
+        return None
     own = part.__dict__.get("forward")
     if callable(own):
         new = as_rewritten(own)

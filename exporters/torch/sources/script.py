@@ -87,6 +87,8 @@ class ScriptSource(TorchSource):
         """What is wrong with a translation, on the sample already."""
         expected = [TORCH.to_numpy(each) for each in self(self.call.tensors).tensors]
         names = [value.name for value in graph.graph.inputs]
+        if len(names) != len(self.call.tensors):  # arguments that are no tensors
+            return ConversionError("torch.onnx gives the TorchScript graph inputs that the sample has no tensors for")
         feeds = dict(zip(names, map(TORCH.to_numpy, self.call.tensors), strict=True))
         try:
             found = list(Session(Model(graph.clone())).run(feeds).values())

@@ -14,6 +14,8 @@ from tests.export_cases.case import Built, Case
 from tests.sweeps.exports import judge, reason
 
 SAMPLE = (
+    "scripted/scripted_loop_and_branch",
+    "scripted/scripted_part",
     "attention/grouped_query_block",
     "containers/nested_batch",
     "decoding/beam_search",
