@@ -9,12 +9,22 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir
 
+from entrepot.ir.passes.drop_idle import DropIdle
+from entrepot.ir.passes.fold_constants import FoldConstants
+from entrepot.runtime.constants import evaluate
+
 
 def keep_exact(model: onnx_ir.Model) -> None:
     """Give every such weight one more axis, and take it off after it is dequantised.
 
     Before: ``DequantizeLinear(w) -> MatMul``. After: ``DequantizeLinear(w of rank 3) -> Squeeze -> MatMul``.
     """
+    nodes = list(onnx_ir.traversal.RecursiveGraphIterator(model.graph))
+    if not any(node.op_type == "DequantizeLinear" for node in nodes):
+        return
+    weights = list(model.graph.initializers)
+    for step in (FoldConstants(evaluate, weights), DropIdle(weights)):  # what lies between a weight and its product
+        step(model)
     found = [
         node for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph) if node.op_type in ("MatMul", "Gemm")
     ]

@@ -66,7 +66,7 @@ class ProgramSource(TorchSource):
         """
         result = super().settled()
         _check_plain(result)
-        self.numbers = _numbers(self._program, result)
+        self.numbers = self._own_numbers = _numbers(self._program, result)
         return self(self.call.tensors)
 
     def check(self, result: Flat) -> None:
@@ -85,7 +85,7 @@ class ProgramSource(TorchSource):
         options.tell("translating to ONNX")
         graph = translate(_without_constants(self._program))
         repair(graph, self.module)
-        return Captured(graph, groups, numbers=self.numbers, weights=weight_names(self.module))
+        return Captured(graph, groups, numbers=self._own_numbers, weights=weight_names(self.module))
 
     def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
         """Those that the program was captured with."""

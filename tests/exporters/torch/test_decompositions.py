@@ -34,7 +34,7 @@ def operands(operator, kind=torch.float32):
 def supports(operator, kind):
     try:
         operator(*operands(operator, kind))
-    except RuntimeError:
+    except (RuntimeError, IndexError):
         return False
     return decompositions()[operator](*operands(operator, kind)) is not NotImplemented
 
