@@ -29,6 +29,7 @@ _MOST, _LEAST = 200, 24  # runs per case and side
 _SECONDS = 2.0  # wanted per case and side
 _BOUND = 7.0  # standard errors
 _ELEMENTS = 512  # looked at one by one
+_ROUNDING = 64  # units in the last place of an element that sums and spreads of a run may be off by
 
 
 class RandomSource(Protocol):
@@ -135,11 +136,12 @@ def unlike(first: np.ndarray, second: np.ndarray) -> str:
     """
     one, two = _numbers(first), _numbers(second)
     common = _commonest(np.concatenate([one, two]))
+    rounding = _ROUNDING * _step(first.dtype) * float(np.median(np.abs(one), axis=0).mean())
     for what, (a, b) in {
         "elements": (one, two),
         "runs as a whole": (_figures(one, common), _figures(two, common)),
     }.items():
-        worst = _standard_errors(a, b)
+        worst = _standard_errors(a, b, rounding)
         if worst > _BOUND:
             return f"its distribution differs: {what} are {worst:.0f} standard errors apart"
     return ""
@@ -164,21 +166,26 @@ def _commonest(values: np.ndarray) -> float:
     return float(found[counts.argmax()])
 
 
-def _standard_errors(first: np.ndarray, second: np.ndarray) -> float:
+def _step(dtype: np.dtype[Any]) -> float:
+    """Between one and the next number of a type; that of single precision for types that NumPy does not know."""
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else float(np.finfo(np.float32).eps)
+
+
+def _standard_errors(first: np.ndarray, second: np.ndarray, rounding: float) -> float:
     """How far the means of ranks, and of their distances from the middle, are apart at worst."""
-    ranks = _ranks(np.concatenate([first, second]))
+    ranks = _ranks(np.concatenate([first, second]), rounding)
     one, two = ranks[: len(first)], ranks[len(first) :]
     return max(_apart(one, two), _apart(np.abs(one - 0.5), np.abs(two - 0.5)))
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
+def _ranks(values: np.ndarray, rounding: float) -> np.ndarray:
     """Ranks from 0 to 1 along the first axis.
 
-    Values get noise of a thousandth of their scale, so that rounding, and which of two equal values comes first,
-    mean nothing.
+    Values get noise of a thousandth of their scale, and no less than rounding makes of the elements, so that rounding,
+    and which of two equal values comes first, mean nothing: the mean of what is normalised is nothing but rounding.
     """
-    noise = np.random.default_rng(0).uniform(-1e-3, 1e-3, values.shape)
-    noisy = values + noise * (values.std(0) + np.abs(values.mean(0)) + 1e-30)
+    noise = np.random.default_rng(0).uniform(-1, 1, values.shape)
+    noisy = values + noise * np.maximum(1e-3 * (values.std(0) + np.abs(values.mean(0)) + 1e-30), rounding)
     return noisy.argsort(0).argsort(0) / len(values)
 
 
