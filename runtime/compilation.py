@@ -36,6 +36,7 @@ class Target:
         device: Where its arrays are.
         place: Takes a constant there.
         finish: The last change to a bound block: which memory results are written to.
+        left_to_host: Operators of ai.onnx that run on the host wherever the others do.
     """
 
     kernels: Kernels
@@ -45,10 +46,12 @@ class Target:
     device: Device = HOST
     place: Place = lambda constant: constant
     finish: Callable[[Block], None] = lambda block: None
+    left_to_host: frozenset[str] = frozenset()
 
     def is_known(self, key: OpKey) -> bool:
         """Whether a kernel runs an operator, on the device, or on the host if it has no business elsewhere."""
-        return self.kernels.is_known(key) or (runs_on_host(key) and self.host.is_known(key))
+        near = runs_on_host(key) or (not key.domain and key.op_type in self.left_to_host)
+        return self.kernels.is_known(key) or (near and self.host.is_known(key))
 
     def bind(self, step: Step) -> Call:
         """The kernel of a step, on the lane that it runs on."""

@@ -17,7 +17,7 @@ from entrepot.ir.table import OpKey
 from entrepot.ir.traits import host_operands, unread_operands
 from entrepot.ir.typing.plain import Type, nbytes
 from entrepot.runtime.copies import COPIES
-from entrepot.runtime.device import HOST, Array, Device, moved
+from entrepot.runtime.device import HOST, HOST_ONLY, Array, Device, moved
 from entrepot.runtime.plan import Block, Call, Step, Value
 
 _SMALL_KINDS = frozenset({ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL})
@@ -56,9 +56,9 @@ def split_lanes(block: Block, device: Device, known: Known, there: Known) -> Sid
         Which of the block's inputs and outputs are on the host.
     """
     lanes = _Lanes(device, known, there)
-    lanes.find_computable(block, (value for value in block.inputs if _is_text(value) or _is_size(value)))
+    lanes.find_computable(block, (value for value in block.inputs if _is_host_only(value) or _is_size(value)))
     lanes.find_wanted(block, [at for at, value in enumerate(block.outputs) if lanes.is_size_found(value, block)])
-    lanes.near.update(value for value in block.inputs if _is_text(value) or _is_wanted_size(value, lanes))
+    lanes.near.update(value for value in block.inputs if _is_host_only(value) or _is_wanted_size(value, lanes))
     lanes.find_far(block, ())
     lanes.rewrite(block)
     read = {value for value, by in _readers(block) if by != "Like"}
@@ -117,9 +117,9 @@ class _Lanes:
                 self.find_wanted(inner, _host_outputs(step, name))
             made = [value for value in step.outputs if value is not None]
             if step.blocks:
-                self.near.update(filter(_is_text, made))
+                self.near.update(filter(_is_host_only, made))
             elif (
-                _touches_text(step)
+                _touches_host_only(step)
                 or (step.call is None and not self.there(step.key))
                 or any(value in self.wanted and value in self.computable for value in made)
             ):
@@ -140,7 +140,7 @@ class _Lanes:
                 self._read_far(value for at, value in enumerate(step.inputs) if not _on_host(step, at))
 
     def _read_far(self, values: Iterable[Value | None]) -> None:
-        self.far.update(value for value in _present(values) if value in self.near and not _is_text(value))
+        self.far.update(value for value in _present(values) if value in self.near and not _is_host_only(value))
 
     def rewrite(self, block: Block) -> None:
         """Every step reads each value on its own lane."""
@@ -157,7 +157,7 @@ class _Lanes:
         block.steps = steps
 
     def _on(self, value: Value | None, host: bool) -> Value | None:
-        if value is None or value.constant is not None or (value in self.near) == host or _is_text(value):
+        if value is None or value.constant is not None or (value in self.near) == host or _is_host_only(value):
             return value
         return self.copies[value]
 
@@ -204,7 +204,7 @@ def place_constants(block: Block, place: Callable[[Array], Array]) -> None:
     placed: dict[Value, Value] = {}
 
     def there(value: Value | None) -> Value | None:
-        if value is None or value.constant is None or _is_text(value):
+        if value is None or value.constant is None or _is_host_only(value):
             return value
         if value not in placed:
             placed[value] = Value(value.name, value.type, place(value.constant))
@@ -239,25 +239,26 @@ def _read(step: Step) -> list[Value]:
 
 def _host_inputs(step: Step, inner: Block) -> list[Value]:
     """The inputs of a subgraph that come from the host: the number of the iteration, its condition, strings."""
-    return [value for at, value in enumerate(inner.inputs) if (step.is_a("Loop") and at < 2) or _is_text(value)]
+    return [value for at, value in enumerate(inner.inputs) if (step.is_a("Loop") and at < 2) or _is_host_only(value)]
 
 
 def _host_outputs(step: Step, name: str) -> tuple[int, ...]:
     """The outputs of a subgraph that must be known on the host: the condition of a loop, strings."""
     inner = step.blocks[name]
-    texts = tuple(at for at, value in enumerate(inner.outputs) if value is not None and _is_text(value))
-    return (0, *texts) if step.is_a("Loop") else texts
+    kept = tuple(at for at, value in enumerate(inner.outputs) if value is not None and _is_host_only(value))
+    return (0, *kept) if step.is_a("Loop") else kept
 
 
-def _touches_text(step: Step) -> bool:
-    return any(map(_is_text, _present([*step.inputs, *step.outputs])))
+def _touches_host_only(step: Step) -> bool:
+    return any(map(_is_host_only, _present([*step.inputs, *step.outputs])))
 
 
-def _is_text(value: Value) -> bool:
+def _is_host_only(value: Value) -> bool:
+    """Whether a value is of a type that no device has, or a sequence of such."""
     known: Type | None = value.type
     while known is not None and known.element is not None:
         known = known.element
-    return known is not None and known.dtype == ir.DataType.STRING
+    return known is not None and known.dtype in HOST_ONLY
 
 
 def _is_size(value: Value) -> bool:

@@ -112,6 +112,7 @@ _HOMES = {
     "cpu": ("entrepot.runtime.providers.cpu.provider", "CpuProvider"),
     "reference": ("entrepot.runtime.providers.reference.provider", "ReferenceProvider"),
     "onnxruntime": ("entrepot.runtime.providers.onnxruntime.provider", "OnnxRuntimeProvider"),
+    "torch": ("entrepot.runtime.providers.torch.provider", "TorchProvider"),
 }
 
 Providers: TypeAlias = "str | Sequence[str]"
