@@ -26,7 +26,7 @@ def copysign(input: torch.Tensor, other: torch.Tensor | float) -> Any:
     """The magnitude of one number with the sign of another."""
     sign = other if isinstance(other, torch.Tensor) else torch.full((), other, dtype=input.dtype)
     kind = torch.promote_types(input.dtype, sign.dtype)
-    size = input.abs().to(kind if kind.is_floating_point else torch.get_default_dtype())
+    size = (input if input.dtype == torch.bool else input.abs()).to(kind if kind.is_floating_point else torch.get_default_dtype())
     return torch.where(_negative(sign), -size, size)
 
 
@@ -64,7 +64,7 @@ def atan2(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 
 def _negative(input: torch.Tensor) -> torch.Tensor:
     found: torch.Tensor = signbit(input)
-    return input if found is NotImplemented else found
+    return torch.zeros_like(input) if found is NotImplemented else found
 
 
 DECOMPOSITIONS = {
