@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,19 +13,17 @@ aten = torch.ops.aten
 
 def copy(input: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> Any:
     """``src`` in the shape and type of what it is copied into."""
-    fits = src.dim() == input.dim() and not any(
-        isinstance(one, int) and isinstance(other, int) and one != other
-        for one, other in zip(src.shape, input.shape, strict=True)
-    )
+    sizes: list[tuple[Any, Any]] = list(zip(src.shape, input.shape, strict=False))
+    known = (pair for pair in sizes if all(isinstance(size, int) for size in pair))
+    fits = src.dim() == input.dim() and all(one == other for one, other in known)
     return NotImplemented if fits else src.to(input.dtype).expand(input.shape)
 
 
 def resize(input: torch.Tensor, size: Sequence[Any], *, memory_format: Any = None) -> Any:
     """The elements in another shape; there may be fewer then, while more would be anything."""
-    old, new = input.numel(), torch.Size(size).numel()
-    if not isinstance(old, int) or not isinstance(new, int) or new > old:
+    if not all(isinstance(each, int) for each in (*input.shape, *size)) or math.prod(size) > input.numel():
         return NotImplemented
-    return input.reshape(-1)[:new].reshape(size)
+    return input.reshape(-1)[: math.prod(size)].reshape(size)
 
 
 def pixel_unshuffle(input: torch.Tensor, downscale_factor: int) -> Any:

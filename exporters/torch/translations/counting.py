@@ -51,7 +51,9 @@ def _evenly(low: torch.Tensor, high: torch.Tensor, count: int) -> torch.Tensor:
     return torch.where(place < (count + 1) // 2, low + step * place, high - step * (count - place))
 
 
-def histogram_of(input: torch.Tensor, bins: int = 100, *, range: Any = None, weight: Any = None, density: Any = False) -> Any:
+def histogram_of(
+    input: torch.Tensor, bins: int = 100, *, range: Any = None, weight: Any = None, density: Any = False
+) -> Any:
     """The same with so many bins of one width."""
     (edges,) = bin_edges(input.reshape(-1, 1), [bins], range=range)
     return histogram(input, edges, weight=weight, density=density)
@@ -95,7 +97,13 @@ def _histogram(rows: torch.Tensor, edges: Sequence[torch.Tensor], weight: Any, d
 
 
 _EMPTY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
-_REDUCE = {"sum": torch.sum, "mean": torch.sum, "prod": torch.prod, "max": torch.amax, "min": torch.amin}
+_REDUCE: dict[str, Callable[..., torch.Tensor]] = {
+    "sum": torch.sum,
+    "mean": torch.sum,
+    "prod": torch.prod,
+    "max": torch.amax,
+    "min": torch.amin,
+}
 
 _JOIN: dict[str, Callable[[torch.Tensor, float], torch.Tensor]] = {
     "sum": lambda found, start: found + start,

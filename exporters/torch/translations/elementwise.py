@@ -45,6 +45,11 @@ def logit(input: torch.Tensor, eps: float | None = None) -> torch.Tensor:
     return (x / (1 - x)).log()
 
 
+def rounded(input: torch.Tensor) -> Any:
+    """Whole numbers as they are; torch.onnx (2.13) makes floats of them."""
+    return NotImplemented if input.is_floating_point() else input.clone()
+
+
 def isclose(
     input: torch.Tensor, other: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
@@ -173,6 +178,7 @@ DECOMPOSITIONS = {
     aten.lerp.Scalar: lerp,
     aten.lerp.Tensor: lerp,
     aten.logit.default: logit,
+    aten.round.default: rounded,
     aten.rrelu.default: _rrelu,
     aten.xlogy.Tensor: xlogy,
 }

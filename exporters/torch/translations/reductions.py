@@ -1,4 +1,4 @@
-"""Reductions and selections where torch.onnx (2.13) lacks the operator, or tensors without axes, or all axes at once."""
+"""Reductions and selections where torch.onnx (2.13) lacks the operator, tensors without axes, or all axes at once."""
 
 from __future__ import annotations
 
