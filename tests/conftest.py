@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -11,6 +12,12 @@ from hypothesis import settings
 settings.register_profile("ci", max_examples=50, derandomize=True, deadline=None)
 settings.register_profile("nightly", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Our own plugin, as users have it, where the package was installed before the plugin was written."""
+    if not pluginmanager.hasplugin("entrepot"):
+        pluginmanager.register(importlib.import_module("entrepot.testing.plugin"), "entrepot")
 
 
 def pytest_report_header() -> str:

@@ -34,6 +34,11 @@ class TorchDevice:
         return "torch:cpu" if self._is_host else str(self._device)
 
     @property
+    def shares_host(self) -> bool:
+        """Whether tensors lie in the host's memory."""
+        return self._is_host
+
+    @property
     def _is_host(self) -> bool:
         return self._device.type == "cpu"
 
