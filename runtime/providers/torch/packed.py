@@ -99,9 +99,14 @@ def convolved(node: NodeView, unary: upstream.Unary, *, with_residual: bool) -> 
 def _packed_convolution(
     weight: Tensor, bias: Tensor | None, options: Any, unary: upstream.Unary, shape: Any, with_residual: bool
 ) -> Callable[..., Tensor]:
-    if not with_residual or unary[0] in ("none", "relu"):
-        return upstream.convolution(weight, bias, *options, unary, shape, with_residual=with_residual)
-    convolve = upstream.convolution(weight, bias, *options, upstream.NONE, shape, with_residual=True)
+    apart = with_residual and unary[0] not in ("none", "relu")
+    within = upstream.NONE if apart else unary
+    steps, around, gaps, group = options
+    convolve = upstream.convolution(
+        weight, bias, steps, around, gaps, group, within, shape, with_residual=with_residual
+    )  # fmt: skip
+    if not apart:
+        return convolve
     return lambda x, residual: finished(convolve(x, residual), unary)
 
 
