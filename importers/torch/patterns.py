@@ -1,0 +1,186 @@
+"""Normalisations that exporters spelled out, found before they become layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from entrepot.importers.torch.sizes import same_shape
+from entrepot.ir.table import OpKey
+from entrepot.runtime.fuse import Neighbours, Rules
+from entrepot.runtime.plan import Step, Value
+
+
+def _fuse_layer_norm(graph: Neighbours, mean: Step) -> None:
+    """``(x - mean) / sqrt(mean((x - mean) ** 2) + eps) * scale + bias`` over the last axis.
+
+    The mean is read by one Sub or by two, and a Cast or the order of factors may differ; scale and bias have to be
+    constant rows.
+    """
+    x, middle = mean.inputs[0], mean.outputs[0]
+    if x is None or middle is None or not _over_last(mean):
+        return
+    centred = [step for step in graph.readers(middle) if step.is_a("Sub") and step.inputs == [x, middle]]
+    if not centred or len(centred) != len(graph.readers(middle)) or len(centred) > 2:
+        return
+    differences = {step.outputs[0] for step in centred}
+    readers = [step for step in centred for step in graph.readers(step.outputs[0])]
+    square = next((step for step in readers if _is_square(step, differences)), None)
+    if square is None:
+        return
+    chain = _chain(graph, square, ("ReduceMean",), ("Add",), ("Sqrt",))
+    if chain is None or not _over_last(chain[0]):
+        return
+    epsilon = _number(chain[1])
+    division = graph.only_reader(chain[-1])
+    if epsilon is None or division is None or not division.is_a("Div") or division.inputs[1] is not chain[-1].outputs[0]:
+        return
+    if division.inputs[0] not in differences or {*readers} != {square, division}:
+        return
+    scaled = graph.only_reader(division)
+    scale = None if scaled is None else _row(scaled, "Mul", division)
+    shifted = None if scaled is None else graph.only_reader(scaled)
+    bias = None if scaled is None or shifted is None else _row(shifted, "Add", scaled)
+    if scaled is None or shifted is None or scale is None or bias is None:
+        return
+    if np.shape(bias.constant) != np.shape(scale.constant):
+        return
+    steps = [mean, *centred, square, *chain, division, scaled, shifted]
+    norm = replace(
+        shifted, key=OpKey("", "LayerNormalization", 17), inputs=[x, scale, bias],
+        attributes={"axis": -1, "epsilon": epsilon}, metadata=mean.metadata,
+    )  # fmt: skip
+    graph.replace(steps, norm)
+
+
+def _chain(graph: Neighbours, start: Step, *kinds: tuple[str, ...]) -> list[Step] | None:
+    """The only readers of one after another."""
+    steps, step = [], start
+    for kind in kinds:
+        after = graph.only_reader(step)
+        if after is None or not after.is_a(*kind):
+            return None
+        steps.append(after)
+        step = after
+    return steps
+
+
+def _over_last(mean: Step) -> bool:
+    axes = mean.inputs[1].constant if len(mean.inputs) > 1 and mean.inputs[1] is not None else None
+    known = None if mean.inputs[0] is None else mean.inputs[0].type
+    if not isinstance(axes, np.ndarray) or axes.size != 1 or mean.attributes.get("keepdims", 1) != 1:
+        return False
+    rank = None if known is None or known.shape is None else len(known.shape)
+    return int(axes.item()) == -1 or (rank is not None and int(axes.item()) == rank - 1)
+
+
+def _is_square(step: Step, differences: set[Value | None]) -> bool:
+    if step.is_a("Mul"):
+        return step.inputs[0] in differences and step.inputs[1] in differences
+    exponent = step.inputs[1].constant if step.is_a("Pow") and step.inputs[1] is not None else None
+    return isinstance(exponent, np.ndarray) and exponent.size == 1 and exponent.item() == 2 and step.inputs[0] in differences
+
+
+def _number(step: Step) -> float | None:
+    for value in step.inputs:
+        if value is not None and isinstance(value.constant, np.ndarray) and value.constant.size == 1:
+            return float(value.constant.item())
+    return None
+
+
+def _row(step: Step, op_type: str, before: Step) -> Value | None:
+    """The constant row that a step applies to the result of another."""
+    if not step.is_a(op_type):
+        return None
+    other = step.inputs[1] if step.inputs[0] is before.outputs[0] else step.inputs[0]
+    row = None if other is None else other.constant
+    return other if isinstance(row, np.ndarray) and row.ndim == 1 and row.size > 1 else None
+
+
+def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
+    """``softmax(q @ k' [* scale] [+ mask]) @ v``, as a step of its own."""
+    product = graph.only_reader(softmax)
+    if product is None or not product.is_a("MatMul") or product.inputs[0] is not softmax.outputs[0]:
+        return
+    if softmax.attributes.get("axis", -1) not in (-1, _rank(softmax.inputs[0]) - 1) or _rank(softmax.inputs[0]) < 3:
+        return
+    steps: list[Step] = [softmax, product]
+    value, mask, scale = softmax.inputs[0], None, 1.0
+    made = _alone(graph, value, steps[0])
+    if made is not None and made.is_a("Add"):
+        scores = next((v for v in made.inputs if _is_scores(graph, v, made)), None)
+        if scores is None:
+            return
+        mask = made.inputs[1] if made.inputs[0] is scores else made.inputs[0]
+        steps.insert(0, made)
+        made = _alone(graph, scores, made)
+    if made is not None and made.is_a("Mul", "Div") and (number := _number(made)) is not None:
+        if made.is_a("Div") and made.inputs[1].constant is None:
+            return
+        scale = number if made.is_a("Mul") else 1 / number
+        steps.insert(0, made)
+        inner = next(v for v in made.inputs if v is not None and v.constant is None)
+        made = _alone(graph, inner, made)
+    if made is None or not made.is_a("MatMul"):
+        return
+    keys = graph.maker(made.inputs[1])
+    if keys is None or not _swaps_last(keys) or graph.only_reader(keys) is not made:
+        return
+    heads = [made.inputs[0], keys.inputs[0], product.inputs[1]]
+    if not _fits(mask, softmax.inputs[0]) or not _float(softmax) or not _alike(heads):
+        return
+    attention = replace(
+        product, key=OpKey("entrepot.layers", "Attention", 1),
+        inputs=[*heads, *([] if mask is None else [mask])],
+        attributes={"scale": scale},
+    )  # fmt: skip
+    graph.replace([keys, made, *steps], attention)
+
+
+def _alike(values: list[Value | None]) -> bool:
+    """Whether all have the same axes before the last two, as far as they are declared."""
+    ahead = [value.type.shape[:-2] for value in values if value is not None and value.type and value.type.shape]
+    return len(ahead) == len(values) and all(same_shape(each, ahead[0]) for each in ahead)
+
+
+def _rank(value: Value | None) -> int:
+    known = None if value is None else value.type
+    return 0 if known is None or known.shape is None else len(known.shape)
+
+
+def _float(step: Step) -> bool:
+    known = step.outputs[0].type if step.outputs[0] is not None else None
+    return known is not None and known.numpy in (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def _fits(mask: Value | None, scores: Value | None) -> bool:
+    """A mask has to broadcast to the scores without widening them."""
+    if mask is None:
+        return True
+    return 2 <= _rank(mask) <= _rank(scores)
+
+
+def _alone(graph: Neighbours, value: Value | None, reader: Step) -> Step | None:
+    made = graph.maker(value)
+    return made if made is not None and graph.only_reader(made) is reader else None
+
+
+def _is_scores(graph: Neighbours, value: Value | None, reader: Step) -> bool:
+    made = _alone(graph, value, reader)
+    if made is None:
+        return False
+    if made.is_a("MatMul"):
+        return True
+    return made.is_a("Mul", "Div") and _number(made) is not None
+
+
+def _swaps_last(step: Step) -> bool:
+    perm = step.attributes.get("perm") if step.is_a("Transpose") else None
+    if perm is None:
+        return False
+    rank = len(perm)
+    return list(perm) == [*range(rank - 2), rank - 1, rank - 2]
+
+
+RULES: Rules = {"ReduceMean": (_fuse_layer_norm,), "Softmax": (_fuse_attention,)}
