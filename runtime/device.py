@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import onnx_ir as ir
 
 from entrepot.runtime.arrays import array_of
 
@@ -15,6 +16,14 @@ Array: TypeAlias = Any
 
 Place: TypeAlias = Callable[[np.ndarray[Any, Any]], Array]
 """Takes a constant to a device."""
+
+
+HOST_ONLY = frozenset(
+    kind for kind in ir.DataType if kind == ir.DataType.STRING or (kind != ir.DataType.UNDEFINED and kind.bitwidth < 8)
+)
+"""Element types that no device has: strings, and what is smaller than a byte."""
+
+_HOST_ONLY = frozenset(np.dtype(kind.numpy()) for kind in HOST_ONLY)
 
 
 class Device(Protocol):
@@ -105,7 +114,7 @@ def moved(value: Any, source: Device, target: Device) -> Any:
         return [moved(member, source, target) for member in value]
     if not source.holds(value):
         source, value = HOST, array_of(value)
-    if source is target or (source is HOST and value.dtype.kind == "O"):
+    if source is target or (source is HOST and value.dtype in _HOST_ONLY):
         return value
     if target is HOST:
         return source.to_host(value)

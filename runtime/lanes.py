@@ -6,6 +6,7 @@ other values of the host, as far as that goes; where it depends on a device's da
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -14,12 +15,10 @@ import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
 from entrepot.ir.traits import host_operands, unread_operands
-from entrepot.ir.typing.plain import Type
-from entrepot.runtime.device import HOST, Array, Device, moved
+from entrepot.ir.typing.plain import Type, nbytes
+from entrepot.runtime.copies import COPIES
+from entrepot.runtime.device import HOST, HOST_ONLY, Array, Device, moved
 from entrepot.runtime.plan import Block, Call, Step, Value
-
-COPIES = "entrepot.copies"
-"""Domain of the steps that move a value: ``ToHost``, ``ToDevice`` and ``Like``."""
 
 _SMALL_KINDS = frozenset({ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL})
 
@@ -28,7 +27,20 @@ Known = Callable[[OpKey], bool]
 """Whether the host has a kernel for an operator."""
 
 
-def split_lanes(block: Block, device: Device, known: Known, there: Known) -> frozenset[int]:
+_FEW = 32
+"""Elements of a result that may be sizes: what is returned with more is left on the device."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What a part takes from the host and returns there, by positions; see ``Compiled``."""
+
+    on_host: frozenset[int] = frozenset()
+    made_on_host: frozenset[int] = frozenset()
+    unread: frozenset[int] = frozenset()
+
+
+def split_lanes(block: Block, device: Device, known: Known, there: Known) -> Sides:
     """Mark the steps that run on the host, and put in the steps that copy values from lane to lane.
 
     Before: ``Reshape(x, Concat(Shape(x)[0], [-1]))``, all of it on the device. After: the same steps, of which all but
@@ -41,15 +53,20 @@ def split_lanes(block: Block, device: Device, known: Known, there: Known) -> fro
         there: What the device can; other steps run on the host.
 
     Returns:
-        Positions of the block's inputs that are taken as NumPy arrays.
+        Which of the block's inputs and outputs are on the host.
     """
     lanes = _Lanes(device, known, there)
-    lanes.find_computable(block, (value for value in block.inputs if _is_text(value) or _is_size(value)))
-    lanes.find_wanted(block, ())
-    lanes.near.update(value for value in block.inputs if _is_text(value) or _is_wanted_size(value, lanes))
+    lanes.find_computable(block, (value for value in block.inputs if _is_host_only(value) or _is_size(value)))
+    lanes.find_wanted(block, [at for at, value in enumerate(block.outputs) if lanes.is_size_found(value, block)])
+    lanes.near.update(value for value in block.inputs if _is_host_only(value) or _is_wanted_size(value, lanes))
     lanes.find_far(block, ())
     lanes.rewrite(block)
-    return frozenset(position for position, value in enumerate(block.inputs) if value in lanes.near)
+    read = {value for value, by in _readers(block) if by != "Like"}
+    return Sides(
+        frozenset(at for at, value in enumerate(block.inputs) if value in lanes.near),
+        frozenset(at for at, value in enumerate(block.outputs) if value in lanes.near),
+        frozenset(at for at, value in enumerate(block.inputs) if value not in read),
+    )
 
 
 @dataclass
@@ -87,6 +104,11 @@ class _Lanes:
             if all(value.constant is not None or value in self.computable for value in _read(step)):
                 self.computable.update(value for value in step.outputs if value is not None)
 
+    def is_size_found(self, value: Value | None, block: Block) -> bool:
+        """Whether a result of a part is a few sizes that the host can compute: later parts want them there."""
+        few = value is not None and _is_size(value) and _nbytes(value) <= 8 * _FEW
+        return few and value in self.computable and value not in block.inputs
+
     def find_wanted(self, block: Block, outputs: Sequence[int]) -> None:
         """Backwards: what must be known on the host, and so which steps run there."""
         self.wanted.update(_present(block.outputs[position] for position in outputs))
@@ -95,9 +117,9 @@ class _Lanes:
                 self.find_wanted(inner, _host_outputs(step, name))
             made = [value for value in step.outputs if value is not None]
             if step.blocks:
-                self.near.update(filter(_is_text, made))
+                self.near.update(filter(_is_host_only, made))
             elif (
-                _touches_text(step)
+                _touches_host_only(step)
                 or (step.call is None and not self.there(step.key))
                 or any(value in self.wanted and value in self.computable for value in made)
             ):
@@ -118,7 +140,7 @@ class _Lanes:
                 self._read_far(value for at, value in enumerate(step.inputs) if not _on_host(step, at))
 
     def _read_far(self, values: Iterable[Value | None]) -> None:
-        self.far.update(value for value in _present(values) if value in self.near and not _is_text(value))
+        self.far.update(value for value in _present(values) if value in self.near and not _is_host_only(value))
 
     def rewrite(self, block: Block) -> None:
         """Every step reads each value on its own lane."""
@@ -135,7 +157,7 @@ class _Lanes:
         block.steps = steps
 
     def _on(self, value: Value | None, host: bool) -> Value | None:
-        if value is None or value.constant is not None or (value in self.near) == host or _is_text(value):
+        if value is None or value.constant is not None or (value in self.near) == host or _is_host_only(value):
             return value
         return self.copies[value]
 
@@ -150,7 +172,7 @@ class _Lanes:
 
     def _like(self, array: Array) -> Array:
         """Of the same shape and type, its elements without meaning; of a sequence, one of the same length."""
-        if array is None or isinstance(array, list):
+        if array is None or isinstance(array, list) or not self.device.holds(array):
             return array
         return np.broadcast_to(np.zeros((), self.device.dtype(array)), self.device.shape(array))
 
@@ -182,7 +204,7 @@ def place_constants(block: Block, place: Callable[[Array], Array]) -> None:
     placed: dict[Value, Value] = {}
 
     def there(value: Value | None) -> Value | None:
-        if value is None or value.constant is None or _is_text(value):
+        if value is None or value.constant is None or _is_host_only(value):
             return value
         if value not in placed:
             placed[value] = Value(value.name, value.type, place(value.constant))
@@ -197,6 +219,15 @@ def place_constants(block: Block, place: Callable[[Array], Array]) -> None:
             step.inputs = [value if _on_host(step, at) else there(value) for at, value in enumerate(step.inputs)]
 
 
+def _readers(block: Block) -> Iterator[tuple[Value, str]]:
+    """Values with the operators that read them, in subgraphs too."""
+    yield from ((value, "") for value in _present(block.outputs))
+    for step in block.steps:
+        yield from ((value, step.op_type if step.domain == COPIES else "") for value in _present(step.inputs))
+        for inner in step.blocks.values():
+            yield from _readers(inner)
+
+
 def _on_host(step: Step, position: int) -> bool:
     return position in host_operands(step.key)
 
@@ -208,31 +239,36 @@ def _read(step: Step) -> list[Value]:
 
 def _host_inputs(step: Step, inner: Block) -> list[Value]:
     """The inputs of a subgraph that come from the host: the number of the iteration, its condition, strings."""
-    return [value for at, value in enumerate(inner.inputs) if (step.is_a("Loop") and at < 2) or _is_text(value)]
+    return [value for at, value in enumerate(inner.inputs) if (step.is_a("Loop") and at < 2) or _is_host_only(value)]
 
 
 def _host_outputs(step: Step, name: str) -> tuple[int, ...]:
     """The outputs of a subgraph that must be known on the host: the condition of a loop, strings."""
     inner = step.blocks[name]
-    texts = tuple(at for at, value in enumerate(inner.outputs) if value is not None and _is_text(value))
-    return (0, *texts) if step.is_a("Loop") else texts
+    kept = tuple(at for at, value in enumerate(inner.outputs) if value is not None and _is_host_only(value))
+    return (0, *kept) if step.is_a("Loop") else kept
 
 
-def _touches_text(step: Step) -> bool:
-    return any(map(_is_text, _present([*step.inputs, *step.outputs])))
+def _touches_host_only(step: Step) -> bool:
+    return any(map(_is_host_only, _present([*step.inputs, *step.outputs])))
 
 
-def _is_text(value: Value) -> bool:
+def _is_host_only(value: Value) -> bool:
+    """Whether a value is of a type that no device has, or a sequence of such."""
     known: Type | None = value.type
     while known is not None and known.element is not None:
         known = known.element
-    return known is not None and known.dtype == ir.DataType.STRING
+    return known is not None and known.dtype in HOST_ONLY
 
 
 def _is_size(value: Value) -> bool:
     """Whether an input of the graph looks like a size, or a few: it comes from the host as a rule."""
     known = value.type
     return known is not None and known.dtype in _SMALL_KINDS and known.shape is not None and len(known.shape) <= 1
+
+
+def _nbytes(value: Value) -> float:
+    return math.inf if value.type is None else nbytes(value.type.dtype, value.type.shape)
 
 
 def _is_wanted_size(value: Value, lanes: _Lanes) -> bool:

@@ -12,7 +12,7 @@ FLOOR = 1992
 """Of 2024. Not passed: 6 Bernoulli (one draw of NumPy's generator), image decoding, ai.onnx.ml, training operators."""
 
 
-@pytest.mark.parametrize("provider", ["cpu", "reference"])
+@pytest.mark.parametrize("provider", ["cpu", "reference", "torch"])
 def test_the_backend_tests_of_onnx_pass(provider: str) -> None:
     found = list(outcomes(provider, KINDS))
     counts = Counter(outcome.status for outcome in found)

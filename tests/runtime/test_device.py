@@ -174,22 +174,6 @@ def test_a_loop_slices_by_the_number_of_its_iteration(crossings: Counter[str]) -
         np.testing.assert_allclose(out[name], expected[name], rtol=1e-6)
 
 
-def test_parts_of_two_providers_exchange_what_they_need(
-    crossings: Counter[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "g (float[2] x) => (float[2] y, float[2] a) { a = Exp(x)  b = Neg(a)  y = Add(b, x) }"
-    supports = toy_device.ToyProvider.supports
-    monkeypatch.setattr(
-        toy_device.ToyProvider,
-        "supports",
-        lambda self, node: "not Neg" if node.op_type == "Neg" else supports(self, node),
-    )
-    session = ep.Session(model(text), providers=["toy", "cpu"])
-    assert [row.provider for row in session.plan().placements] == ["toy", "cpu", "toy"]
-    x = f32(2)
-    np.testing.assert_allclose(session.run({"x": x})["y"], x - np.exp(x), rtol=1e-6)
-
-
 def test_a_provider_that_is_not_available_says_why(crossings: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toy_device.ToyProvider, "missing", "needs a toy in the first slot")
     with pytest.raises(ep.MissingDependencyError, match="provider 'toy' needs a toy in the first slot"):
