@@ -89,7 +89,7 @@ class Classes:
         found = list(self._by_key.values())
         for made in found:
             is_root = () in made.paths
-            made.name = self._names.fresh(root_name if is_root else _class_name(made.paths[0]))
+            made.name = self._fresh(root_name if is_root else _class_name(made.paths[0]))
             columns = list(zip(*[[text for _, text in row] for row in made.slots], strict=True))
             groups: dict[tuple[str, ...], str] = {}
             taken = Names(("self", "torch", "nn"))
@@ -100,6 +100,14 @@ class Classes:
                         made.parameters[groups[column]] = at
                     made.filled[at] = groups[column]
         return found
+
+    def _fresh(self, wanted: str) -> str:
+        """A name for a class, with a number where it is taken."""
+        name, number = wanted, 1
+        while not self._names.claim(name):
+            number += 1
+            name = f"{wanted}{number}"
+        return name
 
     def constructor(self, made: Made, ties: Sequence[str] = ()) -> list[str]:
         """The text of ``__init__``."""

@@ -34,6 +34,11 @@ class Argument:
         return f"{self.name}={self.text}" if self.keyword else self.text
 
 
+def applied(op: Op, layer: str) -> str:
+    """A layer applied to the first operand."""
+    return f"{layer}({op[0]})"
+
+
 @dataclass(eq=False)
 class Layer:
     """One layer, found in one step.
@@ -51,13 +56,13 @@ class Layer:
     arguments: tuple[Argument, ...]
     tensors: Mapping[str, Array] = field(default_factory=dict)
     buffers: frozenset[str] = frozenset()
-    call: Callable[[Op, str], str] = lambda op, layer: f"{layer}({op[0]})"
+    call: Callable[[Op, str], str] = applied
     source: str = ""
 
     @property
-    def text(self) -> str:
-        """What makes it."""
-        return f"nn.{self.kind}({', '.join(map(str, self.arguments))})"
+    def is_plain(self) -> bool:
+        """Whether a call of it takes one tensor as it is."""
+        return self.call is applied or self.kind == "Embedding"
 
 
 def positional(**given: object) -> tuple[Argument, ...]:

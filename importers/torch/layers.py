@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS
-from entrepot.importers.torch.layer import LAYERS, Argument, Array, Layer, keywords, positional
+from entrepot.importers.torch.layer import LAYERS, Argument, Array, Layer, applied, keywords, positional
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.recurrent import recurrent
 from entrepot.importers.torch.words.elementwise import short
@@ -53,9 +53,15 @@ def _sizes(values: list[int], default: int) -> tuple[object, object]:
 def _conv(op: Op) -> Layer | None:
     weight, bias = _weight(op, 1), _weight(op, 2, 1)
     rank = 0 if weight is None else weight.ndim - 2
+    call: Callable[[Op, str], str] = applied
     pads = symmetric(op, rank)
-    if weight is None or not 1 <= rank <= 3 or pads is None or (op.has(2) and bias is None):
+    if weight is None or not 1 <= rank <= 3 or (op.has(2) and bias is None):
         return None
+    if pads is None:
+        uneven = _uneven(op, weight.shape[2:])
+        if uneven is None:
+            return None
+        pads, call = [0] * rank, _padded(uneven)
     groups = op.attribute("group")
     given = _unless(
         stride=_sizes(list(op.attribute("strides") or [1] * rank), 1),
@@ -67,7 +73,27 @@ def _conv(op: Op) -> Layer | None:
     sizes = positional(
         in_channels=weight.shape[1] * groups, out_channels=weight.shape[0], kernel_size=one(weight.shape[2:])
     )
-    return Layer(f"Conv{rank}d", (*sizes, *given), _with(weight=weight, bias=bias), source=_name(op))
+    return Layer(f"Conv{rank}d", (*sizes, *given), _with(weight=weight, bias=bias), call=call, source=_name(op))
+
+
+def _uneven(op: Op, kernel: tuple[int, ...]) -> list[int] | None:
+    """Padding that differs from side to side, as ``F.pad`` takes it; ``None`` where it depends on sizes."""
+    rank, auto, pads = len(kernel), op.attribute("auto_pad"), op.attribute("pads")
+    if auto == "NOTSET":
+        pairs = list(zip(pads[:rank], pads[rank:], strict=True))
+    else:
+        strides = op.attribute("strides") or [1] * rank
+        dilations = op.attribute("dilations") or [1] * rank
+        if set(strides) != {1}:
+            return None
+        totals = [step * (size - 1) for size, step in zip(kernel, dilations, strict=True)]
+        less = [(total // 2, total - total // 2) for total in totals]
+        pairs = less if auto == "SAME_UPPER" else [(more, few) for few, more in less]
+    return [size for pair in reversed(pairs) for size in pair]
+
+
+def _padded(sizes: list[int]) -> Callable[[Op, str], str]:
+    return lambda op, layer: f"{layer}(F.pad({op[0]}, {tuple(sizes)}))"
 
 
 def _conv_transpose(op: Op) -> Layer | None:

@@ -75,11 +75,11 @@ def outlined(state: State, items: list[Item], path: Path, wanted: Sequence[Value
             continue
         seen.add(place)
         members = [item for item in items if scope(state, item)[: len(place)] == place]
-        if len(members) < 2 and not (members and _is_bare(state, members[0], place)):
+        if len(members) < 2:
             continue
         node = state.tree.find(place)
-        is_list = all(len(scope(state, item)) > len(place) and scope(state, item)[len(place)].isdecimal() for item in members)
-        if is_list or (node is not None and node.layer is not None) or not _is_convex(items, members):
+        numbered = node is not None and bool(node.children) and node.is_numbered and not node.held
+        if numbered or all(_is_item(state, item, place) for item in members) or (node is not None and node.layer is not None) or not _is_convex(items, members):
             pending = [*_below(state, members, place), *pending]
             continue
         outside = {value for item in items if item not in set(members) for value in item.uses()}
@@ -88,7 +88,7 @@ def outlined(state: State, items: list[Item], path: Path, wanted: Sequence[Value
         if not part.outputs:
             continue
         state.tree.at(place).part = part
-        items = ordered([part if item is members[-1] else item for item in items if item is members[-1] or item not in set(members)])
+        items = _with(items, part, members)
     return _runs(state, items, path, wanted)
 
 
@@ -97,9 +97,10 @@ def scope(state: State, item: Item) -> Path:
     return state.scopes[item] if isinstance(item, Step) else item.path
 
 
-def _is_bare(state: State, item: Item, place: Path) -> bool:
-    """Whether a step alone in its place is an item of a list that has to compute it."""
-    return False
+def _is_item(state: State, item: Item, place: Path) -> bool:
+    """Whether it belongs to an item of the list that is at a place."""
+    below = scope(state, item)[len(place) :]
+    return bool(below) and below[0].isdecimal()
 
 
 def _below(state: State, items: Sequence[Item], path: Path) -> list[Path]:
@@ -159,35 +160,54 @@ def ordered(items: list[Item]) -> list[Item]:
 
 
 def _runs(state: State, items: list[Item], path: Path, wanted: Sequence[Value | None]) -> list[Item]:
-    """The items, of which those of one list that follow each other became runs."""
-    lists: dict[Path, dict[int, list[Item]]] = {}
-    for item in items:
-        place = _place(state, item)
-        if place is not None and place[-1].isdecimal() and (above := state.tree.find(place[:-1])) and above.is_list:
-            lists.setdefault(place[:-1], {}).setdefault(int(place[-1]), []).append(item)
-    for place, found in lists.items():
-        alone = {at: calls[0] for at, calls in found.items() if len(calls) == 1}
-        for stretch in _stretches(alone):
-            run = _run(state, items, place, stretch, wanted)
-            if run is not None:
-                inside = set(run.items)
-                items = ordered([run if item is run.items[-1] else item for item in items if item is run.items[-1] or item not in inside])
+    """The items, of which those of one list that follow each other became runs; lists in lists first."""
+    depth = max((len(scope(state, item)) for item in items), default=0)
+    for length in range(depth, len(path), -1):
+        lists: dict[Path, dict[int, list[Item]]] = {}
+        for item in items:
+            place = _place(state, item)
+            if place is None or len(place) != length or not place[-1].isdecimal():
+                continue
+            if (above := state.tree.find(place[:-1])) is not None and above.is_list:
+                lists.setdefault(place[:-1], {}).setdefault(int(place[-1]), []).append(item)
+        for place, found in lists.items():
+            items = _of_list(state, items, place, found, wanted)
     return items
+
+
+def _of_list(
+    state: State, items: list[Item], place: Path, found: dict[int, list[Item]], wanted: Sequence[Value | None]
+) -> list[Item]:
+    alone = {at: calls[0] for at, calls in found.items() if len(calls) == 1}
+    node = state.tree.find(place)
+    there = sorted(map(int, node.children)) if node is not None else []
+    for stretch in _stretches(alone, there):
+        run = _run(state, items, place, stretch, wanted)
+        if run is not None:
+            items = _with(items, run, run.items)
+    return items
+
+
+def _with(items: list[Item], one: Item, members: Sequence[Item]) -> list[Item]:
+    """One item in the place of several."""
+    inside = set(members)
+    return ordered([one if item is members[-1] else item for item in items if item is members[-1] or item not in inside])
 
 
 def _place(state: State, item: Item) -> Path | None:
     """The module that a call is of."""
     if isinstance(item, Step):
         found = state.layers.get(item)
-        return None if found is None or not found[1] or item.op_type in ("LSTM", "GRU", "RNN") else found[1]
-    return item.path if isinstance(item, Part) else None
+        return found[1] if found is not None and found[0].is_plain else None
+    return item.path if isinstance(item, Part) or (item.whole and len(item.inputs) == 1) else None
 
 
-def _stretches(calls: dict[int, Item]) -> Iterator[list[tuple[int, Item]]]:
+def _stretches(calls: dict[int, Item], there: list[int]) -> Iterator[list[tuple[int, Item]]]:
     """Calls whose numbers and values follow each other, as long as possible."""
     stretch: list[tuple[int, Item]] = []
+    after = dict(zip(there, there[1:], strict=False))
     for at in sorted(calls):
-        if stretch and (at != stretch[-1][0] + 1 or not _follows(stretch[-1][1], calls[at], stretch[0][1], len(stretch))):
+        if stretch and (at != after.get(stretch[-1][0]) or not _follows(stretch[-1][1], calls[at])):
             yield stretch
             stretch = []
         stretch.append((at, calls[at]))
@@ -203,7 +223,7 @@ def main(item: Item) -> tuple[Value | None, list[Value]]:
     return (inputs[0] if inputs else None), inputs[1:]
 
 
-def _follows(before: Item, after: Item, first: Item, count: int) -> bool:
+def _follows(before: Item, after: Item) -> bool:
     (given, others), made = main(after), before.outputs
     if len(made) != 1 or given is not made[0] or len(after.outputs) != 1 or made[0] in others:
         return False
@@ -214,15 +234,19 @@ def _run(state: State, items: list[Item], path: Path, stretch: list[tuple[int, I
     calls = [item for _, item in stretch]
     inner = {value for item in calls[:-1] for value in made_by(item)}
     outside = [value for item in items if item not in set(calls) for value in item.uses()]
-    if len(calls) < 2 or inner & {*outside, *(value for value in wanted if value is not None)}:
+    node = state.tree.find(path)
+    if (len(calls) < 2 and (node is None or len(node.children) > 1)) or inner & {*outside, *(value for value in wanted if value is not None)}:
         return None
     if not _is_convex(items, calls):
         return None
     given, others = main(calls[0])
-    node = state.tree.find(path)
-    if node is None or given is None:
+    if node is None or given is None or len(calls[-1].outputs) != 1:
         return None
-    whole = stretch[0][0] == 0 and len(node.children) == len(calls)
+    whole = len(node.children) == len(calls)
+    if len(calls) == 1 and others:
+        return None
+    if not whole and [at for at, _ in stretch] != list(range(stretch[0][0], stretch[0][0] + len(calls))):
+        return None
     return Run(path, stretch[0][0], calls, [given, *others], list(calls[-1].outputs), whole)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from entrepot.importers.torch.sizes import same_shape
 from entrepot.ir.table import OpKey
+from entrepot.ir.typing.plain import of_array
 from entrepot.runtime.fuse import Neighbours, Rules
 from entrepot.runtime.plan import Step, Value
 
@@ -183,4 +184,57 @@ def _swaps_last(step: Step) -> bool:
     return list(perm) == [*range(rank - 2), rank - 1, rank - 2]
 
 
-RULES: Rules = {"ReduceMean": (_fuse_layer_norm,), "Softmax": (_fuse_attention,)}
+def _fuse_group_norm(graph: Neighbours, norm: Step) -> None:
+    """Channels reshaped to groups, normalised, reshaped back, scaled and shifted by constants."""
+    apart, back = _alone(graph, norm.inputs[0], norm), graph.only_reader(norm)
+    scale, bias = (value.constant if value is not None else None for value in norm.inputs[1:3])
+    if apart is None or back is None or not apart.is_a("Reshape") or not back.is_a("Reshape"):
+        return
+    if not isinstance(scale, np.ndarray) or not isinstance(bias, np.ndarray) or (scale != 1).any() or bias.any():
+        return
+    x = apart.inputs[0]
+    shape, groups = _shape(x), _shape(norm.inputs[0])
+    if len(shape) < 3 or len(groups) != 3 or groups[1] != scale.size or not _is_back(graph, back, x, shape):
+        return
+    scaled = graph.only_reader(back)
+    factor = None if scaled is None else _per_channel(scaled, "Mul", back, shape)
+    shifted = None if scaled is None else graph.only_reader(scaled)
+    addend = None if scaled is None or shifted is None else _per_channel(shifted, "Add", scaled, shape)
+    if scaled is None or shifted is None or factor is None or addend is None:
+        return
+    epsilon = {"epsilon": norm.attributes["epsilon"]} if "epsilon" in norm.attributes else {}
+    grouped = replace(
+        shifted, key=OpKey("", "GroupNormalization", 21), inputs=[x, factor, addend],
+        attributes={"num_groups": scale.size, **epsilon}, metadata=norm.metadata,
+    )  # fmt: skip
+    graph.replace([apart, norm, back, scaled, shifted], grouped)
+
+
+def _is_back(graph: Neighbours, back: Step, x: Value | None, shape: tuple[int | str | None, ...]) -> bool:
+    """Whether a Reshape leads to the shape that x has."""
+    asked = graph.maker(back.inputs[1])
+    same = asked is not None and asked.is_a("Shape") and asked.inputs[0] is x and not asked.attributes.get("start")
+    return same or same_shape(shape, _shape(back.outputs[0]))
+
+
+def _shape(value: Value | None) -> tuple[int | str | None, ...]:
+    known = None if value is None else value.type
+    return () if known is None or known.shape is None else known.shape
+
+
+def _per_channel(
+    step: Step, op_type: str, before: Step, shape: tuple[int | str | None, ...]
+) -> Value | None:
+    """The constant that a step applies to every channel, as a row."""
+    if not step.is_a(op_type):
+        return None
+    other = step.inputs[1] if step.inputs[0] is before.outputs[0] else step.inputs[0]
+    array = None if other is None else other.constant
+    if other is None or not isinstance(array, np.ndarray) or array.size != shape[1]:
+        return None
+    if array.ndim not in (len(shape) - 1, len(shape)) or array.shape[-len(shape) + 1] != array.size:
+        return None
+    return Value(other.name, of_array(array.reshape(-1)), array.reshape(-1))
+
+
+RULES: Rules = {"ReduceMean": (_fuse_layer_norm,), "Softmax": (_fuse_attention,), "InstanceNormalization": (_fuse_group_norm,)}

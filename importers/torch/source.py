@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,14 +12,14 @@ import numpy as np
 import entrepot
 from entrepot.importers.torch.classes import Classes, Made
 from entrepot.importers.torch.control import FORMS, SUPPORT
-from entrepot.importers.torch.helpers import Helpers
+from entrepot.importers.torch.helpers import OWN, Helpers
 from entrepot.importers.torch.layer import Array
 from entrepot.importers.torch.part import Part, outlined
 from entrepot.importers.torch.planning import planned
 from entrepot.importers.torch.sizes import Sizes
 from entrepot.importers.torch.state import State, settled
 from entrepot.importers.torch.tree import reference
-from entrepot.importers.torch.writer import OWN, ModuleWriter
+from entrepot.importers.torch.writer import ModuleWriter
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 from entrepot.ir.printable import counted, printable
@@ -29,6 +30,11 @@ from entrepot.runtime.plan import Value
 WIDTH = 88
 _LARGE = 1024
 """Elements; two matrices of so many that are equal are one, tied."""
+
+
+def _is_named(source: str) -> bool:
+    """Whether a weight has the name of a parameter of a module."""
+    return "." in source and "::" not in source
 
 
 @dataclass(frozen=True)
@@ -62,12 +68,12 @@ def written(model: Model, limits: Limits) -> Text:
     items = outlined(state, list(block.steps), (), block.outputs)
     root = Part((), items, list(block.inputs), list(block.outputs))  # type: ignore[arg-type]
     state.tree.part = root
-    return _Drawing(state, root).text(model)
+    return _Drawing(state, root, limits).text(model)
 
 
 class _Drawing:
-    def __init__(self, state: State, root: Part) -> None:
-        self.state, self.root, self.helpers = state, root, Helpers()
+    def __init__(self, state: State, root: Part, limits: Limits) -> None:
+        self.state, self.root, self.helpers = state, root, Helpers(limits)
         self._sizes: dict[Part, dict[Value, Sizes]] = {root: {}}
         self._forwards: dict[Part, list[str]] = {}
         self._generic: dict[Part, str] = {}
@@ -107,7 +113,8 @@ class _Drawing:
             lines += ["", *(f"    {line}" for line in self._forward(made))] if made.nodes[0].part else []
         name = next(made.name for made in found if () in made.paths)
         body = [*(line for text in self.helpers.texts() for line in ("", "", *text.split("\n"))), *lines]
-        module = "\n".join([*_head(model, name, body, len(self.state.plan.block.steps)), *body]) + "\n"
+        head = _head(model, name, body, len(self.state.plan.block.steps), list(self.helpers.bundle.imports))
+        module = "\n".join([*head, *body]) + "\n"
         inputs = tuple(value.name for value in self.root.inputs)
         return Text(module, name, self._tensors(), ties, inputs)
 
@@ -124,30 +131,47 @@ class _Drawing:
 
     def _tensors(self) -> dict[str, Array]:
         found: dict[str, Array] = {}
-        for path, node in self.state.tree.walk():
+        for path, node in self.state.tree.spelled():
             held = {} if node.layer is None else node.layer.tensors
             held = {**held, **{name: each.array for name, each in node.held.items()}}
             found.update({".".join([*path, name]): array for name, array in held.items()})
         return found
 
     def _ties(self) -> dict[str, str]:
-        """Large matrices that are equal are one."""
-        first: dict[tuple[object, ...], str] = {}
+        """Matrices that are one weight of the file, or a large one and a copy without a name of its own."""
+        first: dict[tuple[object, ...], list[tuple[str, str]]] = {}
         ties: dict[str, str] = {}
+        sources = self._sources()
         for name, array in self._tensors().items():
-            if array.ndim < 2 or array.size < _LARGE:
+            if array.ndim < 2:
                 continue
             key = (array.shape, str(array.dtype), hash(np.ascontiguousarray(array).tobytes()))
-            if key in first:
-                ties[name] = first[key]
+            for other, source in first.setdefault(key, []):
+                anonymous = array.size >= _LARGE and not (_is_named(source) and _is_named(sources[name]))
+                if source == sources[name] or anonymous:
+                    ties[name] = other
+                    break
             else:
-                first[key] = name
+                first[key].append((name, sources[name]))
         return ties
 
+    def _sources(self) -> dict[str, str]:
+        """For each tensor the weight of the file that it was."""
+        found: dict[str, str] = {}
+        for path, node in self.state.tree.spelled():
+            layer = node.layer
+            for name in () if layer is None else layer.tensors:
+                found[".".join([*path, name])] = layer.source if layer is not None else ""
+            found.update({".".join([*path, name]): held.source for name, held in node.held.items()})
+        return found
+
     def _tied(self, ties: dict[str, str]) -> list[tuple[str, str]]:
+        places = {".".join(path): reference(self.state.tree, real) for (path, _), (real, _) in zip(
+            self.state.tree.spelled(), self.state.tree.walk(), strict=True)}  # fmt: skip
+
         def spelled(name: str) -> str:
-            *path, leaf = name.split(".")
-            return f"{reference(self.state.tree, tuple(path))}.{leaf}"
+            path, _, leaf = name.rpartition(".")
+            return f"{places[path]}.{leaf}"
 
         return [(spelled(name), spelled(other)) for name, other in ties.items()]
 
@@ -160,16 +184,18 @@ class _Drawing:
         return [*lines, *(f"    out  {told(spec)}" for spec in model.outputs), '    """', ""]
 
 
-def _head(model: Model, name: str, body: Sequence[str], steps: int) -> list[str]:
+def _head(model: Model, name: str, body: Sequence[str], steps: int, more: Sequence[str]) -> list[str]:
     text = "\n".join(body)
-    imports = [
-        *(["import math", ""] if re.search(r"\bmath\.", text) else []),
-        "import torch" if re.search(r"\btorch\.", text) else "",
-        "import torch.nn.functional as F" if re.search(r"\bF\.", text) else "",
-        "from torch import nn",
-    ]
+    used = {line for word, line in _IMPORTS if re.search(rf"\b{word}\.", text)} | {"from torch import nn", *more}
+    near = sorted(line for line in used if line.split()[1].split(".")[0] in sys.stdlib_module_names)
+    far = sorted(used - {*near})
+    plain = [line for line in far if line.startswith("import ")] + [line for line in far if line.startswith("from ")]
     title = f"{printable(name)}: {counted(steps, 'step')} over torch, written by entrepot {entrepot.__version__}."
-    return [*wrapped(f'"""{title}"""', WIDTH), "", *(line for at, line in enumerate(imports) if line or at == 1 and imports[0])]
+    ahead = ["from __future__ import annotations", ""] if more else []
+    return [*wrapped(f'"""{title}"""', WIDTH), "", *ahead, *near, *([""] if near else []), *plain]
+
+
+_IMPORTS = (("math", "import math"), ("np", "import numpy as np"), ("torch", "import torch"), ("F", "import torch.nn.functional as F"))
 
 
 def _root_name(model: Model) -> str:

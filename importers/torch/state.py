@@ -16,7 +16,7 @@ from entrepot.importers.torch.planning import Plan
 from entrepot.importers.torch.scopes import Path, scope_of, shared, split
 from entrepot.importers.torch.sizes import Sizes
 from entrepot.importers.torch.tree import Held, Node, attribute
-from entrepot.ir.traits import host_operands
+from entrepot.ir.traits import host_operands, unread_operands
 from entrepot.runtime.plan import Block, Step, Value
 
 
@@ -131,6 +131,8 @@ def _places(state: State, step: Step, found: list[Path], kind: str) -> Iterator[
     scope = state.scopes[step]
     if scope and scope not in found and not _is_shared(state, step, scope):
         yield scope
+    while (node := state.tree.find(scope)) is not None and node.layer is not None:
+        scope = scope[:-1]
     yield from _numbered(scope, kind)
 
 
@@ -181,32 +183,35 @@ def _place_stateless(state: State, steps: list[Step]) -> None:
             state.layers[step] = layer, scope
 
 
-_CHEAP = frozenset("Shape Size Gather Concat Slice Squeeze Unsqueeze Add Sub Mul Div Cast Reshape".split())
-
-
 def _raise_sizes(state: State, block: Block) -> None:
-    """What computes sizes belongs to whatever reads them; a step that says nothing of itself, too."""
+    """What depends on sizes alone belongs to all that read it; so does a step that says nothing of itself."""
     readers: dict[Value, list[Path]] = {}
+    light = _light(state, block)
     for value in block.outputs:
         if value is not None:
             readers.setdefault(value, []).append(())
     for step in reversed(block.steps):
         found = [path for value in step.outputs if value is not None for path in readers.get(value, [])]
-        computes = step.is_a("Shape", "Size") or (step.op_type in _CHEAP and _is_size(step))
-        if found and step not in state.layers and (computes or not state.scopes[step]):
+        silent = not state.scopes[step] and not any(key.startswith("entrepot.") for key in step.metadata)
+        if found and step not in state.layers and (step in light or silent):
             state.scopes[step] = shared(found)
         for value in step.uses():
             readers.setdefault(value, []).append(state.scopes[step])
 
 
-def _is_size(step: Step) -> bool:
-    known = step.outputs[0].type if step.outputs and step.outputs[0] is not None else None
-    return (
-        known is not None
-        and known.dtype in (ir.DataType.INT64, ir.DataType.INT32)
-        and known.shape is not None
-        and len(known.shape) <= 1
-    )
+def _light(state: State, block: Block) -> set[Step]:
+    """Steps that depend on nothing but sizes and numbers: masks, positions."""
+    light: set[Step] = set()
+    known: set[Value] = set()
+    for step in block.steps:
+        unread = unread_operands(step.key) if step.domain in ("", "ai.onnx") else frozenset()
+        read = [value for at, value in enumerate(step.inputs) if value is not None and at not in unread]
+        if step.blocks or step in state.layers or step.traits.random:
+            continue
+        if all(value in known or (value.constant is not None and not state.is_parameter(value)) for value in read):
+            light.add(step)
+            known.update(value for value in step.outputs if value is not None)
+    return light
 
 
 def _hold(state: State, block: Block) -> None:
@@ -251,7 +256,8 @@ def _hold_one(state: State, value: Value, readers: Path) -> None:
         *parts, leaf = (attribute(part) for part in split(name) or (name,))
         path = tuple(parts)
     else:
-        path, leaf = readers, attribute(name.rsplit("/", 1)[-1].rsplit("::", 1)[-1])
+        known = state.plan.ours and state.is_parameter(value)
+        path, leaf = () if known else readers, attribute(name.rsplit("/", 1)[-1].rsplit("::", 1)[-1])
     leaf = f"weight_{leaf}" if leaf.isdecimal() else leaf
     while (found := state.tree.find(path)) is not None and found.layer is not None:
         tensor = found.layer.tensors.get(leaf)
@@ -259,11 +265,13 @@ def _hold_one(state: State, value: Value, readers: Path) -> None:
             state.held[value] = path, leaf
             return
         path = path[:-1]
+    while path and (found := state.tree.find(path)) is not None and found.children and found.is_numbered:
+        path, leaf = path[:-1], f"{path[-1]}_{leaf}"
     node, stem, number = state.tree.at(path), leaf, 1
     while leaf in node.children or (leaf in node.held and not _is_that(node.held[leaf], array)):
         number += 1
         leaf = f"{stem}_{number}"
-    node.held[leaf] = Held(array, not state.is_parameter(value))
+    node.held[leaf] = Held(array, not state.is_parameter(value), name)
     state.held[value] = path, leaf
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 
 
@@ -30,3 +32,49 @@ def chosen(condition, first, second, *operands):
     if torch.compiler.is_compiling():
         return torch.cond(condition.reshape(()), first, second, operands)
     return first(*operands) if condition else second(*operands)
+
+
+def first(results):
+    """The first of a kernel's results."""
+    return results[0] if isinstance(results, tuple) else results
+
+
+def on_host(x):
+    """A tensor's values, where a size or an axis depends on them."""
+    return x.numpy(force=True)
+
+
+def truth(condition):
+    """A condition of one element."""
+    return bool(condition)
+
+
+def number(trip):
+    """The number of a turn, as a tensor."""
+    return torch.tensor(trip)
+
+
+def trips(count):
+    """The turns of a loop; without a count only its condition ends it."""
+    return itertools.count() if count is None else range(int(count))
+
+
+def length(*pairs):
+    """The common size of tensors along their axes: x, axis, y, axis."""
+    sizes = {x.shape[axis] for x, axis in zip(pairs[::2], pairs[1::2], strict=True)}
+    if len(sizes) != 1:
+        raise ValueError(f"scanned inputs have different lengths: {sorted(sizes)}")
+    return sizes.pop()
+
+
+def pick(x, index, axis):
+    """One slice along an axis."""
+    return x.select(axis, index)
+
+
+def stack(items, axis, kind):
+    """Slices along a new axis; without any, an empty tensor of that type and shape."""
+    if items:
+        return torch.stack(items, axis)
+    dtype, shape = kind
+    return torch.zeros((*shape[: axis % (len(shape) + 1)], 0, *shape[axis % (len(shape) + 1) :]), dtype=dtype)

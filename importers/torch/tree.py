@@ -24,6 +24,7 @@ class Held:
 
     array: Array
     is_buffer: bool
+    source: str = ""
 
 
 @dataclass(eq=False)
@@ -51,6 +52,11 @@ class Node:
         """Whether it is nothing but a list of what is below."""
         if not self.children or self.held or self.layer is not None or self.part is not None:
             return False
+        return self.is_numbered
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether all that is below it has numbers for names."""
         return all(name.isdecimal() and name == str(int(name)) and int(name) < _MOST for name in self.children)
 
     def at(self, path: Path) -> Node:
@@ -74,6 +80,12 @@ class Node:
         yield path, self
         for name, child in self.children.items():
             yield from child.walk((*path, name))
+
+    def spelled(self, path: Path = ()) -> Iterator[tuple[Path, Node]]:
+        """Every place below, and this one, by the names that attributes have."""
+        yield path, self
+        for name, child in self.children.items():
+            yield from child.spelled((*path, name if self.is_list else member(name)))
 
 
 _TAKEN = frozenset(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch import lane
 from entrepot.importers.torch.dtypes import COMPUTED, FLOATS, NAMES
+from entrepot.importers.torch.helpers import OWN, Helpers
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.part import Item, Part, Run
 from entrepot.importers.torch.sizes import Sizes, is_number, of_constant
@@ -23,12 +24,7 @@ from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Step, Value
 from entrepot.runtime.writer import Style, Support, Writer
 
-if TYPE_CHECKING:
-    from entrepot.importers.torch.helpers import Helpers
-
 WIDTH = 88
-OWN = ("torch", "nn", "F", "math", "self", "device", "dtype", "block", "np")
-"""Names that the text uses for itself."""
 
 
 class ModuleWriter(Writer):
@@ -55,27 +51,38 @@ class ModuleWriter(Writer):
         self.floating = state.floating
         self.given: dict[Part, dict[Value, Sizes]] = {}
         self._root = state.tree.find(part.path) or state.tree
-        self._made: dict[str, str] = {}
+        self.made: dict[str, str] = {}
         self._spare: dict[Value, dict[int, str]] = {}
+        self._tops: dict[Value, dict[int, str]] = {}
+        self.symbols: dict[str, str] = {}
 
     def enter(self, sizes: Mapping[Value, Sizes], names: Sequence[str] | None) -> None:
         """Name what the part is called with; numbers among it come as numbers."""
         self._given: list[str] = []
         for at, value in enumerate(self.part.inputs):
+            if value not in sizes:
+                self.values[value] = self.names.fresh(self.stem(value) if names is None else names[at])
+        for at, value in enumerate(self.part.inputs):
             known = sizes.get(value)
-            if known is not None and known.items is not None and all(map(is_number, known.items)):
-                self.sizes[value] = known
+            if known is None:
+                self._given.append(self.values[value])
+                continue
+            if (found := self._recomputed(known)) is not None:
+                self.sizes[value] = found
                 continue
             name = self.names.fresh(self.stem(value) if names is None else names[at])
             self._given.append(name)
-            if known is None:
-                self.values[value] = name
-            elif known.items is None:
+            if known.items is None:
                 self.sizes[value] = replace(known, text=name)
             elif len(known.items) == 1:
                 self.sizes[value] = replace(known, items=(name,))
             else:
                 self.sizes[value] = replace(known, items=tuple(f"{name}[{n}]" for n in range(len(known.items))))
+
+    def _recomputed(self, known: Sizes) -> Sizes | None:
+        """Numbers that are known, or are sizes of what the part is called with."""
+        items = tuple(item if is_number(item) else self.symbol(_dim(item)) for item in known.items or ("",))
+        return replace(known, items=items) if all(items) else None
 
     # names
     def write(self, value: Value | None) -> str:
@@ -213,7 +220,8 @@ class ModuleWriter(Writer):
             self.items(self.part.items)
             results = [self.read(value) for value in self.part.outputs]
             self.line(f"return {', '.join(results) or 'None'}")
-        return self.lines
+        head = next(at for at, line in enumerate(self.lines) if line.endswith(":")) + 1
+        return [*self.lines[:head], *(line[4:] for line in self._openings()), *self.lines[head:]]
 
     def items(self, items: Sequence[Item]) -> None:
         """Calls of other parts, and steps."""
@@ -231,19 +239,23 @@ class ModuleWriter(Writer):
 
     def _passed(self, parts: Sequence[Part], inputs: Sequence[Value]) -> list[str]:
         """What parts are called with; numbers are passed as such, and those that are known are not."""
+        own = {text: dim for dim, text in self.symbols.items()}
         sizes = {value: self.sizes[value] for value in inputs if value in self.sizes}
-        self.given.update(dict.fromkeys(parts, sizes))
+        named = {value: _named_dims(known, own) for value, known in sizes.items()}
+        self.given.update(dict.fromkeys(parts, named))
+        dims = [_dims_of([value for value in part.inputs if value not in sizes]) for part in parts]
+        there = set.intersection(*dims) if dims else set()
         texts = []
         for value in inputs:
             known = sizes.get(value)
             if known is None:
                 texts.append(self.read(value))
-            elif known.items is None or not all(map(is_number, known.items)):
+            elif known.items is None or not all(is_number(i) or _dim(i) in there for i in named[value].items or ()):
                 texts.append(known.items[0] if known.items is not None and len(known.items) == 1 else str(known))
         return texts
 
     def _call_run(self, run: Run) -> None:
-        parts = [item for item in run.items if isinstance(item, Part)]
+        parts = list(_parts(run, self.state))
         given, *others = self._passed(parts, run.inputs)
         target = self.write(run.outputs[0])
         node = self.state.tree.find(run.path)
@@ -255,6 +267,20 @@ class ModuleWriter(Writer):
         self.line(f"{target} = {given}")
         with self.indented(f"for block in {self.place(run.path)}{part}:"):
             self.line(f"{target} = block({', '.join([target, *others])})")
+
+    def spare(self) -> tuple[Any, ...]:
+        """Variables for sizes, before a body is written."""
+        return {value: dict(found) for value, found in self._spare.items()}, dict(self.symbols)
+
+    def restore(self, spare: tuple[Any, ...], made: dict[str, str]) -> None:
+        """Forget the variables of a body, as it may not run; those of inputs stay."""
+        self._spare, symbols = spare
+        tops = {name for found in self._tops.values() for name in found.values()}
+        self.symbols = {dim: name for dim, name in self.symbols.items() if dim in symbols or name in tops}
+        self.made = made
+
+    def fix_sizes(self, step: Step) -> None:
+        """Numbers that a loop starts with become tensors, as its body may change them."""
 
     def step(self, step: Step) -> None:
         """One step, and what is inside it."""
@@ -298,11 +324,11 @@ class ModuleWriter(Writer):
             if re.fullmatch(r"[\w.\[\]]+|-\d+|float\(\"[-\w]+\"\)", item):
                 items.append(item)
                 continue
-            if item not in self._made:
+            if item not in self.made:
                 name = self.names.fresh(self.stem(value))
                 self.line(f"{name} = {item}")
-                self._made[item] = name
-            items.append(self._made[item])
+                self.made[item] = name
+            items.append(self.made[item])
         return Sizes(tuple(items), sizes.rank, sizes.dtype, sizes.natural)
 
     def _shape(self, step: Step) -> Sizes | None:
@@ -316,17 +342,48 @@ class ModuleWriter(Writer):
             return Sizes(tuple(str(value.constant.shape[axis]) for axis in axes), 1, natural=True)
         if value in self.sizes:
             return None
-        return Sizes(tuple(self._size(value, axis) for axis in axes), 1, natural=True)
+        return Sizes(tuple(self.size(value, axis) for axis in axes), 1, natural=True)
 
-    def _size(self, value: Value, axis: int) -> str:
-        """The variable for a size of a tensor."""
-        found = self._spare.setdefault(value, {})
-        if axis not in found:
-            dim = value.type.shape[axis] if value.type is not None and value.type.shape is not None else None
-            stem = dim if isinstance(dim, str) and dim.isidentifier() else f"{self.stem(value)}_size"
-            found[axis] = self.names.fresh(stem)
-            self.line(f"{found[axis]} = {self.values[value]}.shape[{axis}]")
-        return found[axis]
+    def size(self, value: Value | None, axis: int) -> str:
+        """The expression for a size of a tensor: a number, or a variable that all of that name share."""
+        assert value is not None
+        shape = () if value.type is None or value.type.shape is None else value.type.shape
+        dim = shape[axis] if axis < len(shape) else None
+        if isinstance(dim, int):
+            return str(dim)
+        if isinstance(dim, str) and (found := self.symbol(dim)):
+            return found
+        known = self._spare.setdefault(value, {})
+        if axis not in known:
+            known[axis] = self.names.fresh(dim if isinstance(dim, str) and dim.isidentifier() else f"{self.stem(value)}_size")
+            self.line(f"{known[axis]} = {self.read(value)}.shape[{axis}]")
+            if isinstance(dim, str):
+                self.symbols[dim] = known[axis]
+        return known[axis]
+
+    def symbol(self, dim: str) -> str:
+        """The variable for a size that the model has a name for, if an input of this forward has it."""
+        if dim not in self.symbols:
+            for value in self.part.inputs:
+                shape = () if value.type is None or value.type.shape is None else value.type.shape
+                if value in self.values and value not in self.sizes and dim in shape:
+                    name = self.symbols[dim] = self.names.fresh(dim if dim.isidentifier() else "size")
+                    self._tops.setdefault(value, {})[shape.index(dim)] = name
+                    break
+        return self.symbols.get(dim, "")
+
+    def _openings(self) -> list[str]:
+        """``b, t = x.shape[:2]``, for the sizes of inputs that are read."""
+        lines = []
+        for value, found in self._tops.items():
+            rank, last = len(value.type.shape or ()) if value.type else 0, max(found) + 1
+            if len(found) == 1:
+                ((axis, name),) = found.items()
+                lines.append(f"        {name} = {self.values[value]}.shape[{axis}]")
+                continue
+            targets = ", ".join(found.get(axis, "_") for axis in range(last))
+            lines.append(f"        {targets} = {self.values[value]}.shape{'' if last == rank else f'[:{last}]'}")
+        return lines
 
     def _call(self, step: Step) -> None:
         op = Op(self, step)
@@ -357,6 +414,31 @@ class ModuleWriter(Writer):
             return True
         known = value.type
         return known is not None and known.kind == "tensor" and known.dtype in COMPUTED
+
+
+def _parts(run: Run, state: State) -> Iterator[Part]:
+    """The parts that a run calls; lists in it run one after another, too."""
+    for item in run.items:
+        if isinstance(item, Part):
+            yield item
+        elif isinstance(item, Run):
+            state.tree.at(item.path).chained = True
+            yield from _parts(item, state)
+
+
+def _named_dims(sizes: Sizes, own: Mapping[str, str]) -> Sizes:
+    """Numbers in which variables for sizes have the sizes' names, marked."""
+    items = sizes.items
+    return sizes if items is None else replace(sizes, items=tuple(f"<{own[i]}>" if i in own else i for i in items))
+
+
+def _dim(item: str) -> str:
+    return item[1:-1] if item.startswith("<") else ""
+
+
+def _dims_of(values: Sequence[Value]) -> set[str]:
+    shapes = [value.type.shape for value in values if value.type is not None and value.type.shape is not None]
+    return {dim for shape in shapes for dim in shape if isinstance(dim, str)}
 
 
 def refuse_text(step: Step) -> None:

@@ -20,7 +20,7 @@ def reshape(op: Op) -> str | None:
     if op.attribute("allowzero") or "0" not in shape.items:
         risky = [item for item in shape.items if not is_number(item)]
         return f"{op[0]}.reshape({shape.arguments or '()'})" if shape.items or risky else f"{op[0]}.reshape(())"
-    items = [f"{op[0]}.shape[{at}]" if item == "0" else item for at, item in enumerate(shape.items)]
+    items = [op.writer.size(op.value(0), at) if item == "0" else item for at, item in enumerate(shape.items)]
     return f"{op[0]}.reshape({', '.join(items)})"
 
 
@@ -123,6 +123,10 @@ def expand(op: Op) -> str | None:
     known, rank = op.shape(0), op.rank(0)
     if shape is None:
         return None
+    number = op.number(0)
+    if number is not None and op.made is not None and rank is not None and len(shape.items or ()) >= rank:
+        dtype, device = op.dtype_text(op.made), op.writer.device()
+        return f"torch.full({shape}, {number}, dtype={dtype}{f', device={device}' if device else ''})"
     if shape.items is None or known is None or rank is None or len(shape.items) < rank:
         return f"{op[0]}.expand(torch.broadcast_shapes({op[0]}.shape, {shape}))"
     items, ahead = [], len(shape.items) - rank
