@@ -21,6 +21,8 @@ class Imported(nn.Module):
     """What every imported module can do besides what its text says."""
 
     _text = ""
+    report: Any = None
+    """The proof that it computes what the model did."""
 
     def source(self) -> str:
         """The text that it was made from."""

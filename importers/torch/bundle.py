@@ -39,7 +39,9 @@ class Bundle:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._known: dict[tuple[str, str], str] = {}
-        self._texts: list[str] = []
+        self._texts: dict[str, str] = {}
+        self._needs: dict[str, dict[str, None]] = {}
+        self._home: dict[str, str] = {}
         self.imports: dict[str, None] = {}
         self._methods: set[str] = set()
         self._backend = ""
@@ -62,26 +64,29 @@ class Bundle:
 
     def texts(self) -> list[str]:
         """All definitions, each after those that it needs."""
-        return [self._class() if text == _PLACE else text for text in self._texts] if self._finish() else self._texts
+        if self._backend:
+            self._finish()
+        done: dict[str, None] = {}
+        for name in list(self._texts):
+            self._visit(name, done, set())
+        return [self._texts[name] for name in done]
 
-    def _finish(self) -> bool:
-        """Bring what the methods of the backend need."""
-        if not self._backend:
-            return False
-        place, later = self._texts.index(_PLACE), self._texts
-        self._texts, done = [], set[str]()
+    def _visit(self, name: str, done: dict[str, None], around: set[str]) -> None:
+        if name in done or name in around:
+            return
+        for needed in self._needs[name]:
+            self._visit(self._home[needed], done, {*around, name})
+        done[name] = None
+
+    def _finish(self) -> None:
+        """The backend's class, with the methods that anything calls."""
+        module, done, texts = _module(), set[str](), {}
         while left := self._methods - done:
             done |= left
             for node in self._kept(left):
-                self._edited(_module(), node)
-        self._texts = [*later[:place], *self._texts, *later[place:]]
-        return True
-
-    def _class(self) -> str:
-        module = _module()
-        body = [self._edited(module, node) for node in self._kept(self._methods)]
-        inside = "\n\n".join("    " + text for text in body)
-        return f'class {self._backend}:\n    """Array functions by NumPy\'s names."""\n\n{inside}'
+                texts[_targets(node)[0]] = self._edited(module, node, self._backend)
+        inside = "\n\n".join(f"    {texts[_targets(node)[0]]}" for node in self._kept(done))
+        self._texts[self._backend] = f'class {self._backend}:\n    """Array functions by NumPy\'s names."""\n\n{inside}'
 
     def _kept(self, wanted: set[str]) -> list[ast.stmt]:
         body = _definitions(_module())[BACKEND].body  # type: ignore[attr-defined]
@@ -113,26 +118,34 @@ class Bundle:
         for target in _targets(node):
             self._known[module.__name__, target] = self._free(target)
         made = self._known[module.__name__, name]
+        self._needs[made] = {}
+        self._home.update({self._known[module.__name__, target]: made for target in _targets(node)})
+        self._texts[made] = ""
         if (stub := _STUBS.get(module.__name__)) is not None:
-            self._texts.append(stub.format(name=made))
+            self._texts[made] = stub.format(name=made)
         elif name == BACKEND:
             self._backend = made
             self._methods.add("__init__")
-            self._texts.append(_PLACE)
         else:
-            text = self._edited(module, node)
-            self._texts.append(text)
+            self._texts[made] = self._edited(module, node, made)
+        return made
+
+    def _needed(self, owner: str, module: ModuleType, name: str) -> str:
+        made = self._name(module, name)
+        if made in self._home:
+            self._needs[owner][made] = None
         return made
 
     def _free(self, wanted: str) -> str:
-        """A name as it is, or with a number; what is private stays so, as locals may have the name without."""
-        name, number = wanted, 1
+        """A name for a function, which no variable of a forward has: these begin with letters."""
+        name, number = wanted if wanted[0] in "_ABCDEFGHIJKLMNOPQRSTUVWXYZ" else f"_{wanted}", 1
+        wanted = name
         while not self._names.claim(name):
             number += 1
             name = f"{wanted}_{number}"
         return name
 
-    def _edited(self, module: ModuleType, node: ast.stmt) -> str:
+    def _edited(self, module: ModuleType, node: ast.stmt, owner: str) -> str:
         """The text of a definition, with the names that it has here."""
         edits = []
         local = _bound(node) if isinstance(node, ast.FunctionDef) else frozenset()
@@ -142,9 +155,9 @@ class Bundle:
                     self._methods.add(used.attr)
                 inner = _submodule(module, used)
                 if inner is not None:
-                    edits.append((used, self._name(inner, used.attr)))
+                    edits.append((used, self._needed(owner, inner, used.attr)))
             elif text in _definitions(module) and _submodule_of(module, text) is None:
-                edits.append((used, self._name(module, text)))
+                edits.append((used, self._needed(owner, module, text)))
         for target in _targets(node):
             made = self._known.get((module.__name__, target))
             if made is not None and made != target and not isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -155,9 +168,6 @@ class Bundle:
             head = "class" if isinstance(node, ast.ClassDef) else "def"
             text = text.replace(f"{head} {node.name}", f"{head} {self._known[module.__name__, node.name]}", 1)
         return text
-
-
-_PLACE = "<the backend>"
 
 
 def _module() -> ModuleType:

@@ -231,6 +231,7 @@ def _dropout(op: Op) -> Layer | None:
     ratio = op.number(1) if op.has(1) else "0.5"
     if ratio is None or op.asked(1) or (op.has(2) and op.ints(2) is not None and op.number(2) != "False"):
         return None
+    op.attribute("seed")
     return Layer("Dropout", positional(p=ratio))
 
 

@@ -29,6 +29,8 @@ class Op:
     def __init__(self, writer: ModuleWriter, step: Step) -> None:
         self.writer = writer
         self.step = step
+        self._asked: set[str] = set()
+        self._seen: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.step.inputs)
@@ -39,7 +41,20 @@ class Op:
 
     def value(self, position: int) -> Value | None:
         """An operand; ``None`` for one that is absent."""
+        self._seen.add(position)
         return self.step.inputs[position] if position < len(self.step.inputs) else None
+
+    def see(self, *positions: int) -> None:
+        """Operands that are looked at when the layer is called."""
+        self._seen.update(positions)
+
+    @property
+    def overlooked(self) -> bool:
+        """Whether an attribute that is not at its default, or an operand, was not looked at."""
+        defaults = _defaults(self.step.key)
+        given = {name for name, value in self.step.attributes.items() if value != defaults.get(name)}
+        there = {at for at, value in enumerate(self.step.inputs) if value is not None}
+        return bool(given - self._asked - _SAID_TWICE or there - self._seen)
 
     def has(self, position: int) -> bool:
         """Whether an operand is given."""
@@ -51,6 +66,7 @@ class Op:
 
     def attribute(self, name: str) -> Any:
         """An attribute, or the schema's default for it."""
+        self._asked.add(name)
         if name in self.step.attributes:
             return self.step.attributes[name]
         return _defaults(self.step.key).get(name)
@@ -153,6 +169,10 @@ class Op:
             return axis
         axis %= max(rank, 1)
         return -1 if axis == rank - 1 and rank > 1 else axis
+
+
+_SAID_TWICE = frozenset({"kernel_shape", "hidden_size", "saturate"})
+"""Attributes that operands say too, or that matter to types which no word is for."""
 
 
 @cache

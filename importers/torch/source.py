@@ -112,6 +112,7 @@ class _Drawing:
             lines += classes.constructor(made, told)
             lines += ["", *(f"    {line}" for line in self._forward(made))] if made.nodes[0].part else []
         name = next(made.name for made in found if () in made.paths)
+        lines += ["", "", *_loading(name).split("\n")]
         body = [*(line for text in self.helpers.texts() for line in ("", "", *text.split("\n"))), *lines]
         head = _head(model, name, body, len(self.state.plan.block.steps), list(self.helpers.bundle.imports))
         module = "\n".join([*head, *body]) + "\n"
@@ -184,9 +185,17 @@ class _Drawing:
         return [*lines, *(f"    out  {told(spec)}" for spec in model.outputs), '    """', ""]
 
 
+def _loading(name: str) -> str:
+    return f'''def load(path=None):
+    """The model with its weights, which are beside this file if no path is given."""
+    model = {name}()
+    load_model(model, path or Path(__file__).with_name("model.safetensors"))
+    return model.eval()'''
+
+
 def _head(model: Model, name: str, body: Sequence[str], steps: int, more: Sequence[str]) -> list[str]:
     text = "\n".join(body)
-    used = {line for word, line in _IMPORTS if re.search(rf"\b{word}\.", text)} | {"from torch import nn", *more}
+    used = {line for word, line in _IMPORTS if re.search(rf"\b{word}\.", text)} | {*_ALWAYS, *more}
     near = sorted(line for line in used if line.split()[1].split(".")[0] in sys.stdlib_module_names)
     far = sorted(used - {*near})
     plain = [line for line in far if line.startswith("import ")] + [line for line in far if line.startswith("from ")]
@@ -195,6 +204,7 @@ def _head(model: Model, name: str, body: Sequence[str], steps: int, more: Sequen
     return [*wrapped(f'"""{title}"""', WIDTH), "", *ahead, *near, *([""] if near else []), *plain]
 
 
+_ALWAYS = ("from pathlib import Path", "from safetensors.torch import load_model", "from torch import nn")
 _IMPORTS = (("math", "import math"), ("np", "import numpy as np"), ("torch", "import torch"), ("F", "import torch.nn.functional as F"))
 
 

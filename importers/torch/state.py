@@ -64,8 +64,10 @@ def settled(plan: Plan) -> State:
     for step in steps:
         state.scopes[step] = tuple(attribute(name) for name in scope_of(step))
     for step in steps:
-        layer = layer_of(Op(state, step))  # type: ignore[arg-type] # rules ask about types and constants only
-        if layer is not None:
+        op = Op(state, step)  # type: ignore[arg-type] # rules ask about types and constants only
+        layer = layer_of(op)
+        op.see(0, *((5, 6) if layer is not None and layer.kind in _RECURRENT else ()))
+        if layer is not None and not op.overlooked:
             _place(state, step, layer)
     _place_stateless(state, steps)
     _raise_sizes(state, plan.block)

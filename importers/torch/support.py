@@ -27,11 +27,11 @@ def from_front(indices, size):
     return torch.where(indices < 0, indices + size, indices).long()
 
 
-def chosen(condition, first, second, *operands):
+def chosen(condition, yes, no, *operands):
     """One of two functions of the operands; both of them in a graph that is captured."""
     if torch.compiler.is_compiling():
-        return torch.cond(condition.reshape(()), first, second, operands)
-    return first(*operands) if condition else second(*operands)
+        return torch.cond(condition.reshape(()), yes, no, operands)
+    return yes(*operands) if condition else no(*operands)
 
 
 def first(results):

@@ -126,7 +126,8 @@ class ModuleWriter(Writer):
 
     def _as_tensor(self, value: Value) -> str:
         sizes = self.sizes[value]
-        dtype = "" if sizes.dtype == ir.DataType.INT64 else f", dtype={self.dtype_name(sizes.dtype)}"
+        plain = sizes.dtype == ir.DataType.INT64 and sizes.items != ()
+        dtype = "" if plain else f", dtype={self.dtype_name(sizes.dtype)}"
         device = self.device()
         return f"torch.tensor({sizes}{dtype}{f', device={device}' if device else ''})"
 
@@ -405,7 +406,8 @@ class ModuleWriter(Writer):
             return None
         before = len(self.lines)
         text = entry.function(op)
-        if text is None:
+        if text is None or op.overlooked:
+            text = None
             del self.lines[before:]
         return text
 

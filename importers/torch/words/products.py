@@ -77,7 +77,7 @@ def window(op: Op, *, average: bool = False) -> dict[str, str] | None:
         given["dilation"] = one(dilations)
     if op.attribute("ceil_mode"):
         given["ceil_mode"] = "True"
-    if average and any(pads) and not op.attribute("count_include_pad"):
+    if average and not op.attribute("count_include_pad") and any(pads):
         given["count_include_pad"] = "False"
     return given
 
