@@ -26,8 +26,8 @@ def to(model: Source, framework: str, **options: Any) -> Any:
 
     Args:
         model: A ``Model``, or anything ``load`` reads.
-        framework: ``"numpy"``, ``"torch"``, or a name that an installed distribution registers among ``entrepot.importers``: a
-            function of a ``Model`` and options.
+        framework: ``"numpy"``, ``"torch"``, or a name that an installed distribution registers among
+            ``entrepot.importers``: a function of a ``Model`` and options.
         options: Passed on to ``to_numpy``, ``to_torch``, or that function.
 
     Returns:

@@ -68,7 +68,7 @@ class Neighbours:
         return reader
 
     def readers(self, value: Value | None) -> list[Step]:
-        """The steps that read a value; none where it is an output, or one of them belongs to a pattern or has blocks."""
+        """The steps that read a value; none if it is an output, or one of them is in a pattern or has blocks."""
         found = [] if value is None or value in self._outputs else list(self._readers.get(value, ()))
         free = not any(step.blocks or step in self.gone or step in self._instead for step in found)
         return found if free else []

@@ -20,16 +20,18 @@ from entrepot.runtime.providers.torch.dtypes import tensor_of
 class Imported(nn.Module):
     """What every imported module can do besides what its text says."""
 
-    _text = ""
+    text = ""
+    """What it was made from."""
+
     report: Any = None
     """The proof that it computes what the model did."""
 
     def source(self) -> str:
         """The text that it was made from."""
-        return type(self)._text
+        return type(self).text
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return restored, (type(self)._text, type(self).__name__), self.__dict__
+        return restored, (type(self).text, type(self).__name__), self.__dict__
 
 
 def built(text: Text) -> nn.Module:
@@ -56,8 +58,8 @@ def _kind(source: str, name: str) -> type[nn.Module]:
         sys.modules[title] = module
         exec(compile(source, filename, "exec"), vars(module))  # noqa: S102 - our own text
         plain = vars(module)[name]
-        own = {"__module__": title, "__doc__": plain.__doc__, "_text": source, "__qualname__": name}
-        setattr(module, "Root", type(name, (plain, Imported), own))
+        own = {"__module__": title, "__doc__": plain.__doc__, "text": source, "__qualname__": name}
+        vars(module)["Root"] = type(name, (plain, Imported), own)
     found: type[nn.Module] = vars(sys.modules[title])["Root"]
     return found
 

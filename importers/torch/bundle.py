@@ -1,4 +1,4 @@
-"""Kernels written out: a function's own text, and that of whatever it calls, as one stretch of Python that needs no more.
+"""Kernels written out: a function's own text, and that of whatever it calls, as Python that needs no more.
 
 What the package defines is copied, under names that do not clash; what comes from elsewhere is imported. Of the
 backend only the methods that are called are kept.
@@ -51,7 +51,11 @@ class Bundle:
         function = inspect.unwrap(function)
         module = sys.modules.get(getattr(function, "__module__", None) or "")
         name = getattr(function, "__name__", "")
-        if module is None or getattr(module, name, None) is None or inspect.unwrap(getattr(module, name)) is not function:
+        if (
+            module is None
+            or getattr(module, name, None) is None
+            or inspect.unwrap(getattr(module, name)) is not function
+        ):
             return None
         if not module.__name__.startswith(_OURS):
             return f"torch.{name}" if module.__name__.split(".")[0] == "torch" else None
@@ -147,7 +151,7 @@ class Bundle:
 
     def _edited(self, module: ModuleType, node: ast.stmt, owner: str) -> str:
         """The text of a definition, with the names that it has here."""
-        edits = []
+        edits: list[tuple[ast.expr, str]] = []
         local = _bound(node) if isinstance(node, ast.FunctionDef) else frozenset()
         for used, text in _names(node, local):
             if isinstance(used, ast.Attribute):

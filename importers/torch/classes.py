@@ -57,7 +57,7 @@ class Classes:
     def _collect(self, node: Node, path: tuple[str, ...]) -> tuple[Any, list[tuple[str, str]]]:
         """A class for a place, after those below it."""
         keys, slots = [], []
-        for name, child in [*node.children.items(), *node.held.items()]:
+        for name, child in node.entries():
             key, found = self._entry(child, (*path, name))
             keys.append((name, key))
             slots += found
@@ -72,7 +72,9 @@ class Classes:
     def _entry(self, child: Node | Held, path: tuple[str, ...]) -> tuple[Any, list[tuple[str, str]]]:
         if isinstance(child, Held):
             kind = str(child.array.dtype)
-            return ("held", kind, child.is_buffer, child.array.ndim), [("size", str(size)) for size in child.array.shape]
+            return ("held", kind, child.is_buffer, child.array.ndim), [
+                ("size", str(size)) for size in child.array.shape
+            ]
         if child.layer is not None:
             arguments = child.layer.arguments
             shown = tuple((each.name, each.keyword) for each in arguments)
@@ -80,7 +82,9 @@ class Classes:
         if child.is_list:
             pairs = [self._entry(item, (*path, name)) for name, item in child.children.items()]
             names = tuple(child.children)
-            return ("list", child.chained, names, tuple(key for key, _ in pairs)), [s for _, found in pairs for s in found]
+            return ("list", child.chained, names, tuple(key for key, _ in pairs)), [
+                s for _, found in pairs for s in found
+            ]
         made, slots = self._collect(child, path)
         return ("class", id(made)), slots
 
@@ -115,7 +119,7 @@ class Classes:
         texts = [made.filled.get(at, text) for at, (_, text) in enumerate(made.slots[0])]
         slots = iter(texts)
         lines = [f"    def __init__({', '.join(['self', *made.parameters])}):", "        super().__init__()"]
-        for name, child in [*node.children.items(), *node.held.items()]:
+        for name, child in node.entries():
             lines += self._line(f"self.{member(name)}", child, slots, name)
         lines += [f"        {tie}" for tie in ties]
         return [each for line in lines for each in wrapped(line, WIDTH)]

@@ -36,7 +36,8 @@ def write_if(writer: Writer, step: Step) -> None:
     ]
     targets = ", ".join(own.write(value) for value in step.outputs)
     call = ", ".join([text, *names, *given])
-    own.line(f"{targets}{',' if len(step.outputs) == 1 else ''} = {own.helper('chosen')}({call})")
+    targets = f"({targets},)" if len(step.outputs) == 1 else targets
+    own.line(f"{targets} = {own.helper('chosen')}({call})")
 
 
 def _is_tensor(value: Value) -> bool:
@@ -55,10 +56,12 @@ def _write_branch(
     """A function of the captured tensors; its name."""
     function = writer.names.fresh(name)
     before = dict(writer.values), dict(writer.sizes)
+    writer.gap()
     with writer.indented(f"def {function}({', '.join(given)}):"):
         writer.steps(block)
         outputs = [_fresh(writer, value, block, captured) for value in block.outputs[:count]]
         writer.line(f"return ({', '.join(outputs)},)")
+    writer.gap()
     writer.values, writer.sizes = before
     return function
 
@@ -107,4 +110,3 @@ FORMS: dict[str, Form] = {
     "Scan": _around(write_scan),
     "SequenceMap": _around(write_sequence_map),
 }
-

@@ -18,13 +18,12 @@ from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.sizes import of_constant
 from entrepot.ir.errors import UnsupportedOpError
 from entrepot.ir.limits import Limits
-from entrepot.ir.typing.plain import Type
 from entrepot.ir.traits import host_operands, unread_operands
+from entrepot.ir.typing.plain import Type
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Call, Step, Value
 from entrepot.runtime.providers.torch.table import KERNELS as TORCH
-
 
 OWN = ("torch", "nn", "F", "math", "self", "device", "dtype", "block", "np")
 """Names that a text uses for itself."""
@@ -50,7 +49,11 @@ class Helpers:
             if "itertools" in text:
                 self.bundle.imports["import itertools"] = None
             for inner in ast.walk(ast.parse(text)):
-                if isinstance(inner, ast.Name) and inner.id != name and inspect.isfunction(getattr(support, inner.id, 0)):
+                if (
+                    isinstance(inner, ast.Name)
+                    and inner.id != name
+                    and inspect.isfunction(getattr(support, inner.id, 0))
+                ):
                     self.need(inner.id)
             self._needed[name] = text.rstrip()
         return name

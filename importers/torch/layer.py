@@ -48,7 +48,7 @@ class Layer:
         arguments: What it is made with.
         tensors: What it holds, by the names that torch has for it.
         buffers: Which of them are not trained.
-        call: The expression that applies it to its step's operands.
+        call: The expression that applies it to its step's operands; empty if it has assigned the results itself.
         source: The name of the constant that its main weight came from; empty for a layer without weights.
     """
 

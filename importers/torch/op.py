@@ -144,8 +144,8 @@ class Op:
 
     @property
     def made(self) -> ir.DataType | None:
-        """The element type of the first result."""
-        value = self.step.outputs[0]
+        """The element type of the first result that is read."""
+        value = next((value for value in self.step.outputs if value is not None), None)
         return None if value is None or value.type is None else value.type.dtype
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias
 
 from entrepot.importers.torch.scopes import Path
@@ -79,7 +80,12 @@ def outlined(state: State, items: list[Item], path: Path, wanted: Sequence[Value
             continue
         node = state.tree.find(place)
         numbered = node is not None and bool(node.children) and node.is_numbered and not node.held
-        if numbered or all(_is_item(state, item, place) for item in members) or (node is not None and node.layer is not None) or not _is_convex(items, members):
+        if (
+            numbered
+            or all(_is_item(state, item, place) for item in members)
+            or (node is not None and node.layer is not None)
+            or not _is_convex(items, members)
+        ):
             pending = [*_below(state, members, place), *pending]
             continue
         outside = {value for item in items if item not in set(members) for value in item.uses()}
@@ -191,7 +197,9 @@ def _of_list(
 def _with(items: list[Item], one: Item, members: Sequence[Item]) -> list[Item]:
     """One item in the place of several."""
     inside = set(members)
-    return ordered([one if item is members[-1] else item for item in items if item is members[-1] or item not in inside])
+    return ordered(
+        [one if item is members[-1] else item for item in items if item is members[-1] or item not in inside]
+    )
 
 
 def _place(state: State, item: Item) -> Path | None:
@@ -205,7 +213,7 @@ def _place(state: State, item: Item) -> Path | None:
 def _stretches(calls: dict[int, Item], there: list[int]) -> Iterator[list[tuple[int, Item]]]:
     """Calls whose numbers and values follow each other, as long as possible."""
     stretch: list[tuple[int, Item]] = []
-    after = dict(zip(there, there[1:], strict=False))
+    after = dict(pairwise(there))
     for at in sorted(calls):
         if stretch and (at != after.get(stretch[-1][0]) or not _follows(stretch[-1][1], calls[at])):
             yield stretch
@@ -230,12 +238,17 @@ def _follows(before: Item, after: Item) -> bool:
     return others == main(before)[1]
 
 
-def _run(state: State, items: list[Item], path: Path, stretch: list[tuple[int, Item]], wanted: Sequence[Value | None]) -> Run | None:
+def _run(
+    state: State, items: list[Item], path: Path, stretch: list[tuple[int, Item]], wanted: Sequence[Value | None]
+) -> Run | None:
     calls = [item for _, item in stretch]
     inner = {value for item in calls[:-1] for value in made_by(item)}
     outside = [value for item in items if item not in set(calls) for value in item.uses()]
     node = state.tree.find(path)
-    if (len(calls) < 2 and (node is None or len(node.children) > 1)) or inner & {*outside, *(value for value in wanted if value is not None)}:
+    if (len(calls) < 2 and (node is None or len(node.children) > 1)) or inner & {
+        *outside,
+        *(value for value in wanted if value is not None),
+    }:
         return None
     if not _is_convex(items, calls):
         return None
@@ -247,6 +260,4 @@ def _run(state: State, items: list[Item], path: Path, stretch: list[tuple[int, I
         return None
     if not whole and [at for at, _ in stretch] != list(range(stretch[0][0], stretch[0][0] + len(calls))):
         return None
-    return Run(path, stretch[0][0], calls, [given, *others], list(calls[-1].outputs), whole)
-
-
+    return Run(path, stretch[0][0], calls, [given, *others], made_by(calls[-1]), whole)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from entrepot.importers.torch.layer import LAYERS
 from entrepot.importers.torch.sizes import same_shape
 from entrepot.ir.table import OpKey
 from entrepot.ir.typing.plain import of_array
@@ -16,43 +17,40 @@ from entrepot.runtime.plan import Step, Value
 def _fuse_layer_norm(graph: Neighbours, mean: Step) -> None:
     """``(x - mean) / sqrt(mean((x - mean) ** 2) + eps) * scale + bias`` over the last axis.
 
-    The mean is read by one Sub or by two, and a Cast or the order of factors may differ; scale and bias have to be
-    constant rows.
+    The mean is read by one Sub or by two; scale and bias have to be constant rows.
     """
-    x, middle = mean.inputs[0], mean.outputs[0]
-    if x is None or middle is None or not _over_last(mean):
+    normalised = _normalised(graph, mean)
+    if normalised is None:
         return
-    centred = [step for step in graph.readers(middle) if step.is_a("Sub") and step.inputs == [x, middle]]
-    if not centred or len(centred) != len(graph.readers(middle)) or len(centred) > 2:
-        return
-    differences = {step.outputs[0] for step in centred}
-    readers = [step for step in centred for step in graph.readers(step.outputs[0])]
-    square = next((step for step in readers if _is_square(step, differences)), None)
-    if square is None:
-        return
-    chain = _chain(graph, square, ("ReduceMean",), ("Add",), ("Sqrt",))
-    if chain is None or not _over_last(chain[0]):
-        return
-    epsilon = _number(chain[1])
-    division = graph.only_reader(chain[-1])
-    if epsilon is None or division is None or not division.is_a("Div") or division.inputs[1] is not chain[-1].outputs[0]:
-        return
-    if division.inputs[0] not in differences or {*readers} != {square, division}:
-        return
-    scaled = graph.only_reader(division)
-    scale = None if scaled is None else _row(scaled, "Mul", division)
+    steps, epsilon = normalised
+    scaled = graph.only_reader(steps[-1])
     shifted = None if scaled is None else graph.only_reader(scaled)
-    bias = None if scaled is None or shifted is None else _row(shifted, "Add", scaled)
-    if scaled is None or shifted is None or scale is None or bias is None:
+    if scaled is None or shifted is None:
         return
-    if np.shape(bias.constant) != np.shape(scale.constant):
+    scale, bias = _row(scaled, "Mul", steps[-1]), _row(shifted, "Add", scaled)
+    if scale is None or bias is None or np.shape(bias.constant) != np.shape(scale.constant):
         return
-    steps = [mean, *centred, square, *chain, division, scaled, shifted]
     norm = replace(
-        shifted, key=OpKey("", "LayerNormalization", 17), inputs=[x, scale, bias],
+        shifted, key=OpKey("", "LayerNormalization", 17), inputs=[mean.inputs[0], scale, bias],
         attributes={"axis": -1, "epsilon": epsilon}, metadata=mean.metadata,
     )  # fmt: skip
-    graph.replace(steps, norm)
+    graph.replace([*steps, scaled, shifted], norm)
+
+
+def _normalised(graph: Neighbours, mean: Step) -> tuple[list[Step], float] | None:
+    """The steps up to the division, and epsilon."""
+    readers = graph.readers(mean.outputs[0]) if _over_last(mean) else []
+    centred = [step for step in readers if step.is_a("Sub") and step.inputs == [mean.inputs[0], mean.outputs[0]]]
+    differences = {step.outputs[0] for step in centred}
+    after = [step for step in centred for step in graph.readers(step.outputs[0])]
+    square = next((step for step in after if _is_square(step, differences)), None)
+    chain = None if square is None else _chain(graph, square, ("ReduceMean",), ("Add",), ("Sqrt",), ("Div",))
+    if square is None or chain is None or len(centred) != len(readers) or not _over_last(chain[0]):
+        return None
+    epsilon, division = _number(chain[1]), chain[-1]
+    if epsilon is None or division.inputs[0] not in differences or {*after} != {square, division}:
+        return None
+    return [mean, *centred, square, *chain], epsilon
 
 
 def _chain(graph: Neighbours, start: Step, *kinds: tuple[str, ...]) -> list[Step] | None:
@@ -80,7 +78,12 @@ def _is_square(step: Step, differences: set[Value | None]) -> bool:
     if step.is_a("Mul"):
         return step.inputs[0] in differences and step.inputs[1] in differences
     exponent = step.inputs[1].constant if step.is_a("Pow") and step.inputs[1] is not None else None
-    return isinstance(exponent, np.ndarray) and exponent.size == 1 and exponent.item() == 2 and step.inputs[0] in differences
+    return (
+        isinstance(exponent, np.ndarray)
+        and exponent.size == 1
+        and exponent.item() == 2
+        and step.inputs[0] in differences
+    )
 
 
 def _number(step: Step) -> float | None:
@@ -101,42 +104,50 @@ def _row(step: Step, op_type: str, before: Step) -> Value | None:
 
 def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
     """``softmax(q @ k' [* scale] [+ mask]) @ v``, as a step of its own."""
-    product = graph.only_reader(softmax)
+    product, rank = graph.only_reader(softmax), _rank(softmax.inputs[0])
     if product is None or not product.is_a("MatMul") or product.inputs[0] is not softmax.outputs[0]:
         return
-    if softmax.attributes.get("axis", -1) not in (-1, _rank(softmax.inputs[0]) - 1) or _rank(softmax.inputs[0]) < 3:
+    found = _scores(graph, softmax)
+    if found is None or rank < 3 or softmax.attributes.get("axis", -1) not in (-1, rank - 1):
         return
-    steps: list[Step] = [softmax, product]
-    value, mask, scale = softmax.inputs[0], None, 1.0
-    made = _alone(graph, value, steps[0])
-    if made is not None and made.is_a("Add"):
-        scores = next((v for v in made.inputs if _is_scores(graph, v, made)), None)
-        if scores is None:
-            return
-        mask = made.inputs[1] if made.inputs[0] is scores else made.inputs[0]
-        steps.insert(0, made)
-        made = _alone(graph, scores, made)
-    if made is not None and made.is_a("Mul", "Div") and (number := _number(made)) is not None:
-        if made.is_a("Div") and made.inputs[1].constant is None:
-            return
-        scale = number if made.is_a("Mul") else 1 / number
-        steps.insert(0, made)
-        inner = next(v for v in made.inputs if v is not None and v.constant is None)
-        made = _alone(graph, inner, made)
-    if made is None or not made.is_a("MatMul"):
+    steps, mask, scale = found
+    keys = graph.maker(steps[0].inputs[1])
+    if keys is None or not _swaps_last(keys) or graph.only_reader(keys) is not steps[0]:
         return
-    keys = graph.maker(made.inputs[1])
-    if keys is None or not _swaps_last(keys) or graph.only_reader(keys) is not made:
-        return
-    heads = [made.inputs[0], keys.inputs[0], product.inputs[1]]
+    heads = [steps[0].inputs[0], keys.inputs[0], product.inputs[1]]
     if not _fits(mask, softmax.inputs[0]) or not _float(softmax) or not _alike(heads):
         return
     attention = replace(
-        product, key=OpKey("entrepot.layers", "Attention", 1),
-        inputs=[*heads, *([] if mask is None else [mask])],
+        product, key=OpKey(LAYERS, "Attention", 1), inputs=[*heads, *([] if mask is None else [mask])],
         attributes={"scale": scale},
     )  # fmt: skip
-    graph.replace([keys, made, *steps], attention)
+    graph.replace([keys, *steps, softmax, product], attention)
+
+
+def _scores(graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None, float] | None:
+    """The product that a softmax is of and what follows it, the mask that is added, and the factor."""
+    steps: list[Step] = []
+    mask, scale = None, 1.0
+    made = _alone(graph, softmax.inputs[0], softmax)
+    if made is not None and made.is_a("Add"):
+        scores = next((value for value in made.inputs if _is_scores(graph, value, made)), None)
+        mask = made.inputs[1] if made.inputs[0] is scores else made.inputs[0]
+        steps.insert(0, made)
+        made = _alone(graph, scores, made)
+    if made is not None and made.is_a("Mul", "Div") and (number := _factor(made)) is not None:
+        scale = number
+        steps.insert(0, made)
+        made = _alone(graph, next((v for v in made.inputs if v is not None and v.constant is None), None), made)
+    return ([made, *steps], mask, scale) if made is not None and made.is_a("MatMul") else None
+
+
+def _factor(step: Step) -> float | None:
+    """What a step multiplies by, if that is a constant number."""
+    if step.is_a("Div"):
+        divisor = step.inputs[1]
+        number = _number(step) if divisor is not None and divisor.constant is not None else None
+        return 1 / number if number else None
+    return _number(step)
 
 
 def _alike(values: list[Value | None]) -> bool:
@@ -222,9 +233,7 @@ def _shape(value: Value | None) -> tuple[int | str | None, ...]:
     return () if known is None or known.shape is None else known.shape
 
 
-def _per_channel(
-    step: Step, op_type: str, before: Step, shape: tuple[int | str | None, ...]
-) -> Value | None:
+def _per_channel(step: Step, op_type: str, before: Step, shape: tuple[int | str | None, ...]) -> Value | None:
     """The constant that a step applies to every channel, as a row."""
     if not step.is_a(op_type):
         return None
@@ -237,4 +246,8 @@ def _per_channel(
     return Value(other.name, of_array(array.reshape(-1)), array.reshape(-1))
 
 
-RULES: Rules = {"ReduceMean": (_fuse_layer_norm,), "Softmax": (_fuse_attention,), "InstanceNormalization": (_fuse_group_norm,)}
+RULES: Rules = {
+    "ReduceMean": (_fuse_layer_norm,),
+    "Softmax": (_fuse_attention,),
+    "InstanceNormalization": (_fuse_group_norm,),
+}

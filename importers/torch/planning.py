@@ -55,10 +55,24 @@ def planned(model: Model, limits: Limits) -> Plan:
     pairs = zip(block.inputs, hub.graph.inputs, strict=True)
     block.inputs = [value for value, given in pairs if given.name not in hub.graph.initializers]
     block = fuse.fused(without_unread(merged(pruned(block))), {**fuse.RULES, **_RULES})
+    block = pruned(block)
+    _forget_unread(block)
     weights = hub.graph.initializers
     arranged = {name for name, value in weights.items() if value.metadata_props.get("entrepot.stored") == "transposed"}
     ours = model.metadata.get("entrepot.framework", "").startswith("torch")
-    return Plan(pruned(block), origins, frozenset(weights), frozenset(arranged), ours)
+    return Plan(block, origins, frozenset(weights), frozenset(arranged), ours)
+
+
+def _forget_unread(block: Block) -> None:
+    """Results beside others that nothing reads get no name."""
+    read = {value for step in block.steps for value in step.uses()} | set(block.outputs)
+    for step in block.steps:
+        for inner in step.blocks.values():
+            _forget_unread(inner)
+        if len(step.outputs) > 1:
+            step.outputs = [value if value in read else None for value in step.outputs]
+            while len(step.outputs) > 1 and step.outputs[-1] is None and "Split" not in step.op_type:
+                step.outputs.pop()
 
 
 def _known(key: OpKey) -> bool:

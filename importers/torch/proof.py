@@ -103,7 +103,8 @@ _SIZES = (0, 4, 16, 32, 64)
 
 
 def _cases(model: Model, feeds: Feeds) -> Sequence[Case]:
-    return plan_cases(model, feeds)
+    """All but empty inputs, on some of which onnxruntime 1.31 aborts the process."""
+    return [case for case in plan_cases(model, feeds) if all(np.size(value) for value in case.feeds.values())]
 
 
 def _problem(report: Report, model: Model, feeds: Feeds) -> str:
@@ -114,7 +115,7 @@ def _problem(report: Report, model: Model, feeds: Feeds) -> str:
     if refused:
         session = Session(model)
         for case in _cases(model, feeds):
-            if case.label in refused and all(np.size(value) for value in case.feeds.values()):
+            if case.label in refused:
                 try:
                     session.run(case.feeds)
                 except EntrepotError:

@@ -84,7 +84,7 @@ def _reordered(array: Array, order: tuple[int, ...]) -> Array:
 
 
 def _call(op: Op, layer: str) -> str:
-    """ONNX keeps the directions apart from the features."""
+    """ONNX keeps the directions apart from the features; nothing is left to be assigned."""
     two = op.attribute("direction") == "bidirectional"
     given = [op[0]]
     if op.step.op_type == "LSTM" and (op.has(5) or op.has(6)):
@@ -92,10 +92,13 @@ def _call(op: Op, layer: str) -> str:
         given.append(f"({', '.join(states)})")
     elif op.has(5):
         given.append(op[5])
-    states = op.writer.names.fresh("state")
+    kept = op.writer.names.fresh("state") if any(op.asked(at) for at in (1, 2)) else "_"
     hidden = op.attribute("hidden_size") or (op.shape(2) or (0, 0, 0))[2]
     steps = op.writer.names.fresh("steps")
-    op.writer.line(f"{steps}, {states} = {layer}({', '.join(given)})")
+    op.writer.line(f"{steps}, {kept} = {layer}({', '.join(given)})")
     apart = f"{steps}.unflatten(-1, (2, {hidden})).transpose(1, 2)" if two else f"{steps}.unsqueeze(1)"
-    made = [apart, *([f"{states}[0]", f"{states}[1]"] if op.step.op_type == "LSTM" else [states])]
-    return ", ".join(made[: len(op.step.outputs)])
+    made = [apart, *([f"{kept}[0]", f"{kept}[1]"] if op.step.op_type == "LSTM" else [kept])]
+    for value, text in zip(op.step.outputs, made, strict=False):
+        if value is not None:
+            op.writer.line(f"{op.writer.write(value)} = {text}")
+    return ""

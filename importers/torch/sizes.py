@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def literal(item: object, dtype: np.dtype) -> str:
     number = item.item() if isinstance(item, np.generic) else item
     if not isinstance(number, float):
         return repr(number)
-    if number != number or number in (float("inf"), float("-inf")):
+    if not math.isfinite(number):
         return f'float("{number}")'
     if dtype == np.float32:
         number = float(str(np.float32(number)))

@@ -110,7 +110,9 @@ class _Drawing:
             lines += ["", "", f"class {made.name}(nn.Module):"]
             lines += self._docstring(model) if () in made.paths else []
             lines += classes.constructor(made, told)
-            lines += ["", *(f"    {line}" for line in self._forward(made))] if made.nodes[0].part else []
+            lines += (
+                ["", *(f"    {line}" if line else "" for line in self._forward(made))] if made.nodes[0].part else []
+            )
         name = next(made.name for made in found if () in made.paths)
         lines += ["", "", *_loading(name).split("\n")]
         body = [*(line for text in self.helpers.texts() for line in ("", "", *text.split("\n"))), *lines]
@@ -205,7 +207,12 @@ def _head(model: Model, name: str, body: Sequence[str], steps: int, more: Sequen
 
 
 _ALWAYS = ("from pathlib import Path", "from safetensors.torch import load_model", "from torch import nn")
-_IMPORTS = (("math", "import math"), ("np", "import numpy as np"), ("torch", "import torch"), ("F", "import torch.nn.functional as F"))
+_IMPORTS = (
+    ("math", "import math"),
+    ("np", "import numpy as np"),
+    ("torch", "import torch"),
+    ("F", "import torch.nn.functional as F"),
+)
 
 
 def _root_name(model: Model) -> str:
@@ -214,5 +221,3 @@ def _root_name(model: Model) -> str:
     parts = [part for part in re.split(r"\W+|_", name, flags=re.ASCII) if part]
     camel = "".join(part[0].upper() + part[1:] for part in parts)
     return camel if camel and camel[0].isalpha() and camel not in ("Module", "Main_graph", "MainGraph") else "Network"
-
-

@@ -49,7 +49,7 @@ class State:
         if value is None or not isinstance(array, np.ndarray) or ir.DataType.from_numpy(array.dtype) not in FLOATS:
             return False
         name = self.source(value)
-        return name in self.plan.weights and (array.ndim > 0 and array.size > 1 or "." in name)
+        return name in self.plan.weights and ((array.ndim > 0 and array.size > 1) or "." in name)
 
     def source(self, value: Value) -> str:
         """The name of the weight that a constant is, or is a rearrangement of."""
@@ -112,20 +112,23 @@ def _place(state: State, step: Step, layer: Layer) -> None:
 
 def _wanted(state: State, step: Step, layer: Layer) -> Iterator[Path] | None:
     """Paths in the order of preference; ``None`` for what the module had as a parameter, not as a layer."""
-    scope = state.scopes[step]
     name = next((state.source(v) for v in step.inputs if v is not None and v.name == layer.source), layer.source)
     if "." in name and name in state.plan.weights:
         *path, leaf = (attribute(part) for part in split(name) or (name,))
-        if leaf not in layer.tensors and not (layer.kind in _RECURRENT):
-            if state.plan.ours:
-                return None
-        if layer.kind == "Linear" and step.op_type != "Gemm" and state.plan.ours and name not in state.plan.arranged:
-            if not any(each.name == name for each in state.plan.origins.values()):
-                return None  # the module has the matrix as MatMul takes it
+        if leaf not in layer.tensors and layer.kind not in _RECURRENT and state.plan.ours:
+            return None
+        if layer.kind == "Linear" and state.plan.ours and _is_straight(state, step, name):
+            return None  # the module has the matrix as MatMul takes it
         found = [tuple(path)]
     else:
         found = []
     return _places(state, step, found, layer.kind)
+
+
+def _is_straight(state: State, step: Step, name: str) -> bool:
+    """Whether a matrix multiplies as the module has it, which a linear layer's does not."""
+    moved = name in state.plan.arranged or any(each.name == name for each in state.plan.origins.values())
+    return not moved and not (step.op_type == "Gemm" and step.attributes.get("transB"))
 
 
 def _places(state: State, step: Step, found: list[Path], kind: str) -> Iterator[Path]:
@@ -225,15 +228,18 @@ def _hold(state: State, block: Block) -> None:
         for position, value in enumerate(step.inputs):
             if value is not None and value.constant is not None and _is_kept(state, step, position, value):
                 readers.setdefault(value, []).append(state.scopes[step])
-        for inner in step.blocks.values():
-            for value in inner.outputs:
-                if value is not None and value.constant is not None:
-                    readers.setdefault(value, []).append(state.scopes[step])
-    for value in block.outputs:
-        if value is not None and value.constant is not None:
-            readers.setdefault(value, []).append(())
+        for value in _returned(*step.blocks.values()):
+            readers.setdefault(value, []).append(state.scopes[step])
+    for value in _returned(block):
+        readers.setdefault(value, []).append(())
     for value, paths in readers.items():
         _hold_one(state, value, shared(paths))
+
+
+def _returned(*blocks: Block) -> Iterator[Value]:
+    """Constants among the results of blocks."""
+    for block in blocks:
+        yield from (value for value in block.outputs if value is not None and value.constant is not None)
 
 
 def _is_kept(state: State, step: Step, position: int, value: Value) -> bool:

@@ -1,4 +1,6 @@
-"""Functions that a file has beside its modules, where torch has no word; each stands for itself, and is copied as it is."""
+"""Functions that a file has beside its modules, where torch has no word; they are copied as they are."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ def divisor(y):
 
 
 def reshaped(x, shape, allowzero=False):
-    """x in a shape in which 0 means as it was."""
+    """X in a shape in which 0 means as it was."""
     return x.reshape(shape if allowzero else [x.shape[at] if size == 0 else size for at, size in enumerate(shape)])
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from torch import nn
+
 from entrepot.importers.torch.layer import Array, Layer
 from entrepot.importers.torch.scopes import Path
 
@@ -59,6 +61,10 @@ class Node:
         """Whether all that is below it has numbers for names."""
         return all(name.isdecimal() and name == str(int(name)) and int(name) < _MOST for name in self.children)
 
+    def entries(self) -> list[tuple[str, Node | Held]]:
+        """What is right below it: places, then tensors."""
+        return [*self.children.items(), *self.held.items()]
+
     def at(self, path: Path) -> Node:
         """The place at a path below, made if it is not there."""
         node = self
@@ -88,17 +94,7 @@ class Node:
             yield from child.spelled((*path, name if self.is_list else member(name)))
 
 
-_TAKEN = frozenset(
-    """
-    T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches eval
-    extra_repr float forward get_buffer get_extra_state get_parameter get_submodule half ipu load_state_dict modules mtia
-    named_buffers named_children named_modules named_parameters parameters register_backward_hook register_buffer
-    register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
-    register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module register_parameter
-    register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule share_memory
-    state_dict to to_empty train training type xpu zero_grad
-    """.split()
-)
+_TAKEN = frozenset({*dir(nn.Module), "training"})
 """What ``nn.Module`` uses itself."""
 
 

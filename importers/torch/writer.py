@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch import lane
@@ -18,7 +17,7 @@ from entrepot.importers.torch.part import Item, Part, Run
 from entrepot.importers.torch.sizes import Sizes, is_number, of_constant
 from entrepot.importers.torch.state import State
 from entrepot.importers.torch.table import WORDS
-from entrepot.importers.torch.tree import member, reference
+from entrepot.importers.torch.tree import reference
 from entrepot.ir.errors import UnsupportedOpError
 from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Step, Value
@@ -97,7 +96,7 @@ class ModuleWriter(Writer):
         name = value.name
         if "/" in name or "::" in name:
             name = re.sub(r"_output_\d+$", "", re.split(r"/|::", name)[-1]).lower()
-        return re.sub(r"_\d+$", "", name) or "x" if self.plain else name
+        return re.sub(r"_\d+(?=_|$)", "", name) or "x" if self.plain else name
 
     # reading
     def read(self, value: Value | None, step: Step | None = None, position: int = 0) -> str:
@@ -196,9 +195,10 @@ class ModuleWriter(Writer):
         """A tensor that is surely there."""
         for value in self.part.inputs:
             known = value.type
-            if value in self.values and known is not None and known.kind == "tensor":
-                if value not in self.sizes and (not kinds or known.dtype in kinds):
-                    return self.values[value]
+            if value not in self.values or value in self.sizes or known is None or known.kind != "tensor":
+                continue
+            if not kinds or known.dtype in kinds:
+                return self.values[value]
         for path, node in self._root.walk():
             layer = node.layer
             for name in () if layer is None else layer.tensors:
@@ -268,6 +268,11 @@ class ModuleWriter(Writer):
         self.line(f"{target} = {given}")
         with self.indented(f"for block in {self.place(run.path)}{part}:"):
             self.line(f"{target} = block({', '.join([target, *others])})")
+
+    def gap(self) -> None:
+        """A blank line, but not two, nor at the beginning of a suite."""
+        if self.lines and self.lines[-1] and not self.lines[-1].endswith(":"):
+            self.lines.append("")
 
     def spare(self) -> tuple[Any, ...]:
         """Variables for sizes, before a body is written."""
@@ -356,7 +361,9 @@ class ModuleWriter(Writer):
             return found
         known = self._spare.setdefault(value, {})
         if axis not in known:
-            known[axis] = self.names.fresh(dim if isinstance(dim, str) and dim.isidentifier() else f"{self.stem(value)}_size")
+            known[axis] = self.names.fresh(
+                dim if isinstance(dim, str) and dim.isidentifier() else f"{self.stem(value)}_size"
+            )
             self.line(f"{known[axis]} = {self.read(value)}.shape[{axis}]")
             if isinstance(dim, str):
                 self.symbols[dim] = known[axis]
@@ -388,10 +395,11 @@ class ModuleWriter(Writer):
 
     def _call(self, step: Step) -> None:
         op = Op(self, step)
-        text = self._layer(op, step) or self._word(op, step)
-        if text is None:
-            text = self.helpers.kernel(op)
-        self.line(f"{', '.join(self._target(value) for value in step.outputs)} = {text}")
+        text = self._layer(op, step)
+        text = self._word(op, step) if text is None else text
+        text = self.helpers.kernel(op) if text is None else text
+        if text:
+            self.line(f"{', '.join(self._target(value) for value in step.outputs)} = {text}")
 
     def _target(self, value: Value | None) -> str:
         return self.write(value)
@@ -448,5 +456,3 @@ def refuse_text(step: Step) -> None:
     raise UnsupportedOpError(
         "torch has no strings", node=step.where, hint="run it with ep.Session, or cut the model before it"
     )
-
-

@@ -281,5 +281,3 @@ def short(number: float) -> str:
 
 def _unless(number: float, default: float) -> str:
     return "" if math.isclose(number, default, rel_tol=1e-7) else f", {short(number)}"
-
-

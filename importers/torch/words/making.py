@@ -23,7 +23,11 @@ def range_(op: Op) -> str | None:
     if op.made is None or any(each is None or each.items is None for each in numbers):
         return None
     start, limit, delta = (each.items[0] for each in numbers if each is not None and each.items is not None)
-    given = [limit] if (float(start) == 0 if _is_literal(start) else False) and delta in ("1", "1.0") else [start, limit, delta]
+    given = (
+        [limit]
+        if (float(start) == 0 if _is_literal(start) else False) and delta in ("1", "1.0")
+        else [start, limit, delta]
+    )
     if len(given) == 3 and delta in ("1", "1.0"):
         given.pop()
     return f"torch.arange({', '.join(given)}{_made(op, op.made)})"

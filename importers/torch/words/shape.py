@@ -165,9 +165,8 @@ def slice_(op: Op) -> str | None:
         known = [axis % rank for axis in known]
     if min(known, default=0) < 0 or len(set(known)) != len(known):
         return None
-    parts = {
-        axis: _range(*each) for axis, *each in zip(known, starts.items, ends.items, strides, strict=True)
-    }
+    ranges = map(_range, starts.items, ends.items, strides)
+    parts = dict(zip(known, ranges, strict=True))
     text = _indexed({axis: part for axis, part in parts.items() if part != ":"}, op.rank(0))
     return f"{op[0]}{text}"
 
@@ -260,9 +259,9 @@ def scatter_nd(op: Op) -> str | None:
 def trilu(op: Op) -> str | None:
     """The upper or lower triangle."""
     diagonal = op.sizes(1)
-    if diagonal is not None and diagonal.items is None:
+    if diagonal is not None and (diagonal.items is None or len(diagonal.items) != 1):
         return None
-    given = "" if diagonal is None or diagonal.items == ("0",) else f", {diagonal.items[0]}"
+    given = "" if diagonal is None or diagonal.items == ("0",) else f", {diagonal.arguments}"
     return f"torch.{'triu' if op.attribute('upper') else 'tril'}({op[0]}{given})"
 
 
@@ -282,7 +281,9 @@ def pad(op: Op) -> str | None:
         value = op.number(2) if op.has(2) else "0.0"
         if value is None or op.made == ir.DataType.BOOL:
             return None
-        return f"F.pad({op[0]}, {tuple(flat)}{'' if float(value) == 0 else f', value={value}'})" if _plain(value) else None
+        return (
+            f"F.pad({op[0]}, {tuple(flat)}{'' if float(value) == 0 else f', value={value}'})" if _plain(value) else None
+        )
     if min(flat) < 0 or rank - first > min(3, rank - 1) or rank > rank - first + 2:
         return None
     flat += [0] * (2 * (rank - 2) - len(flat)) if rank > 2 else []
