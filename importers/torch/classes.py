@@ -13,7 +13,7 @@ import onnx_ir as ir
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.layer import Layer
 from entrepot.importers.torch.part import Part
-from entrepot.importers.torch.tree import Held, Node, member
+from entrepot.importers.torch.tree import Held, Node
 from entrepot.runtime.layout import wrapped
 from entrepot.runtime.names import Names
 
@@ -61,7 +61,7 @@ class Classes:
             key, found = self._entry(child, (*path, name))
             keys.append((name, key))
             slots += found
-        key = (None if node.part is None else self._generic(node.part), tuple(keys))
+        key = (None if node.part is None else self._generic(node.part), node.chained, tuple(keys))
         made = self._by_key.setdefault(key, Made(key))
         made.nodes.append(node)
         made.paths.append(path)
@@ -118,16 +118,27 @@ class Classes:
         node = made.nodes[0]
         texts = [made.filled.get(at, text) for at, (_, text) in enumerate(made.slots[0])]
         slots = iter(texts)
-        lines = [f"    def __init__({', '.join(['self', *made.parameters])}):", "        super().__init__()"]
+        head = [f"    def __init__({', '.join(['self', *made.parameters])}):"]
+        if node.is_indexed:
+            items = self._items(node, slots)
+            given = ", ".join(items) if node.chained else f"[{', '.join(items)}]"
+            return [*head, *wrapped(f"        super().__init__({given})", WIDTH), *(f"        {tie}" for tie in ties)]
+        lines = [*head, "        super().__init__()"]
         for name, child in node.entries():
-            lines += self._line(f"self.{member(name)}", child, slots, name)
+            lines += self._line(name, child, slots)
         lines += [f"        {tie}" for tie in ties]
         return [each for line in lines for each in wrapped(line, WIDTH)]
 
-    def _line(self, target: str, child: Node | Held, slots: Iterator[str], name: str) -> list[str]:
+    def base(self, made: Made) -> str:
+        """What a class derives from: what is numbered is a list."""
+        node = made.nodes[0]
+        return "nn.Module" if not node.is_indexed else "nn.Sequential" if node.chained else "nn.ModuleList"
+
+    def _line(self, name: str, child: Node | Held, slots: Iterator[str]) -> list[str]:
         if isinstance(child, Held):
-            return [f"        {_tensor(target, child, slots, name)}"]
-        return [f"        {target} = {self._expression(child, slots)}"]
+            return [f"        {_tensor(f'self.{name}', child, slots, name)}"]
+        made = self._expression(child, slots)
+        return [f'        self.add_module("{name}", {made})' if name.isdecimal() else f"        self.{name} = {made}"]
 
     def _expression(self, child: Node, slots: Iterator[str]) -> str:
         if child.layer is not None:
@@ -138,10 +149,13 @@ class Classes:
         given = [next(slots) for _ in made.slots[0]]
         return f"{made.name}({', '.join(given[at] for at in made.parameters.values())})"
 
+    def _items(self, node: Node, slots: Iterator[str]) -> list[str]:
+        items = {int(name): self._expression(item, slots) for name, item in node.children.items()}
+        return [items.get(at, "nn.Identity()") for at in range(max(items) + 1)]
+
     def _list(self, child: Node, slots: Iterator[str]) -> str:
         kind = "nn.Sequential" if child.chained else "nn.ModuleList"
-        items = {int(name): self._expression(item, slots) for name, item in child.children.items()}
-        texts = [items.get(at, "nn.Identity()") for at in range(max(items) + 1)]
+        texts = self._items(child, slots)
         if len(texts) > 2 and len(set(texts)) == 1:
             many = f"{texts[0]} for _ in range({len(texts)})"
             return f"{kind}(*({many}))" if child.chained else f"{kind}({many})"

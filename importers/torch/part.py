@@ -168,13 +168,13 @@ def ordered(items: list[Item]) -> list[Item]:
 def _runs(state: State, items: list[Item], path: Path, wanted: Sequence[Value | None]) -> list[Item]:
     """The items, of which those of one list that follow each other became runs; lists in lists first."""
     depth = max((len(scope(state, item)) for item in items), default=0)
-    for length in range(depth, len(path), -1):
+    for length in range(depth, len(path), -1):  # the list may be the module itself
         lists: dict[Path, dict[int, list[Item]]] = {}
         for item in items:
             place = _place(state, item)
             if place is None or len(place) != length or not place[-1].isdecimal():
                 continue
-            if (above := state.tree.find(place[:-1])) is not None and above.is_list:
+            if (above := state.tree.find(place[:-1])) is not None and above.is_indexed:
                 lists.setdefault(place[:-1], {}).setdefault(int(place[-1]), []).append(item)
         for place, found in lists.items():
             items = _of_list(state, items, place, found, wanted)

@@ -12,8 +12,8 @@ import numpy as np
 import entrepot
 from entrepot.importers.torch.classes import Classes, Made
 from entrepot.importers.torch.control import FORMS, SUPPORT
-from entrepot.importers.torch.helpers import OWN, Helpers
 from entrepot.importers.torch.layer import Array
+from entrepot.importers.torch.needs import OWN, Helpers
 from entrepot.importers.torch.part import Part, outlined
 from entrepot.importers.torch.planning import planned
 from entrepot.importers.torch.sizes import Sizes
@@ -107,7 +107,7 @@ class _Drawing:
         lines: list[str] = []
         for made in found:
             told = [f"{left} = {right}" for left, right in self._tied(ties)] if () in made.paths else []
-            lines += ["", "", f"class {made.name}(nn.Module):"]
+            lines += ["", "", f"class {made.name}({classes.base(made)}):"]
             lines += self._docstring(model) if () in made.paths else []
             lines += classes.constructor(made, told)
             lines += (
@@ -134,7 +134,7 @@ class _Drawing:
 
     def _tensors(self) -> dict[str, Array]:
         found: dict[str, Array] = {}
-        for path, node in self.state.tree.spelled():
+        for path, node in self.state.tree.walk():
             held = {} if node.layer is None else node.layer.tensors
             held = {**held, **{name: each.array for name, each in node.held.items()}}
             found.update({".".join([*path, name]): array for name, array in held.items()})
@@ -161,7 +161,7 @@ class _Drawing:
     def _sources(self) -> dict[str, str]:
         """For each tensor the weight of the file that it was."""
         found: dict[str, str] = {}
-        for path, node in self.state.tree.spelled():
+        for path, node in self.state.tree.walk():
             layer = node.layer
             for name in () if layer is None else layer.tensors:
                 found[".".join([*path, name])] = layer.source if layer is not None else ""
@@ -169,12 +169,9 @@ class _Drawing:
         return found
 
     def _tied(self, ties: dict[str, str]) -> list[tuple[str, str]]:
-        places = {".".join(path): reference(self.state.tree, real) for (path, _), (real, _) in zip(
-            self.state.tree.spelled(), self.state.tree.walk(), strict=True)}  # fmt: skip
-
         def spelled(name: str) -> str:
             path, _, leaf = name.rpartition(".")
-            return f"{places[path]}.{leaf}"
+            return f"{reference(self.state.tree, tuple(filter(None, path.split('.'))))}.{leaf}"
 
         return [(spelled(name), spelled(other)) for name, other in ties.items()]
 

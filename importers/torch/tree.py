@@ -52,9 +52,12 @@ class Node:
     @property
     def is_list(self) -> bool:
         """Whether it is nothing but a list of what is below."""
-        if not self.children or self.held or self.layer is not None or self.part is not None:
-            return False
-        return self.is_numbered
+        return self.is_indexed and self.part is None
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether what is below it is reached by numbers."""
+        return bool(self.children) and not self.held and self.layer is None and self.is_numbered
 
     @property
     def is_numbered(self) -> bool:
@@ -87,12 +90,6 @@ class Node:
         for name, child in self.children.items():
             yield from child.walk((*path, name))
 
-    def spelled(self, path: Path = ()) -> Iterator[tuple[Path, Node]]:
-        """Every place below, and this one, by the names that attributes have."""
-        yield path, self
-        for name, child in self.children.items():
-            yield from child.spelled((*path, name if self.is_list else member(name)))
-
 
 _TAKEN = frozenset({*dir(nn.Module), "training"})
 """What ``nn.Module`` uses itself."""
@@ -115,11 +112,11 @@ def reference(root: Node, path: Path, start: str = "self") -> str:
     """The expression for a place below another."""
     text, node = start, root
     for name in path:
-        text += f"[{name}]" if node.is_list else f".{member(name)}"
+        text += f"[{name}]" if node.is_indexed else member(name)
         node = node.children.get(name, Node())
     return text
 
 
 def member(name: str) -> str:
-    """A name after a dot, where no list has the number."""
-    return f"item_{name}" if name.isdecimal() else name
+    """What follows a module for one that is right below it by a name; a number among names is no attribute."""
+    return f'.get_submodule("{name}")' if name.isdecimal() else f".{name}"

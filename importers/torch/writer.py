@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from entrepot.importers.torch import lane
 from entrepot.importers.torch.dtypes import COMPUTED, FLOATS, NAMES
-from entrepot.importers.torch.helpers import OWN, Helpers
+from entrepot.importers.torch.needs import OWN, Helpers
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.part import Item, Part, Run
 from entrepot.importers.torch.sizes import Sizes, is_number, of_constant
@@ -219,10 +219,18 @@ class ModuleWriter(Writer):
         given = ", ".join(["self", *self._given])
         with self.indented(f"def forward({given}):"):
             self.items(self.part.items)
+            self._root.chained |= self._is_chain()
             results = [self.read(value) for value in self.part.outputs]
             self.line(f"return {', '.join(results) or 'None'}")
         head = next(at for at, line in enumerate(self.lines) if line.endswith(":")) + 1
         return [*self.lines[:head], *(line[4:] for line in self._openings()), *self.lines[head:]]
+
+    def _is_chain(self) -> bool:
+        """Whether the module is a list that runs its items one after another, and does nothing else."""
+        run = self.part.items[0] if len(self.part.items) == 1 else None
+        if not isinstance(run, Run) or run.path != self.part.path or not run.whole:
+            return False
+        return self.part.inputs == run.inputs[:1] and self.part.outputs == run.outputs and len(run.inputs) == 1
 
     def items(self, items: Sequence[Item]) -> None:
         """Calls of other parts, and steps."""
@@ -260,7 +268,7 @@ class ModuleWriter(Writer):
         given, *others = self._passed(parts, run.inputs)
         target = self.write(run.outputs[0])
         node = self.state.tree.find(run.path)
-        if run.whole and not others and node is not None:
+        if run.whole and not others and node is not None and run.path != self.part.path:
             node.chained = True
             self.line(f"{target} = {self.place(run.path)}({given})")
             return

@@ -1,4 +1,4 @@
-"""ONNX's own node tests as modules: nothing wrong, what is refused has its reason, and never fewer passed than before."""
+"""ONNX's own node tests as modules: nothing wrong, and never fewer passed than before."""
 
 from __future__ import annotations
 
