@@ -110,9 +110,8 @@ class _Drawing:
             lines += ["", "", f"class {made.name}({classes.base(made)}):"]
             lines += self._docstring(model) if () in made.paths else []
             lines += classes.constructor(made, told)
-            lines += (
-                ["", *(f"    {line}" if line else "" for line in self._forward(made))] if made.nodes[0].part else []
-            )
+            forward = self._forward(made) if made.nodes[0].part and not made.nodes[0].chained else []
+            lines += ["", *(f"    {line}" if line else "" for line in forward)] if forward else []
         name = next(made.name for made in found if () in made.paths)
         lines += ["", "", *_loading(name).split("\n")]
         body = [*(line for text in self.helpers.texts() for line in ("", "", *text.split("\n"))), *lines]
