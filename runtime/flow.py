@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
-from entrepot.runtime.device import HOST, Device, moved
+from entrepot.runtime.device import HOST, Device, is_copy, moved
 from entrepot.runtime.partition import Part
 from entrepot.runtime.providers import Compiled
 
@@ -112,12 +112,11 @@ class Flow:
         """What is moved in a run, from where and to where, if it is fed from the host and returned there."""
         for stage in self._stages:
             for each in stage.crossings:
-                source = each.source or HOST
-                if source is not each.target:
-                    yield each.value, source.name, each.target.name
+                if is_copy(each.source or HOST, each.target):
+                    yield each.value, (each.source or HOST).name, each.target.name
         for value in dict.fromkeys(self._wanted):
             home = self._homes[value] or HOST
-            if home is not HOST and len(self._results_of(value)) == 1:
+            if is_copy(home, HOST) and len(self._results_of(value)) == 1:
                 yield value, home.name, HOST.name
 
     def runner(self, observe: Observer | None = None) -> Callable[..., Sequence[Any]]:
