@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 _WIDTH = 4096
 _LAYER = 4 * _WIDTH * _WIDTH  # bytes
@@ -105,7 +106,7 @@ class Peak:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Peak:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
