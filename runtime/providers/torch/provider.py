@@ -38,11 +38,12 @@ class TorchProvider:
         self.device = TorchDevice(self.where)
         self._placed = Placed(self.device)
         backend = TorchBackend(self.where)
+        near = self.where == "cpu"
         self._target = Target(
-            replace(KERNELS, backend=lambda: backend),
+            replace(KERNELS, backend=lambda: backend, prepared=KERNELS.prepared if near else None),
             backend_support(backend, setting.limits),
             HOST_KERNELS,
-            fuse.RULES,
+            _rules_on_host() if near else fuse.RULES,
             device=self.device,
             place=self.place,
             left_to_host=_LEFT_TO_HOST,
@@ -69,6 +70,12 @@ class TorchProvider:
         """
         compiled = compile_part(part, self._setting, self._target)
         return replace(compiled, run=without_gradients(compiled.run))
+
+
+def _rules_on_host() -> fuse.Rules:
+    from entrepot.runtime.providers.torch.fuse import RULES
+
+    return RULES
 
 
 def without_gradients(run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
