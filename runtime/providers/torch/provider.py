@@ -14,14 +14,15 @@ from entrepot.runtime import fuse
 from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Array, Placed
-from entrepot.runtime.kernels.native_only import NATIVE_ONLY
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
 from entrepot.runtime.providers.torch.table import KERNELS
 from entrepot.runtime.support import backend_support
 
-_LEFT_TO_HOST = frozenset(NATIVE_ONLY)
-"""Operators that torch has no kernel for."""
+_LEFT_TO_HOST = frozenset(
+    ("MaxRoiPool", "NonMaxSuppression", "RandomNormal", "RandomUniform", "RoiAlign", "TfIdfVectorizer")
+)
+"""Operators that go step by step as their data says, or that no input says the device of."""
 
 
 class TorchProvider:
