@@ -15,7 +15,9 @@ from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Array, Placed
 from entrepot.runtime.providers import Compiled, Setting
+from entrepot.runtime.providers.cpu.provider import CpuProvider
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
+from entrepot.runtime.providers.torch.small import is_small
 from entrepot.runtime.providers.torch.table import KERNELS
 from entrepot.runtime.support import backend_support
 
@@ -69,8 +71,19 @@ class TorchProvider:
         Raises:
             UnsupportedOpError: Nodes have neither kernel nor function body; all of them are named.
         """
+        if self.where == "cpu" and is_small(part, self._setting.type_of):
+            return self._compiled_for_numpy(part)
         compiled = compile_part(part, self._setting, self._target)
         return replace(compiled, run=without_gradients(compiled.run))
+
+
+    def _compiled_for_numpy(self, part: ir.GraphView) -> Compiled:
+        return replace(
+            CpuProvider(self._setting).compile(part),
+            on_host=frozenset(range(len(part.inputs))),
+            made_on_host=frozenset(range(len(part.outputs))),
+            remark=lambda: "a part too small for torch runs with NumPy's kernels, on the same memory",
+        )
 
 
 def _rules_on_host() -> fuse.Rules:
