@@ -32,7 +32,18 @@ ZOO: dict[str, dict[str, Any]] = {
     "mobilenet_v2": {"classes": 1000, "size": 224, "width": 1.0},
     "unet": {"size": 256, "width": 32, "depth": 4},
 }
-MODELS = ("mlp", "tiny_ops", "loop200", "lstm", "elementwise", "mobilenet_v2", "resnet50", "unet", "gpt2_decode", "bert")
+MODELS = (
+    "mlp",
+    "tiny_ops",
+    "loop200",
+    "lstm",
+    "elementwise",
+    "mobilenet_v2",
+    "resnet50",
+    "unet",
+    "gpt2_decode",
+    "bert",
+)
 
 
 def _tiny_ops(rounds: int) -> str:
@@ -172,12 +183,18 @@ def setting() -> str:
 
     library = "MKL" if torch.backends.mkl.is_available() else "another BLAS than MKL"
     convolves = "oneDNN" if torch.backends.mkldnn.is_available() else "no oneDNN"
-    return f"torch {torch.__version__}: {library}, {convolves}, {torch.backends.cpu.get_cpu_capability()}; {_processor()}"
+    return (
+        f"torch {torch.__version__}: {library}, {convolves}, {torch.backends.cpu.get_cpu_capability()}; {_processor()}"
+    )
 
 
 def _processor() -> str:
     told = Path("/proc/cpuinfo")
-    names = [line.partition(": ")[2] for line in told.read_text().splitlines() if line.startswith("model name")] if told.exists() else []
+    names = (
+        [line.partition(": ")[2] for line in told.read_text().splitlines() if line.startswith("model name")]
+        if told.exists()
+        else []
+    )
     return names[0] if names else "unknown processor"
 
 

@@ -93,9 +93,7 @@ def joined(steps: list[Step], inputs: list[Value | None], function: Callable[...
     )
 
 
-def _activated(
-    graph: Neighbours, step: Step, activation: Callable[[Step], T | None]
-) -> tuple[list[Step], T | None]:
+def _activated(graph: Neighbours, step: Step, activation: Callable[[Step], T | None]) -> tuple[list[Step], T | None]:
     """The activation that follows a step, if one does that the provider has in place."""
     after = graph.only_reader(step)
     found = None if after is None else activation(after)

@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from entrepot.runtime import fuse
 from entrepot.runtime.binding import view
 from entrepot.runtime.fuse import Neighbours
-from entrepot.runtime.plan import Step
+from entrepot.runtime.plan import Step, Value
 from entrepot.runtime.providers.torch.epilogues import activation
 from entrepot.runtime.providers.torch.linear import and_added, by_constant
 from entrepot.runtime.providers.torch.prepared.conv import conv_with
@@ -59,5 +61,35 @@ def _is_matrix_and_row(weights: np.ndarray[Any, Any], bias: np.ndarray[Any, Any]
     return is_float and weights.ndim == 2 and bias.shape in ((weights.shape[1],), (1, weights.shape[1]))
 
 
-RULES: fuse.Rules = {**fuse.RULES, "Conv": (_fuse_conv,), "Gemm": (_fuse_gemm,), "MatMul": (_fuse_matmul,)}
+def _fuse_without_nan(graph: Neighbours, asked: Step) -> None:
+    """Where(IsNaN(x), c, x), as exporters write a softmax over what may be masked out altogether."""
+    chosen, x = graph.only_reader(asked), asked.inputs[0]
+    if chosen is None or not chosen.is_a("Where") or x is None or chosen.inputs[0] is not asked.outputs[0]:
+        return
+    instead = chosen.inputs[1]
+    if chosen.inputs[2] is not x or instead is None or not _is_scalar_like(instead, x):
+        return
+    number = float(instead.constant.item())
+
+    def run(x: Tensor) -> Tensor:
+        return torch.nan_to_num(x, number, torch.inf, -torch.inf)
+
+    graph.replace([asked, chosen], joined([asked, chosen], [x], run))
+
+
+def _is_scalar_like(value: Value, x: Value) -> bool:
+    """Whether a value is one constant number, and selecting between it and x gives the shape of x."""
+    known = x.type
+    if not isinstance(value.constant, np.ndarray) or known is None or known.numpy != np.float32:
+        return False
+    return value.constant.size == 1 and known.shape is not None and value.constant.ndim <= len(known.shape)
+
+
+RULES: fuse.Rules = {
+    **fuse.RULES,
+    "Conv": (_fuse_conv,),
+    "Gemm": (_fuse_gemm,),
+    "IsNaN": (_fuse_without_nan,),
+    "MatMul": (_fuse_matmul,),
+}
 """What is tried on steps of each operator."""

@@ -14,6 +14,7 @@ from entrepot.runtime import fuse
 from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Array, Placed
+from entrepot.runtime.plan import Block
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.provider import CpuProvider
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
@@ -50,6 +51,7 @@ class TorchProvider:
             device=self.device,
             place=self.place,
             left_to_host=_LEFT_TO_HOST,
+            finish=_chain_on_host if near else lambda block: None,
         )
 
     @classmethod
@@ -76,7 +78,6 @@ class TorchProvider:
         compiled = compile_part(part, self._setting, self._target)
         return replace(compiled, run=without_gradients(compiled.run))
 
-
     def _compiled_for_numpy(self, part: ir.GraphView) -> Compiled:
         return replace(
             CpuProvider(self._setting).compile(part),
@@ -84,6 +85,12 @@ class TorchProvider:
             made_on_host=frozenset(range(len(part.outputs))),
             remark=lambda: "a part too small for torch runs with NumPy's kernels, on the same memory",
         )
+
+
+def _chain_on_host(block: Block) -> None:
+    from entrepot.runtime.providers.torch.chains import chain
+
+    chain(block)
 
 
 def _rules_on_host() -> fuse.Rules:

@@ -27,8 +27,10 @@ _ELEMENTS = frozenset({ir.DataType.FLOAT, ir.DataType.INT64, ir.DataType.INT32, 
 def is_small(part: ir.GraphView, type_of: Callable[[ir.Value], Type | None]) -> bool:
     """Whether every result is certainly small, and made by arithmetic, by movement or by a product of matrices."""
     given = [value for value in part.inputs if value is not None]
-    return all(_is_cheap(node) for node in _nodes(part)) and _are_small(given, type_of) and all(
-        _are_small(node.outputs, type_of) and all(map(_is_light, node.inputs)) for node in _nodes(part)
+    return (
+        all(_is_cheap(node) for node in _nodes(part))
+        and _are_small(given, type_of)
+        and all(_are_small(node.outputs, type_of) and all(map(_is_light, node.inputs)) for node in _nodes(part))
     )
 
 

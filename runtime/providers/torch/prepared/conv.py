@@ -27,7 +27,9 @@ Plan: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
 """A convolution at one shape, given what is added to its result."""
 
 _SHAPES_KEPT = 64
-_LAST = torch.channels_last
+
+_LARGE = 1 << 18
+"""Elements of a result from which oneDNN adds to it faster than a call of its own does."""
 
 
 @prepared("Conv", 22)
@@ -89,7 +91,9 @@ class _Planner:
         evenly = win.begin == win.end
         pads = [*[0] * len(flat), *(win.begin if evenly else [0] * len(win.begin))]
         geometry = (pads, [*flat, *win.strides], [*flat, *win.dilations], group)
-        around = [] if evenly else [width for pair in zip(win.begin[::-1], win.end[::-1], strict=True) for width in pair]
+        around = (
+            [] if evenly else [width for pair in zip(win.begin[::-1], win.end[::-1], strict=True) for width in pair]
+        )
         packed = self._pack(geometry, [*x.shape[:2], *flat, *x.shape[2:]])
         return self._bound(packed, geometry, torch.Size([x.shape[0], self._weights.shape[0], *win.target]), around)
 
@@ -100,18 +104,20 @@ class _Planner:
         return self._packed
 
     def _bound(self, packed: Any, geometry: tuple[Any, ...], shape: torch.Size, around: list[int]) -> Plan:
-        run, run_and_add, bias, flat = self._made.run, self._made.run_and_add, self._bias, len(shape) == 3
+        made, bias, flat, is_large = self._made, self._bias, len(shape) == 3, shape.numel() >= _LARGE
 
         def plan(x: Tensor, residual: Tensor | None) -> Tensor:
             if around:
                 x = torch.constant_pad_nd(x, around)
             if flat:
-                y = run(x.unsqueeze(2), packed, bias, *geometry).squeeze(2)
-            elif residual is not None and residual.shape == shape:
-                return run_and_add(x.contiguous(memory_format=_LAST), residual, packed, bias, *geometry)
+                y = made.run(x.unsqueeze(2), packed, bias, *geometry).squeeze(2)
+            elif is_large and residual is not None and residual.shape == shape:
+                return made.run_and_add(x, residual, packed, bias, *geometry)
             else:
-                y = run(x.contiguous(memory_format=_LAST), packed, bias, *geometry)
-            return y if residual is None else y + residual
+                y = made.run(x, packed, bias, *geometry)
+            if residual is None:
+                return y
+            return y.add_(residual) if residual.shape == shape else y + residual
 
         return plan
 
