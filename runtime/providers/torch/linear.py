@@ -22,6 +22,9 @@ Product: TypeAlias = Callable[[Tensor], Tensor]
 FEW = 16
 """Up to so many rows memory is read for each weight and little is computed: packing does not help."""
 
+LEAST = 1 << 12
+"""Elements of a matrix below which it stays in the fastest cache however it lies there."""
+
 WORTHWHILE = 1 << 21
 """Multiplications from which the look-up that packed kernels do is small beside the product."""
 
@@ -40,8 +43,9 @@ def by_constant(
         activate: Changes the result in place.
     """
     inner, outer = weights.shape
-    least = max(FEW + 1, -(-WORTHWHILE // max(weights.size, 1)))
-    packed = _packed(weights, bias, rows) if rows == 0 or rows >= least else None
+    least = max(FEW + 1, WORTHWHILE // max(weights.size, 1))
+    is_worthwhile = weights.size >= LEAST and (rows == 0 or rows >= least)
+    packed = _packed(weights, bias, rows) if is_worthwhile else None
     plain = _plain(weights, bias, in_order=rows != 1 and (packed is None or not rows))
     fewest, most = (least * inner, sys.maxsize) if rows == 0 else (rows * inner, rows * inner)
     roomy = room.SMALL * inner // (4 * max(outer, 1))
@@ -50,7 +54,7 @@ def by_constant(
         size, shape = x.numel(), x.shape
         if size > roomy:
             room.claim((*shape[:-1], outer), 4)
-        if packed is not None and fewest <= size <= most:
+        if packed is not None and fewest <= size <= most and shape[-1] == inner:
             y = packed(x)
         elif len(shape) == 2:
             y = plain(x)

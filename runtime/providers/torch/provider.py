@@ -37,12 +37,15 @@ class TorchProvider:
     def __init__(self, setting: Setting) -> None:
         from entrepot.runtime.providers.torch.backend import TorchBackend
         from entrepot.runtime.providers.torch.device import TorchDevice
+        from entrepot.runtime.providers.torch.heap import keep_freed_memory
 
         self._setting = setting
         self.device = TorchDevice(self.where)
         self._placed = Placed(self.device)
         backend = TorchBackend(self.where)
         near = self.where == "cpu"
+        if near:
+            keep_freed_memory()
         self._target = Target(
             replace(KERNELS, backend=lambda: backend, prepared=KERNELS.prepared if near else None),
             backend_support(backend, setting.limits),
@@ -79,11 +82,12 @@ class TorchProvider:
         return replace(compiled, run=without_gradients(compiled.run))
 
     def _compiled_for_numpy(self, part: ir.GraphView) -> Compiled:
+        compiled = CpuProvider(self._setting).compile(part)
         return replace(
-            CpuProvider(self._setting).compile(part),
+            compiled,
+            how={node: f"{how}, NumPy's" for node, how in compiled.how.items()},
             on_host=frozenset(range(len(part.inputs))),
             made_on_host=frozenset(range(len(part.outputs))),
-            remark=lambda: "a part too small for torch runs with NumPy's kernels, on the same memory",
         )
 
 

@@ -26,11 +26,12 @@ _ELEMENTS = frozenset({ir.DataType.FLOAT, ir.DataType.INT64, ir.DataType.INT32, 
 
 def is_small(part: ir.GraphView, type_of: Callable[[ir.Value], Type | None]) -> bool:
     """Whether every result is certainly small, and made by arithmetic, by movement or by a product of matrices."""
-    given = [value for value in part.inputs if value is not None]
+    nodes = list(_nodes(part))
+    values = [*part.inputs, *(value for node in nodes for value in node.outputs if value.name)]
     return (
-        all(_is_cheap(node) for node in _nodes(part))
-        and _are_small(given, type_of)
-        and all(_are_small(node.outputs, type_of) and all(map(_is_light, node.inputs)) for node in _nodes(part))
+        all(map(_is_cheap, nodes))
+        and all(_is_light(value) for node in nodes for value in node.inputs)
+        and all(_has_few(type_of(value)) for value in values)
     )
 
 
@@ -49,14 +50,11 @@ def _is_cheap(node: ir.Node) -> bool:
     )
 
 
-def _are_small(values: Iterable[ir.Value], type_of: Callable[[ir.Value], Type | None]) -> bool:
-    return all(_is_small(type_of(value)) for value in values if value.name)
-
-
-def _is_small(known: Type | None) -> bool:
+def _has_few(known: Type | None) -> bool:
     if known is None or known.dtype not in _ELEMENTS or known.shape is None:
         return False
-    return all(isinstance(size, int) for size in known.shape) and math.prod(known.shape) <= MOST  # type: ignore[arg-type]
+    sizes = [size for size in known.shape if isinstance(size, int)]
+    return len(sizes) == len(known.shape) and math.prod(sizes) <= MOST
 
 
 def _is_light(value: ir.Value | None) -> bool:

@@ -46,7 +46,7 @@ def resize(node: NodeView) -> Callable[..., Tensor] | None:
         return None
     if given.get("coordinate_transformation_mode") == "tf_crop_and_resize" or is_given(node, 1):
         return None
-    kept = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    kept: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     sampling = Sampling(
         kept.get("mode", "nearest"), kept.get("coordinate_transformation_mode", "half_pixel"),
         kept.get("nearest_mode", "round_prefer_floor"), kept.get("cubic_coeff_a", -0.75), False,
