@@ -78,5 +78,5 @@ def compile_part(part: ir.GraphView, setting: Setting, target: Target) -> Compil
     target.finish(block)
     emitted = emit(block, target.support)
     how = became(part, block, lowering.settled)
-    copies = tuple(copies_in(block, target.device.name))
+    copies = () if target.device.shares_host else tuple(copies_in(block, target.device.name))
     return Compiled(emitted.function, emitted, how, emitted.locate, copies=copies, **vars(sides))

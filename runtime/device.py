@@ -37,6 +37,10 @@ class Device(Protocol):
         """As the library writes it: ``cpu``, ``cuda:0``."""
 
     @property
+    def shares_host(self) -> bool:
+        """Whether its arrays lie in the host's memory, so that moving them to NumPy and back copies nothing."""
+
+    @property
     def stream(self) -> int | None:
         """The stream that work is queued on, as DLPack numbers it; ``None`` where there are none."""
 
@@ -69,6 +73,7 @@ class Host:
     """NumPy's memory: nothing moves."""
 
     name = "cpu"
+    shares_host = True
     stream = None
 
     def holds(self, value: Any) -> bool:
@@ -101,6 +106,11 @@ class Host:
 
 HOST: Device = Host()
 """The device of all providers that compute on NumPy arrays."""
+
+
+def is_copy(source: Device, target: Device) -> bool:
+    """Whether moving a value from one device to another takes a copy."""
+    return source is not target and not (source.shares_host and target.shares_host)
 
 
 def moved(value: Any, source: Device, target: Device) -> Any:

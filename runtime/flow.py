@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.runtime.device import HOST, Device, moved
+from entrepot.runtime.device import HOST, Device, is_copy, moved
 from entrepot.runtime.partition import Part
 from entrepot.runtime.providers import Compiled
 
@@ -113,12 +113,11 @@ class Flow:
         """What is moved in a run, from where and to where, if it is fed from the host and returned there."""
         for stage in self._stages:
             for each in stage.crossings:
-                source = each.source or HOST
-                if source is not each.target:
-                    yield each.value, source.name, each.target.name
+                if is_copy(each.source or HOST, each.target):
+                    yield each.value, (each.source or HOST).name, each.target.name
         for value in dict.fromkeys(self._wanted):
             home = self._homes[value] or HOST
-            if home is not HOST and len(self._results_of(value)) == 1:
+            if is_copy(home, HOST) and len(self._results_of(value)) == 1:
                 yield value, home.name, HOST.name
 
     def runner(self, observe: Observer | None = None) -> Callable[..., Sequence[Any]]:
@@ -159,7 +158,9 @@ class Flow:
     ) -> Callable[..., Sequence[Any]]:
         """The same function, which moves nothing if all feeds are NumPy arrays and one part takes and makes such."""
         inputs = [self._slot(value, None) for value in self._inputs]
-        if len(calls) != 1 or self._wanted != self._parts[0][0].outputs or any(True for _ in self.crossings()):
+        moves = any(each.target is not HOST for stage in self._stages for each in stage.crossings)
+        made = {self._homes[value] for value in self._wanted}
+        if len(calls) != 1 or moves or made != {HOST} or self._wanted != self._parts[0][0].outputs:
             return run
         came_from = {each.put: each.taken for each in self._stages[0].crossings}
         order = [came_from.get(slot, slot) for slot in self._stages[0].takes]

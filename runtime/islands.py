@@ -16,7 +16,7 @@ import onnx_ir as ir
 from entrepot.ir.traits import Cost, traits_of
 from entrepot.ir.typing.plain import nbytes
 from entrepot.ir.typing.query import Types
-from entrepot.runtime.device import HOST, Device
+from entrepot.runtime.device import HOST, Device, is_copy
 from entrepot.runtime.order import reads
 
 COPY, LINK = 10e-6, 10e9
@@ -101,7 +101,7 @@ class Islands:
                 if self.places[producer] == self.places[position]:
                     roots[root(producer)] = root(position)
         for position, place in enumerate(self.places):
-            if self._devices[place] is not HOST:
+            if is_copy(self._devices[place], HOST):
                 islands[root(position)].append(position)
         return sorted(islands.values(), key=len)
 
@@ -126,8 +126,9 @@ class Islands:
         """To how many devices a value is copied."""
         made = self._made.get(value)
         home = HOST if made is None else self._device(made, moved)
-        there = {self._device(at, moved).name for at in self._readers[value]}
-        return len(there.union([HOST.name] if value in self._wanted else []) - {home.name})
+        there = dict.fromkeys(self._device(at, moved) for at in self._readers[value])
+        there.update(dict.fromkeys([HOST] if value in self._wanted else []))
+        return sum(is_copy(home, device) for device in there)
 
     def _device(self, position: int, moved: frozenset[int]) -> Device:
         return HOST if position in moved else self._devices[self.places[position]]

@@ -10,7 +10,6 @@ import onnx_ir as ir
 from entrepot.ir.errors import UnsupportedOpError, describe_node
 from entrepot.ir.printable import printable
 from entrepot.ir.traits import traits_of
-from entrepot.runtime.device import HOST
 from entrepot.runtime.grouping import grouped
 from entrepot.runtime.islands import Islands
 from entrepot.runtime.order import in_order, reads
@@ -127,13 +126,13 @@ def _without_islands(
 ) -> list[int]:
     """Who runs each node, islands given up; their rows say why."""
     devices = [provider.device for provider in providers]
-    if all(devices[place] is HOST for place in places):
+    if all(devices[place].shares_host for place in places):
         return list(places)
     islands = Islands(nodes, places, devices, wanted, setting.types)
 
     def others(position: int) -> list[int]:
         later = range(places[position] + 1, len(providers))
-        return [at for at in later if devices[at] is HOST and not providers[at].supports(nodes[position])]
+        return [at for at in later if devices[at].shares_host and not providers[at].supports(nodes[position])]
 
     for position, reason in islands.give_up(others).items():
         row = rows[nodes[position]]

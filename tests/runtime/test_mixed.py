@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entrepot as ep
+from entrepot.runtime.providers.torch.provider import TorchProvider
 from tests.judges.graphs import assert_computes
 from tests.runtime import toy_device
 from tests.runtime.opaque import Opaque, bare
@@ -334,12 +335,16 @@ def staged(draw: st.DrawFn) -> tuple[onnx.ModelProto, set[str]]:
     return proto, draw(st.sets(st.sampled_from([node.name for node in proto.graph.node])))
 
 
+def _small_numbers() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(2)
+    return {name: rng.integers(-3, 4, (3, 2)).astype(np.float32) for name in ("x", "z")}
+
+
 @given(case=staged(), islands=st.booleans())
 def test_branches_loops_and_shapes_parted_at_random_compute_the_same(case: Any, islands: bool) -> None:
     """All values are small whole numbers, so every order of summation is exact."""
     proto, refused = case
-    rng = np.random.default_rng(2)
-    feeds = {name: rng.integers(-3, 4, (3, 2)).astype(np.float32) for name in ("x", "z")}
+    feeds = _small_numbers()
     expected = ep.Session(ep.load(proto), providers=["onnxruntime"]).run(feeds)
     with toy_device.installed(refused, islands) as crossings:
         session = ep.Session(ep.load(proto), providers=MIXED)
@@ -352,3 +357,24 @@ def test_branches_loops_and_shapes_parted_at_random_compute_the_same(case: Any, 
             if len(copies) == len(session.plan().copies):
                 assert crossings == planned(session), str(session.plan())
             assert len({(copy.value, copy.target) for copy in copies}) == len(copies), str(session.plan())
+
+
+@given(case=staged())
+def test_torch_takes_its_share_of_a_graph_without_copies(case: Any) -> None:
+    """Its tensors lie in the host's memory: nothing crosses, and no island costs anything."""
+    proto, refused = case
+    feeds = _small_numbers()
+    expected = ep.Session(ep.load(proto), providers=["onnxruntime"]).run(feeds)
+    with pytest.MonkeyPatch.context() as patch:
+        supports = TorchProvider.supports
+        patch.setattr(
+            TorchProvider, "supports", lambda self, node: "no" if node.name in refused else supports(self, node)
+        )
+        session = ep.Session(ep.load(proto), providers=["torch", "cpu"])
+        for _ in range(2):
+            results = session.run(feeds)
+            for name, value in expected.items():
+                np.testing.assert_array_equal(results[name], value)
+        rows = session.plan().placements
+        assert not session.plan().copies
+        assert all("copies" not in reason for row in rows for reason in row.declined.values())

@@ -54,7 +54,7 @@ def _walled(function: Any) -> Any:
 class ToyDevice:
     """Counts what crosses, and its bytes."""
 
-    name, stream = "toy:0", 7
+    name, stream, shares_host = "toy:0", 7, False
 
     def __init__(self) -> None:
         self.crossings: Counter[str] = Counter()

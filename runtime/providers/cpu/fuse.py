@@ -5,67 +5,60 @@ Where a rule cannot bind its kernel, nothing changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-
 from entrepot.runtime import fuse
 from entrepot.runtime.binding import view
+from entrepot.runtime.chains import after_conv, after_matmul, as_one, checked
 from entrepot.runtime.fuse import Neighbours
 from entrepot.runtime.plan import Step
 from entrepot.runtime.providers.cpu import epilogues
 from entrepot.runtime.providers.cpu.linear import linear
 from entrepot.runtime.providers.cpu.prepared.conv import conv_with
 from entrepot.runtime.providers.cpu.prepared.matmul import gemm_with
-from entrepot.runtime.tails import after_conv, after_gemm, after_matmul, joined
+
+
+def _works_in_place(step: Step) -> bool:
+    return epilogues.activation(step) is not None
+
+
+def _activation(step: Step | None) -> epilogues.Activation | None:
+    return None if step is None else epilogues.activation(step)
 
 
 def _fuse_conv(graph: Neighbours, conv: Step) -> None:
     """Conv, then Add of a tensor of its result's shape, then an activation; each of the two may be missing."""
-    tail = after_conv(graph, conv, epilogues.activation)
-    if len(tail.steps) == 1:
+    chain = after_conv(graph, conv, _works_in_place)
+    if len(chain.steps) == 1:
         return
-    function = conv_with(view(conv), epilogues.of_tile(tail.residual is not None, tail.activation))
+    added = chain.residual is not None
+    function = conv_with(view(conv), epilogues.of_tile(added, _activation(chain.activation)))
     if function is None:
         return
-    residual = [] if tail.residual is None else [tail.residual]
-    inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *residual]
-    graph.replace(tail.steps, joined(tail.steps, inputs, _checked(function) if residual else function))
-
-
-def _checked(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """The pattern relies on declared shapes; a residual that would broadcast after all is refused, not mangled."""
-
-    def conv_add(X: np.ndarray, W: np.ndarray, B: np.ndarray | None, residual: np.ndarray) -> np.ndarray:
-        y = function(X, W, B, residual)
-        if y.shape != residual.shape:
-            raise ValueError(f"declared shapes are wrong: {y.shape} and {residual.shape} should be equal")
-        return y
-
-    return conv_add
+    inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *([chain.residual] if added else [])]
+    graph.replace(chain.steps, as_one(chain.steps, inputs, checked(function) if added else function))
 
 
 def _fuse_gemm(graph: Neighbours, gemm: Step) -> None:
     """Gemm with constant weights, then an activation."""
-    tail = after_gemm(graph, gemm, epilogues.activation)
-    if tail.activation is None:
+    after = graph.only_reader(gemm)
+    activation = _activation(after)
+    if after is None or activation is None:
         return
-    function = gemm_with(view(gemm), tail.activation, epilogues.floor(tail.steps[-1]))
+    function = gemm_with(view(gemm), activation, epilogues.floor(after))
     if function is not None:
-        graph.replace(tail.steps, joined(tail.steps, list(gemm.inputs), function))
+        graph.replace([gemm, after], as_one([gemm, after], list(gemm.inputs), function))
 
 
 def _fuse_matmul(graph: Neighbours, product: Step) -> None:
     """MatMul by a constant matrix, then Add of a constant row, then an activation or Add of a like tensor."""
-    found = after_matmul(graph, product, epilogues.activation)
-    if found is None:
+    chain = after_matmul(graph, product, _works_in_place)
+    if chain is None or chain.bias is None:
         return
-    (bias, tail), weight = found, product.inputs[1]
+    weight = product.inputs[1]
     assert weight is not None
-    function = linear(weight.constant, bias.constant, tail.activation)
+    function = linear(weight.constant, chain.bias.constant, _activation(chain.activation))
     if function is not None:
-        inputs = [product.inputs[0], weight, bias, *([] if tail.residual is None else [tail.residual])]
-        graph.replace(tail.steps, joined(tail.steps, inputs, function))
+        inputs = [product.inputs[0], weight, chain.bias, *([] if chain.residual is None else [chain.residual])]
+        graph.replace(chain.steps, as_one(chain.steps, inputs, function))
 
 
 RULES: fuse.Rules = {**fuse.RULES, "Conv": (_fuse_conv,), "Gemm": (_fuse_gemm,), "MatMul": (_fuse_matmul,)}

@@ -34,6 +34,11 @@ class TorchDevice:
         return "torch:cpu" if self._is_host else str(self._device)
 
     @property
+    def shares_host(self) -> bool:
+        """Whether tensors lie in the host's memory."""
+        return self._is_host
+
+    @property
     def _is_host(self) -> bool:
         return self._device.type == "cpu"
 
@@ -76,7 +81,7 @@ class TorchDevice:
         if not self._is_host:
             return array_of_tensor(array.cpu())
         shared = array.untyped_storage().data_ptr() in self._constants
-        return array_of_tensor(array.clone() if shared else array)
+        return array_of_tensor(array.clone() if shared else array.contiguous())
 
     def copy(self, array: Array) -> Array:
         """The same values in memory of their own."""

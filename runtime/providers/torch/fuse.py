@@ -5,7 +5,7 @@ Where a rule cannot bind its kernel, nothing changes.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -13,52 +13,57 @@ from torch import Tensor
 
 from entrepot.runtime import fuse
 from entrepot.runtime.binding import view
+from entrepot.runtime.chains import after_conv, after_matmul, as_one
 from entrepot.runtime.fuse import Neighbours
 from entrepot.runtime.plan import Step, Value
-from entrepot.runtime.providers.torch.epilogues import activation
-from entrepot.runtime.providers.torch.linear import and_added, by_constant
-from entrepot.runtime.providers.torch.prepared.conv import conv_with
-from entrepot.runtime.providers.torch.prepared.matmul import gemm_with, rows_of
-from entrepot.runtime.tails import after_conv, after_gemm, after_matmul, joined
+from entrepot.runtime.providers.torch.convolution import conv_with
+from entrepot.runtime.providers.torch.epilogues import Activation, activation
+from entrepot.runtime.providers.torch.linear import and_added
+from entrepot.runtime.providers.torch.product import gemm_with, matmul_with
+
+
+def _works_in_place(step: Step) -> bool:
+    return activation(step) is not None
+
+
+def _activation(step: Step | None) -> Activation | None:
+    return None if step is None else activation(step)
 
 
 def _fuse_conv(graph: Neighbours, conv: Step) -> None:
     """Conv, then Add of a tensor of its result's shape, then an activation; each of the two may be missing."""
-    tail = after_conv(graph, conv, activation)
-    function = conv_with(view(conv), tail.activation) if len(tail.steps) > 1 else None
-    if function is not None:
-        residual = [] if tail.residual is None else [tail.residual]
-        inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *residual]
-        graph.replace(tail.steps, joined(tail.steps, inputs, function))
+    chain = after_conv(graph, conv, _works_in_place)
+    residual = [] if chain.residual is None else [chain.residual]
+    inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *residual]
+    _replace(graph, chain.steps, inputs, conv_with(view(conv), _activation(chain.activation)))
 
 
 def _fuse_gemm(graph: Neighbours, gemm: Step) -> None:
-    """Gemm with constant weights, then an activation."""
-    tail = after_gemm(graph, gemm, activation)
-    function = None if tail.activation is None else gemm_with(view(gemm), tail.activation)
-    if function is not None:
-        graph.replace(tail.steps, joined(tail.steps, list(gemm.inputs), function))
+    """Gemm by constants, then an activation."""
+    after = graph.only_reader(gemm)
+    found = _activation(after)
+    steps = [gemm] if after is None or found is None else [gemm, after]
+    _replace(graph, steps, list(gemm.inputs), gemm_with(view(gemm), found))
 
 
 def _fuse_matmul(graph: Neighbours, product: Step) -> None:
     """MatMul by a constant matrix, then Add of a constant row, then an activation or Add of a like tensor."""
-    found = after_matmul(graph, product, activation)
-    if found is None:
-        return
-    (bias, tail), weights = found, product.inputs[1]
-    if weights is None or not _is_matrix_and_row(weights.constant, bias.constant):
-        return
-    rows = rows_of(view(product).inputs[0])
-    function = by_constant(weights.constant, bias.constant.reshape(-1), rows, tail.activation)
-    inputs = [product.inputs[0], weights, bias]
-    if tail.residual is not None:
-        function, inputs = and_added(function), [*inputs, tail.residual]
-    graph.replace(tail.steps, joined(tail.steps, inputs, function))
+    chain = after_matmul(graph, product, _works_in_place)
+    if chain is not None and chain.bias is not None:
+        function = matmul_with(view(product), chain.bias.constant, _activation(chain.activation))
+        inputs = [*product.inputs, chain.bias]
+        if function is not None and chain.residual is not None:
+            function, inputs = and_added(function), [*inputs, chain.residual]
+        if function is not None:
+            return _replace(graph, chain.steps, inputs, function)
+    return _replace(graph, [product], list(product.inputs), matmul_with(view(product), None, None))
 
 
-def _is_matrix_and_row(weights: np.ndarray[Any, Any], bias: np.ndarray[Any, Any]) -> bool:
-    is_float = weights.dtype == bias.dtype == np.float32
-    return is_float and weights.ndim == 2 and bias.shape in ((weights.shape[1],), (1, weights.shape[1]))
+def _replace(
+    graph: Neighbours, steps: list[Step], inputs: list[Value | None], function: Callable[..., Tensor] | None
+) -> None:
+    if function is not None:
+        graph.replace(steps, as_one(steps, inputs, function, "packed" if len(steps) == 1 else "fused"))
 
 
 def _fuse_without_nan(graph: Neighbours, asked: Step) -> None:
@@ -74,7 +79,7 @@ def _fuse_without_nan(graph: Neighbours, asked: Step) -> None:
     def run(x: Tensor) -> Tensor:
         return torch.nan_to_num(x, number, torch.inf, -torch.inf)
 
-    graph.replace([asked, chosen], joined([asked, chosen], [x], run))
+    graph.replace([asked, chosen], as_one([asked, chosen], [x], run))
 
 
 def _is_scalar_like(value: Value, x: Value) -> bool:

@@ -18,6 +18,7 @@ from entrepot.runtime.plan import Block
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.provider import CpuProvider
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
+from entrepot.runtime.providers.torch import heap
 from entrepot.runtime.providers.torch.small import is_small
 from entrepot.runtime.providers.torch.table import KERNELS
 from entrepot.runtime.support import backend_support
@@ -26,6 +27,20 @@ _LEFT_TO_HOST = frozenset(
     ("MaxRoiPool", "NonMaxSuppression", "RandomNormal", "RandomUniform", "RoiAlign", "TfIdfVectorizer")
 )
 """Operators that go step by step as their data says, or that no input says the device of."""
+
+
+def _rules_on_host() -> fuse.Rules:
+    from entrepot.runtime.providers.torch.fuse import RULES
+
+    return RULES
+
+
+def _finish(block: Block) -> None:
+    from entrepot.runtime.providers.torch.pieces import join
+    from entrepot.runtime.providers.torch.reuse import reuse
+
+    join(block)
+    reuse(block)
 
 
 class TorchProvider:
@@ -37,24 +52,22 @@ class TorchProvider:
     def __init__(self, setting: Setting) -> None:
         from entrepot.runtime.providers.torch.backend import TorchBackend
         from entrepot.runtime.providers.torch.device import TorchDevice
-        from entrepot.runtime.providers.torch.heap import keep_freed_memory
 
+        if self.where == "cpu":
+            heap.keep()
         self._setting = setting
         self.device = TorchDevice(self.where)
         self._placed = Placed(self.device)
         backend = TorchBackend(self.where)
-        near = self.where == "cpu"
-        if near:
-            keep_freed_memory()
         self._target = Target(
-            replace(KERNELS, backend=lambda: backend, prepared=KERNELS.prepared if near else None),
+            replace(KERNELS, backend=lambda: backend),
             backend_support(backend, setting.limits),
             HOST_KERNELS,
-            _rules_on_host() if near else fuse.RULES,
+            _rules_on_host() if self.where == "cpu" else fuse.RULES,
             device=self.device,
             place=self.place,
+            finish=_finish if self.where == "cpu" else lambda block: None,
             left_to_host=_LEFT_TO_HOST,
-            finish=_chain_on_host if near else lambda block: None,
         )
 
     @classmethod
@@ -89,18 +102,6 @@ class TorchProvider:
             on_host=frozenset(range(len(part.inputs))),
             made_on_host=frozenset(range(len(part.outputs))),
         )
-
-
-def _chain_on_host(block: Block) -> None:
-    from entrepot.runtime.providers.torch.chains import chain
-
-    chain(block)
-
-
-def _rules_on_host() -> fuse.Rules:
-    from entrepot.runtime.providers.torch.fuse import RULES
-
-    return RULES
 
 
 def without_gradients(run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:

@@ -8,9 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from entrepot.runtime.node_view import NodeView
+from entrepot.runtime.providers.torch.constants import constant
 from entrepot.runtime.providers.torch.dtypes import RAW, torch_dtype
 from entrepot.runtime.providers.torch.native.movement import gather as plain
-from entrepot.runtime.providers.torch.prepared.constants import constant
 from entrepot.runtime.providers.torch.table import prepared
 
 

@@ -1,59 +1,56 @@
-"""Recurrences with constant weights, whose gates are put in torch's order once."""
+"""Recurrences by constant weights, which are brought into torch's order once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from entrepot.runtime.node_view import NodeView
-from entrepot.runtime.providers.torch.native import recurrent as native
-from entrepot.runtime.providers.torch.prepared.constants import constant, float_constant, is_given, own_tensor
+from entrepot.runtime.providers.torch.dtypes import tensor_of
+from entrepot.runtime.providers.torch.native import recurrent
 from entrepot.runtime.providers.torch.table import prepared
-
-_Cell = Callable[..., tuple[Tensor, ...]]
-
-
-@prepared("LSTM", 22)
-def lstm(node: NodeView) -> _Cell | None:
-    """Without peepholes, sequence lengths or a coupled forget gate."""
-    special = (is_given(node, 4), is_given(node, 7), node.attributes.get("input_forget"))
-    return _bound(node, torch.lstm, native.lstm, native.LSTM_ORDER, ("sigmoid", "tanh", "tanh"), *special)
-
-
-@prepared("GRU", 22)
-def gru(node: NodeView) -> _Cell | None:
-    """With the reset gate after the product, as frameworks have it."""
-    special = (is_given(node, 4), not node.attributes.get("linear_before_reset"))
-    return _bound(node, torch.gru, native.gru, native.GRU_ORDER, ("sigmoid", "tanh"), *special)
-
-
-@prepared("RNN", 22)
-def rnn(node: NodeView) -> _Cell | None:
-    """With tanh."""
-    return _bound(node, torch.rnn_tanh, native.rnn, (0,), ("tanh",), is_given(node, 4))
 
 
 def _bound(
-    node: NodeView, function: _Cell, plain: _Cell, order: Sequence[int], usual: Sequence[str], *special: Any
-) -> _Cell | None:
+    node: NodeView, function: Callable[..., Any], usual: Sequence[str], order: Sequence[int], states: Sequence[int]
+) -> Callable[..., Any] | None:
+    """The cell with its weights, for the usual activations; ``states`` are the places of the initial states."""
     given = node.attributes
-    W, R, B = (float_constant(node, position) for position in (1, 2, 3))
-    if W is None or R is None or (B is None and is_given(node, 3)) or constant(node, 0) is not None:
+    X, W, R, B, lengths = (*node.inputs, None, None)[:5]
+    peepholes = node.inputs[7] if len(node.inputs) > 7 else None
+    special = (lengths, given.get("clip"), given.get("input_forget"), peepholes)
+    if not recurrent.is_usual(given.get("direction", "forward"), given.get("activations"), usual, *special):
         return None
-    direction = given.get("direction", "forward")
-    if not native.is_usual(direction, given.get("activations"), usual, given.get("clip"), *special):
+    weights = [each for each in (W, R, B) if each is not None]
+    if X is None or X.dtype != np.float32 or any(each.constant is None or each.dtype != X.dtype for each in weights):
         return None
-    weights = native.flat_weights(own_tensor(W), own_tensor(R), None if B is None else own_tensor(B), order)
-    biased, layout, attributes = B is not None, given.get("layout", 0), dict(given)
-    states = 2 if len(usual) == 3 else 1
+    tensors: list[Tensor | None] = [None if each is None else tensor_of(each.constant) for each in (W, R, B)]  # type: ignore[arg-type]
+    assert tensors[0] is not None
+    assert tensors[1] is not None
+    flat = [each.contiguous() for each in recurrent.flat_weights(tensors[0], tensors[1], tensors[2], order)]
+    biased, layout = B is not None, given.get("layout", 0)
 
-    def run(X: Tensor, *others: Any) -> tuple[Tensor, ...]:
-        if not X.numel():
-            return plain(X, *others, **attributes)
-        initial = [*others[4 : 4 + states], *[None] * (states - len(others[4 : 4 + states]))]
-        return native.scanned(function, X, weights, initial, biased, layout)
+    def run(*inputs: Tensor | None) -> tuple[Tensor, ...]:
+        initial = [inputs[place] if place < len(inputs) else None for place in states]
+        assert inputs[0] is not None
+        return recurrent.scanned(function, inputs[0], flat, initial, biased, layout)
 
     return run
+
+
+@prepared("LSTM", 22)
+def lstm(node: NodeView) -> Callable[..., Any] | None:
+    """A long short-term memory."""
+    return _bound(node, torch.lstm, ("sigmoid", "tanh", "tanh"), recurrent.LSTM_ORDER, (5, 6))
+
+
+@prepared("GRU", 22)
+def gru(node: NodeView) -> Callable[..., Any] | None:
+    """A gated recurrence that resets after its product, as torch does."""
+    if not node.attributes.get("linear_before_reset", 0):
+        return None
+    return _bound(node, torch.gru, ("sigmoid", "tanh"), recurrent.GRU_ORDER, (5,))

@@ -18,8 +18,8 @@ from torch.nn.functional import interpolate
 from entrepot.runtime.kernels import resize as shared
 from entrepot.runtime.kernels.resample import Sampling, Span, Taps, resized_spans, taps
 from entrepot.runtime.node_view import NodeView
-from entrepot.runtime.providers.torch.backend import TORCH
-from entrepot.runtime.providers.torch.prepared.constants import HostArray, is_given
+from entrepot.runtime.providers.torch.backend import TorchBackend
+from entrepot.runtime.providers.torch.constants import HostArray, is_given
 from entrepot.runtime.providers.torch.table import prepared
 from entrepot.runtime.room import claim
 
@@ -64,7 +64,7 @@ def resize(node: NodeView) -> Callable[..., Tensor] | None:
                 plans.clear()
             plans[key] = _image(X, scales if factors else None, sizes if lengths else None, kept, sampling)
         image = plans[key]
-        return shared.resize(TORCH, X, roi, scales, sizes, **kept) if image is None else image(X)
+        return shared.resize(TorchBackend(X.device), X, roi, scales, sizes, **kept) if image is None else image(X)
 
     return run
 
@@ -84,26 +84,27 @@ def _image(
     if not spans or not set(spans) <= {2, 3}:
         return None
     target = tuple(spans[axis].target if axis in spans else x.shape[axis] for axis in (2, 3))
-    if not all(target):
+    if not all(target) or max(size * wanted for size, wanted in zip(x.shape[2:], target, strict=True)) > _MOST:
         return None
     claim((*x.shape[:2], *target), 4)
     for candidate in _CANDIDATES.get(sampling.mode, ()):
         image = partial(interpolate, size=target, **candidate)
-        if all(_is_alike(image, axis, x.shape[axis], target[axis - 2], spans, sampling) for axis in (2, 3)):
+        if all(
+            _is_alike(image, axis, torch.eye(x.shape[axis], device=x.device), target[axis - 2], spans, sampling)
+            for axis in (2, 3)
+        ):
             return image
     return None
 
 
 def _is_alike(
-    image: Callable[..., Tensor], axis: int, source: int, target: int, spans: Mapping[int, Span], sampling: Sampling
+    image: Callable[..., Tensor], axis: int, units: Tensor, target: int, spans: Mapping[int, Span], sampling: Sampling
 ) -> bool:
     """Whether torch's weights along one axis are those of the node."""
-    if source * target > _MOST:
-        return False
+    source = len(units)
     wanted = _matrix(taps(spans[axis], sampling), source) if axis in spans else np.eye(source)
-    units = torch.eye(source)[:, None, :, None] if axis == 2 else torch.eye(source)[:, None, None, :]
-    size = (target, 1) if axis == 2 else (1, target)
-    own = image(units, size=size).reshape(source, target).T.double().numpy()
+    placed, size = (units[:, None, :, None], (target, 1)) if axis == 2 else (units[:, None, None, :], (1, target))
+    own = image(placed, size=size).reshape(source, target).T.double().cpu().numpy()
     return wanted is not None and bool(np.abs(own - wanted).max() <= _CLOSE)
 
 

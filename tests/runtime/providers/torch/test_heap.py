@@ -8,7 +8,7 @@ import sys
 
 ROUNDS = """
 import resource, torch
-from entrepot.runtime.providers.torch.heap import keep_freed_memory
+from entrepot.runtime.providers.torch.heap import keep
 
 def faults_of_a_round():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -19,7 +19,7 @@ def faults():
     return min(faults_of_a_round() for _ in range(6))
 
 before = faults()
-keep_freed_memory()
+keep()
 print(before, faults())
 """
 

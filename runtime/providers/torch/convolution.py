@@ -17,10 +17,9 @@ from entrepot.runtime.kernels.convolution import conv_window
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.torch import private
 from entrepot.runtime.providers.torch.backend import TORCH
+from entrepot.runtime.providers.torch.constants import constant, float_constant, is_given
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 from entrepot.runtime.providers.torch.epilogues import Activation
-from entrepot.runtime.providers.torch.prepared.constants import constant, float_constant, is_given
-from entrepot.runtime.providers.torch.table import prepared
 from entrepot.runtime.room import claim
 
 Plan: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
@@ -30,12 +29,6 @@ _SHAPES_KEPT = 64
 
 _LARGE = 1 << 18
 """Elements of a result from which oneDNN adds to it faster than a call of its own does."""
-
-
-@prepared("Conv", 22)
-def conv(node: NodeView) -> Callable[..., Tensor] | None:
-    """A convolution and nothing after it."""
-    return conv_with(node, None)
 
 
 def conv_with(node: NodeView, activate: Activation | None) -> Callable[..., Tensor] | None:

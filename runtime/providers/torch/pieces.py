@@ -16,9 +16,9 @@ from torch import Tensor
 
 from entrepot.ir.table import OpKey
 from entrepot.runtime import fuse
+from entrepot.runtime.chains import as_one
 from entrepot.runtime.fuse import Neighbours
 from entrepot.runtime.plan import FUSED, Block, Step, Value
-from entrepot.runtime.tails import joined
 
 PIECE = 1 << 15
 """Elements that one thread takes through all steps at a time: 128 KiB, so that a few operands stay in its cache."""
@@ -56,12 +56,12 @@ class _Link(NamedTuple):
 _Links: TypeAlias = Sequence[_Link]
 
 
-def chain(block: Block) -> None:
+def join(block: Block) -> None:
     """Join elementwise steps of float32 that follow each other in a bound block, and in the blocks within it."""
-    block.steps = fuse.fused(block, dict.fromkeys(_FUNCTIONS, (_join,))).steps
+    block.steps = fuse.fused(block, dict.fromkeys(_FUNCTIONS, (_join_from,))).steps
 
 
-def _join(graph: Neighbours, first: Step) -> None:
+def _join_from(graph: Neighbours, first: Step) -> None:
     operands: list[Value] = []
     steps, links = [first], [_link(first, None, operands)]
     if links[0] is None or not operands or _is_small(first):
@@ -74,7 +74,7 @@ def _join(graph: Neighbours, first: Step) -> None:
         links.append(link)
     if len(steps) > 1:
         function = _chained([link for link in links if link is not None])
-        step = joined(steps, list(operands), function)
+        step = as_one(steps, list(operands), function)
         if len(steps) > _NAMED:
             function.__name__ = "elementwise"
             step = replace(step, key=OpKey(FUSED, "Elementwise", 1), where=f"{steps[0].where} to {steps[-1].where}")

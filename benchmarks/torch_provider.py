@@ -1,6 +1,6 @@
 """The torch provider on ten models beside onnxruntime and our cpu provider: CPU time on one thread, best of rounds.
 
-    python -m benchmarks.ten_models [--model bert] [--rounds 7] [--provider torch --provider cpu] [--keep FOLDER]
+    python -m benchmarks.torch_provider [--model bert] [--rounds 7] [--provider torch --provider cpu] [--keep FOLDER]
 
 Ratios below 1 are faster than onnxruntime. The last line is the geometric mean. All are given the same files, which
 PyTorch's own exporter writes at opset 18.

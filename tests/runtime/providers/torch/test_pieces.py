@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import entrepot as ep
-from entrepot.runtime.providers.torch import chains
+from entrepot.runtime.providers.torch import pieces
 from tests.op_cases.normal import normal as f32
 
 HEAD = '<ir_version: 10, opset_import: ["": 22]>\n'
@@ -105,7 +105,7 @@ def test_symbols_that_name_other_sizes_are_no_harm() -> None:
 def test_pieces_do_not_depend_on_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     proto, given = model(CHAINS["two tensors"][0]), {"x": f32(*LARGE), "z": f32(*LARGE, of="z")}
     whole = session(proto).run(given)["y"]
-    monkeypatch.setattr(chains, "PIECE", 1 << 10)
+    monkeypatch.setattr(pieces, "PIECE", 1 << 10)
     np.testing.assert_allclose(session(proto).run(given)["y"], whole, rtol=1e-6)
 
 

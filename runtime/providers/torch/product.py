@@ -9,28 +9,26 @@ import numpy as np
 from torch import Tensor
 
 from entrepot.runtime.node_view import InputView, NodeView
+from entrepot.runtime.providers.torch.constants import constant, float_constant, is_given
 from entrepot.runtime.providers.torch.epilogues import Activation
 from entrepot.runtime.providers.torch.linear import by_constant
-from entrepot.runtime.providers.torch.prepared.constants import constant, float_constant, is_given
-from entrepot.runtime.providers.torch.table import prepared
+
+_Kernel = Callable[..., Tensor]
 
 
-@prepared("MatMul", 13)
-def matmul(node: NodeView) -> Callable[..., Tensor] | None:
-    """By a constant matrix: one product, however many axes the other operand has."""
+def matmul_with(node: NodeView, bias: np.ndarray[Any, Any] | None, activate: Activation | None) -> _Kernel | None:
+    """A MatMul, then an addition of a row, then ``activate``; ``None`` where it is not by a constant matrix."""
     weights = float_constant(node, 1)
     if weights is None or weights.ndim != 2:
         return None
-    return by_constant(weights, None, rows_of(node.inputs[0]))
+    if bias is not None and (
+        bias.dtype != weights.dtype or bias.shape not in ((weights.shape[1],), (1, weights.shape[1]))
+    ):
+        return None
+    return by_constant(weights, None if bias is None else bias.reshape(-1), _rows(node.inputs[0]), activate)
 
 
-@prepared("Gemm", 13)
-def gemm(node: NodeView) -> Callable[..., Tensor] | None:
-    """With constant B and C: transposition, alpha and beta are applied once."""
-    return gemm_with(node, None)
-
-
-def gemm_with(node: NodeView, activate: Activation | None) -> Callable[..., Tensor] | None:
+def gemm_with(node: NodeView, activate: Activation | None) -> _Kernel | None:
     """A Gemm that ends in ``activate``, or ``None`` where B is not constant, or C is no constant row."""
     weights, addend, given = float_constant(node, 1), constant(node, 2), node.attributes
     if weights is None or weights.ndim != 2 or given.get("transA") or (addend is None and is_given(node, 2)):
@@ -42,7 +40,7 @@ def gemm_with(node: NodeView, activate: Activation | None) -> Callable[..., Tens
         return None
     weights = weights if alpha == 1.0 else weights * np.float32(alpha)
     row = row if row is None or beta == 1.0 else row * np.float32(beta)
-    return by_constant(weights, row, rows_of(node.inputs[0]), activate)
+    return by_constant(weights, row, _rows(node.inputs[0]), activate)
 
 
 def _row(addend: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any] | None:
@@ -52,7 +50,7 @@ def _row(addend: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any] | None
     return np.broadcast_to(addend.reshape(-1), (size,))
 
 
-def rows_of(value: InputView | None) -> int:
+def _rows(value: InputView | None) -> int:
     """How many rows a stack of matrices has together, as far as is declared; 0 where that varies."""
     if value is None or value.shape is None:
         return 0
