@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx_ir as ir
 import torch
 from torch import Tensor
 
-from entrepot.runtime import fuse
+from entrepot.runtime import attention_pattern, fuse
 from entrepot.runtime.binding import view
 from entrepot.runtime.chains import after_conv, after_matmul, as_one
 from entrepot.runtime.fuse import Neighbours
 from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.providers.torch.attention import attended
 from entrepot.runtime.providers.torch.convolution import conv_with
 from entrepot.runtime.providers.torch.epilogues import Activation, activation
 from entrepot.runtime.providers.torch.linear import and_added
@@ -66,6 +68,15 @@ def _replace(
         graph.replace(steps, as_one(steps, inputs, function, "packed" if len(steps) == 1 else "fused"))
 
 
+def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
+    """Attention of float32 that was spelled out, by torch's own kernel."""
+    found = attention_pattern.find(graph, softmax)
+    kinds = set() if found is None else {None if each.type is None else each.type.dtype for each in found.inputs}
+    if found is not None and kinds == {ir.DataType.FLOAT}:
+        function = attended(found.scale, transposed=found.transposed)
+        graph.replace(found.steps, as_one(found.steps, list(found.inputs), function))
+
+
 def _fuse_without_nan(graph: Neighbours, asked: Step) -> None:
     """Where(IsNaN(x), c, x), as exporters write a softmax over what may be masked out altogether."""
     chosen, x = graph.only_reader(asked), asked.inputs[0]
@@ -96,5 +107,6 @@ RULES: fuse.Rules = {
     "Gemm": (_fuse_gemm,),
     "IsNaN": (_fuse_without_nan,),
     "MatMul": (_fuse_matmul,),
+    "Softmax": (_fuse_attention,),
 }
 """What is tried on steps of each operator."""
