@@ -136,7 +136,7 @@ class Model:
 
     @property
     def related(self) -> frozenset[str]:
-        """What has to hold for sizes of inputs: axes named by a formula, ``past + sequence``, and bounds, ``width >= 5``.
+        """What has to hold for sizes of inputs: axes named by a formula (``past + sequence``) and bounds (``n >= 5``).
 
         A file of another origin may have such names for axes whose sizes it does not take from them.
         """

@@ -236,7 +236,8 @@ def _check_shape(spec: InputSpec, shape: tuple[int, ...], symbols: dict[str, tup
 
 def _check_related(text: str, symbols: Mapping[str, tuple[int, str]]) -> None:
     if text.partition(" ")[2][:2] in _WITHIN:
-        _check_bound(*text.split(" "), symbols)
+        symbol, sign, bound = text.split(" ")
+        _check_bound(symbol, _WITHIN[sign], int(bound), text, symbols)
         return
     formula = Formula.of(text)
     if formula is None or text not in symbols or not symbols.keys() >= set(formula.names):
@@ -252,10 +253,12 @@ def _check_related(text: str, symbols: Mapping[str, tuple[int, str]]) -> None:
         )
 
 
-def _check_bound(symbol: str, sign: str, bound: str, symbols: Mapping[str, tuple[int, str]]) -> None:
-    size, where = symbols.get(symbol, (int(bound), ""))
-    if not _WITHIN[sign](size, int(bound)):
-        raise InputError(f"{where} is {size}, but the model was made for {symbol} {sign} {bound}")
+def _check_bound(
+    symbol: str, within: Callable[[int, int], bool], bound: int, text: str, symbols: Mapping[str, tuple[int, str]]
+) -> None:
+    size, where = symbols.get(symbol, (bound, ""))
+    if not within(size, bound):
+        raise InputError(f"{where} is {size}, but the model was made for {text}")
 
 
 def _text(declared: Dims) -> str:

@@ -70,8 +70,10 @@ class Prober:
             bound = {axis for group in linked for axis in group.axes}
             tolerant = [axis for axis in growing if self.size(axis) == size]
             led = self._led([axis for axis in members if axis not in bound], tolerant)
-            groups += linked + led
-            for axis in frozenset[Axis]().union(*(group.axes for group in led)):
+            bound |= {axis for group in led for axis in group.axes}
+            together = self._joined([axis for axis in members if axis not in bound], linked + led)
+            groups += together
+            for axis in frozenset[Axis]().union(*(group.axes for group in together)):
                 alone.pop(axis, None)
         return sorted([*groups, *alone.values()], key=lambda group: min(group.axes))
 
@@ -231,6 +233,16 @@ class Prober:
             groups += filter(None, [self.group(needed)])
             stuck = [axis for axis in stuck if axis not in needed]
             tolerant = [axis for axis in tolerant if axis not in needed]
+        return groups
+
+    def _joined(self, stuck: list[Axis], groups: list[Group]) -> list[Group]:
+        """Groups with the axes that can grow only with all of one: others may grow without them, who read the rest."""
+        for axis in stuck:
+            for at, group in enumerate(groups):
+                larger = [axis, *group.axes]
+                if self._grows([axis], larger) and (joined := self.group(larger)) is not None:
+                    groups[at] = joined
+                    break
         return groups
 
     def bind(self, group: Group, groups: Sequence[Group]) -> list[Group] | None:
