@@ -20,7 +20,16 @@ from entrepot.exporters.cleanup.narrow import narrow_weights
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
-from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes, naming_notes, require_all
+from entrepot.exporters.notes import (
+    UNFOLLOWED,
+    Fixed,
+    add_note,
+    add_notes,
+    constant_notes,
+    fixed_axes,
+    naming_notes,
+    require_all,
+)
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof.chance import prove_chance
 from entrepot.exporters.proof.prove import BRANCH, agrees, prove, unequal
@@ -79,6 +88,8 @@ class _Export:
         best = self.attempts.best
         if best is None or best.model is None:
             raise self.attempts.failure()
+        if later := self.attempts.later(lambda axis: axis_name(axis, self.source.call.names)):
+            add_note(best.model, later)
         return best.model
 
     def _attempt(self, way: str, groups: list[Group]) -> Attempt:

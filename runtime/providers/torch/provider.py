@@ -16,9 +16,10 @@ from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Array, Placed
 from entrepot.runtime.plan import Block
 from entrepot.runtime.providers import Compiled, Setting
+from entrepot.runtime.providers.cpu.provider import CpuProvider
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
 from entrepot.runtime.providers.torch import heap, missing
-from entrepot.runtime.providers.torch.fuse import RULES
+from entrepot.runtime.providers.torch.small import is_small
 from entrepot.runtime.providers.torch.table import KERNELS
 from entrepot.runtime.support import backend_support
 
@@ -37,6 +38,8 @@ class TorchProvider:
 
     name = "torch"
     where = "cpu"
+    leaves_small_parts = True
+    """Whether NumPy runs what takes less time than calling torch."""
 
     def __init__(self, setting: Setting) -> None:
         from entrepot.runtime.providers.torch.backend import TorchBackend
@@ -55,7 +58,7 @@ class TorchProvider:
             self.rules(),
             device=self.device,
             place=self.place,
-            finish=_work_in_place,
+            finish=self.finish,
             left_to_host=_LEFT_TO_HOST,
         )
 
@@ -71,7 +74,17 @@ class TorchProvider:
 
     def rules(self) -> fuse.Rules:
         """What is run in one kernel: on the host, weights are packed for its libraries."""
+        from entrepot.runtime.providers.torch.fuse import RULES
+
         return RULES
+
+    def finish(self, block: Block) -> None:
+        """The last change to a bound block: elementwise steps work piece by piece, and in place."""
+        from entrepot.runtime.providers.torch.pieces import join
+        from entrepot.runtime.providers.torch.reuse import reuse
+
+        join(block)
+        reuse(block)
 
     def place(self, constant: np.ndarray[Any, Any]) -> Array:
         """A constant on the device; the same memory each time."""
@@ -87,12 +100,23 @@ class TorchProvider:
         Raises:
             UnsupportedOpError: Nodes have neither kernel nor function body; all of them are named.
         """
+        if self.leaves_small_parts and is_small(part, self._setting.type_of):
+            return self._compiled_for_numpy(part)
         compiled = compile_part(part, self._setting, self._target)
         run = self.made_faster(compiled.run)
         if self._accelerator is None:
             return replace(compiled, run=without_gradients(run))
         graphs = self._captured(compiled, run)
         return replace(compiled, run=without_gradients(graphs, self._accelerator), remark=graphs.remark)
+
+    def _compiled_for_numpy(self, part: ir.GraphView) -> Compiled:
+        compiled = CpuProvider(self._setting).compile(part)
+        return replace(
+            compiled,
+            how={node: f"{how}, NumPy's" for node, how in compiled.how.items()},
+            on_host=frozenset(range(len(part.inputs))),
+            made_on_host=frozenset(range(len(part.outputs))),
+        )
 
     def made_faster(self, run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
         """The part as it will be called: as it is."""
@@ -125,6 +149,7 @@ class CudaProvider(TorchProvider):
 
     name = "torch:cuda"
     where = "cuda"
+    leaves_small_parts = False
 
     @staticmethod
     def available() -> str:
@@ -147,12 +172,17 @@ class CudaProvider(TorchProvider):
         """What is an operator of ONNX by itself; the device's libraries pack nothing."""
         return fuse.RULES
 
+    def finish(self, block: Block) -> None:
+        """Elementwise steps work in place."""
+        in_place(block)
+
 
 class MpsProvider(TorchProvider):
     """Runs whole graphs, or parts of them, with torch on a device of Apple's."""
 
     name = "torch:mps"
     where = "mps"
+    leaves_small_parts = False
 
     @staticmethod
     def available() -> str:
@@ -175,11 +205,16 @@ class MpsProvider(TorchProvider):
         """What is an operator of ONNX by itself."""
         return fuse.RULES
 
+    def finish(self, block: Block) -> None:
+        """Elementwise steps work in place."""
+        in_place(block)
+
 
 class _Compiled(TorchProvider):
     """With the source compiled by torch once more, into kernels of its own."""
 
     backend = "inductor"
+    leaves_small_parts = False
 
     def made_faster(self, run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
         """The part by ``torch.compile``, anew for shapes that it did not see."""
@@ -201,7 +236,8 @@ class CompiledCudaProvider(_Compiled, CudaProvider):
     name = "torch:cuda:compile"
 
 
-def _work_in_place(block: Block) -> None:
+def in_place(block: Block) -> None:
+    """Let elementwise steps write over operands that nothing reads again."""
     from entrepot.runtime.providers.torch.reuse import reuse
 
     reuse(block)

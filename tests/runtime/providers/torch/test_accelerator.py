@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import entrepot as ep
-from entrepot.runtime import fuse, providers
+from entrepot.runtime import providers
 from entrepot.runtime.providers.torch import accelerator, missing
 from entrepot.runtime.providers.torch.accelerator import Accelerator, Cuda, Metal
 from entrepot.runtime.providers.torch.provider import CudaProvider, TorchProvider
@@ -59,13 +59,13 @@ class Recorder(Accelerator):
 
 class FarProvider(TorchProvider):
     name = "far"
+    leaves_small_parts = False
     device_of_test = Recorder()
 
     def accelerator(self) -> Accelerator:
         return self.device_of_test
 
-    def rules(self) -> fuse.Rules:
-        return fuse.RULES
+    rules, finish = CudaProvider.rules, CudaProvider.finish
 
 
 @pytest.fixture
@@ -145,7 +145,8 @@ def test_memory_that_is_kept_is_given_back(happened: list[str]) -> None:
 
 
 def test_the_host_says_what_its_weights_take() -> None:
-    session = ep.Session(model(ADDED), providers=["torch"])
+    text = "g (float[N, 3] x) => (float[N, 3] y) <float[3] w = {1, 2, 3}> { y = Mul(x, w) }"
+    session = ep.Session(model(text), providers=["torch"])
     assert session.memory() == {"torch": 12}
     session.trim()
     assert ep.Session(model(ADDED)).memory() == {}
