@@ -98,7 +98,7 @@ class _Weights(NamedTuple):
     def fit(self) -> bool:
         """Whether there is one of each per channel, and nothing overflows."""
         (groups, outputs, inputs, _), _ = self.layout
-        if self.channels.count != groups * inputs:
+        if self.channels.number != groups * inputs:
             return False
         if self.addend is not None and tuple(self.addend.shape.numpy()) not in ((groups * outputs,), (1, outputs)):
             return False

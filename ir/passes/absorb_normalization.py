@@ -114,7 +114,7 @@ class _Weights(NamedTuple):
     def fit(self) -> bool:
         """Whether there is one of each per channel, and nothing overflows."""
         count = math.prod(self.layout.factors)
-        if self.channels.count != count:
+        if self.channels.number != count:
             return False
         if any(tensor.size != count or tensor.shape[-1] != count for tensor in self.addend):
             return False
@@ -142,7 +142,7 @@ class _Weights(NamedTuple):
         """Its addend, under the name of ``like``."""
         dtype = self.weight.dtype.numpy()
         sources = (*self.addend, *self.channels.statistics)
-        return derived(lambda: self.sums().astype(dtype), sources, like=like, shape=[self.channels.count])
+        return derived(lambda: self.sums().astype(dtype), sources, like=like, shape=[self.channels.number])
 
 
 def _conv(_product: ir.Node, shape: tuple[int, ...]) -> _Layout | None:

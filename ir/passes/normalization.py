@@ -23,7 +23,7 @@ class Channels(NamedTuple):
     epsilon: float
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """How many there are; 0 if the constants disagree."""
         sizes = {tuple(tensor.shape.numpy()) for tensor in self.statistics}
         return self.statistics[0].size if sizes == {(self.statistics[0].size,)} else 0
