@@ -16,6 +16,7 @@ from entrepot.exporters.axes.groups import Axis, Group, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.called import called
 from entrepot.exporters.cleanup.clean import tidy
+from entrepot.exporters.cleanup.narrow import narrow_weights
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
@@ -148,7 +149,10 @@ class _Export:
         known = (*source.notes(), *earlier, *constant_notes(source.call, result), *weight_notes(graph), *names)
         add_notes(graph, fixed, *known)
         _settle_sizes(graph, source.limits(self.prober, captured.groups), options)
-        return at_opset(graph, options)
+        model = at_opset(graph, options)
+        if not options.share and options.weights is None:
+            narrow_weights(model.ir)
+        return model
 
     def _without_guilty(self, groups: list[Group], report: Report) -> list[Group]:
         """The groups whose sizes did not lead to the failure, or with two of them bound together.

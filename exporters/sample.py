@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,15 +42,34 @@ class Sample:
         return f"Sample({', '.join(given)})"
 
     @classmethod
-    def of(cls, sample: Any) -> Sample:
-        """A tuple is positional arguments, a dict keyword arguments, anything else the one argument."""
+    def of(cls, sample: Any, function: Callable[..., Any] | None = None) -> Sample:
+        """A tuple is positional arguments, a dict keyword arguments, anything else the one argument.
+
+        Args:
+            sample: What the caller gave.
+            function: What is called with it; a mapping other than a dict is keyword arguments, too, where it takes
+                them by name, as for what tokenizers return.
+        """
         if isinstance(sample, Sample):
             return sample
         if isinstance(sample, tuple) and not hasattr(sample, "_fields"):
             return cls(args=sample)
-        if type(sample) is dict and all(isinstance(key, str) for key in sample):
-            return cls(kwargs=sample)
+        if isinstance(sample, Mapping) and all(isinstance(key, str) for key in sample):
+            if type(sample) is dict:
+                return cls(kwargs=sample)
+            if function is not None and _takes_by_name(function, sample):
+                return cls(kwargs=dict(sample))
         return cls(args=(sample,))
+
+
+def _takes_by_name(function: Callable[..., Any], names: Mapping[str, Any]) -> bool:
+    """Whether names are arguments of a function, one of them in its signature."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(**names)
+    except TypeError:
+        return False
+    return not signature.parameters.keys().isdisjoint(names)
 
 
 def _outline(value: Any) -> str:

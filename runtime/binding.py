@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -139,4 +140,6 @@ def _attributes(step: Step, function: Callable[..., Any]) -> dict[str, Any]:
 
 @cache
 def _takes_n_outputs(function: Callable[..., Any]) -> bool:
-    return not isinstance(function, np.ufunc) and "n_outputs" in inspect.signature(function).parameters
+    if isinstance(function, np.ufunc | BuiltinFunctionType):  # a framework's own, whose arguments are all inputs
+        return False
+    return "n_outputs" in inspect.signature(function).parameters

@@ -13,9 +13,10 @@ from entrepot.runtime import fuse
 from entrepot.runtime.absorb import absorbed
 from entrepot.runtime.became import became
 from entrepot.runtime.binding import Kernels, bind_all
+from entrepot.runtime.copies import copies_in
 from entrepot.runtime.device import HOST, Device, Place
 from entrepot.runtime.emit import emit
-from entrepot.runtime.lanes import place_constants, split_lanes
+from entrepot.runtime.lanes import Sides, place_constants, split_lanes
 from entrepot.runtime.lower import Lowering
 from entrepot.runtime.merge import merged
 from entrepot.runtime.plan import Block, Call, Step, pruned
@@ -35,6 +36,7 @@ class Target:
         device: Where its arrays are.
         place: Takes a constant there.
         finish: The last change to a bound block: which memory results are written to.
+        left_to_host: Operators of ai.onnx that run on the host wherever the others do.
     """
 
     kernels: Kernels
@@ -44,10 +46,12 @@ class Target:
     device: Device = HOST
     place: Place = lambda constant: constant
     finish: Callable[[Block], None] = lambda block: None
+    left_to_host: frozenset[str] = frozenset()
 
     def is_known(self, key: OpKey) -> bool:
         """Whether a kernel runs an operator, on the device, or on the host if it has no business elsewhere."""
-        return self.kernels.is_known(key) or (runs_on_host(key) and self.host.is_known(key))
+        near = runs_on_host(key) or (not key.domain and key.op_type in self.left_to_host)
+        return self.kernels.is_known(key) or (near and self.host.is_known(key))
 
     def bind(self, step: Step) -> Call:
         """The kernel of a step, on the lane that it runs on."""
@@ -63,14 +67,16 @@ def compile_part(part: ir.GraphView, setting: Setting, target: Target) -> Compil
     """
     model, kernels = setting.hub.ir, target.kernels
     lowering = Lowering(model.functions, target.is_known, evaluate=target.host.evaluate, limits=setting.limits)
-    block = merged(pruned(lowering.lower(part, model.graph.opset_imports)))
+    given = [None if value.producer() is None else setting.type_of(value) for value in part.inputs]
+    block = merged(pruned(lowering.lower(part, model.graph.opset_imports, given)))
     block = fuse.fused(absorbed(block), target.rules)
     far = target.device is not HOST
-    on_host = split_lanes(block, target.device, target.host.is_known, kernels.is_known) if far else frozenset()
+    sides = split_lanes(block, target.device, target.host.is_known, kernels.is_known) if far else Sides()
     bind_all(block, target.bind)
     if far:
         place_constants(block, target.place)
     target.finish(block)
     emitted = emit(block, target.support)
     how = became(part, block, lowering.settled)
-    return Compiled(emitted.function, emitted, how, emitted.locate, on_host=on_host)
+    copies = () if target.device.shares_host else tuple(copies_in(block, target.device.name))
+    return Compiled(emitted.function, emitted, how, emitted.locate, copies=copies, **vars(sides))

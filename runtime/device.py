@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import onnx_ir as ir
 
 from entrepot.runtime.arrays import array_of
 
@@ -17,6 +18,14 @@ Place: TypeAlias = Callable[[np.ndarray[Any, Any]], Array]
 """Takes a constant to a device."""
 
 
+HOST_ONLY = frozenset(
+    kind for kind in ir.DataType if kind == ir.DataType.STRING or (kind != ir.DataType.UNDEFINED and kind.bitwidth < 8)
+)
+"""Element types that no device has: strings, and what is smaller than a byte."""
+
+_HOST_ONLY = frozenset(np.dtype(kind.numpy()) for kind in HOST_ONLY)
+
+
 class Device(Protocol):
     """A memory with its arrays; all providers of one device share an instance.
 
@@ -26,6 +35,10 @@ class Device(Protocol):
     @property
     def name(self) -> str:
         """As the library writes it: ``cpu``, ``cuda:0``."""
+
+    @property
+    def shares_host(self) -> bool:
+        """Whether its arrays lie in the host's memory, so that moving them to NumPy and back copies nothing."""
 
     @property
     def stream(self) -> int | None:
@@ -60,6 +73,7 @@ class Host:
     """NumPy's memory: nothing moves."""
 
     name = "cpu"
+    shares_host = True
     stream = None
 
     def holds(self, value: Any) -> bool:
@@ -94,6 +108,11 @@ HOST: Device = Host()
 """The device of all providers that compute on NumPy arrays."""
 
 
+def is_copy(source: Device, target: Device) -> bool:
+    """Whether moving a value from one device to another takes a copy."""
+    return source is not target and not (source.shares_host and target.shares_host)
+
+
 def moved(value: Any, source: Device, target: Device) -> Any:
     """A value of one device on another, members of sequences one by one; ``None`` stays what it is.
 
@@ -105,7 +124,7 @@ def moved(value: Any, source: Device, target: Device) -> Any:
         return [moved(member, source, target) for member in value]
     if not source.holds(value):
         source, value = HOST, array_of(value)
-    if source is target or (source is HOST and value.dtype.kind == "O"):
+    if source is target or (source is HOST and value.dtype in _HOST_ONLY):
         return value
     if target is HOST:
         return source.to_host(value)

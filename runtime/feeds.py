@@ -112,7 +112,7 @@ def arrays(
     Args:
         specs: What is asked of each.
         feeds: By name.
-        devices: Who reads them, input by input; the host if left out.
+        devices: Where they may be, besides the host.
         related: What has to hold for sizes; see ``Model.related``.
         steps: What sizes are divided by, and what has to be left, by symbol; see ``Model.steps``.
 
@@ -122,8 +122,9 @@ def arrays(
     """
     symbols: dict[str, tuple[int, str]] = {}
     values = []
-    for spec, device in zip(specs, devices or [HOST] * len(specs), strict=True):
-        far = device is not HOST and device.holds(feeds[spec.name])
+    for spec in specs:
+        device = next((device for device in devices if device.holds(feeds[spec.name])), HOST)
+        far = device is not HOST
         value = _held(spec, feeds[spec.name], device) if far else _as_declared(spec, feeds[spec.name])
         if spec.shape is not None:
             _check_shape(spec, device.shape(value) if far else value.shape, symbols)

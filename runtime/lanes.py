@@ -6,29 +6,49 @@ other values of the host, as far as that goes; where it depends on a device's da
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
 from entrepot.ir.traits import host_operands, unread_operands
-from entrepot.ir.typing.plain import Type
+from entrepot.ir.typing.plain import nbytes
+from entrepot.runtime.copies import COPIES
 from entrepot.runtime.device import HOST, Array, Device, moved
+from entrepot.runtime.host_side import (
+    Port,
+    elements_read,
+    host_inputs,
+    host_outputs,
+    is_host_only,
+    is_host_operand,
+    is_size,
+    present,
+    size_ports,
+    touches_host_only,
+)
 from entrepot.runtime.plan import Block, Call, Step, Value
-
-COPIES = "entrepot.copies"
-"""Domain of the steps that move a value: ``ToHost``, ``ToDevice`` and ``Like``."""
-
-_SMALL_KINDS = frozenset({ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL})
-
 
 Known = Callable[[OpKey], bool]
 """Whether the host has a kernel for an operator."""
 
 
-def split_lanes(block: Block, device: Device, known: Known, there: Known) -> frozenset[int]:
+_FEW = 32
+"""Elements of a result that may be sizes: what is returned with more is left on the device."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What a part takes from the host and returns there, by positions; see ``Compiled``."""
+
+    on_host: frozenset[int] = frozenset()
+    made_on_host: frozenset[int] = frozenset()
+    unread: frozenset[int] = frozenset()
+
+
+def split_lanes(block: Block, device: Device, known: Known, there: Known) -> Sides:
     """Mark the steps that run on the host, and put in the steps that copy values from lane to lane.
 
     Before: ``Reshape(x, Concat(Shape(x)[0], [-1]))``, all of it on the device. After: the same steps, of which all but
@@ -41,15 +61,22 @@ def split_lanes(block: Block, device: Device, known: Known, there: Known) -> fro
         there: What the device can; other steps run on the host.
 
     Returns:
-        Positions of the block's inputs that are taken as NumPy arrays.
+        Which of the block's inputs and outputs are on the host.
     """
     lanes = _Lanes(device, known, there)
-    lanes.find_computable(block, (value for value in block.inputs if _is_text(value) or _is_size(value)))
-    lanes.find_wanted(block, ())
-    lanes.near.update(value for value in block.inputs if _is_text(value) or _is_wanted_size(value, lanes))
+    lanes.find_computable(block, (value for value in block.inputs if is_host_only(value) or is_size(value)))
+    lanes.find_wanted(block, [at for at, value in enumerate(block.outputs) if lanes.is_size_found(value, block)])
+    lanes.near.update(
+        value for value in block.inputs if is_host_only(value) or (value in lanes.wanted and is_size(value))
+    )
     lanes.find_far(block, ())
     lanes.rewrite(block)
-    return frozenset(position for position, value in enumerate(block.inputs) if value in lanes.near)
+    read = {value for value, by in _readers(block) if by != "Like"}
+    return Sides(
+        frozenset(at for at, value in enumerate(block.inputs) if value in lanes.near),
+        frozenset(at for at, value in enumerate(block.outputs) if value in lanes.near),
+        frozenset(at for at, value in enumerate(block.inputs) if value not in read),
+    )
 
 
 @dataclass
@@ -65,6 +92,7 @@ class _Lanes:
         near: Values that are made there.
         far: Of those, the ones that a step on the device reads too.
         copies: For values that are needed on the other lane than they are made: their copies there.
+        ports: Results of control flow that the host can compute, if it has to.
     """
 
     device: Device
@@ -75,50 +103,90 @@ class _Lanes:
     near: set[Value] = field(default_factory=set)
     far: set[Value] = field(default_factory=set)
     copies: dict[Value, Value] = field(default_factory=dict)
+    ports: dict[Step, Sequence[Port]] = field(default_factory=dict)
 
     def find_computable(self, block: Block, given: Iterable[Value]) -> None:
         """Forwards: what the host can compute without waiting for the device."""
         self.computable.update(given)
         for step in block.steps:
-            for inner in step.blocks.values():
-                self.find_computable(inner, _host_inputs(step, inner))
+            if step.blocks:
+                self._find_carried(step)
             if not step.traits.repeats or not self.known(step.key):
                 continue
-            if all(value.constant is not None or value in self.computable for value in _read(step)):
-                self.computable.update(value for value in step.outputs if value is not None)
+            if all(map(self._is_computable, elements_read(step))):
+                self.computable.update(present(step.outputs))
+
+    def _is_computable(self, value: Value | None) -> bool:
+        return value is not None and (value.constant is not None or value in self.computable)
+
+    def _find_carried(self, step: Step) -> None:
+        """Sizes that a loop carries or branches return: all of them, less those that turn out to need the device."""
+        known = self.ports[step] if step in self.ports else size_ports(step)
+        ports = [port for port in known if port.enters is None or self._is_computable(step.inputs[port.enters])]
+        before = frozenset(self.computable)
+        while True:
+            for inner in step.blocks.values():
+                entering = [inner.inputs[port.enters] for port in ports if port.enters is not None]
+                self.find_computable(inner, [*host_inputs(step, inner), *entering])
+            held = [port for port in ports if all(self._is_computable(value) for value in port.leaving(step))]
+            if len(held) == len(ports):
+                break
+            ports, self.computable = held, set(before)
+        self.computable.update(present(step.outputs[port.result] for port in ports))
+        self.ports[step] = ports
+
+    def is_size_found(self, value: Value | None, block: Block) -> bool:
+        """Whether a result of a part is a few sizes that the host can compute: later parts want them there."""
+        few = value is not None and is_size(value) and _nbytes(value) <= 8 * _FEW
+        return few and value in self.computable and value not in block.inputs
 
     def find_wanted(self, block: Block, outputs: Sequence[int]) -> None:
         """Backwards: what must be known on the host, and so which steps run there."""
-        self.wanted.update(_present(block.outputs[position] for position in outputs))
+        self.wanted.update(present(block.outputs[position] for position in outputs))
         for step in reversed(block.steps):
-            for name, inner in step.blocks.items():
-                self.find_wanted(inner, _host_outputs(step, name))
-            made = [value for value in step.outputs if value is not None]
+            made = list(present(step.outputs))
             if step.blocks:
-                self.near.update(filter(_is_text, made))
+                self._find_wanted_inside(step)
+                self.near.update(filter(is_host_only, made))
             elif (
-                _touches_text(step)
+                touches_host_only(step)
                 or (step.call is None and not self.there(step.key))
                 or any(value in self.wanted and value in self.computable for value in made)
             ):
                 step.on_host = True
                 self.near.update(made)
-                self.wanted.update(_read(step))
-            self.wanted.update(_present(step.inputs[n] for n in host_operands(step.key) if n < len(step.inputs)))
+                self.wanted.update(elements_read(step))
+            self.wanted.update(present(step.inputs[n] for n in host_operands(step.key) if n < len(step.inputs)))
+
+    def _find_wanted_inside(self, step: Step) -> None:
+        """What bodies must know on the host; what a loop carries there follows, and may be needed for more of it."""
+        found = -1
+        while found != len(step.host_results):
+            found = len(step.host_results)
+            for name, inner in step.blocks.items():
+                self.find_wanted(inner, host_outputs(step, name))
+            wanted = {port.result for port in self.ports[step] if self._is_port_wanted(step, port)}
+            step.host_results = step.host_results | wanted
+        self.near.update(present(step.outputs[at] for at in step.host_results))
+        self.wanted.update(present(value for at, value in enumerate(step.inputs) if is_host_operand(step, at)))
+
+    def _is_port_wanted(self, step: Step, port: Port) -> bool:
+        entering = [] if port.enters is None else [inner.inputs[port.enters] for inner in step.blocks.values()]
+        return not self.wanted.isdisjoint([*entering, *present([step.outputs[port.result]])])
 
     def find_far(self, block: Block, outputs: Sequence[int]) -> None:
         """What is made on the host and read on the device."""
         for step in block.steps:
             for name, inner in step.blocks.items():
-                self.near.update(_host_inputs(step, inner))
-                self.find_far(inner, _host_outputs(step, name))
-                kept = _host_outputs(step, name)
+                self.near.update(host_inputs(step, inner))
+                self.find_far(inner, host_outputs(step, name))
+                kept = host_outputs(step, name)
                 self._read_far(value for at, value in enumerate(inner.outputs) if at not in kept)
             if not step.on_host:
-                self._read_far(value for at, value in enumerate(step.inputs) if not _on_host(step, at))
+                self._read_far(value for at, value in enumerate(step.inputs) if not is_host_operand(step, at))
 
     def _read_far(self, values: Iterable[Value | None]) -> None:
-        self.far.update(value for value in _present(values) if value in self.near and not _is_text(value))
+        self.far.update(value for value in present(values) if value in self.near and not is_host_only(value))
 
     def rewrite(self, block: Block) -> None:
         """Every step reads each value on its own lane."""
@@ -126,16 +194,18 @@ class _Lanes:
         for step in block.steps:
             for name, inner in step.blocks.items():
                 self.rewrite(inner)
-                kept = _host_outputs(step, name)
+                kept = host_outputs(step, name)
                 inner.outputs = [self._on(value, at in kept) for at, value in enumerate(inner.outputs)]
             steps.extend(self._stood_in_for(step))
-            step.inputs = [self._on(value, step.on_host or _on_host(step, at)) for at, value in enumerate(step.inputs)]
+            step.inputs = [
+                self._on(value, step.on_host or is_host_operand(step, at)) for at, value in enumerate(step.inputs)
+            ]
             steps.append(step)
-            steps.extend(self._copied(_present(step.outputs)))
+            steps.extend(self._copied(present(step.outputs)))
         block.steps = steps
 
     def _on(self, value: Value | None, host: bool) -> Value | None:
-        if value is None or value.constant is not None or (value in self.near) == host or _is_text(value):
+        if value is None or value.constant is not None or (value in self.near) == host or is_host_only(value):
             return value
         return self.copies[value]
 
@@ -150,7 +220,7 @@ class _Lanes:
 
     def _like(self, array: Array) -> Array:
         """Of the same shape and type, its elements without meaning; of a sequence, one of the same length."""
-        if array is None or isinstance(array, list):
+        if array is None or isinstance(array, list) or not self.device.holds(array):
             return array
         return np.broadcast_to(np.zeros((), self.device.dtype(array)), self.device.shape(array))
 
@@ -182,7 +252,7 @@ def place_constants(block: Block, place: Callable[[Array], Array]) -> None:
     placed: dict[Value, Value] = {}
 
     def there(value: Value | None) -> Value | None:
-        if value is None or value.constant is None or _is_text(value):
+        if value is None or value.constant is None or is_host_only(value):
             return value
         if value not in placed:
             placed[value] = Value(value.name, value.type, place(value.constant))
@@ -191,53 +261,20 @@ def place_constants(block: Block, place: Callable[[Array], Array]) -> None:
     for step in block.steps:
         for name, inner in step.blocks.items():
             place_constants(inner, place)
-            kept = _host_outputs(step, name)
+            kept = host_outputs(step, name)
             inner.outputs = [value if at in kept else there(value) for at, value in enumerate(inner.outputs)]
         if not step.on_host:
-            step.inputs = [value if _on_host(step, at) else there(value) for at, value in enumerate(step.inputs)]
+            step.inputs = [value if is_host_operand(step, at) else there(value) for at, value in enumerate(step.inputs)]
 
 
-def _on_host(step: Step, position: int) -> bool:
-    return position in host_operands(step.key)
+def _readers(block: Block) -> Iterator[tuple[Value, str]]:
+    """Values with the operators that read them, in subgraphs too."""
+    yield from ((value, "") for value in present(block.outputs))
+    for step in block.steps:
+        yield from ((value, step.op_type if step.domain == COPIES else "") for value in present(step.inputs))
+        for inner in step.blocks.values():
+            yield from _readers(inner)
 
 
-def _read(step: Step) -> list[Value]:
-    unread = unread_operands(step.key)
-    return [value for at, value in enumerate(step.inputs) if value is not None and at not in unread]
-
-
-def _host_inputs(step: Step, inner: Block) -> list[Value]:
-    """The inputs of a subgraph that come from the host: the number of the iteration, its condition, strings."""
-    return [value for at, value in enumerate(inner.inputs) if (step.is_a("Loop") and at < 2) or _is_text(value)]
-
-
-def _host_outputs(step: Step, name: str) -> tuple[int, ...]:
-    """The outputs of a subgraph that must be known on the host: the condition of a loop, strings."""
-    inner = step.blocks[name]
-    texts = tuple(at for at, value in enumerate(inner.outputs) if value is not None and _is_text(value))
-    return (0, *texts) if step.is_a("Loop") else texts
-
-
-def _touches_text(step: Step) -> bool:
-    return any(map(_is_text, _present([*step.inputs, *step.outputs])))
-
-
-def _is_text(value: Value) -> bool:
-    known: Type | None = value.type
-    while known is not None and known.element is not None:
-        known = known.element
-    return known is not None and known.dtype == ir.DataType.STRING
-
-
-def _is_size(value: Value) -> bool:
-    """Whether an input of the graph looks like a size, or a few: it comes from the host as a rule."""
-    known = value.type
-    return known is not None and known.dtype in _SMALL_KINDS and known.shape is not None and len(known.shape) <= 1
-
-
-def _is_wanted_size(value: Value, lanes: _Lanes) -> bool:
-    return value in lanes.wanted and _is_size(value)
-
-
-def _present(values: Iterable[Value | None]) -> Iterator[Value]:
-    return (value for value in values if value is not None)
+def _nbytes(value: Value) -> float:
+    return math.inf if value.type is None else nbytes(value.type.dtype, value.type.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -80,14 +80,21 @@ class Lowering:
         self._count = 0
         self.settled: dict[ir.Node, str] = {}
 
-    def lower(self, graph: ir.Graph | ir.GraphView, opsets: Mapping[str, int]) -> Block:
+    def lower(
+        self, graph: ir.Graph | ir.GraphView, opsets: Mapping[str, int], given: Sequence[Type | None] = ()
+    ) -> Block:
         """The main graph as a block.
+
+        Args:
+            graph: The graph, or a part of it.
+            opsets: The versions in force.
+            given: What is known of its inputs where the file does not say.
 
         Raises:
             UnsupportedOpError: Nodes have no kernel and no function body; all of them are named.
             ResourceLimitError: Functions expand to more nodes than ``limits`` allows.
         """
-        block = self._graph(graph, Frame(opsets))
+        block = self._graph(graph, Frame(opsets), given)
         if self._unsupported:
             raise UnsupportedOpError(
                 "no kernel and no function body for:\n  - " + "\n  - ".join(map(str, self._unsupported.values())),
@@ -95,10 +102,10 @@ class Lowering:
             )
         return block
 
-    def _graph(self, graph: ir.Graph | ir.GraphView, frame: Frame, given: list[Type | None] | None = None) -> Block:
+    def _graph(self, graph: ir.Graph | ir.GraphView, frame: Frame, given: Sequence[Type | None] = ()) -> Block:
         block = Block([], [], [], graph.name or "")
         for index, value in enumerate(graph.inputs):
-            fallback = given[index] if given and index < len(given) else None
+            fallback = given[index] if index < len(given) else None
             entry = Value(frame.prefix + (value.name or ""), plain.of_value(value) or fallback)
             frame.scope[value] = entry
             block.inputs.append(entry)

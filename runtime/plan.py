@@ -53,6 +53,7 @@ class Step:
             and ``entrepot.source``, the file and line.
         opset: Version of the domain that the node was written for.
         on_host: Whether it runs on the host, on NumPy arrays, wherever the other steps run.
+        host_results: Of control flow on a device, the positions of results that its bodies compute on the host.
         call: What runs it, once bound by a provider.
     """
 
@@ -69,6 +70,7 @@ class Step:
     computes: dict[ir.Node, str] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
     on_host: bool = False
+    host_results: frozenset[int] = frozenset()
     call: Call | None = None
 
     @property

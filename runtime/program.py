@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +12,7 @@ import onnx_ir as ir
 from entrepot.ir.errors import EntrepotError, ExecutionError
 from entrepot.ir.typing import plain
 from entrepot.runtime.arrays import array_of
+from entrepot.runtime.device import Device
 from entrepot.runtime.feeds import arrays, check_names, input_spec
 from entrepot.runtime.flow import Flow, Observer
 from entrepot.runtime.fold import KERNEL_ERRORS
@@ -36,10 +37,12 @@ class Program:
         context: Where it runs.
         related: What has to hold for sizes; see ``Model.related``.
         steps: What sizes are divided by, and what has to be left, by symbol; see ``Model.steps``.
+        devices: Where feeds may be, besides the host.
 
     Attributes:
         specs: What is fed, in order.
         parts: What runs.
+        flow: What flows between them.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Program:
         context: contextvars.Context,
         related: Collection[str] = (),
         steps: Mapping[str, tuple[int, int]] | None = None,
+        devices: Iterable[Device] = (),
     ) -> None:
         self.parts = tuple(parts)
         self._context = context
@@ -58,8 +62,8 @@ class Program:
         self._steps = steps
         self._names = tuple(names)
         self.specs = tuple(input_spec(value.name or "", plain.of_value(value)) for value in inputs)
-        self._flow = Flow(parts, inputs, wanted)
-        self._function = self._flow.runner()
+        self.flow = Flow(parts, inputs, wanted, devices)
+        self._function = self.flow.runner()
         if all(compiled.emitted is not None for _, compiled in self.parts):  # those of other libraries free the lock
             self._function = in_turn(self._function, sum(len(part.graph) for part, _ in self.parts))
         self._fed = tuple(spec.name for spec in self.specs)
@@ -82,7 +86,7 @@ class Program:
 
     def _checked(self, feeds: Mapping[str, Any]) -> list[Any]:
         check_names(self.specs, feeds)
-        values = arrays(self.specs, feeds, self._flow.devices, self._related, self._steps)
+        values = arrays(self.specs, feeds, self.flow.devices, self._related, self._steps)
         if all(isinstance(value, np.ndarray) or _is_held(value, feeds[name]) for name, value in zip(self._fed, values)):  # noqa: B905
             if len(self._accepted) >= _SHAPES_KEPT:
                 self._accepted.clear()
@@ -102,7 +106,7 @@ class Program:
         """
         values = self.values(feeds)
         try:
-            function = self._function if observe is None else self._flow.runner(observe)
+            function = self._function if observe is None else self.flow.runner(observe)
             results = self._context.copy().run(function, *values)
         except EntrepotError as error:
             error.node = error.node or self._where(error)
@@ -113,8 +117,6 @@ class Program:
             raise ExecutionError(f"{type(error).__name__}: {error}", node=self._where(error)) from error
         if all_fresh(results, values):
             return dict(zip(self._names, results))  # noqa: B905 - as many as there are names
-        if self._flow.is_far:
-            results = self._flow.handed_over(results, values)
         fed = list(_arrays(values))
         return {name: _own(value, fed) for name, value in zip(self._names, results, strict=True)}
 

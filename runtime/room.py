@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextvars
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -95,16 +96,20 @@ def full(shape: Sequence[int], value: Any, dtype: Any) -> Array:
     return np.full(shape, value, dtype)
 
 
+_shape = attrgetter("shape")
+
+
 def broadcasting(function: Callable[..., Any], leading: int = 0) -> Callable[..., Any]:
     """The function, for operands whose common shape may be larger than all of theirs.
 
     Args:
         function: The kernel.
-        leading: How many of its arguments come before the operands.
+        leading: How many of its arguments come before the operands: none, or the backend, which knows their shapes.
     """
 
     def roomy(*arguments: Any, **attributes: Any) -> Any:
-        shapes = [tuple(operand.shape) for operand in arguments[leading:] if operand is not None]
+        shape = arguments[0].shape if leading else _shape
+        shapes = [tuple(shape(operand)) for operand in arguments[leading:] if operand is not None]
         if math.prod(map(math.prod, shapes)) > SMALL:  # the product of all sizes bounds the result's
             claim(np.broadcast_shapes(*shapes))
         return function(*arguments, **attributes)

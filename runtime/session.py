@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,10 @@ from entrepot.ir.limits import Limits
 from entrepot.ir.operators import uses_defined
 from entrepot.runtime import providers as registry
 from entrepot.runtime import room
+from entrepot.runtime.copies import Copy
 from entrepot.runtime.feeds import Feeding, by_name
-from entrepot.runtime.partition import Placement, Plan, delegated, partition
+from entrepot.runtime.partition import delegated, partition
+from entrepot.runtime.placement import Placement, Plan
 from entrepot.runtime.profile import Profile, profile
 from entrepot.runtime.program import Program
 from entrepot.runtime.providers import Providers, Setting, as_providers
@@ -64,7 +66,7 @@ class Session:
         self._options: dict[str, Any] = {"providers": names, "limits": limits, "threads": count}
         self._hub = self._model.at_hub()
         self._graph = self._hub.ir.graph
-        setting = Setting(self._hub, self._model, Limits.of(limits), count)
+        setting = self._setting = Setting(self._hub, self._model, Limits.of(limits), count)
         self._providers = [registry.make(name, setting) for name in names]
         self._delegates = [registry.delegate(setting)] if uses_defined(self._hub.ir) else []
         self._programs: dict[tuple[tuple[str, ...], frozenset[str]], Program] = {}
@@ -214,13 +216,19 @@ class Session:
         return self._context.copy().run(profile, emitted, self._default.values(by_name(self._default.specs, feeds)))
 
     def plan(self) -> Plan:
-        """Where every node of the main graph runs, what it became there, and who declined it."""
-        placements: list[Placement] = []
-        for part, compiled in self._default.parts:
-            rows = zip(part.graph, part.placements, strict=True)
-            placements += [replace(row, how=compiled.how.get(node, "whole part")) for node, row in rows]
-        remarks = dict.fromkeys(compiled.remark() for _, compiled in self._default.parts)
-        return Plan(tuple(placements), tuple(filter(None, remarks)))
+        """Where every node of the main graph runs, what it became there, who declined it, and what is copied."""
+        parts = self._default.parts
+        placements: dict[ir.Node, Placement] = {}
+        for part, compiled in parts:
+            for node, row in zip(part.graph, part.placements, strict=True):
+                placements.setdefault(node, replace(row, how=compiled.how.get(node, "whole part")))
+        remarks = dict.fromkeys(compiled.remark() for _, compiled in parts)
+        copies = [*self._crossings(), *(copy for _, compiled in parts for copy in compiled.copies)]
+        return Plan(tuple(placements.values()), tuple(filter(None, remarks)), tuple(copies))
+
+    def _crossings(self) -> Iterator[Copy]:
+        for value, source, target in self._default.flow.crossings():
+            yield Copy(value.name or "", source, target, self._setting.type_of(value))
 
     def _program(self, names: tuple[str, ...], overridden: frozenset[str]) -> Program:
         key = (names, overridden)
@@ -233,10 +241,13 @@ class Session:
 
     def _build(self, names: tuple[str, ...], overridden: frozenset[str]) -> Program:
         wanted = [self._value(name) for name in names]
-        parts = partition(self._graph, [*self._providers, *self._delegates], wanted, overridden)
+        providers = [*self._providers, *self._delegates]
+        parts = partition(self._setting, providers, wanted, overridden)
         compiled = tuple((part, part.provider.compile(part.graph)) for part in parts)
         inputs = [v for v in self._graph.inputs if v.name not in self._defaults or v.name in overridden]
-        return Program(names, inputs, wanted, compiled, self._context, self._model.related, self._model.steps)
+        devices = [provider.device for provider in providers]
+        model = self._model
+        return Program(names, inputs, wanted, compiled, self._context, model.related, model.steps, devices)
 
     def _value(self, name: str) -> ir.Value:
         if not self._values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -11,6 +12,12 @@ from hypothesis import settings
 settings.register_profile("ci", max_examples=50, derandomize=True, deadline=None)
 settings.register_profile("nightly", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Our own plugin, as users have it, where the package was installed before the plugin was written."""
+    if not pluginmanager.hasplugin("entrepot"):
+        pluginmanager.register(importlib.import_module("entrepot.testing.plugin"), "entrepot")
 
 
 def pytest_report_header() -> str:
@@ -24,6 +31,12 @@ def _draw_the_same() -> None:
     """torch has one generator for a process and seeds it at random: what a test draws must not depend on either."""
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(271828)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is measured while tests run is not kept for the user."""
+    os.environ["ENTREPOT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,7 +13,7 @@ import entrepot
 
 FRAMEWORKS = ("torch", "tensorflow", "keras", "jax", "sklearn", "transformers", "onnxscript", "onnxruntime")
 HEAVY = (*FRAMEWORKS, "onnx", "onnx_ir", "numpy", "scipy", "ml_dtypes", "rich", "click")
-ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime")
+ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime", "testing")
 
 
 def _python(code: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime")
+ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime", "testing")
 FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "base", "misc", "manager", "handler", "processor"}
 

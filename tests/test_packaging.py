@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime")
+ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime", "testing")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 

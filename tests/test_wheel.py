@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime")
+ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime", "testing")
 # what is quick and needs no framework: the point is that every file is there and finds the others
 READING = tuple(f"ir/io/{name}.py" for name in ("models", "test_read", "test_external"))
 PARTS = ("conftest.py", "test_face.py", "judges", "op_cases", "runtime", "parity", *READING)

@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.typing.spec import Spec
+
 Dims: TypeAlias = "tuple[int | str | None, ...]"
 
 
@@ -59,10 +61,15 @@ def of_array(array: Any) -> Type | None:
 
 def of_value(value: ir.Value) -> Type | None:
     """What the graph declares about a value."""
-    if value.type is None:
+    return of_spec(Spec(value.type, value.shape))
+
+
+def of_spec(spec: Spec) -> Type | None:
+    """What was found out about a value."""
+    if spec.type is None:
         return None
-    shape = None if value.shape is None else tuple(d if isinstance(d, int) else d.value for d in value.shape)
-    return _of_ir(value.type, shape)
+    shape = None if spec.shape is None else tuple(d if isinstance(d, int) else d.value for d in spec.shape)
+    return _of_ir(spec.type, shape)
 
 
 def _of_ir(declared: Any, shape: Dims | None) -> Type | None:

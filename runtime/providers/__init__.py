@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from entrepot.ir.arguments import as_names, expected
 from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.limits import Limits
 from entrepot.ir.plugins import named, plugins
+from entrepot.ir.typing.plain import Type, of_spec
+from entrepot.runtime.copies import Copy
 from entrepot.runtime.device import Array, Device
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
     from entrepot.ir.model import Model
+    from entrepot.ir.typing.query import Types
     from entrepot.runtime.emit import Emitted
 
 
@@ -58,6 +62,9 @@ class Compiled:
         observed: Like ``run`` after a function that is told the name and value of everything computed; ``None`` where
             values are not to be seen.
         on_host: Positions of the inputs that ``run`` takes as NumPy arrays, on whatever device the others are.
+        made_on_host: Positions of the outputs that ``run`` returns as NumPy arrays, likewise.
+        unread: Positions of the inputs of which only the shape matters: taken from the host and the device alike.
+        copies: What is moved between the host and the device in the course of ``run``.
         remark: Says what would make it faster here; empty if nothing is known.
     """
 
@@ -67,6 +74,9 @@ class Compiled:
     locate: Callable[[BaseException], str] = lambda error: ""
     observed: Callable[..., tuple[Any, ...]] | None = None
     on_host: frozenset[int] = frozenset()
+    made_on_host: frozenset[int] = frozenset()
+    unread: frozenset[int] = frozenset()
+    copies: tuple[Copy, ...] = ()
     remark: Callable[[], str] = lambda: ""
 
 
@@ -86,11 +96,23 @@ class Setting:
     limits: Limits = field(default_factory=Limits)
     threads: int | None = None
 
+    @cached_property
+    def types(self) -> Types:
+        """What is known of the values of the hub's main graph, inferred where somebody asks."""
+        from entrepot.ir.inference import scope_types
+
+        return scope_types(self.hub.ir)[self.hub.ir.graph]
+
+    def type_of(self, value: ir.Value) -> Type | None:
+        """The type of a value of the hub's main graph, as far as it is known."""
+        return of_spec(self.types.spec(value))
+
 
 _HOMES = {
     "cpu": ("entrepot.runtime.providers.cpu.provider", "CpuProvider"),
     "reference": ("entrepot.runtime.providers.reference.provider", "ReferenceProvider"),
     "onnxruntime": ("entrepot.runtime.providers.onnxruntime.provider", "OnnxRuntimeProvider"),
+    "torch": ("entrepot.runtime.providers.torch.provider", "TorchProvider"),
 }
 
 Providers: TypeAlias = "str | Sequence[str]"

@@ -1,4 +1,4 @@
-from collections import namedtuple
+from collections import OrderedDict, UserDict, namedtuple
 
 import numpy as np
 import pytest
@@ -25,6 +25,27 @@ def test_a_tuple_is_positional_a_dict_keyword_and_the_rest_one_argument(given, a
     sample = Sample.of(given)
     assert sample.args == args
     assert dict(sample.kwargs) == kwargs
+
+
+def _by_name(ids, mask=None):
+    """Takes what a tokenizer returns."""
+
+
+def _one(batch):
+    """Takes a batch as a whole."""
+
+
+def _any_names(*args, **kwargs):
+    """Says nothing of what it takes."""
+
+
+@pytest.mark.parametrize("kind", [UserDict, OrderedDict])
+@pytest.mark.parametrize(("function", "by_name"), [(_by_name, True), (_one, False), (_any_names, False), (None, False)])
+def test_another_mapping_is_keyword_arguments_where_the_function_takes_them_by_name(kind, function, by_name):
+    given = kind(ids=1, mask=2)
+    sample = Sample.of(given, function)
+    assert sample.args == (() if by_name else (given,))
+    assert dict(sample.kwargs) == ({"ids": 1, "mask": 2} if by_name else {})
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,23 @@ def _loss(use: Use) -> list[Any]:
     return [each * whole, each]
 
 
+def _picked_loss(use: Use) -> list[Any]:
+    """A weighted mean or sum of elements that are only picked."""
+    count = 1 if use.attributes["reduction"] in (b"none", "none") else use.inputs[1].size
+    whole = count if use.attributes["reduction"] in (b"sum", "sum") else 1
+    weight = _size(use.inputs[2]) if len(use.inputs) > 2 else 1.0
+    return [(2 * terms(count) + 2) * _size(use.inputs[0]) * weight * whole]
+
+
+def _scattered(use: Use) -> list[Any]:
+    """Updates that meet at one place: products lose a rounding each, sums one of the size of their largest."""
+    if use.attributes["reduction"] in (b"mul", "mul"):
+        return [use.inputs[1].size * np.abs(use.outputs[0])]
+    if use.attributes["reduction"] in (b"add", "add"):
+        return [terms(use.inputs[1].size) * (_size(use.inputs[0]) + _size(use.inputs[2]))]
+    return [0.0]
+
+
 def _batch_normalization(use: Use) -> list[Any]:
     x, scale, bias, mean, var = use.inputs
     rows = x.size // scale.size if use.attributes["training_mode"] else 1
@@ -261,6 +278,7 @@ COMPOSED: dict[str, Callable[[Use], list[Any]]] = {
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), _window),
     **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp"), _logarithm),
     **dict.fromkeys(("RNN", "GRU", "LSTM"), _recurrent),
+    **dict.fromkeys(("ScatterElements", "ScatterND"), _scattered),
     "AffineGrid": _grid,
     "Attention": _attention,
     "BatchNormalization": _batch_normalization,
@@ -274,6 +292,7 @@ COMPOSED: dict[str, Callable[[Use], list[Any]]] = {
     "LpNormalization": _positive_terms,
     "LpPool": _kernel_norm,
     "MeanVarianceNormalization": _mean_variance_normalization,
+    "NegativeLogLikelihoodLoss": _picked_loss,
     "RMSNormalization": _rms_normalization,
     "Range": _count_up,
     "RoiAlign": _pooled_region,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from entrepot.runtime.binding import Kernels
 from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Placed
+from entrepot.runtime.islands import Islands
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
 from entrepot.runtime.providers.cpu.table import native as numpy_native
@@ -51,12 +52,13 @@ def _walled(function: Any) -> Any:
 
 
 class ToyDevice:
-    """Counts what crosses."""
+    """Counts what crosses, and its bytes."""
 
-    name, stream = "toy:0", 7
+    name, stream, shares_host = "toy:0", 7, False
 
     def __init__(self) -> None:
         self.crossings: Counter[str] = Counter()
+        self.bytes = 0
 
     def holds(self, value: Any) -> bool:
         return isinstance(value, Opaque)
@@ -71,10 +73,12 @@ class ToyDevice:
         self.crossings["to device"] += 1
         assert isinstance(value, np.ndarray)
         assert value.dtype.kind != "O"
+        self.bytes += value.nbytes
         return Opaque(np.array(value))
 
     def to_host(self, array: Any) -> np.ndarray:
         self.crossings["to host"] += 1
+        self.bytes += bare(array).nbytes
         return np.array(bare(array))
 
     def copy(self, array: Any) -> Any:
@@ -88,7 +92,10 @@ DEVICE = ToyDevice()
 
 
 class ToyProvider:
+    """Refuses the nodes whose names or operators are in ``refused``."""
+
     name, device, missing = "toy", DEVICE, ""
+    refused: frozenset[str] = frozenset()
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
@@ -101,6 +108,8 @@ class ToyProvider:
         return cls.missing
 
     def supports(self, node: ir.Node) -> str:
+        if not self.refused.isdisjoint([node.name, node.op_type]):
+            return "not among the toys"
         return reason_against(node, self._setting.hub.ir, self._target.is_known)
 
     def compile(self, part: ir.GraphView) -> Compiled:
@@ -108,10 +117,18 @@ class ToyProvider:
 
 
 @contextmanager
-def installed() -> Iterator[Counter[str]]:
-    """The provider ``toy`` as one among the others; gives its counts of what crosses."""
+def installed(refused: Iterable[str] = (), islands: bool = True) -> Iterator[Counter[str]]:
+    """The provider ``toy`` as one among the others; gives its counts of what crosses.
+
+    Args:
+        refused: Names of nodes and operators that it does not run.
+        islands: Whether nodes may be given up that cost more to reach than they save.
+    """
     fill_natives()
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(providers._HOMES, "toy", (__name__, "ToyProvider"))
+        patch.setattr(ToyProvider, "refused", frozenset(refused))
+        if not islands:
+            patch.setattr(Islands, "give_up", lambda self, others: {})
         DEVICE.crossings.clear()
         yield DEVICE.crossings

@@ -47,8 +47,10 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         """A call, of whatever the step makes of the function; ``super()`` is told what it means."""
-        match node.args:
-            case [ast.GeneratorExp(element, generators)]:  # what takes it as its only argument takes all of it
+        match node:
+            case ast.Call(ast.Name("next" | "iter")):  # they take a generator item by item
+                pass
+            case ast.Call(_, [ast.GeneratorExp(element, generators)]):  # the rest take all of it
                 node.args = [ast.copy_location(ast.ListComp(element, generators), node)]
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:

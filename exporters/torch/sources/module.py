@@ -55,7 +55,7 @@ class ModuleSource(TorchSource):
     way_notes: Sequence[str] = ()
 
     def __init__(self, module: torch.nn.Module, sample: Any) -> None:
-        self.sample = Sample.of(sample)
+        self.sample = Sample.of(sample, module.forward)
         super().__init__(module, flatten_call(self.sample, module.forward, TORCH))
         self._mode = mode_note(module)
         self._observers = observer_note(module)

@@ -35,6 +35,7 @@ def hypot(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return torch.where(input.isinf() | other.isinf(), torch.inf, length)
 
 
+@floating
 def logit(input: torch.Tensor, eps: float | None = None) -> torch.Tensor:
     """The inverse of the sigmoid; NaNs stay NaNs."""
     x = input
@@ -42,6 +43,25 @@ def logit(input: torch.Tensor, eps: float | None = None) -> torch.Tensor:
         x = torch.where(x < eps, eps, x)
         x = torch.where(x > 1 - eps, 1 - eps, x)
     return (x / (1 - x)).log()
+
+
+def power(input: torch.Tensor, exponent: Any) -> Any:
+    """Of truth values, as of numbers."""
+    if input.dtype != torch.bool:
+        return NotImplemented
+    return input.to(torch.int64 if isinstance(exponent, int) else torch.get_default_dtype()) ** exponent
+
+
+def rounded(input: torch.Tensor) -> Any:
+    """Whole numbers as they are; torch.onnx (2.13) makes floats of them."""
+    return NotImplemented if input.is_floating_point() else input.clone()
+
+
+def isclose(
+    input: torch.Tensor, other: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    """Of truth values, which cannot be subtracted, those that are equal."""
+    return input == other if input.dtype == torch.bool else NotImplemented
 
 
 def xlogy(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -109,6 +129,8 @@ def pdist(input: torch.Tensor, p: float = 2.0) -> torch.Tensor:
     count = input.shape[0]
     if not isinstance(count, int):
         return F.pdist(input, p)
+    if count < 2:
+        return input.new_empty(0)
     first, second = torch.triu_indices(count, count, 1)
     return torch.linalg.vector_norm(input[first] - input[second], p, dim=-1)
 
@@ -156,12 +178,15 @@ DECOMPOSITIONS = {
     aten.fmin.default: fmin,
     aten.gcd.default: gcd,
     aten.hypot.default: hypot,
+    aten.isclose.default: isclose,
     aten.isin.Tensor_Scalar: isin,
     aten.isin.Tensor_Tensor: isin,
     aten.lcm.default: lcm,
     aten.lerp.Scalar: lerp,
     aten.lerp.Tensor: lerp,
     aten.logit.default: logit,
+    aten.pow.Tensor_Scalar: power,
+    aten.round.default: rounded,
     aten.rrelu.default: _rrelu,
     aten.xlogy.Tensor: xlogy,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
@@ -37,6 +38,28 @@ def cross_entropy(  # the signature is torch's
     if label_smoothing:
         loss = loss - (logs * each).sum(axis) * counts * (label_smoothing / classes)
     return loss.sum() / scale.sum() if reduction == "mean" else _reduced(loss, reduction)
+
+
+def linear_cross_entropy(  # the signature is torch's
+    input: torch.Tensor,
+    linear_weight: torch.Tensor,
+    target: torch.Tensor,
+    *,
+    linear_bias: torch.Tensor | None = None,
+    weight: torch.Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> torch.Tensor:
+    """Cross entropy of a linear layer; the options say how torch saves memory on the way."""
+    logits = F.linear(
+        input, linear_weight.flatten(0, -2), None if linear_bias is None else linear_bias.flatten()
+    ).reshape(*input.shape[:-1], *linear_weight.shape[:-1])
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(
+        logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )
 
 
 def gaussian_nll_loss(  # the signature is torch's
@@ -84,6 +107,7 @@ def _reduced(loss: torch.Tensor, reduction: str) -> torch.Tensor:
 
 REPLACEMENTS = {
     F.cross_entropy: cross_entropy,
+    F.linear_cross_entropy: linear_cross_entropy,
     F.gaussian_nll_loss: gaussian_nll_loss,
     F.multi_margin_loss: multi_margin_loss,
 }

@@ -38,13 +38,14 @@ def scatter_reduce(
             input.reshape(1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self
         )
         return flat.reshape(())
-    if reduce != "mean" or not input.is_floating_point():
+    if reduce != "mean":
         return NotImplemented
+    rounding = None if input.is_floating_point() else "floor"
     counts = torch.zeros_like(input).scatter_add(dim, index, torch.ones_like(src))
     if include_self:
-        return input.scatter_add(dim, index, src) / (counts + 1)
+        return torch.div(input.scatter_add(dim, index, src), counts + 1, rounding_mode=rounding)
     sums = torch.zeros_like(input).scatter_add(dim, index, src)
-    return torch.where(counts > 0, sums / counts.clamp(min=1), input)
+    return torch.where(counts > 0, torch.div(sums, counts.clamp(min=1), rounding_mode=rounding), input)
 
 
 def index_reduce(

@@ -124,6 +124,8 @@ def _average(axes: int, original: Callable[..., torch.Tensor]) -> Callable[..., 
         divisor_override: int | None = None,
     ) -> torch.Tensor:
         last = () if axes == 1 else (divisor_override,)
+        if not input.is_floating_point():
+            return _of_integers(avg_pool, input, kernel_size, stride, padding, ceil_mode, count_include_pad, *last)
         if not ceil_mode:
             return original(input, kernel_size, stride, padding, False, count_include_pad, *last)
         step = stride if stride is not None and stride != [] else kernel_size
@@ -142,6 +144,11 @@ def _average(axes: int, original: Callable[..., torch.Tensor]) -> Callable[..., 
         return sums / total(F.pad(counted, around, value=1.0 if count_include_pad else 0.0))
 
     return avg_pool
+
+
+def _of_integers(pool: Callable[..., torch.Tensor], input: torch.Tensor, *geometry: Any) -> torch.Tensor:
+    """Averages towards zero: a quotient of whole numbers that is one itself is exact in double precision."""
+    return pool(input.to(torch.float64), *geometry).trunc().to(input.dtype)
 
 
 def _adaptive_places(axes: int) -> Callable[..., Any]:

@@ -1,26 +1,46 @@
-"""Reductions to one element, and of tensors without axes, which torch.onnx (2.13) has for tensors with axes only."""
+"""Reductions and selections where torch.onnx (2.13) lacks the operator, tensors without axes, or all axes at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from onnxscript import opset20
 
+op: Any = opset20
 aten = torch.ops.aten
 
 
-def amax(input: torch.Tensor, dim: Any = (), keepdim: bool = False) -> Any:
-    """The largest along some axes; along all without any."""
-    if input.dim() == 0:
-        return input.clone()
-    return NotImplemented if dim else torch.amax(input, list(range(input.dim())), keepdim)
+def translate_prod(x: Any, dims: Any = None, *, output_dtype: Any = None) -> Any:
+    """ReduceProd; what ``cumprod`` comes down to as well."""
+    if output_dtype is not None and output_dtype != -1:
+        x = op.Cast(x, to=int(output_dtype))
+    if dims is None:
+        return op.ReduceProd(x, keepdims=0)
+    return op.ReduceProd(x, op.Constant(value_ints=list(dims)), keepdims=0)
 
 
-def amin(input: torch.Tensor, dim: Any = (), keepdim: bool = False) -> Any:
-    """The smallest along some axes; along all without any."""
-    if input.dim() == 0:
-        return input.clone()
-    return NotImplemented if dim else torch.amin(input, list(range(input.dim())), keepdim)
+def masked_select(input: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The elements under the mask, in order; the two broadcast."""
+    values, chosen = torch.broadcast_tensors(input, mask)
+    return values[chosen]
+
+
+def _extreme(reduce: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """Name the axes where torch means all of them; torch.onnx (2.13) requires them inside loops and branches."""
+
+    def decomposition(input: torch.Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
+        if not input.dim():
+            return input.clone()
+        return NotImplemented if dim else reduce(input, list(range(input.dim())), keepdim)
+
+    return decomposition
+
+
+def any_of(input: torch.Tensor, dim: Any = None, keepdim: bool = False) -> torch.Tensor:
+    """Whether any element is true, counted: the largest of none, which torch.onnx takes, is not 0."""
+    return input.to(torch.bool).to(torch.int64).sum(dim, keepdim) > 0
 
 
 def prod(input: torch.Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
@@ -35,9 +55,26 @@ def topk(input: torch.Tensor, k: Any, dim: int = -1, largest: bool = True, sorte
     return input.clone(), torch.zeros((), dtype=torch.int64)
 
 
+def vector_norm(
+    input: torch.Tensor, ord: Any = 2.0, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Any:
+    """The norm along some axes, or along all, which torch.onnx then forgets to keep."""
+    if not input.dim():
+        return aten.linalg_vector_norm(input.reshape(1), ord, [0], False, dtype=dtype)
+    if dim is not None and len(dim):
+        return NotImplemented
+    return aten.linalg_vector_norm(input, ord, list(range(input.dim())), keepdim, dtype=dtype)
+
+
 DECOMPOSITIONS = {
-    aten.amax.default: amax,
-    aten.amin.default: amin,
+    aten.any.default: any_of,
+    aten.any.dim: any_of,
+    aten.any.dims: any_of,
+    aten.amax.default: _extreme(torch.amax),
+    aten.amin.default: _extreme(torch.amin),
     aten.prod.dim_int: prod,
     aten.topk.default: topk,
+    aten.linalg_vector_norm.default: vector_norm,
 }
+TRANSLATIONS = {torch.ops.prims.prod.default: translate_prod}
+REPLACEMENTS = {torch.masked_select: masked_select, torch.Tensor.masked_select: masked_select}

@@ -37,6 +37,8 @@ def median(input: torch.Tensor, dim: int | None = None, keepdim: bool = False) -
 
 def nanmedian(input: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element of those that are not NaN; NaN where there is none."""
+    if not input.is_floating_point():
+        return median(input, dim, keepdim)
     if dim is None:
         return nanmedian(input.reshape(-1), 0)[0]
     unknown = input.isnan()
@@ -48,6 +50,22 @@ def nanmedian(input: torch.Tensor, dim: int | None = None, keepdim: bool = False
     return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
 
 
+def _of_numbers(function: Callable[..., _Pair]) -> Callable[..., _Pair]:
+    """Truth values as numbers, since no runtime orders them; one element by itself."""
+
+    @functools.wraps(function)
+    def called(input: torch.Tensor, *args: Any, **kwargs: Any) -> _Pair:
+        if input.dim() == 0:
+            return input.clone(), torch.zeros((), dtype=torch.int64)
+        if input.dtype != torch.bool:
+            return function(input, *args, **kwargs)
+        values, indices = function(input.to(torch.uint8), *args, **kwargs)
+        return values.to(torch.bool), indices
+
+    return called
+
+
+@_of_numbers
 def mode(input: torch.Tensor, dim: int = -1, keepdim: bool = False) -> _Pair:
     """The most frequent value along an axis (the smallest, if there are several), and its last place."""
     x = input.movedim(dim, -1)
@@ -59,11 +77,13 @@ def mode(input: torch.Tensor, dim: int = -1, keepdim: bool = False) -> _Pair:
     return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
 
 
+@_of_numbers
 def cummax(input: torch.Tensor, dim: int) -> _Pair:
     """The largest so far along an axis, and its last place so far."""
     return _extreme(input, dim, largest=True)
 
 
+@_of_numbers
 def cummin(input: torch.Tensor, dim: int) -> _Pair:
     """The smallest so far along an axis, and its last place so far."""
     return _extreme(input, dim, largest=False)
@@ -85,8 +105,6 @@ def logcumsumexp(input: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 def _extreme(input: torch.Tensor, dim: int, *, largest: bool) -> _Pair:
-    if input.dim() == 0:
-        return input, torch.zeros((), dtype=torch.int64)
     x = input.movedim(dim, -1)
     so_far = _so_far(x.shape[-1])
     table = x.unsqueeze(-2).masked_fill(~so_far, _beyond(x.dtype, largest=not largest))

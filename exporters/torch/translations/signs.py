@@ -26,14 +26,16 @@ def copysign(input: torch.Tensor, other: torch.Tensor | float) -> Any:
     """The magnitude of one number with the sign of another."""
     sign = other if isinstance(other, torch.Tensor) else torch.full((), other, dtype=input.dtype)
     kind = torch.promote_types(input.dtype, sign.dtype)
-    size = input.abs().to(kind if kind.is_floating_point else torch.get_default_dtype())
+    size = (input if input.dtype == torch.bool else input.abs()).to(
+        kind if kind.is_floating_point else torch.get_default_dtype()
+    )
     return torch.where(_negative(sign), -size, size)
 
 
 def sign(input: torch.Tensor) -> Any:
     """-1, 0 or 1; 0 for a NaN, where ONNX has NaN."""
-    if not input.is_floating_point():
-        return NotImplemented
+    if input.dtype == torch.bool:
+        return input.clone()
     return (input > 0).to(input.dtype) - (input < 0).to(input.dtype)
 
 
@@ -42,9 +44,13 @@ def heaviside(input: torch.Tensor, values: torch.Tensor) -> Any:
     return torch.where(input == 0, values, (input > 0).to(input.dtype))
 
 
-@floating
 def angle(input: torch.Tensor) -> torch.Tensor:
     """The angle of a real number: 0, or pi below zero."""
+    return torch.where(_negative(input), math.pi, 0.0) if not input.is_floating_point() else _angle(input)
+
+
+@floating
+def _angle(input: torch.Tensor) -> torch.Tensor:
     return torch.where(input.isnan(), input, (input < 0).to(input.dtype) * math.pi)
 
 
@@ -64,7 +70,7 @@ def atan2(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 
 def _negative(input: torch.Tensor) -> torch.Tensor:
     found: torch.Tensor = signbit(input)
-    return input if found is NotImplemented else found
+    return torch.zeros_like(input) if found is NotImplemented else found
 
 
 DECOMPOSITIONS = {

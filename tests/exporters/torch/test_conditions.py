@@ -93,3 +93,34 @@ def test_a_far_condition_is_stated_and_the_axis_dynamic_up_to_it():
     torch.testing.assert_close(torch.from_numpy(y), x.cumsum(1), rtol=1e-4, atol=1e-3)
     with pytest.raises(ep.InputError, match="x_dim1 <= 5000"):
         session.run({"x": torch.zeros(1, 5001, 3).numpy(), "mask": torch.ones(1, 5001).numpy()})
+
+
+class GrowingTable(nn.Module):
+    """Positions from a table that is made anew where it is too short."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.table = self.made(size)
+
+    @staticmethod
+    def made(size):
+        return torch.arange(size, dtype=torch.float32).sin()[:, None].repeat(1, 3)
+
+    def forward(self, x):
+        table = self.table if x.shape[1] <= self.table.shape[0] else 2 * self.made(x.shape[1])
+        return x + table[: x.shape[1]]
+
+
+def test_an_axis_varies_up_to_the_end_of_a_table_that_is_far_from_the_sample():
+    model = ep.export(GrowingTable(200), torch.randn(2, 7, 3), progress=False)
+    assert (model.inputs[0].shape, model.conditions) == (("batch", "x_dim1", 3), ("x_dim1 <= 200",))
+    x = torch.randn(1, 150, 3)
+    y = ep.Session(model).run({"x": x.numpy()})["output"]
+    torch.testing.assert_close(torch.from_numpy(y), GrowingTable(200)(x))
+
+
+def test_a_size_at_which_another_path_begins_is_not_passed_over_where_it_is_near():
+    model = ep.export(GrowingTable(12), torch.randn(2, 7, 3), progress=False)
+    x = torch.randn(1, 40, 3)
+    y = ep.Session(model).run({"x": x.numpy()})["output"]
+    torch.testing.assert_close(torch.from_numpy(y), GrowingTable(12)(x))

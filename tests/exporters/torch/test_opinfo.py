@@ -15,6 +15,16 @@ SAMPLE = [
     "frexp", "squeeze.multiple", "nn.functional.adaptive_max_pool2d", "nn.functional.interpolate.area", "bucketize",
     "nn.functional.batch_norm", "softmax.with_dtype", "log_softmax.with_dtype", "diagonal_scatter", "linalg.cond",
     "linalg.lu_solve", "linalg.pinv.hermitian", "ormqr", "linalg.tensorsolve", "fft.irfft2", "fft.hfft",
+    "logspace.tensor_overload", "nn.functional.pad.replicate_negative", "linalg.norm", "masked.var",
+    "masked.normalize", "nn.functional.pixel_unshuffle", "resize_as_", "unique_consecutive", "histogram", "histogramdd",
+    "nn.functional.fractional_max_pool2d", "grid_sampler_3d", "_segment_reduce.lengths", "_segment_reduce.offsets",
+    "nonzero", "nn.functional.linear_cross_entropy", "nn.functional.linear_cross_entropy.chunked",
+]  # fmt: skip
+OTHERS = [
+    "nanmedian/int64", "nn.functional.avg_pool2d/int64", "index_reduce.mean/int64", "scatter_reduce.mean/int64",
+    "unique_consecutive/int64", "masked.std/int64", "topk/int64", "copysign/bool", "cummax/bool", "isclose/bool",
+    "mode/bool", "sort/bool", "sgn/int64", "angle/int64", "round/int64", "square/bool",
+    "argsort/bool", "logit/bool", "bfloat16/bool",
 ]  # fmt: skip
 
 
@@ -29,3 +39,13 @@ def test_what_torch_captures_is_exported_and_right(name):
     assert found is not None
     assert found.captured
     assert set(found.verdicts.values()) == {"right"}, found.reasons
+
+
+@pytest.mark.parametrize("key", OTHERS)
+def test_and_so_is_what_torch_captures_of_integers_and_truth_values(key):
+    name, _, kind = key.partition("/")
+    found = outcome(known()[name], DTYPES[kind], most=3, peer=False)
+    assert found is not None
+    assert found.captured
+    assert found.verdicts["cpu"] == "right", found.reasons
+    assert found.verdicts.get("onnxruntime") != "wrong", found.reasons

@@ -103,6 +103,14 @@ def closes_over(k):
     return inner
 
 
+def takes_the_first(items):
+    found = next((each for each in items if each > 2), None)
+    if found is None:
+        return "none"
+    rest = iter(each for each in items if each > 2)
+    return found, next(rest), sum(each for each in items)
+
+
 def generates(n):
     for i in range(n):
         yield 2 * i
@@ -111,6 +119,7 @@ def generates(n):
 CASES = [
     *((returns_early, (x,)) for x in (5, 2, -3, -20)),
     *((leaves_loops, (items,)) for items in ([], [1, 0, 2], [2, 9, 1], [1, 4])),
+    *((takes_the_first, (items,)) for items in ([], [1, 2], [1, 5, 2, 7, 9])),
     *((runs_while, (n, "a")) for n in (0, 7)),
     *((chooses, args) for args in ((0,), (3,), (2, 1), (0, 1))),
     *((writes_to_parts, (n,)) for n in (0, 2)),

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import inspect
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+import torch
 
 from entrepot.ir.opset import OPSET
 from entrepot.ir.table import OpKey, OpTable
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.providers.cpu.table import native
+from entrepot.runtime.providers.torch.table import native as torch_native
 
 Option = onnx.defs.OpSchema.FormalParameterOption
+TABLES = (shared, native, torch_native)
+OWN = (np.ufunc, BuiltinFunctionType)
+"""A framework's own functions: they have no signature to look at, and take no attributes."""
+INTEGERS = {"bitwise_and", "bitwise_or", "bitwise_xor"}
 FREE = {"n_outputs"}
 """Keyword-only parameters that are not attributes."""
 
 
 def _entries() -> list[Any]:
-    return [pytest.param(table, key, id=f"{table.kind} {key.op_type}") for table in (shared, native) for key in table]
+    return [pytest.param(table, key, id=f"{table.kind} {key.op_type}") for table in TABLES for key in table]
 
 
 def _schema(key: OpKey) -> onnx.defs.OpSchema:
@@ -28,9 +35,9 @@ def _schema(key: OpKey) -> onnx.defs.OpSchema:
 
 
 def _positional(table: OpTable[Any], key: OpKey) -> list[inspect.Parameter] | None:
-    """The parameters that take inputs; ``None`` for a ufunc, whose arity NumPy tells."""
+    """The parameters that take inputs; ``None`` for a framework's own function."""
     function = table.get(*key).function
-    if isinstance(function, np.ufunc):
+    if isinstance(function, OWN):
         return None
     parameters = inspect.signature(function).parameters.values()
     found = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
@@ -46,7 +53,7 @@ def test_the_version_is_the_one_in_force_at_the_hub(table: OpTable[Any], key: Op
 def test_inputs_are_positional_in_schema_order_with_none_for_optional_ones(table: OpTable[Any], key: OpKey) -> None:
     parameters, declared = _positional(table, key), _schema(key).inputs
     if parameters is None:
-        assert table.get(*key).function.nin == len(declared)
+        assert _takes(table.get(*key).function, len(declared))
         return
     if all(p.kind is not p.VAR_POSITIONAL for p in parameters):
         assert len(parameters) == len(declared)
@@ -57,11 +64,20 @@ def test_inputs_are_positional_in_schema_order_with_none_for_optional_ones(table
             assert parameter.default is None
 
 
+def _takes(function: Any, count: int) -> bool:
+    """Whether a framework's own function takes so many arrays: NumPy tells, torch shows."""
+    if isinstance(function, np.ufunc):
+        return function.nin == count
+    operand = torch.ones(2, dtype=torch.bool if function.__name__ == "where" else torch.float32)
+    operands = [operand if function.__name__ not in INTEGERS else operand.int()] * count
+    return isinstance(function(*operands), torch.Tensor)
+
+
 @pytest.mark.parametrize(("table", "key"), _entries())
 def test_attributes_are_keyword_only_with_the_schemas_names_and_defaults(table: OpTable[Any], key: OpKey) -> None:
     function = table.get(*key).function
     declared = _schema(key).attributes
-    if isinstance(function, np.ufunc):
+    if isinstance(function, OWN):
         assert not declared
         return
     parameters = inspect.signature(function).parameters.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,11 +16,11 @@ from entrepot.runtime.providers.cpu.products import matmul
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-_BYTES = 256_000  # every shape seen keeps its columns, on every thread
+_BYTES = 256_000  # every shape seen keeps its columns, as many as were ever in use at once
 
 
-class _Workspace(threading.local):
-    """One thread's bordered input, the view of its windows, and the columns they are copied to.
+class _Workspace:
+    """A bordered input, the view of its windows, and the columns they are copied to.
 
     The border is written once: it stays zero. Ones that carry the bias stay, too.
     """
@@ -43,18 +43,23 @@ class SmallConvPlan:
     """One convolution at one small input shape."""
 
     def __init__(self, win: Window, packed: Filters, batch: int, epilogue: Epilogue | None) -> None:
-        self._workspace = _Workspace(win, packed, batch)
+        self._new = partial(_Workspace, win, packed, batch)
+        self._idle = [self._new()]  # taken by whoever runs: threads that come and go find it warm
         self._matrices = packed.matrices
         self._bias = None if packed.bias is None else packed.bias.reshape(-1, *[1] * len(win.kernel))
         self._epilogue = epilogue
 
     def run(self, x: Array, residual: Array | None = None) -> Array:
         """The convolution of ``x``, finished with ``residual``."""
-        work = self._workspace
+        try:
+            work = self._idle.pop()
+        except IndexError:
+            work = self._new()
         work.inside[...] = x
         for part, windows_of_image in work.copies:
             np.copyto(part, windows_of_image)
         y = matmul(self._matrices, work.columns).reshape(work.shape)
+        self._idle.append(work)
         if self._bias is not None:
             np.add(y, self._bias, out=y)
         if self._epilogue is not None:

@@ -1,0 +1,54 @@
+"""Elements put into another shape, where torch.onnx (2.13) relies on more than torch asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+
+def copy(input: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> Any:
+    """``src`` in the shape and type of what it is copied into."""
+    sizes: list[tuple[Any, Any]] = list(zip(src.shape, input.shape, strict=False))
+    known = (pair for pair in sizes if all(isinstance(size, int) for size in pair))
+    fits = src.dim() == input.dim() and all(one == other for one, other in known)
+    return NotImplemented if fits else src.to(input.dtype).expand(input.shape)
+
+
+def resize(input: torch.Tensor, size: Sequence[Any], *, memory_format: Any = None) -> Any:
+    """The elements in another shape; there may be fewer then, while more would be anything."""
+    if not all(isinstance(each, int) for each in (*input.shape, *size)) or math.prod(size) > input.numel():
+        return NotImplemented
+    return input.reshape(-1)[: math.prod(size)].reshape(size)
+
+
+def pixel_unshuffle(input: torch.Tensor, downscale_factor: int) -> Any:
+    """Pixels as channels, of images without any."""
+    if 0 not in input.shape:
+        return NotImplemented
+    *batch, channels, height, width = input.shape
+    by = downscale_factor
+    return input.reshape(*batch, channels * by * by, height // by, width // by)
+
+
+def pad(input: torch.Tensor, pad: Sequence[Any], mode: str = "constant", value: float | None = None) -> Any:
+    """Copies of the border, counted from it, on sides of which some are cut off."""
+    if mode != "replicate" or not any(isinstance(count, int) and count < 0 for count in pad):
+        return NotImplemented
+    for axis, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), 1):
+        size: Any = input.shape[-axis]
+        place = (torch.arange(before + size + after) - before).clamp(0, size - 1)
+        input = input.index_select(-axis, place)  # noqa: A001 - one by one
+    return input
+
+
+DECOMPOSITIONS = {
+    aten.copy.default: copy,
+    aten.resize.default: resize,
+    aten.pixel_unshuffle.default: pixel_unshuffle,
+    aten.pad.default: pad,
+}

@@ -1,0 +1,122 @@
+"""Interpolation where torch takes the step between samples from something else than the two sizes.
+
+ONNX's Resize computes it from the sizes, or from scales which then give the sizes. torch (2.13) knows the size that
+was asked for and the scale, and uses the one or the other: the sizes with ``align_corners``, else the scale.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import onnx_ir
+import torch
+from onnxscript import opset20
+
+op: Any = opset20
+aten = torch.ops.aten
+
+
+# --- Scales and aligned corners
+
+
+def _by_scales(mode: str, x: Any, output_size: Any, align_corners: bool, scale_factors: Sequence[float] | None) -> Any:
+    """Resize to sizes with aligned corners, else by scales if there are any."""
+    where = {"mode": mode, "cubic_coeff_a": -0.75, "nearest_mode": "floor"}
+    if align_corners:
+        sizes = output_size if scale_factors is None else _sizes(x, scale_factors)
+        return op.Resize(x, None, None, _full(x, sizes), coordinate_transformation_mode="align_corners", **where)
+    where["coordinate_transformation_mode"] = "half_pixel"
+    if scale_factors is None:
+        return op.Resize(x, None, None, _full(x, output_size), **where)
+    return op.Resize(x, None, op.Constant(value_floats=[1.0, 1.0, *scale_factors]), None, **where)
+
+
+def _sizes(x: Any, scale_factors: Sequence[float]) -> Any:
+    """In double precision, as torch computes them."""
+    scales = onnx_ir.tensor(list(scale_factors), dtype=onnx_ir.DataType.DOUBLE)
+    return op.Floor(op.Mul(op.Cast(op.Shape(x, start=2), to=onnx_ir.DataType.DOUBLE), op.Constant(value=scales)))
+
+
+def _full(x: Any, sizes: Any) -> Any:
+    return op.Concat(op.Shape(x, end=2), op.Cast(sizes, to=onnx_ir.DataType.INT64), axis=0)
+
+
+# --- Without aliasing
+
+
+def _triangle(x: torch.Tensor) -> torch.Tensor:
+    return (1 - x.abs()).clamp(min=0)
+
+
+def _cubic(x: torch.Tensor) -> torch.Tensor:
+    """Of Keys, with a parameter of -0.5, which torch has for antialiasing only."""
+    x = x.abs()
+    near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
+    return torch.where(x < 1, near, torch.where(x < 2, far, 0.0))
+
+
+def _lanczos(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x.abs() < 3, torch.sinc(x) * torch.sinc(x / 3), 0.0)
+
+
+def _antialiased(filter_: Callable[[torch.Tensor], torch.Tensor], reach: float, *, resizes: bool) -> Callable[..., Any]:
+    def decomposition(
+        input: torch.Tensor,
+        output_size: Sequence[Any],
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Any:
+        scales = (scales_h, scales_w)
+        axes = list(zip(input.shape[2:], output_size, scales, strict=True))
+        plain = not align_corners and all(_implied(*axis) for axis in axes)
+        if not input.is_floating_point() or (plain and resizes):
+            return NotImplemented
+        rows, columns = (_weights(filter_, reach, *axis, align_corners).to(input.dtype) for axis in axes)
+        # onnxruntime (1.31) is wrong about a matrix times a batch of columns, so the batch is on the left
+        return ((input @ columns.mT).mT @ rows.mT).mT
+
+    return decomposition
+
+
+def _implied(size: Any, count: Any, scale: float | None) -> bool:
+    """Whether the sizes say what the scale says."""
+    if scale is None:
+        return True
+    if not isinstance(size, int) or not isinstance(count, int):
+        return float(scale).is_integer()
+    return size * scale == count
+
+
+def _weights(
+    filter_: Callable[[torch.Tensor], torch.Tensor],
+    reach: float,
+    size: Any,
+    count: Any,
+    scale: float | None,
+    align_corners: bool,
+) -> torch.Tensor:
+    """[count, size]: how much each sample has of each element; a step of several elements widens the filter."""
+    step: Any = 1 / scale if scale else size / count
+    if align_corners:
+        step = (size - 1) / torch.sym_max(count - 1, 1)
+    wide = torch.sym_max(step, 1.0) if not isinstance(step, float | int) else max(step, 1.0)
+    center = (torch.arange(count, dtype=torch.float64).unsqueeze(-1) + 0.5) * step
+    first, end = (center - reach * wide + 0.5).floor(), (center + reach * wide + 0.5).floor()
+    place = torch.arange(size, dtype=torch.float64)
+    weights = filter_((place - center + 0.5) / wide) * ((place >= first) & (place < end))
+    return weights / weights.sum(-1, keepdim=True)
+
+
+DECOMPOSITIONS = {
+    aten._upsample_bilinear2d_aa.default: _antialiased(_triangle, 1.0, resizes=True),  # noqa: SLF001 - its name
+    aten._upsample_bicubic2d_aa.default: _antialiased(_cubic, 2.0, resizes=True),  # noqa: SLF001
+    aten._upsample_lanczos2d_aa.default: _antialiased(_lanczos, 3.0, resizes=False),  # noqa: SLF001
+}
+TRANSLATIONS = {
+    aten.upsample_bilinear2d.vec: functools.partial(_by_scales, "linear"),
+    aten.upsample_trilinear3d.vec: functools.partial(_by_scales, "linear"),
+    aten.upsample_bicubic2d.vec: functools.partial(_by_scales, "cubic"),
+}

@@ -1,0 +1,93 @@
+"""Where torch keeps tensors, and how they get there and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.dlpack import from_dlpack
+
+from entrepot.runtime.arrays import as_array
+from entrepot.runtime.device import Array
+from entrepot.runtime.providers.torch.dtypes import NUMPY, array_of_tensor, tensor_of
+
+
+class TorchDevice:
+    """A memory that torch computes in.
+
+    On the host, tensors and NumPy arrays share memory: what is fed is not copied. Constants are noted, so that a result
+    that is one of them, or a view of one, is handed over as a copy.
+
+    Args:
+        name: As torch writes it.
+    """
+
+    def __init__(self, name: str = "cpu") -> None:
+        self._device = torch.empty(0, device=name).device  # with its index, as tensors have it
+        self._constants: set[int] = set()
+
+    @property
+    def name(self) -> str:
+        """As torch writes it: ``cpu``, ``cuda:0``."""
+        return "torch:cpu" if self._is_host else str(self._device)
+
+    @property
+    def shares_host(self) -> bool:
+        """Whether tensors lie in the host's memory."""
+        return self._is_host
+
+    @property
+    def _is_host(self) -> bool:
+        return self._device.type == "cpu"
+
+    @property
+    def stream(self) -> int | None:
+        """The stream that work is queued on, as DLPack numbers it."""
+        return None if self._device.type != "cuda" else torch.cuda.current_stream(self._device).cuda_stream
+
+    def holds(self, value: Any) -> bool:
+        """Whether it is a dense tensor of this device."""
+        return isinstance(value, Tensor) and value.device == self._device and value.layout is torch.strided
+
+    def dtype(self, array: Array) -> np.dtype[Any]:
+        """Its element type."""
+        return NUMPY[array.dtype]
+
+    def shape(self, array: Array) -> tuple[int, ...]:
+        """Its sizes."""
+        return tuple(array.shape)
+
+    def to_device(self, value: Any) -> Array:
+        """A tensor with the values of a NumPy array, or of any array with ``__dlpack__``."""
+        if isinstance(value, Tensor):
+            return value.detach().to(self._device)
+        if not isinstance(value, np.ndarray):
+            try:
+                return from_dlpack(value).to(self._device)
+            except (BufferError, RuntimeError, TypeError, ValueError):
+                value = as_array(value)
+        tensor = tensor_of(value)
+        return tensor if self._is_host else tensor.to(self._device)
+
+    def keep(self, constant: Array) -> Array:
+        """The tensor itself, noted as a constant: no result may share memory with it."""
+        self._constants.add(constant.untyped_storage().data_ptr())
+        return constant
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """A NumPy array of the same values; on the host over the same memory, unless that is a constant's."""
+        if not self._is_host:
+            return array_of_tensor(array.cpu())
+        shared = array.untyped_storage().data_ptr() in self._constants
+        return array_of_tensor(array.clone() if shared else array.contiguous())
+
+    def copy(self, array: Array) -> Array:
+        """The same values in memory of their own."""
+        return array.clone()
+
+    def synchronize(self) -> None:
+        """Wait until all work that was queued is done."""
+        if not self._is_host:
+            torch.accelerator.synchronize(self._device)

@@ -1,0 +1,1 @@
+"""Kernels on torch tensors, by family; importing the modules fills ``native``."""

@@ -1,0 +1,46 @@
+"""Interpolation: every mode by size and by scale, with corners aligned or not, without aliasing or with it."""
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+
+import entrepot as ep
+
+PLANE = torch.randn(2, 3, 7, 10, generator=torch.Generator().manual_seed(0))
+BY = {"size": {"size": (5, 13)}, "scale": {"scale_factor": (0.73, 1.7)}, "whole scale": {"scale_factor": 2.0}}
+BY["computed scale"] = {"scale_factor": (0.73, 1.7), "recompute_scale_factor": True}
+SMOOTH = [
+    pytest.param(mode, align, smooth, id=f"{mode}{' aligned' * align}{' antialiased' * smooth}")
+    for mode in ("bilinear", "bicubic")
+    for align in (False, True)
+    for smooth in (False, True)
+] + [pytest.param("lanczos", False, True, id="lanczos")]
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize(("mode", "align", "smooth"), SMOOTH)
+def test_interpolation_of_a_plane(mode, align, smooth, by):
+    def resized(x):
+        return F.interpolate(x, mode=mode, align_corners=align, antialias=smooth, **BY[by])
+
+    assert ep.export(resized, PLANE, dynamic=False).report.ok
+
+
+@pytest.mark.parametrize(("mode", "align", "smooth"), [("bilinear", True, False), ("bicubic", False, True)])
+def test_the_sizes_of_a_plane_may_vary(mode, align, smooth):
+    def resized(x):
+        return F.interpolate(x, mode=mode, align_corners=align, antialias=smooth, scale_factor=(2.0, 1.7))
+
+    model = ep.export(resized, PLANE, dynamic={"x": {2: "height", 3: "width"}}, verify=False)
+    for size in ((4, 5), (9, 3)):
+        x = PLANE.repeat(1, 1, 2, 2)[..., : size[0], : size[1]].contiguous()
+        (found,) = ep.Session(model).run({"x": x.numpy()}).values()
+        torch.testing.assert_close(torch.from_numpy(found), resized(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "trilinear", "area"])
+@pytest.mark.parametrize("by", [{"size": 9}, {"scale_factor": 1.7}, {"scale_factor": 0.6}])
+def test_interpolation_of_other_ranks(mode, by):
+    align = {"align_corners": True} if mode in ("linear", "trilinear") else {}
+    x = torch.randn(1, 2, 4, 5, 6)[(slice(None), slice(None), *[0] * (2 if mode == "linear" else 0))]
+    assert ep.export(lambda x: F.interpolate(x, mode=mode, **align, **by), x, dynamic=False).report.ok
