@@ -67,10 +67,9 @@ def export(
             ``conditions``, where it might otherwise broadcast them or carry on.
         dynamic_shapes: Instead of ``dynamic``: what ``torch.export.export`` takes under this name. A ``Dim`` makes its
             axes vary or is an error, ``Dim.AUTO`` lets them vary if the module does, and the rest is fixed.
-        optimize: ``"basic"``: only the nodes that are needed, with shapes written as constants where they can be and
-            batch normalisations absorbed into the weights before them; ``"extended"``: those before a product, too;
-            ``"none"``: the operators of the source, one node or more for each. A note says which weights took something
-            in. A file that is ONNX already is not changed; see ``optimize``.
+        optimize: ``"basic"``: only the nodes that are needed, shapes as constants, batch normalisations absorbed into
+            the weights before them, which a note names; ``"extended"``: those before a product, too; ``"none"``: the
+            operators of the source, one node or more for each. A file that is ONNX already stays; see ``optimize``.
         state: What becomes of buffers and attributes that forward changes, where results depend on them: ``"refuse"``
             raises, ``"outputs"`` makes them inputs and outputs of their own, ``"freeze"`` keeps them as they are.
         random: Let the graph draw random numbers where ``forward`` does, by ONNX's random operators; the results are
