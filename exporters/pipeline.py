@@ -23,6 +23,7 @@ from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import (
     UNFOLLOWED,
     Fixed,
+    add_note,
     add_notes,
     constant_notes,
     fixed_axes,
@@ -88,6 +89,8 @@ class _Export:
         best = self.attempts.best
         if best is None or best.model is None:
             raise self.attempts.failure()
+        if later := self.attempts.later(lambda axis: axis_name(axis, self.source.call.names)):
+            add_note(best.model, later)
         return best.model
 
     def _attempt(self, way: str, groups: list[Group]) -> Attempt:

@@ -42,6 +42,7 @@ def capture(
     *,
     progress: Callable[[str], None],
     stepper: Stepper | None = None,
+    tied: bool = False,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -53,6 +54,7 @@ def capture(
             in the sample.
         progress: Told which axes were given up.
         stepper: What is called instead of the module, where its state is among the arguments.
+        tied: Whether what follows is told at the beginning that the axes of a group are equal.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
@@ -65,7 +67,7 @@ def capture(
         return opened.capture
     for _ in range(_MOST_ATTEMPTS):
         tensors = capture_sample(call, prober, groups)
-        flat = FlatModule(module, call.tree, stepper, groups)
+        flat = FlatModule(module, call.tree, stepper, groups, tied=tied)
         flat.training = False
         leave_open(groups)
         try:

@@ -43,7 +43,7 @@ class FlatModule(torch.nn.Module):
         tree: That structure.
         stepper: Called instead of the module, where its state is among the arguments.
         groups: The axes that vary.
-        apart: Whether each axis has a symbol of its own, also within a group.
+        tied: Whether what follows is told at the beginning that the axes of a group are equal.
 
     Attributes:
         numbers: The results of the last call that were Python numbers and depend on a size.
@@ -56,11 +56,11 @@ class FlatModule(torch.nn.Module):
         stepper: Stepper | None = None,
         groups: Sequence[Group] = (),
         *,
-        apart: bool = False,
+        tied: bool = False,
     ) -> None:
         super().__init__()
         self.module = module
-        self._equal = [sorted(group.axes) for group in groups if apart and group.formula is None]
+        self._equal = [sorted(group.axes) for group in groups if tied and group.formula is None]
         self._stepper = stepper
         self._tree = tree
         self._stepped = [group for group in groups if group.step > 1 and group.automatic]

@@ -51,7 +51,7 @@ def capture_open(
     if not groups or any(group.step > 1 for group in groups):
         return Opening()
     tensors = capture_sample(call, prober, groups)
-    flat = FlatModule(module, call.tree, stepper, groups, apart=True)
+    flat = FlatModule(module, call.tree, stepper, groups, tied=True)
     flat.training = False
     automatic = [replace(group, automatic=True) for group in groups]
     try:
