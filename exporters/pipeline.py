@@ -29,6 +29,7 @@ from entrepot.exporters.notes import (
     fixed_axes,
     naming_notes,
     require_all,
+    weight_notes,
 )
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof.chance import prove_chance
@@ -148,7 +149,8 @@ class _Export:
             require_all(fixed, source.call.names)
         names = naming_notes(graph, options.dynamic, options.input_names or source.call.names)
         earlier = self.attempts.notes(source.way, lambda axis: axis_name(axis, source.call.names))
-        add_notes(graph, fixed, *source.notes(), *earlier, *constant_notes(source.call, result), *names)
+        known = (*source.notes(), *earlier, *constant_notes(source.call, result), *weight_notes(graph), *names)
+        add_notes(graph, fixed, *known)
         _settle_sizes(graph, source.limits(self.prober, captured.groups), options)
         model = at_opset(graph, options)
         if not options.share and options.weights is None:

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from entrepot.exporters.arrays import Array, Arrays
+from entrepot.exporters.axes.gaps import with_gaps
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
 from entrepot.exporters.axes.multiples import sizes_around, smallest_step
 from entrepot.exporters.axes.related import may_be_related, related_groups
@@ -55,6 +56,7 @@ class Prober:
             among: The axes to try; by default all.
         """
         self._open = None if among is None else list(among)
+        self._open_gaps()
         self.enlarge_ones()
         groups = self.free_groups()
         if may_be_related(self, groups):
@@ -83,6 +85,14 @@ class Prober:
         """Take another sample for the base, with everything that was tried forgotten if its sizes are others."""
         if any(one.shape != other.shape for one, other in zip(self.base, tensors, strict=True)):
             self.base = list(tensors)
+            self.forget()
+            self._open_gaps()
+
+    def _open_gaps(self) -> None:
+        """Let masks leave something out, if the model takes such masks."""
+        gapped = with_gaps(self._callee.arrays, self.base)
+        if gapped is not None and self.open_axes and self._run(gapped) is None:
+            self.base = gapped
             self.forget()
 
     def said(self, tensors: Sequence[Array], equal: Sequence[Collection[Axis]]) -> list[Relation] | None:
@@ -150,8 +160,11 @@ class Prober:
         return self._callee.takes_shapes(self.base, shapes)
 
     def _try(self, sizes: Mapping[Axis, int]) -> Refusal | None:
+        return self._run(resized(self._callee.arrays, self.base, sizes))
+
+    def _run(self, tensors: Sequence[Array]) -> Refusal | None:
         try:
-            result = self._callee(resized(self._callee.arrays, self.base, sizes))
+            result = self._callee(tensors)
         except Refusal as refusal:
             return refusal
         if self._comparable(result):
