@@ -13,9 +13,8 @@ from entrepot.exporters.torch.translations.vision import vision_translations
 from entrepot.exporters.torch.upstream import OpOverload, OpOverloadPacket, all_arguments, custom_function, packet_name
 from entrepot.ir.errors import InputError
 
-_KNOWN = (
-    "aten::", "prims::", "entrepot::", "quantized::", "quantized_decomposed::", "onnx", "inductor::", "torchvision::nms",
-)  # fmt: skip
+_QUANTISED = ("quantized::", "quantized_decomposed::")
+_KNOWN = ("aten::", "prims::", "entrepot::", *_QUANTISED, "onnx", "inductor::", "torchvision::nms")
 
 
 @dataclass(frozen=True, eq=False)
