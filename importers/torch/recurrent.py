@@ -48,7 +48,7 @@ def stacked(op: Op) -> Layer:
     tensors: dict[str, Array] = {}
     for number, each in enumerate(weights):
         tensors |= _tensors(kind, each, number, two=two)
-    size = positional(input_size=weights[0][0].shape[-1], hidden_size=weights[0][1].shape[-1])
+    size = positional(input_size=tensors["weight_ih_l0"].shape[-1], hidden_size=tensors["weight_hh_l0"].shape[-1])
     given: dict[str, object] = {"num_layers": count} if count > 1 else {}
     given |= {} if weights[0][2] is not None else {"bias": False}
     given |= {"bidirectional": True} if two else {}
@@ -65,6 +65,8 @@ def _tensors(kind: str, weights: Sequence[Array | None], layer: int = 0, *, two:
     """What torch keeps of W, R and B, its gates in its order."""
     order, (W, R, B) = _ORDERS[kind], weights
     tensors: dict[str, Array] = {}
+    assert W is not None
+    assert R is not None
     for at in range(2 if two else 1):
         suffix = f"_l{layer}_reverse" if at else f"_l{layer}"
         tensors[f"weight_ih{suffix}"] = _reordered(W[at], order)

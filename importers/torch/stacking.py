@@ -36,7 +36,7 @@ def _stack(graph: Neighbours, first: Step) -> None:
     """A step, those above it, and the one way in which two directions become one row of features."""
     stack = _found(graph, first)
     states = [_initial(graph, stack.layers, at) for at in (5, 6)]
-    if (stack.result is None and len(stack.layers) == 1) or "unknown" in states or not _is_layer(stack.layers):
+    if (stack.result is None and len(stack.layers) == 1) or states.count(_UNKNOWN) or not _is_layer(stack.layers):
         return
     if first.op_type == "LSTM" and (states[0] is None) != (states[1] is None):
         return
@@ -121,8 +121,11 @@ def _is_layer(layers: Sequence[Step]) -> bool:
     return alike and all(recurrent(Op(None, step)) is not None for step in layers)  # type: ignore[arg-type]
 
 
-def _initial(graph: Neighbours, layers: Sequence[Step], at: int) -> Value | str | None:
-    """What all begin with: nothing, which is zeros, or a tensor that each reads its part of; else ``"unknown"``."""
+_UNKNOWN = Value("")
+
+
+def _initial(graph: Neighbours, layers: Sequence[Step], at: int) -> Value | None:
+    """What all begin with: nothing, which is zeros, or a tensor that each reads its part of; else ``_UNKNOWN``."""
     values = [_padded(step.inputs)[at] for step in layers]
     if all(value is None or _is_zero(graph, value) for value in values):
         return None
@@ -131,7 +134,7 @@ def _initial(graph: Neighbours, layers: Sequence[Step], at: int) -> Value | str 
     wholes = {_whole(graph, value, number, _directions(layers[0])) for number, value in enumerate(values)}
     whole = wholes.pop()
     known = not wholes and whole is not None and _shape(whole)[:1] == (len(layers) * _directions(layers[0]),)
-    return whole if known else "unknown"
+    return whole if known else _UNKNOWN
 
 
 def _is_zero(graph: Neighbours, value: Value) -> bool:
@@ -146,10 +149,11 @@ def _whole(graph: Neighbours, value: Value | None, number: int, count: int) -> V
     made = graph.maker(value)
     if made is None or not made.is_a("Slice"):
         return None
-    given = [None if each is None else each.constant for each in made.inputs[1:]]
-    if any(not isinstance(each, np.ndarray) or each.size != 1 for each in given):
+    given = [each.constant for each in made.inputs[1:] if each is not None]
+    numbers = [int(each.item()) for each in given if isinstance(each, np.ndarray) and each.size == 1]
+    if len(numbers) != len(made.inputs) - 1 or len(numbers) < 3:
         return None
-    start, end, axis, *step = [int(each.item()) for each in given]
+    start, end, axis, *step = numbers
     mine = (start, end, axis, step or [1]) == (number * count, (number + 1) * count, 0, [1])
     return made.inputs[0] if mine else None
 
