@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 import torch
 from torch import nn
 
+from entrepot.importers.torch.dtypes import NAMES
 from entrepot.ir.errors import EntrepotError, VerificationError
 from entrepot.ir.model import Model
 from entrepot.ir.traits import traits_of
@@ -55,13 +57,15 @@ class ModuleSource:
 def _tensors(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_tensors(item) for item in value]
-    return None if value is None else tensor_of(np.array(value))
+    if value is None or ir.DataType.from_numpy(np.asarray(value).dtype) not in NAMES:
+        return value
+    return tensor_of(np.array(value))
 
 
 def _arrays(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_arrays(item) for item in value]
-    return None if value is None else array_of_tensor(value.detach())
+    return array_of_tensor(value.detach()) if isinstance(value, torch.Tensor) else value
 
 
 def prove(module: nn.Module, model: Model, sample: Any, tolerance: Tolerance | None) -> Report | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.importers.torch.dtypes import FLOATS
+from entrepot.importers.torch.dtypes import FLOATS, NAMES
 from entrepot.importers.torch.layer import Layer
 from entrepot.importers.torch.layers import STATELESS, layer_of
 from entrepot.importers.torch.op import Op
@@ -244,7 +244,7 @@ def _returned(*blocks: Block) -> Iterator[Value]:
 
 def _is_kept(state: State, step: Step, position: int, value: Value) -> bool:
     array = value.constant
-    if not isinstance(array, np.ndarray) or array.dtype == object:
+    if not isinstance(array, np.ndarray) or array.dtype == object or ir.DataType.from_numpy(array.dtype) not in NAMES:
         return False
     if state.is_parameter(value):
         return True

@@ -80,3 +80,13 @@ def stack(items, axis, kind):
         return torch.stack(items, axis)
     dtype, shape = kind
     return torch.zeros((*shape[: axis % (len(shape) + 1)], 0, *shape[axis % (len(shape) + 1) :]), dtype=dtype)
+
+
+def from_host(results, device=None):
+    """Arrays as tensors, but for those of element types that torch lacks."""
+    if isinstance(results, tuple | list):
+        return type(results)(from_host(result, device) for result in results)
+    try:
+        return torch.as_tensor(results, device=device)
+    except TypeError:
+        return results
