@@ -91,7 +91,7 @@ def prove(module: nn.Module, model: Model, sample: Any, tolerance: Tolerance | N
 def _sample(model: Model, sample: Any) -> Feeds:
     if sample is not None:
         return feeds_of(model, sample)
-    dims = {dim for spec in model.inputs for dim in spec.shape or () if isinstance(dim, str)}
+    dims = {dim for spec in model.inputs for dim in spec.shape or () if isinstance(dim, str) and dim.isidentifier()}
     for size in _SIZES if dims else (0,):
         try:
             feeds = generate(model, dims={dim: size + at for at, dim in enumerate(sorted(dims))} if size else None)
@@ -102,7 +102,7 @@ def _sample(model: Model, sample: Any) -> Feeds:
     return generate(model)
 
 
-_SIZES = (0, 4, 16, 32, 64)
+_SIZES = (4, 0, 16, 32, 64)
 """Sizes that inputs are made up in, until the model runs on them; 0 stands for those that ``generate`` would take."""
 
 

@@ -251,10 +251,9 @@ def _is_kept(state: State, step: Step, position: int, value: Value) -> bool:
     array = value.constant
     if not isinstance(array, np.ndarray) or array.dtype == object or ir.DataType.from_numpy(array.dtype) not in NAMES:
         return False
-    if state.is_parameter(value):
-        return True
-    decides = position in host_operands(step.key)
-    return array.size > 1 and not (decides and array.size <= _FEW and array.ndim <= 1)
+    if position in host_operands(step.key) and array.size <= _FEW and array.ndim <= 1:
+        return False
+    return array.size > 1 or state.is_parameter(value)
 
 
 _FEW = 64
