@@ -101,7 +101,7 @@ def test_the_feeds_are_never_written_to() -> None:
     np.testing.assert_array_equal(x, before)
 
 
-@pytest.mark.parametrize("provider", ["cpu", "reference"])
+@pytest.mark.parametrize("provider", ["cpu", "reference", "torch"])
 def test_a_0d_result_is_an_array_of_the_declared_type(provider: str) -> None:
     text = """<ir_version: 10, opset_import: ["": 28]>
     g (string s, float x) => (string t, float y) { t = StringConcat(s, s)  y = Exp(x) }"""
@@ -188,6 +188,19 @@ def test_sizes_between_steps_are_refused_with_the_nearest_that_fit(width: int, f
     else:
         with pytest.raises(ep.InputError, match=rf"axis 1 of 'x' is {width}, but the model needs width % 4 == 1"):
             session.run(feeds)
+
+
+@pytest.mark.parametrize(("width", "bound"), [(2, ">= 3"), (3, ""), (9, ""), (10, "<= 9")])
+def test_sizes_outside_of_the_stated_bounds_are_refused(width: int, bound: str) -> None:
+    proto = onnx.parser.parse_model(STEPS)
+    conditions = '["width >= 3", "width <= 9", "height >= 4", "batch.0 == width.1"]'
+    onnx.helper.set_model_props(proto, {"entrepot.conditions": conditions})
+    feeds = [np.ones((2, width), np.float32), np.ones(width, np.float32)]
+    if not bound:
+        assert ep.Session(proto).run(feeds)["z"].shape == (2, width)
+        return
+    with pytest.raises(ep.InputError, match=rf"axis 1 of 'x' is {width}, but the model was made for width {bound}"):
+        ep.Session(proto).run(feeds)
 
 
 def sized(mask: int, x: int, cache: int, pairs: int) -> list[np.ndarray]:
