@@ -113,8 +113,9 @@ def _cases(model: Model, feeds: Feeds) -> Sequence[Case]:
 
 def _problem(report: Report, model: Model, feeds: Feeds) -> str:
     """What is wrong; refusals of the module count where the model itself runs and something is computed."""
-    if report.failures:
-        return report.failures[0].message or report.failures[0].label
+    differing = [run for run in report.failures if run.verdict == "differs"]  # an error of a runtime is the model's
+    if differing:
+        return f"{differing[0].message or differing[0].label} ({differing[0].label}, {differing[0].provider})"
     refused = {run.label: run.message for run in report.refusals}
     if refused:
         session = Session(model)
