@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -229,7 +229,7 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     sizes = {axis: call.tensors[axis[0]].shape[axis[1]] for axis in all_axes(call.tensors) if axis not in varying}
     used: set[int] = set()
     for group in (group for group in groups if group.formula is None):
-        choices = [*group.sizes, *prober.fresh_sizes(max(group.sizes), used, group.step)]
+        choices = _capture_sizes(group, prober, used)
         wanted = (size for size in choices if size >= 2 * group.step and size not in used and group.wants(size))
         size = next(wanted, prober.size(min(group.axes)))
         used.add(size)
@@ -239,6 +239,16 @@ def _capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[tor
     if not changed or prober.takes(changed) is not None:
         return list(start)
     return resized(TORCH, start, prober.completed(changed) or {})
+
+
+def _capture_sizes(group: Group, prober: Prober, used: Collection[int]) -> Iterator[int]:
+    """Sizes for a capture, first those that divide evenly wherever that of the sample does: padding is another path."""
+    first, *others = group.sizes
+    yield first
+    if 2 * first <= _COSTLY and prober.takes(dict.fromkeys(group.axes, 2 * first)) is None:
+        yield 2 * first
+    yield from others
+    yield from prober.fresh_sizes(max(group.sizes), used, group.step)
 
 
 def _settle(
