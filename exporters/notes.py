@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,10 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.naming import output_name
 from entrepot.exporters.structure import Flat, constants
 from entrepot.ir.errors import ConversionError
+from entrepot.ir.model import Model
+from entrepot.ir.passes.absorbed import absorbing_weights
+from entrepot.parity.report.facts import ModelFacts
+from entrepot.parity.report.report import Report
 
 REFUSED = "the module refuses other sizes"
 CAPTURED = "the capture fixed it"
@@ -105,6 +110,13 @@ def add_notes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], *others: str) -
         model.metadata_props["entrepot.notes"] = json.dumps(notes)
 
 
+def add_note(model: Model, note: str) -> None:
+    """Another note, also in the report, where there is one."""
+    model.ir.metadata_props["entrepot.notes"] = json.dumps([*model.notes, note])
+    if isinstance(model.report, Report):
+        model.report = dataclasses.replace(model.report, facts=ModelFacts.of(model))
+
+
 def constant_notes(call: Flat, result: Flat) -> list[str]:
     """Arguments and results that are not tensors, and so part of the graph instead of its inputs and outputs.
 
@@ -115,6 +127,12 @@ def constant_notes(call: Flat, result: Flat) -> list[str]:
     made_texts = [f"{output_name(place.name)} = {place.value!r}" for place in made]
     notes = {"constant, so not inputs": given_texts, "constant, so not outputs": made_texts}
     return [f"{what}: {listed(names)}" for what, names in notes.items() if names]
+
+
+def weight_notes(model: onnx_ir.Model) -> list[str]:
+    """The weights that do the work of normalisations, too, and so are no longer those of the source."""
+    names = list(dict.fromkeys(absorbing_weights(model)))
+    return [f"normalisations are absorbed into weights, whose values differ: {listed(names)}"] if names else []
 
 
 def naming_notes(model: onnx_ir.Model, dynamic: object, names: Sequence[str]) -> list[str]:

@@ -13,7 +13,10 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from entrepot.exporters.arrays import Array
+import numpy as np
+
+from entrepot.exporters.arrays import Array, Arrays
+from entrepot.exporters.axes.gaps import with_gaps
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
 from entrepot.exporters.axes.multiples import sizes_around, smallest_step
 from entrepot.exporters.axes.related import may_be_related, related_groups
@@ -53,6 +56,7 @@ class Prober:
             among: The axes to try; by default all.
         """
         self._open = None if among is None else list(among)
+        self._open_gaps()
         self.enlarge_ones()
         groups = self.free_groups()
         if may_be_related(self, groups):
@@ -70,8 +74,10 @@ class Prober:
             bound = {axis for group in linked for axis in group.axes}
             tolerant = [axis for axis in growing if self.size(axis) == size]
             led = self._led([axis for axis in members if axis not in bound], tolerant)
-            groups += linked + led
-            for axis in frozenset[Axis]().union(*(group.axes for group in led)):
+            bound |= {axis for group in led for axis in group.axes}
+            together = self._joined([axis for axis in members if axis not in bound], linked + led)
+            groups += together
+            for axis in frozenset[Axis]().union(*(group.axes for group in together)):
                 alone.pop(axis, None)
         return sorted([*groups, *alone.values()], key=lambda group: min(group.axes))
 
@@ -79,6 +85,14 @@ class Prober:
         """Take another sample for the base, with everything that was tried forgotten if its sizes are others."""
         if any(one.shape != other.shape for one, other in zip(self.base, tensors, strict=True)):
             self.base = list(tensors)
+            self.forget()
+            self._open_gaps()
+
+    def _open_gaps(self) -> None:
+        """Let masks leave something out, if the model takes such masks."""
+        gapped = with_gaps(self._callee.arrays, self.base)
+        if gapped is not None and self.open_axes and self._run(gapped) is None:
+            self.base = gapped
             self.forget()
 
     def said(self, tensors: Sequence[Array], equal: Sequence[Collection[Axis]]) -> list[Relation] | None:
@@ -122,6 +136,20 @@ class Prober:
             self._answers[key] = self._try(complete)
         return self._answers[key]
 
+    def takes_with_small_numbers(self, sizes: Mapping[Axis, int]) -> bool:
+        """Whether the model accepts changed sizes with other integers: lengths in a sample are no limits."""
+        complete, arrays, base = self.completed(sizes), self._callee.arrays, self.base
+        if complete is None:
+            return False
+        for number in (1, 0):
+            self.base = [_filled(arrays, tensor, number) for tensor in base]
+            try:
+                if self._try(complete) is None:
+                    return True
+            finally:
+                self.base = base
+        return False
+
     def takes_shape(self, axes: Iterable[Axis], size: int) -> bool:
         """Whether the model accepts a size that is too large to run it with."""
         chosen = self.completed(dict.fromkeys(axes, size)) or {}
@@ -132,8 +160,11 @@ class Prober:
         return self._callee.takes_shapes(self.base, shapes)
 
     def _try(self, sizes: Mapping[Axis, int]) -> Refusal | None:
+        return self._run(resized(self._callee.arrays, self.base, sizes))
+
+    def _run(self, tensors: Sequence[Array]) -> Refusal | None:
         try:
-            result = self._callee(resized(self._callee.arrays, self.base, sizes))
+            result = self._callee(tensors)
         except Refusal as refusal:
             return refusal
         if self._comparable(result):
@@ -233,6 +264,16 @@ class Prober:
             tolerant = [axis for axis in tolerant if axis not in needed]
         return groups
 
+    def _joined(self, stuck: list[Axis], groups: list[Group]) -> list[Group]:
+        """Groups with the axes that can grow only with all of one: others may grow without them, who read the rest."""
+        for axis in stuck:
+            for at, group in enumerate(groups):
+                larger = [axis, *group.axes]
+                if self._grows([axis], larger) and (joined := self.group(larger)) is not None:
+                    groups[at] = joined
+                    break
+        return groups
+
     def bind(self, group: Group, groups: Sequence[Group]) -> list[Group] | None:
         """Groups in which ``group`` varies with others that now have its size, if the model accepts that.
 
@@ -273,6 +314,12 @@ class Prober:
             if axes and self.takes(dict.fromkeys(axes, size)) is None:
                 self.enlarge(axes, size)
                 return
+
+
+def _filled(arrays: Arrays, tensor: Array, number: int) -> Array:
+    if arrays.kind(tensor) != "integer":
+        return tensor
+    return arrays.from_numpy(np.full_like(arrays.to_numpy(tensor), number))
 
 
 def _most(group: Group) -> int | None:

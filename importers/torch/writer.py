@@ -272,10 +272,18 @@ class ModuleWriter(Writer):
             node.chained = True
             self.line(f"{target} = {self.place(run.path)}({given})")
             return
-        part = "" if run.whole else f"[{run.first or ''}:{run.first + len(run.items)}]"
         self.line(f"{target} = {given}")
-        with self.indented(f"for block in {self.place(run.path)}{part}:"):
+        with self.indented(f"for block in {self._blocks(run)}:"):
             self.line(f"{target} = block({', '.join([target, *others])})")
+
+    def _blocks(self, run: Run) -> str:
+        """The list of layers that run, or the part of it that does."""
+        place = self.place(run.path)
+        if run.whole:
+            return place
+        if run.path == self.part.path:
+            place = f"list({place})"  # a slice of a list of layers is made by its class, which may be this one
+        return f"{place}[{run.first or ''}:{run.first + len(run.items)}]"
 
     def gap(self) -> None:
         """A blank line, but not two, nor at the beginning of a suite."""

@@ -17,6 +17,7 @@ from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
+from entrepot.exporters.torch.translations.packing import padded_recurrences
 from entrepot.exporters.torch.upstream import (
     capture_settings,
     custom_operator,
@@ -107,6 +108,11 @@ def guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: S
         program = export_flat(flat, tensors, automatic)
     except MODEL_ERRORS:
         return ""
+    return noted_line(program, tensors, group)
+
+
+def noted_line(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tensor], group: Group) -> str:
+    """The same, where there is such a capture already, made with ``tensors``."""
     notes = size_notes(program)
     size = tensors[min(group.axes)[0]].shape[min(group.axes)[1]]
     for guard in notes.guards:
@@ -126,7 +132,7 @@ def export_flat(
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
-    flags = (decided_flags(), unchecked_distributions(), Rewriting(), settings)
+    flags = (decided_flags(), padded_recurrences(), unchecked_distributions(), Rewriting(), settings)
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
         for flag in flags:
             stack.enter_context(flag)

@@ -21,7 +21,8 @@ from entrepot.exporters.paths.path import Path
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.capture.capture import Capture, FlatModule, capture
+from entrepot.exporters.torch.capture.capture import capture
+from entrepot.exporters.torch.capture.flat import Capture, FlatModule
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.settled import followed
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
@@ -92,8 +93,7 @@ class ModuleSource(TorchSource):
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Capture in the way that is asked for; translate with torch.onnx."""
         self.more, self.way_notes = [], []
-        # the first way follows no loops that end when a value says so
-        self.eager.may_not_end = self.way != self.ways[0]
+        self.eager.may_not_end |= self.way != self.ways[0]
         if self.stepper is not None and self.way not in (_PLAIN, _PARTS):
             raise ConversionError("a module whose state is followed is captured as it is, or not at all")
         with plain_refusals(self.eager, self.call.tensors):

@@ -4,8 +4,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
-from entrepot.exporters.torch.capture import blame
-from entrepot.exporters.torch.capture import capture as capturing
+from entrepot.exporters.torch.capture import blame, dims
 from entrepot.exporters.torch.sources.module import ModuleSource
 
 
@@ -167,11 +166,11 @@ class Patches(nn.Module):
 def test_a_capture_divides_evenly_where_the_sample_does(monkeypatch):
     seen = []
 
-    def capture(flat, tensors, dims):
+    def capture(flat, tensors, axes):
         seen.append(tuple(tensors[0].shape))
-        return blame.export_flat(flat, tensors, dims)
+        return blame.export_flat(flat, tensors, axes)
 
-    monkeypatch.setattr(capturing, "export_flat", capture)
+    monkeypatch.setattr(dims, "export_flat", capture)
     model = ep.export(Patches().eval(), torch.randn(2, 3, 8, 8), progress=False)
     assert seen[0] == (2, 3, 8, 16)
     x = torch.randn(1, 3, 13, 10)
