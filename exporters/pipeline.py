@@ -14,6 +14,7 @@ import onnx_ir
 
 from entrepot.exporters.axes.groups import Axis, Group, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.called import called
 from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.cleanup.narrow import narrow_weights
@@ -184,7 +185,7 @@ class _Export:
             return groups
         if not guilty or any(group.required for group in guilty):
             raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
-        bound = self.prober.bind(guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
+        bound = bound_groups(self.prober, guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
         if bound is not None and _required(bound) == _required(groups):
             self.options.tell(f"axes of '{guilty[0].symbol}' vary only together with others")
             return bound

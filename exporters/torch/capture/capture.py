@@ -12,6 +12,7 @@ from entrepot.exporters.axes.groups import Axis, Group, axis_name
 from entrepot.exporters.axes.groups import settled as still_varying
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.axes.related import tied_groups
+from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.capture.automatic import Broken, broken_condition
@@ -108,7 +109,7 @@ def _without_broken(
         ConversionError: An axis is required.
     """
     for group, why in broken:
-        bound = prober.bind(group, groups) if why.shared else None
+        bound = bound_groups(prober, group, groups) if why.shared else None
         if bound is not None:
             return bound, []
     for group, why in broken:
@@ -126,7 +127,7 @@ def _fewer(
     if tied is not None:
         return tied, []
     for group in groups:
-        bound = prober.bind(group, groups)
+        bound = bound_groups(prober, group, groups)
         if bound is not None:
             return bound, []
     free = [group for group in groups if group.formula is None]

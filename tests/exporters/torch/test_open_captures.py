@@ -10,6 +10,7 @@ from torch import nn
 import entrepot as ep
 from entrepot.exporters.arrays import NUMPY
 from entrepot.exporters.axes.gaps import with_gaps
+from entrepot.exporters.torch.sources import calling
 
 
 @pytest.fixture
@@ -83,6 +84,26 @@ def test_a_mask_of_ones_does_not_look_free(captures):
     assert model.report is not None
     assert model.report.ok
     assert [spec.shape for spec in model.inputs] == [("batch", "sequence")] * 2
+
+
+class Three(nn.Module):
+    def forward(self, a, b, c):
+        return a.sum(1) + b.sum(1) + c.sum(1)
+
+
+class Two(nn.Module):
+    def forward(self, a, b):
+        return a.sum(1) + b.sum(1)
+
+
+@pytest.mark.parametrize(("shapes", "asked"), [([(2, 5), (2, 7)], 0), ([(3, 2), (3, 5), (3, 7)], 1)])
+def test_a_batch_does_not_add_up_with_lengths(monkeypatch, shapes, asked):
+    runs, suggested = [], calling.suggested_relations
+    monkeypatch.setattr(calling, "suggested_relations", lambda *given: (runs.append(given), suggested(*given))[1])
+    module = Two() if len(shapes) == 2 else Three()
+    model = ep.export(module, tuple(torch.randn(*shape) for shape in shapes))
+    assert len({spec.shape for spec in model.inputs}) == len(shapes)
+    assert len(runs) == asked
 
 
 @pytest.mark.parametrize(
