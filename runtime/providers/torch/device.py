@@ -81,7 +81,7 @@ class TorchDevice:
         if not self._is_host:
             return array_of_tensor(array.cpu())
         shared = array.untyped_storage().data_ptr() in self._constants
-        return array_of_tensor(array.clone() if shared else array)
+        return array_of_tensor(array.clone() if shared else array.contiguous())
 
     def copy(self, array: Array) -> Array:
         """The same values in memory of their own."""

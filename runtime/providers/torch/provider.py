@@ -16,6 +16,7 @@ from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Array, Placed
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
+from entrepot.runtime.providers.torch.fuse import RULES
 from entrepot.runtime.providers.torch.table import KERNELS
 from entrepot.runtime.support import backend_support
 
@@ -43,7 +44,7 @@ class TorchProvider:
             replace(KERNELS, backend=lambda: backend),
             backend_support(backend, setting.limits),
             HOST_KERNELS,
-            fuse.RULES,
+            RULES if self.where == "cpu" else fuse.RULES,
             device=self.device,
             place=self.place,
             left_to_host=_LEFT_TO_HOST,

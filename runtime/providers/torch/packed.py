@@ -1,0 +1,183 @@
+"""Convolutions and products by constant weights on the host, packed once, with what follows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from entrepot.ir.errors import InputError
+from entrepot.runtime.node_view import InputView, NodeView
+from entrepot.runtime.plan import Step
+from entrepot.runtime.providers.torch import upstream
+from entrepot.runtime.providers.torch.dtypes import tensor_of
+from entrepot.runtime.providers.torch.measured import fastest
+from entrepot.runtime.providers.torch.native.convolution import CONVOLUTIONS
+from entrepot.runtime.providers.torch.windows import spatial_pads
+
+_F32 = np.dtype(np.float32)
+_FEW_ROWS = 16
+"""Up to so many, a product reads its matrix once, packed or not."""
+
+_WORK = 1 << 21
+"""Multiplications below which packing gains less than its calls cost."""
+
+
+def following(step: Step) -> upstream.Unary | None:
+    """A step as a packed kernel applies it to its result; ``None`` for what it does not know."""
+    numbers = [None if value is None else value.constant for value in step.inputs[1:]]
+    if step.is_a("Clip") and len(numbers) == 2 and all(isinstance(number, np.ndarray) for number in numbers):
+        return "hardtanh", [float(number.item()) for number in numbers if number is not None], ""
+    if step.is_a("Relu"):
+        return "relu", [], ""
+    if step.is_a("LeakyRelu"):
+        return "leaky_relu", [float(step.attributes.get("alpha", 0.01))], ""
+    if step.is_a("Swish") and step.attributes.get("alpha", 1.0) == 1.0:
+        return "swish", [], ""
+    if step.is_a("Sigmoid", "HardSwish", "Tanh"):
+        return step.op_type.lower(), [], ""
+    return None
+
+
+_IN_PLACE: dict[str, Callable[..., Any]] = {
+    "relu": torch.relu_,
+    "hardtanh": torch.clamp_,
+    "leaky_relu": functional.leaky_relu_,
+    "swish": lambda x: functional.silu(x, inplace=True),
+    "sigmoid": torch.sigmoid_,
+    "tanh": torch.tanh_,
+    "hardswish": lambda x: functional.hardswish(x, inplace=True),
+    "none": lambda x: x,
+}
+
+
+def finished(y: Tensor, unary: upstream.Unary, residual: Tensor | None = None) -> Tensor:
+    """A fresh result with an addition and an activation, in place."""
+    if residual is not None:
+        y.add_(residual)
+    _IN_PLACE[unary[0]](y, *unary[1])
+    return y
+
+
+def _is_weight(given: InputView | None) -> bool:
+    return given is not None and given.constant is not None and given.constant.dtype == _F32
+
+
+def convolved(node: NodeView, unary: upstream.Unary, *, with_residual: bool) -> Callable[..., Tensor] | None:
+    """A kernel for ``unary(conv(X, W, B) [+ residual])``; ``None`` where nothing is gained by one."""
+    X, W, B = (*node.inputs, None)[:3]
+    if X is None or W is None or W.constant is None or X.dtype != _F32 or not _is_weight(W):
+        return None
+    if W.constant.ndim not in (4, 5) or not (B is None or _is_weight(B)):
+        return None
+    rank, shape = W.constant.ndim - 2, _static(X)
+    given = node.attributes
+    if list(given.get("kernel_shape") or W.constant.shape[2:]) != list(W.constant.shape[2:]):
+        return None
+    steps, gaps = tuple(given.get("strides") or (1,) * rank), tuple(given.get("dilations") or (1,) * rank)
+    around = _same_pads(W.constant.shape[2:], shape, steps, gaps, given)
+    if around is None:
+        return None
+    weight, bias = tensor_of(W.constant), None if B is None or B.constant is None else tensor_of(B.constant)
+    options = (steps, around, gaps, given.get("group", 1))
+    plain = partial(_plain_convolution, weight, bias, options, unary)
+    candidates: dict[str, Callable[..., Tensor]] = {"plain": plain}
+    if upstream.packs_convolutions() and _work(W.constant, shape) > _WORK:
+        candidates["packed"] = _packed_convolution(weight, bias, options, unary, shape, with_residual)  # fmt: skip
+    chosen = candidates[_chosen_convolution(candidates, shape, W.constant.shape, options, plain, with_residual)]
+    if with_residual:
+        return lambda X, W, B, residual: chosen(X, residual)
+    return lambda X, W, B=None: chosen(X)
+
+
+def _packed_convolution(
+    weight: Tensor, bias: Tensor | None, options: Any, unary: upstream.Unary, shape: Any, with_residual: bool
+) -> Callable[..., Tensor]:
+    apart = with_residual and unary[0] not in ("none", "relu")
+    within = upstream.NONE if apart else unary
+    steps, around, gaps, group = options
+    convolve = upstream.convolution(
+        weight, bias, steps, around, gaps, group, within, shape, with_residual=with_residual
+    )  # fmt: skip
+    if not apart:
+        return convolve
+    return lambda x, residual: finished(convolve(x, residual), unary)
+
+
+def _plain_convolution(
+    weight: Tensor, bias: Tensor | None, options: Any, unary: upstream.Unary, x: Tensor, residual: Tensor | None = None
+) -> Tensor:
+    steps, around, gaps, group = options
+    y = CONVOLUTIONS[weight.ndim - 2](x, weight, bias, steps, around, gaps, group)
+    return finished(y, unary, residual)
+
+
+def _static(given: InputView) -> tuple[int, ...] | None:
+    shape = given.shape
+    return None if shape is None or not all(isinstance(dim, int) for dim in shape) else tuple(map(int, shape))  # type: ignore[arg-type]
+
+
+def _same_pads(
+    kernel: Sequence[int], shape: tuple[int, ...] | None, steps: Sequence[int], gaps: Sequence[int], given: Any
+) -> tuple[int, ...] | None:
+    """What goes at either end of each axis; ``None`` where this is unknown, or differs between both ends."""
+    auto = given.get("auto_pad", "NOTSET")
+    if auto not in ("NOTSET", "VALID") and shape is None:
+        return None
+    try:
+        begin, end = spatial_pads((shape or (0, 0, *kernel))[2:], kernel, steps, gaps, given.get("pads"), auto)
+    except InputError:
+        return None  # the plain kernel says what is wrong when it runs
+    return begin if begin == end else None
+
+
+def _work(weight: Any, shape: tuple[int, ...] | None) -> float:
+    return math.inf if shape is None else weight.size * math.prod(shape[2:]) * shape[0]
+
+
+def _chosen_convolution(
+    candidates: dict[str, Any], shape: Any, kernel: Any, options: Any, plain: Any, with_residual: bool
+) -> str:
+    if shape is None or len(candidates) == 1:
+        return list(candidates)[-1]
+    form = torch.channels_last if len(shape) == 4 else torch.channels_last_3d  # as packed ones before it leave it
+    x = torch.rand(shape).contiguous(memory_format=form)
+    arguments = (x, torch.zeros_like(plain(x))) if with_residual else (x,)
+    return fastest(f"convolution {shape} {kernel} {options} {with_residual}", candidates, arguments)
+
+
+def multiplied(
+    x: InputView | None, weight: Any, bias: Any, unary: upstream.Unary, *, rows: int | None
+) -> Callable[..., Tensor] | None:
+    """A kernel for ``unary(x @ weight + bias [+ residual])``; ``None`` for what is no matrix of float32."""
+    if weight.ndim != 2 or weight.dtype != _F32 or 0 in weight.shape or x is None or x.dtype != _F32:
+        return None
+    size = weight.shape[1]
+    if bias is not None and (bias.dtype != _F32 or bias.shape not in ((size,), (1, size))):
+        return None
+    matrix, row = tensor_of(weight), None if bias is None else tensor_of(bias.reshape(-1))
+    plain = partial(torch.mm, mat2=matrix) if row is None else partial(_product, row, matrix)
+    packed: Callable[..., Tensor] | None = None
+    if rows is not None and rows > _FEW_ROWS and upstream.packs_matrices():
+        candidates: dict[str, Callable[..., Tensor]] = {"plain": plain, "packed": upstream.linear(matrix, row, rows)}
+        sample = torch.rand(rows, weight.shape[0])
+        if fastest(f"product {rows} {weight.shape} {bias is None}", candidates, (sample,)) == "packed":
+            packed = candidates["packed"]
+
+    def multiply(x: Tensor, *others: Tensor) -> Tensor:
+        flat = x if x.ndim == 2 else x.reshape(-1, matrix.shape[0])
+        y = packed(flat) if packed is not None and flat.shape[0] == rows else plain(flat)
+        y = y if x.ndim == 2 else y.reshape(*x.shape[:-1], size)
+        return finished(y, unary)
+
+    return multiply
+
+
+def _product(row: Tensor, matrix: Tensor, x: Tensor) -> Tensor:
+    return torch.addmm(row, x, matrix)
