@@ -97,7 +97,7 @@ def _module(name: str) -> tuple[Any, tuple[Any, ...]]:
     if name == "gpt2":
         return _decoder()
     if name in ("mobilenet_v2", "unet"):
-        size = {"size": 224} if name == "mobilenet_v2" else {"size": 256, "width": 32}
+        size = {"size": 224, "width": 1.0, "classes": 1000} if name == "mobilenet_v2" else {"size": 256, "width": 32}
         built = registry.build(name, **size)
         sample = built.samples[0]
         return built.module, tuple(sample.values()) if isinstance(sample, Mapping) else tuple(sample)

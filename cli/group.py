@@ -25,9 +25,13 @@ VERBS = {
     "convert": "Convert a model to another opset.",
     "simplify": "Remove what a model does not need.",
     "extract": "Cut a part out of a model.",
+    "import": "Write a model as source over torch or NumPy.",
     "compare": "Check whether two models compute the same thing.",
     "doctor": "Show versions, providers, threads and memory.",
 }
+
+_MODULES = {"import": "importing"}
+"""Verbs that cannot be the names of modules."""
 
 
 def _set(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -73,7 +77,7 @@ class Group(click.Group):
         """The verb, from the module of its name."""
         if cmd_name not in VERBS:
             ctx.fail(f"no command '{cmd_name}' (hint: one of {', '.join(VERBS)})")
-        return importlib.import_module(f"entrepot.cli.{cmd_name}").command
+        return importlib.import_module(f"entrepot.cli.{_MODULES.get(cmd_name, cmd_name)}").command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, without loading one."""

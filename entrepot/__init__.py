@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from entrepot.exporters.translation import register_translation
     from entrepot.importers.dispatch import to
     from entrepot.importers.numpy.convert import to_numpy
+    from entrepot.importers.torch.convert import to_torch
     from entrepot.ir.errors import (
         ConversionError,
         EntrepotError,
@@ -51,6 +52,7 @@ _HOMES = {
     "register_translation": "entrepot.exporters.translation",
     "to": "entrepot.importers.dispatch",
     "to_numpy": "entrepot.importers.numpy.convert",
+    "to_torch": "entrepot.importers.torch.convert",
     "load": "entrepot.ir.io.read",
     "extract": "entrepot.ir.extract",
     "simplify": "entrepot.exporters.simplification",
@@ -78,7 +80,7 @@ _HOMES = {
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
     "convert_opset", "can_convert", "simplify", "extract",
-    "to", "to_numpy",
+    "to", "to_numpy", "to_torch",
     "Session", "compare", "Tolerance", "verify",
     "register_translation", "op",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",

@@ -15,7 +15,10 @@ from entrepot.ir.plugins import named, plugins
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
 
-_HOMES = {"numpy": ("entrepot.importers.numpy.convert", "to_numpy")}
+_HOMES = {
+    "numpy": ("entrepot.importers.numpy.convert", "to_numpy"),
+    "torch": ("entrepot.importers.torch.convert", "to_torch"),
+}
 
 
 def to(model: Source, framework: str, **options: Any) -> Any:
@@ -23,12 +26,12 @@ def to(model: Source, framework: str, **options: Any) -> Any:
 
     Args:
         model: A ``Model``, or anything ``load`` reads.
-        framework: ``"numpy"``, or a name that an installed distribution registers among ``entrepot.importers``: a
-            function of a ``Model`` and options.
-        options: Passed on to ``to_numpy``, or to that function.
+        framework: ``"numpy"``, ``"torch"``, or a name that an installed distribution registers among
+            ``entrepot.importers``: a function of a ``Model`` and options.
+        options: Passed on to ``to_numpy``, ``to_torch``, or that function.
 
     Returns:
-        What it makes, for ``"numpy"`` a ``NumpyModel``.
+        What it makes: for ``"numpy"`` a ``NumpyModel``, for ``"torch"`` a ``torch.nn.Module``.
 
     Raises:
         InputError: There is no such framework, or it does not take these options.

@@ -47,10 +47,13 @@ class Neighbours:
         self._instead: dict[Step, Step] = {}
         self._reads: Counter[Value] = Counter()
         self._reader: dict[Value, Step] = {}
+        self._readers: dict[Value, dict[Step, None]] = {}
         for step in block.steps:
             for value in step.uses():
                 self._reads[value] += 1
                 self._reader[value] = step
+                self._readers.setdefault(value, {})[step] = None
+        self._outputs = {value for value in block.outputs if value is not None}
         self._reads.update(value for value in block.outputs if value is not None)
         self._place = {step: index for index, step in enumerate(block.steps)}
         self._made = {value: step for step in block.steps for value in step.outputs if value is not None}
@@ -63,6 +66,12 @@ class Neighbours:
         if reader is None or reader.blocks or reader in self.gone or reader in self._instead:
             return None  # a step that already belongs to a pattern belongs to no other
         return reader
+
+    def readers(self, value: Value | None) -> list[Step]:
+        """The steps that read a value; none if it is an output, or one of them is in a pattern or has blocks."""
+        found = [] if value is None or value in self._outputs else list(self._readers.get(value, ()))
+        free = not any(step.blocks or step in self.gone or step in self._instead for step in found)
+        return found if free else []
 
     def maker(self, value: Value | None) -> Step | None:
         """The step of this block that produces a value."""

@@ -119,9 +119,13 @@ def test_a_pass_runs_before_ours_and_its_result_is_proved():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: ep.to(net(), "keras"), ep.InputError, "there are numpy, broken, words"),
+        (lambda: ep.to(net(), "keras"), ep.InputError, "there are numpy, torch, broken, words"),
         (lambda: ep.to(net(), "broken"), ep.PluginError, "toy-plugin 1.2 registers 'broken'"),
-        (lambda: ep.Session(net(), providers=["gpu"]), ep.InputError, "there are cpu, reference, onnxruntime, absent"),
+        (
+            lambda: ep.Session(net(), providers=["gpu"]),
+            ep.InputError,
+            "there are cpu, reference, onnxruntime, torch, absent",
+        ),
         (lambda: ep.Session(net(), providers=["absent"]), ep.MissingDependencyError, "toy_plugin_that_is_not_there"),
         (lambda: ep.Session(net(), providers=["broken"]), ep.PluginError, "has no available and no place"),
         (lambda: ep.simplify(net(), passes=["no"]), ep.InputError, "registered passes: nothing, seen, wrong"),

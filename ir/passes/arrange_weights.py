@@ -15,8 +15,9 @@ class ArrangeWeights(ir.passes.InPlacePass):
     """Store a weight in the arrangement in which it is used, under its name.
 
     Before: ``MatMul(x, Transpose(w))``, ``w`` of 10 by 20. After: ``MatMul(x, w)``, ``w`` of 20 by 10.
-    The same for Reshape, Squeeze and Unsqueeze. A weight with another reader stays as it is, and so is never stored
-    twice. The array is made when it is read. Subgraphs are covered; functions have no weights.
+    A matrix notes that it is stored transposed, for whoever makes a module of the model. The same for Reshape,
+    Squeeze and Unsqueeze. A weight with another reader stays as it is, and so is never stored twice. The array is
+    made when it is read. Subgraphs are covered; functions have no weights.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -54,7 +55,10 @@ def _arrange(node: ir.Node, types: Types) -> bool:
         like=tensor,
         shape=sizes,
     )
-    output.replace_all_uses_with(_store(weight, arranged))
+    successor = _store(weight, arranged)
+    if moves and list(perm) == [1, 0]:
+        successor.metadata_props["entrepot.stored"] = "transposed"
+    output.replace_all_uses_with(successor)
     assert node.graph is not None
     node.graph.remove(node, safe=True)
     return True

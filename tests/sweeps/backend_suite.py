@@ -125,7 +125,7 @@ def _distance(expected: Any, actual: Any, rtol: float) -> str:
 def run_test(provider: str, model: onnx.ModelProto, sets: Sequence[Any], rtol: float) -> tuple[str, str]:
     """Status and reason of one test."""
     try:
-        session = ep.Session(ep.load(model), providers=[provider])
+        session = _opened(provider, ep.load(model))
         names = [value.name for value in model.graph.input]
         for inputs, outputs in sets:
             feeds = {name: plain(value) for name, value in zip(names, inputs, strict=False)}
@@ -141,6 +141,15 @@ def run_test(provider: str, model: onnx.ModelProto, sets: Sequence[Any], rtol: f
     except Exception as error:  # noqa: BLE001 - an untyped error is a defect to be counted, not a reason to stop
         return "failed", f"UNTYPED {type(error).__name__}: {error}"
     return "passed", ""
+
+
+def _opened(provider: str, model: ep.Model) -> Any:
+    """Whatever runs a model: a session, or ``to_torch`` for the module that it becomes."""
+    if provider != "to_torch":
+        return ep.Session(model, providers=[provider])
+    from entrepot.importers.torch.proof import ModuleSource
+
+    return ModuleSource(ep.to_torch(model, verify=False), model)
 
 
 def outcomes(provider: str, kinds: Sequence[str], match: str = "", *, hub_only: bool = False) -> Iterator[Outcome]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,8 +83,8 @@ class _Expansion:
 
     def _branch(self, graphs: list[onnx_ir.Graph]) -> onnx_ir.Node:
         condition, *tensors = self.tensors
-        for graph in graphs:
-            _bind(graph, [*tensors, *self.ints], len(tensors))
+        for graph, body in zip(graphs, self.flow.bodies, strict=True):
+            _bind(graph, [*tensors, *self.ints], len(tensors), body.shifts)
         return onnx_ir.node(
             "If",
             [condition],
@@ -114,7 +114,7 @@ class _Expansion:
             )
             formal.append(value)
             inside[place] = value
-        _bind(graph, [*inside[: len(tensors)], index, *inside[len(tensors) :]], len(tensors))
+        _bind(graph, [*inside[: len(tensors)], index, *inside[len(tensors) :]], len(tensors), flow.bodies[0].shifts)
         graph.inputs.extend([index, again, *formal])
         if not flow.going:
             kept = onnx_ir.node("Identity", [again])
@@ -172,27 +172,31 @@ def _renamed_dim(name: str | None, prefix: str) -> str | None:
     return f"{prefix}_{name}" if name is not None and name.isidentifier() else None
 
 
-def _bind(graph: onnx_ir.Graph, values: Sequence[Any], tensors: int) -> None:
+def _bind(graph: onnx_ir.Graph, values: Sequence[Any], tensors: int, shifts: Mapping[int, int]) -> None:
     """Let a body read values around it, in place of its inputs."""
     _separate_outputs(graph)
     inputs = list(graph.inputs)
     graph.inputs.clear()
     for place, (formal, value) in enumerate(zip(inputs, values, strict=False)):
         if place >= tensors:
-            _bind_number(graph, formal, value)
+            _bind_number(graph, formal, value, shifts.get(place, 0))
         else:
             formal.replace_all_uses_with(value)
 
 
-def _bind_number(graph: onnx_ir.Graph, formal: onnx_ir.Value, value: onnx_ir.Value) -> None:
-    """Let what asks for the shape of an empty tensor read a number."""
+def _bind_number(graph: onnx_ir.Graph, formal: onnx_ir.Value, value: onnx_ir.Value, shift: int) -> None:
+    """Let what asks for the shape of an empty tensor read a number, to which something may be added."""
     if not formal.uses():
         return
     one, zero = _constant([1]), _constant([0])
     row = onnx_ir.node("Reshape", [value, one.outputs[0]])
+    nodes = [one, row]
+    if shift:
+        added = _constant([shift])
+        row = onnx_ir.node("Add", [row.outputs[0], added.outputs[0]])
+        nodes += [added, row]
     shape = onnx_ir.node("Concat", [row.outputs[0], zero.outputs[0]], {"axis": 0})
     empty = onnx_ir.node("ConstantOfShape", [shape.outputs[0]])
-    nodes = [one, row]
     full = False
     for user, _ in list(formal.uses()):
         attributes = user.attributes

@@ -15,6 +15,7 @@ from entrepot.exporters.torch.rewriting.steps import NotFollowedError
 from entrepot.exporters.torch.upstream import size_notes
 
 _UNKNOWN = (11, 13, 17, 19, 23)
+_SHIFT = 29
 
 
 class BodyModule(torch.nn.Module):
@@ -30,10 +31,12 @@ class BodyModule(torch.nn.Module):
         self.module = module
         self._run = body.run
         self._count = len(body.tensors)
+        self._shifts = [body.shifts.get(place, 0) for place, _ in enumerate(body.ints, self._count)]
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Run the body."""
-        ints = [carrier.shape[0] for carrier in tensors[self._count :]]
+        sizes = [carrier.shape[0] for carrier in tensors[self._count :]]
+        ints = [size - shift if shift else size for size, shift in zip(sizes, self._shifts, strict=False)]
         return tuple(self._run(tensors[: self._count], ints))
 
 
@@ -58,7 +61,10 @@ def capture_body(
                 keys[index, axis] = size
         shapes.append((shape, operand.dtype))
     for place, (number, sample) in enumerate(zip(body.ints, body.samples, strict=True), len(body.tensors)):
-        shapes.append(([_size(number, sample, known, unknown), 0], torch.float32))
+        value = _size(number, sample, known, unknown)
+        if value < 0:
+            body.shifts[place] = _SHIFT - value
+        shapes.append(([value + body.shifts.get(place, 0), 0], torch.float32))
         if not isinstance(number, sympy.Integer):
             dims[place, 0] = torch.export.Dim.AUTO
             keys[place, 0] = number

@@ -55,6 +55,7 @@ class Body:
         samples: The same in numbers.
         sizes: Values for sizes outside at which it is to be captured.
         condition: Where these are not those in the sample, what holds whenever the body runs.
+        shifts: What is added to some of the numbers, by position among all that is given: no size is negative.
     """
 
     run: Callable[[Sequence[torch.Tensor], Sequence[Any]], list[Any]]
@@ -63,6 +64,7 @@ class Body:
     samples: list[int]
     sizes: dict[Any, int] = field(default_factory=dict)
     condition: Any = None
+    shifts: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass

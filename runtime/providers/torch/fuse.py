@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from entrepot.runtime import fuse
+import onnx_ir as ir
+
+from entrepot.runtime import attention_pattern, fuse
 from entrepot.runtime.binding import view
 from entrepot.runtime.chains import after_conv, after_matmul, as_one, checked
 from entrepot.runtime.fuse import Neighbours
@@ -69,6 +71,17 @@ def _fuse_gemm(graph: Neighbours, gemm: Step) -> None:
         graph.replace(steps, as_one(steps, list(gemm.inputs), function, kind))
 
 
+def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
+    """Attention of float32 that was spelled out, by torch's own kernel."""
+    from entrepot.runtime.providers.torch.packed import attended
+
+    found = attention_pattern.find(graph, softmax)
+    kinds = set() if found is None else {None if each.type is None else each.type.dtype for each in found.inputs}
+    if found is not None and kinds == {ir.DataType.FLOAT}:
+        function = attended(found.scale, transposed=found.transposed)
+        graph.replace(found.steps, as_one(found.steps, list(found.inputs), function))
+
+
 def _rows(value: Value | None) -> int | None:
     """Rows of an operand as a matrix, if its shape is declared."""
     shape = None if value is None or value.type is None else value.type.shape
@@ -77,5 +90,11 @@ def _rows(value: Value | None) -> int | None:
     return math.prod(int(dim) for dim in shape[:-1] if dim is not None)
 
 
-RULES: fuse.Rules = {**fuse.RULES, "Conv": (_fuse_conv,), "Gemm": (_fuse_gemm,), "MatMul": (_fuse_matmul,)}
+RULES: fuse.Rules = {
+    **fuse.RULES,
+    "Conv": (_fuse_conv,),
+    "Gemm": (_fuse_gemm,),
+    "MatMul": (_fuse_matmul,),
+    "Softmax": (_fuse_attention,),
+}
 """What is tried on steps of each operator."""

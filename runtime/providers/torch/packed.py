@@ -45,7 +45,7 @@ def following(step: Step) -> upstream.Unary | None:
     return None
 
 
-_IN_PLACE: dict[str, Callable[..., Any]] = {
+_IN_PLACE: dict[str, Callable[..., Tensor]] = {
     "relu": torch.relu_,
     "hardtanh": torch.clamp_,
     "leaky_relu": functional.leaky_relu_,
@@ -61,8 +61,7 @@ def finished(y: Tensor, unary: upstream.Unary, residual: Tensor | None = None) -
     """A fresh result with an addition and an activation, in place."""
     if residual is not None:
         y.add_(residual)
-    _IN_PLACE[unary[0]](y, *unary[1])
-    return y
+    return y if unary[0] == "none" else _IN_PLACE[unary[0]](y, *unary[1])
 
 
 def _is_weight(given: InputView | None) -> bool:
@@ -90,6 +89,8 @@ def convolved(node: NodeView, unary: upstream.Unary, *, with_residual: bool) -> 
     candidates: dict[str, Callable[..., Tensor]] = {"plain": plain}
     if upstream.packs_convolutions() and _work(W.constant, shape) > _WORK:
         candidates["packed"] = _packed_convolution(weight, bias, options, unary, shape, with_residual)  # fmt: skip
+    if W.constant.ndim == 4 and _is_pointwise(W.constant, options):
+        candidates["product"] = partial(_pointwise_product, *_as_matrix(weight, bias), unary)
     chosen = candidates[_chosen_convolution(candidates, shape, W.constant.shape, options, plain, with_residual)]
     if with_residual:
         return lambda X, W, B, residual: chosen(X, residual)
@@ -108,6 +109,26 @@ def _packed_convolution(
     if not apart:
         return convolve
     return lambda x, residual: finished(convolve(x, residual), unary)
+
+
+def _is_pointwise(weight: Any, options: Any) -> bool:
+    """Whether every output point reads the one input point at its place."""
+    steps, around, _, group = options
+    return weight.shape[2:] == (1, 1) and group == 1 and set(steps) == {1} and not any(around)
+
+
+def _as_matrix(weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    return weight.reshape(weight.shape[0], weight.shape[1]).t(), bias
+
+
+def _pointwise_product(
+    matrix: Tensor, bias: Tensor | None, unary: upstream.Unary, x: Tensor, residual: Tensor | None = None
+) -> Tensor:
+    """Channels last, which is how packed kernels leave their results, it is one product."""
+    batch, channels, height, width = x.shape
+    rows = x.permute(0, 2, 3, 1).reshape(-1, channels)
+    y = torch.mm(rows, matrix) if bias is None else torch.addmm(bias, rows, matrix)
+    return finished(y.view(batch, height, width, -1).permute(0, 3, 1, 2), unary, residual)
 
 
 def _plain_convolution(
@@ -145,7 +166,7 @@ def _chosen_convolution(
     candidates: dict[str, Any], shape: Any, kernel: Any, options: Any, plain: Any, with_residual: bool
 ) -> str:
     if shape is None or len(candidates) == 1:
-        return list(candidates)[-1]
+        return "packed" if "packed" in candidates else "plain"
     form = torch.channels_last if len(shape) == 4 else torch.channels_last_3d  # as packed ones before it leave it
     x = torch.rand(shape).contiguous(memory_format=form)
     arguments = (x, torch.zeros_like(plain(x))) if with_residual else (x,)
@@ -162,7 +183,7 @@ def multiplied(
     if bias is not None and (bias.dtype != _F32 or bias.shape not in ((size,), (1, size))):
         return None
     matrix, row = tensor_of(weight), None if bias is None else tensor_of(bias.reshape(-1))
-    plain = partial(torch.mm, mat2=matrix) if row is None else partial(_product, row, matrix)
+    plain = partial(torch.mm, mat2=matrix) if row is None else partial(torch.addmm, row, mat2=matrix)
     packed: Callable[..., Tensor] | None = None
     if rows is not None and rows > _FEW_ROWS and upstream.packs_matrices():
         candidates: dict[str, Callable[..., Tensor]] = {"plain": plain, "packed": upstream.linear(matrix, row, rows)}
@@ -170,14 +191,24 @@ def multiplied(
         if fastest(f"product {rows} {weight.shape} {bias is None}", candidates, (sample,)) == "packed":
             packed = candidates["packed"]
 
+    apply = _IN_PLACE[unary[0]]
+    depth, numbers, bare = matrix.shape[0], unary[1], unary[0] == "none"
+
     def multiply(x: Tensor, *others: Tensor) -> Tensor:
-        flat = x if x.ndim == 2 else x.reshape(-1, matrix.shape[0])
-        y = packed(flat) if packed is not None and flat.shape[0] == rows else plain(flat)
-        y = y if x.ndim == 2 else y.reshape(*x.shape[:-1], size)
-        return finished(y, unary)
+        flat = x if x.ndim == 2 else x.reshape(-1, depth)
+        y = packed(flat) if packed is not None and len(flat) == rows else plain(flat)
+        if x.ndim != 2:
+            y = y.view(*x.shape[:-1], size)
+        return y if bare else apply(y, *numbers)
 
     return multiply
 
 
-def _product(row: Tensor, matrix: Tensor, x: Tensor) -> Tensor:
-    return torch.addmm(row, x, matrix)
+def attended(scale: float, *, transposed: bool) -> Callable[..., Tensor]:
+    """Attention with a mask that is added; a row of which all keys are hidden is zero."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        key = k.transpose(2, 3) if transposed else k
+        return functional.scaled_dot_product_attention(q, key, v, mask, scale=scale)
+
+    return attend

@@ -14,8 +14,10 @@ from entrepot.runtime import fuse
 from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Array, Placed
+from entrepot.runtime.plan import Block
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
+from entrepot.runtime.providers.torch import heap
 from entrepot.runtime.providers.torch.fuse import RULES
 from entrepot.runtime.providers.torch.table import KERNELS
 from entrepot.runtime.support import backend_support
@@ -24,6 +26,12 @@ _LEFT_TO_HOST = frozenset(
     ("MaxRoiPool", "NonMaxSuppression", "RandomNormal", "RandomUniform", "RoiAlign", "TfIdfVectorizer")
 )
 """Operators that go step by step as their data says, or that no input says the device of."""
+
+
+def _finish(block: Block) -> None:
+    from entrepot.runtime.providers.torch.reuse import reuse
+
+    reuse(block)
 
 
 class TorchProvider:
@@ -36,6 +44,8 @@ class TorchProvider:
         from entrepot.runtime.providers.torch.backend import TorchBackend
         from entrepot.runtime.providers.torch.device import TorchDevice
 
+        if self.where == "cpu":
+            heap.keep()
         self._setting = setting
         self.device = TorchDevice(self.where)
         self._placed = Placed(self.device)
@@ -47,6 +57,7 @@ class TorchProvider:
             RULES if self.where == "cpu" else fuse.RULES,
             device=self.device,
             place=self.place,
+            finish=_finish if self.where == "cpu" else lambda block: None,
             left_to_host=_LEFT_TO_HOST,
         )
 

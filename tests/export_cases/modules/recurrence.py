@@ -239,3 +239,32 @@ class Sentence(nn.Module):
 @case("tokens.0", "tokens.1")
 def text_classifier():
     return Sentence(), (_ids(2, 7),), (_ids(4, 11),)
+
+
+class GatedUnit(nn.Module):
+    """A gated recurrence over states that are written row by row, behind a padding mask that may be too short."""
+
+    def __init__(self, width: int = 6) -> None:
+        super().__init__()
+        self.gate, self.layers = nn.Linear(width, width), [None, "gated"]
+
+    def first(self) -> int:
+        return next(at for at, layer in enumerate(self.layers) if layer is not None)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        if self.first() != 1:
+            return x
+        if (missing := x.shape[1] - mask.shape[1]) > 0:
+            mask = torch.nn.functional.pad(mask, (0, missing))
+        gate = torch.sigmoid(self.gate(x)) * mask[:, : x.shape[1], None]
+        state, states = torch.zeros_like(x[:, 0]), torch.zeros_like(x)
+        for t in range(x.shape[1]):
+            state = gate[:, t] * state + x[:, t]
+            states[:, t] = state
+        return states
+
+
+@case("x.0", "x.1", "mask.0", "mask.1")
+def gated_unit_with_a_mask():
+    ones = torch.ones
+    return GatedUnit(), (randn(2, 7, 6), ones(2, 7)), (randn(3, 11, 6), ones(3, 11))

@@ -1,0 +1,78 @@
+"""A text becomes a module, with its weights."""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from entrepot.importers.torch.layer import Array
+from entrepot.importers.torch.source import Text
+from entrepot.runtime.providers.torch.dtypes import tensor_of
+
+
+class Imported(nn.Module):
+    """What every imported module can do besides what its text says."""
+
+    text = ""
+    """What it was made from."""
+
+    report: Any = None
+    """The proof that it computes what the model did."""
+
+    def source(self) -> str:
+        """The text that it was made from."""
+        return type(self).text
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return restored, (type(self).text, type(self).__name__), self.__dict__
+
+
+def built(text: Text) -> nn.Module:
+    """The module that a text defines, holding the model's weights."""
+    with torch.device("meta"):
+        module = _kind(text.module, text.name)()
+    _fill(module, text.tensors, text.ties)
+    return module.eval()
+
+
+def restored(source: str, name: str) -> nn.Module:
+    """The module of a text, to which its state is yet to be given: what a pickle begins with."""
+    kind = _kind(source, name)
+    return kind.__new__(kind)
+
+
+def _kind(source: str, name: str) -> type[nn.Module]:
+    """The class that a text defines; its module can be found by name, as dataclasses and pickles ask for it."""
+    title = f"entrepot_imported_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    if title not in sys.modules:
+        module = ModuleType(title)
+        filename = f"<{title}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        sys.modules[title] = module
+        exec(compile(source, filename, "exec"), vars(module))  # noqa: S102 - our own text
+        plain = vars(module)[name]
+        own = {"__module__": title, "__doc__": plain.__doc__, "text": source, "__qualname__": name}
+        vars(module)["Root"] = type(name, (plain, Imported), own)
+    found: type[nn.Module] = vars(sys.modules[title])["Root"]
+    return found
+
+
+def _fill(module: nn.Module, tensors: Mapping[str, Array], ties: Mapping[str, str]) -> None:
+    """Put tensors where those without memory are."""
+    made: dict[str, Any] = {}
+    for name, array in tensors.items():
+        path, _, leaf = name.rpartition(".")
+        owner = module.get_submodule(path)
+        if name in ties:
+            setattr(owner, leaf, made[ties[name]])
+            continue
+        tensor = tensor_of(array).clone(memory_format=torch.contiguous_format)
+        made[name] = tensor if leaf in owner._buffers else nn.Parameter(tensor)  # noqa: SLF001
+        setattr(owner, leaf, made[name])

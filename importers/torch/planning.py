@@ -1,0 +1,118 @@
+"""A model as steps that torch has words for: patterns put together, names of weights kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from entrepot.importers.torch.layer import LAYERS
+from entrepot.importers.torch.patterns import RULES as PATTERNS
+from entrepot.importers.torch.table import WORDS
+from entrepot.ir.limits import Limits
+from entrepot.ir.model import Model
+from entrepot.ir.table import OpKey
+from entrepot.runtime import fuse
+from entrepot.runtime.lower import Lowering
+from entrepot.runtime.merge import merged
+from entrepot.runtime.plan import Block, Step, Value, pruned, without_unread
+from entrepot.runtime.providers.cpu.table import KERNELS as HOST
+from entrepot.runtime.providers.torch.table import KERNELS as TORCH
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be written.
+
+    Attributes:
+        block: The steps.
+        origins: What constants were made of by moving elements: the constant before.
+        weights: Names of the file's weights.
+        arranged: Names of those that the file stores transposed, compared with the module it was exported from.
+        ours: Whether the file says of every weight how its module had it.
+    """
+
+    block: Block
+    origins: Mapping[Value, Value]
+    weights: frozenset[str]
+    arranged: frozenset[str]
+    ours: bool
+
+
+def planned(model: Model, limits: Limits) -> Plan:
+    """A model at the hub, as a plan.
+
+    Raises:
+        UnsupportedOpError: Nodes have neither a word, nor a meaning; all of them are named.
+        ConversionError: The model cannot be brought to the hub's opset.
+    """
+    hub = model.at_hub().ir
+    origins: dict[Value, Value] = {}
+    lowering = Lowering(hub.functions, _known, evaluate=_noting(origins), limits=limits)
+    block = lowering.lower(hub.graph, hub.graph.opset_imports)
+    pairs = zip(block.inputs, hub.graph.inputs, strict=True)
+    block.inputs = [value for value, given in pairs if given.name not in hub.graph.initializers]
+    block = fuse.fused(without_unread(merged(pruned(block))), {**fuse.RULES, **_RULES})
+    block = pruned(block)
+    _forget_unread(block)
+    weights = hub.graph.initializers
+    arranged = {name for name, value in weights.items() if value.metadata_props.get("entrepot.stored") == "transposed"}
+    ours = model.metadata.get("entrepot.framework", "").startswith("torch")
+    return Plan(block, origins, frozenset(weights), frozenset(arranged), ours)
+
+
+def _forget_unread(block: Block) -> None:
+    """Results beside others that nothing reads get no name."""
+    read = {value for step in block.steps for value in step.uses()} | set(block.outputs)
+    for step in block.steps:
+        for inner in step.blocks.values():
+            _forget_unread(inner)
+        if len(step.outputs) > 1:
+            step.outputs = [value if value in read else None for value in step.outputs]
+            while len(step.outputs) > 1 and step.outputs[-1] is None and "Split" not in step.op_type:
+                step.outputs.pop()
+
+
+def _known(key: OpKey) -> bool:
+    return WORDS.find(*key) is not None or TORCH.is_known(key)
+
+
+def _noting(origins: dict[Value, Value]) -> Callable[[Step], Any]:
+    """Folds, and remembers which weight a result is a rearrangement of."""
+
+    def evaluate(step: Step) -> Any:
+        result = HOST.evaluate(step)
+        if step.is_a("Transpose", "Reshape", "Squeeze", "Unsqueeze", "Cast", "Flatten") and len(step.outputs) == 1:
+            made, source = step.outputs[0], step.inputs[0]
+            if made is not None and source is not None and isinstance(source.constant, np.ndarray):
+                origins[made] = origins.get(source, source)
+        return result
+
+    return evaluate
+
+
+def _fuse_linear(graph: fuse.Neighbours, product: Step) -> None:
+    """MatMul by a constant matrix, then Add of a constant row."""
+    weight, added = product.inputs[1], graph.only_reader(product)
+    if weight is None or not _is_matrix(weight) or added is None or not added.is_a("Add"):
+        return
+    left, right = added.inputs
+    bias = right if left is product.outputs[0] else left
+    row = None if bias is None else bias.constant
+    assert isinstance(weight.constant, np.ndarray)
+    if not isinstance(row, np.ndarray) or row.ndim != 1 or row.shape != weight.constant.shape[1:]:
+        return
+    linear = replace(
+        added, key=OpKey(LAYERS, "Linear", 1), inputs=[product.inputs[0], weight, bias], attributes={},
+        metadata=product.metadata or added.metadata,
+    )  # fmt: skip
+    graph.replace([product, added], linear)
+
+
+def _is_matrix(value: Value) -> bool:
+    return isinstance(value.constant, np.ndarray) and value.constant.ndim == 2
+
+
+_RULES: fuse.Rules = {**PATTERNS, "MatMul": (_fuse_linear,)}

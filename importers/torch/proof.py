@@ -1,0 +1,124 @@
+"""The proof of an imported module: run beside the model on our own runtime and on onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from entrepot.ir.errors import EntrepotError, VerificationError
+from entrepot.ir.model import Model
+from entrepot.ir.traits import traits_of
+from entrepot.parity.compare import Tolerance
+from entrepot.parity.feeds import Feeds, generate
+from entrepot.parity.plan import Case, plan_cases
+from entrepot.parity.report.report import Report
+from entrepot.parity.verify import SourceRefusal, verify
+from entrepot.runtime.feeds import feeds_of
+from entrepot.runtime.fold import KERNEL_ERRORS
+from entrepot.runtime.providers.torch.dtypes import array_of_tensor, tensor_of
+from entrepot.runtime.session import Session
+
+
+class ModuleSource:
+    """A module that is run on NumPy arrays.
+
+    Args:
+        module: The module.
+        model: What it was made from, for the names of inputs and outputs.
+    """
+
+    def __init__(self, module: nn.Module, model: Model) -> None:
+        self.name = f"{type(module).__name__} in torch"
+        self._module = module
+        self._inputs = [spec.name for spec in model.inputs]
+        self._outputs = [spec.name for spec in model.outputs]
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Outputs by the model's names.
+
+        Raises:
+            SourceRefusal: The module raises an error.
+        """
+        try:
+            with torch.no_grad():
+                made = self._module(*(_tensors(feeds.get(name)) for name in self._inputs))
+        except KERNEL_ERRORS as error:
+            raise SourceRefusal(f"{type(error).__name__}: {error}") from error
+        results = made if isinstance(made, tuple) and len(self._outputs) > 1 else (made,)
+        return {name: _arrays(result) for name, result in zip(self._outputs, results, strict=True)}
+
+
+def _tensors(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_tensors(item) for item in value]
+    return None if value is None else tensor_of(np.array(value))
+
+
+def _arrays(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_arrays(item) for item in value]
+    return None if value is None else array_of_tensor(value.detach())
+
+
+def prove(module: nn.Module, model: Model, sample: Any, tolerance: Tolerance | None) -> Report | None:
+    """The report; ``None`` for a model that draws random numbers, which no two runs agree about.
+
+    Raises:
+        VerificationError: They differ, or only one of them runs.
+    """
+    if any(traits_of(node).random and node.op_type != "Dropout" for node in model.at_hub().ir.graph.all_nodes()):
+        return None
+    feeds = _sample(model, sample)
+    source = ModuleSource(module, model)
+    report = verify(source, model, _cases(model, feeds), tolerance=tolerance)
+    problem = _problem(report, model, feeds)
+    if problem:
+        raise VerificationError(
+            f"the imported module does not do what the model does: {problem}", report=report,
+            hint="pass a sample that the model runs on, or verify=False to look at the module",
+        )  # fmt: skip
+    return report
+
+
+def _sample(model: Model, sample: Any) -> Feeds:
+    if sample is not None:
+        return feeds_of(model, sample)
+    dims = {dim for spec in model.inputs for dim in spec.shape or () if isinstance(dim, str)}
+    for size in _SIZES if dims else (0,):
+        try:
+            feeds = generate(model, dims={dim: size + at for at, dim in enumerate(sorted(dims))} if size else None)
+            Session(model).run(feeds)
+        except EntrepotError:
+            continue
+        return feeds
+    return generate(model)
+
+
+_SIZES = (0, 4, 16, 32, 64)
+"""Sizes that inputs are made up in, until the model runs on them; 0 stands for those that ``generate`` would take."""
+
+
+def _cases(model: Model, feeds: Feeds) -> Sequence[Case]:
+    """All but empty inputs, on some of which onnxruntime 1.31 aborts the process."""
+    return [case for case in plan_cases(model, feeds) if all(np.size(value) for value in case.feeds.values())]
+
+
+def _problem(report: Report, model: Model, feeds: Feeds) -> str:
+    """What is wrong; refusals of the module count where the model itself runs and something is computed."""
+    if report.failures:
+        return report.failures[0].message or report.failures[0].label
+    refused = {run.label: run.message for run in report.refusals}
+    if refused:
+        session = Session(model)
+        for case in _cases(model, feeds):
+            if case.label in refused:
+                try:
+                    session.run(case.feeds)
+                except EntrepotError:
+                    continue
+                return f"at {case.label}: {refused[case.label]}"
+    return "" if any(run.ok for run in report.runs) else "nothing could be compared"

@@ -1,0 +1,82 @@
+"""Functions that a file has beside its modules, where torch has no word; they are copied as they are."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+
+
+def quotient(x, y):
+    """Integers divided and rounded to 0; the minimum by -1 wraps around."""
+    return torch.where(y == -1, -x, torch.div(x, divisor(y), rounding_mode="trunc"))
+
+
+def divisor(y):
+    """A divisor of integers without -1, by which the minimum must not be divided; what remains is the same."""
+    return torch.where(y == -1, torch.ones_like(y), y)
+
+
+def reshaped(x, shape, allowzero=False):
+    """X in a shape in which 0 means as it was."""
+    return x.reshape(shape if allowzero else [x.shape[at] if size == 0 else size for at, size in enumerate(shape)])
+
+
+def from_front(indices, size):
+    """Indices below 0 count from the end."""
+    return torch.where(indices < 0, indices + size, indices).long()
+
+
+def chosen(condition, yes, no, *operands):
+    """One of two functions of the operands; both of them in a graph that is captured."""
+    if torch.compiler.is_compiling():
+        return torch.cond(condition.reshape(()), yes, no, operands)
+    return yes(*operands) if condition else no(*operands)
+
+
+def first(results):
+    """The first of a kernel's results."""
+    return results[0] if isinstance(results, tuple) else results
+
+
+def on_host(x):
+    """A tensor's values, where a size or an axis depends on them."""
+    return x.numpy(force=True)
+
+
+def truth(condition):
+    """A condition of one element."""
+    return bool(condition)
+
+
+def number(trip):
+    """The number of a turn, as a tensor."""
+    return torch.tensor(trip)
+
+
+def trips(count):
+    """The turns of a loop; without a count only its condition ends it."""
+    return itertools.count() if count is None else range(int(count))
+
+
+def length(*pairs):
+    """The common size of tensors along their axes: x, axis, y, axis."""
+    sizes = {x.shape[axis] for x, axis in zip(pairs[::2], pairs[1::2], strict=True)}
+    if len(sizes) != 1:
+        raise ValueError(f"scanned inputs have different lengths: {sorted(sizes)}")
+    return sizes.pop()
+
+
+def pick(x, index, axis):
+    """One slice along an axis."""
+    return x.select(axis, index)
+
+
+def stack(items, axis, kind):
+    """Slices along a new axis; without any, an empty tensor of that type and shape."""
+    if items:
+        return torch.stack(items, axis)
+    dtype, shape = kind
+    return torch.zeros((*shape[: axis % (len(shape) + 1)], 0, *shape[axis % (len(shape) + 1) :]), dtype=dtype)

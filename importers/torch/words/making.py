@@ -1,0 +1,85 @@
+"""Operators that make tensors of sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from entrepot.importers.torch.dtypes import FLOATS, NAMES
+from entrepot.importers.torch.op import Op
+from entrepot.importers.torch.sizes import literal
+from entrepot.importers.torch.table import word
+
+
+def _made(op: Op, dtype: object) -> str:
+    """The type and the device of what is made."""
+    name = op.dtype_text(dtype)  # type: ignore[arg-type]
+    return "".join(f", {key}={text}" for key, text in (("dtype", name), ("device", op.writer.device())) if text)
+
+
+@word("Range")
+def range_(op: Op) -> str | None:
+    """``torch.arange``."""
+    numbers = [op.sizes(at) for at in (0, 1, 2)]
+    if op.made is None or any(each is None or each.items is None for each in numbers):
+        return None
+    start, limit, delta = (each.items[0] for each in numbers if each is not None and each.items is not None)
+    given = (
+        [limit]
+        if (float(start) == 0 if _is_literal(start) else False) and delta in ("1", "1.0")
+        else [start, limit, delta]
+    )
+    if len(given) == 3 and delta in ("1", "1.0"):
+        given.pop()
+    return f"torch.arange({', '.join(given)}{_made(op, op.made)})"
+
+
+def _is_literal(text: str) -> bool:
+    return text.replace(".", "", 1).lstrip("-").isdigit()
+
+
+@word("ConstantOfShape")
+def constant_of_shape(op: Op) -> str | None:
+    """``torch.full``."""
+    shape = op.sizes(0)
+    value = op.attribute("value")
+    if shape is None or op.made is None or op.made not in NAMES:
+        return None
+    number = "0.0" if value is None else literal(np.asarray(value).reshape(-1)[0], np.asarray(value).dtype)
+    if number in ("0.0", "0"):
+        return f"torch.zeros({shape}{_made(op, op.made)})"
+    return f"torch.full({shape}, {number}{_made(op, op.made)})"
+
+
+@word("Shape")
+def shape(op: Op) -> str | None:
+    """Where the sizes are wanted as a tensor."""
+    start, end = op.attribute("start") or 0, op.attribute("end")
+    text = f"{op[0]}.shape" + (f"[{start or ''}:{'' if end is None else end}]" if start or end is not None else "")
+    return f"torch.tensor({text}{_made(op, op.made or 7).removeprefix(', dtype=torch.int64')})"
+
+
+@word("Size")
+def size(op: Op) -> str | None:
+    """How many elements there are, as a tensor."""
+    return f"torch.tensor({op[0]}.numel(){_made(op, op.made or 7)})"
+
+
+@word("OneHot")
+def one_hot(op: Op) -> str | None:
+    """1 at an index, 0 elsewhere."""
+    depth, axis, values = op.sizes(1), op.attribute("axis"), op.value(2)
+    known = None if values is None or values.constant is None else values.constant.reshape(-1).tolist()
+    if depth is None or depth.items is None or axis != -1 or known is None or op.made is None:
+        return None
+    if known != [0, 1] or op.made not in FLOATS:
+        return None
+    places = f"{op[0]}.unsqueeze(-1) == torch.arange({depth.items[0]}, device={op[0]}.device)"
+    return f"({places}).to({op.dtype_text(op.made)})" if op.writer.is_natural(op.value(0)) else None
+
+
+@word("EyeLike")
+def eye_like(op: Op) -> str | None:
+    """Ones on the diagonal."""
+    if op.attribute("k") or op.made is None:
+        return None
+    return f"torch.eye(*{op[0]}.shape{_made(op, op.made)})"

@@ -1,0 +1,95 @@
+"""Operators that make one element of many."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from entrepot.importers.torch.dtypes import FLOATS
+from entrepot.importers.torch.op import Op
+from entrepot.importers.torch.table import word
+
+_MEANS = {
+    "ReduceSum": "{x}.sum({given})",
+    "ReduceMean": "{x}.mean({given})",
+    "ReduceMax": "{x}.amax({given})",
+    "ReduceMin": "{x}.amin({given})",
+    "ReduceL1": "{x}.abs().sum({given})",
+    "ReduceSumSquare": "{x}.square().sum({given})",
+    "ReduceL2": "{x}.square().sum({given}).sqrt()",
+    "ReduceLogSum": "{x}.sum({given}).log()",
+    "ReduceLogSumExp": "{x}.logsumexp({given})",
+}
+
+
+@word(*_MEANS)
+def reduced(op: Op) -> str | None:
+    """Along axes, all of them where none are given."""
+    shape, axes = op.shape(0), _axes(op)
+    kind = op.step.op_type
+    if axes is None or shape is None or 0 in shape or not shape or op.made is None:
+        return None
+    if op.made not in FLOATS and kind not in ("ReduceSum", "ReduceMax", "ReduceMin"):
+        return None
+    if not axes:
+        return None if kind not in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin") else op[0]
+    given = [str(axes[0] if len(axes) == 1 else tuple(axes))]
+    given += ["keepdim=True"] if op.attribute("keepdims") else []
+    given += [f"dtype={op.dtype_text(op.made)}"] if kind == "ReduceSum" and op.made not in FLOATS else []
+    return _MEANS[kind].format(x=op[0], given=", ".join(given))
+
+
+def _axes(op: Op) -> list[int] | None:
+    rank = op.rank(0)
+    if rank is None:
+        return None
+    axes = op.ints(1) if op.has(1) else []
+    if axes is None:
+        return None
+    if not axes:
+        axes = [] if op.attribute("noop_with_empty_axes") else list(range(rank))
+    normal = sorted(axis % rank for axis in axes) if rank else []
+    return [op.axis(axis, rank) for axis in normal] if len(normal) == 1 else normal
+
+
+@word("ArgMax", "ArgMin")
+def position(op: Op) -> str | None:
+    """The first place of an extreme."""
+    if op.attribute("select_last_index") or not op.rank(0):
+        return None
+    keep = ", keepdim=True" if op.attribute("keepdims") else ""
+    return f"torch.{op.step.op_type.lower()}({op[0]}, dim={op.axis(op.attribute('axis'), op.rank(0))}{keep})"
+
+
+@word("Softmax", "LogSoftmax")
+def softmax(op: Op) -> str | None:
+    """Along an axis."""
+    name = "softmax" if op.step.op_type == "Softmax" else "log_softmax"
+    return f"torch.{name}({op[0]}, dim={op.axis(op.attribute('axis'), op.rank(0))})" if op.rank(0) else None
+
+
+@word("CumSum", "CumProd")
+def cumulative(op: Op) -> str | None:
+    """Along an axis, up to and with each element."""
+    axis = op.ints(1)
+    if op.attribute("exclusive") or op.attribute("reverse") or axis is None or not op.rank(0) or op.made is None:
+        return None
+    kind = "" if op.made in FLOATS or op.made == ir.DataType.INT64 else f", dtype={op.dtype_text(op.made)}"
+    return f"torch.{op.step.op_type.lower()}({op[0]}, dim={op.axis(axis[0], op.rank(0))}{kind})"
+
+
+@word("GlobalAveragePool")
+def global_average(op: Op) -> str | None:
+    """The mean of every channel."""
+    rank = op.rank(0)
+    return None if rank is None or rank < 3 else f"{op[0]}.mean({_spatial(rank)}, keepdim=True)"
+
+
+@word("GlobalMaxPool")
+def global_maximum(op: Op) -> str | None:
+    """The maximum of every channel."""
+    rank = op.rank(0)
+    return None if rank is None or rank < 3 else f"{op[0]}.amax({_spatial(rank)}, keepdim=True)"
+
+
+def _spatial(rank: int) -> str:
+    return "-1" if rank == 3 else str(tuple(range(2 - rank, 0)))

@@ -1,0 +1,310 @@
+"""Operators that move elements, or look at sizes."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from entrepot.importers.torch.op import Op
+from entrepot.importers.torch.sizes import is_number
+from entrepot.importers.torch.table import word
+
+
+@word("Reshape")
+def reshape(op: Op) -> str | None:
+    """``x.reshape(b, -1)``; ONNX writes 0 for "as it was"."""
+    shape = op.sizes(1)
+    if shape is None:
+        return None
+    if shape.items is None:
+        return f"{op.writer.helper('reshaped')}({op[0]}, {shape}{', True' if op.attribute('allowzero') else ''})"
+    if op.attribute("allowzero") or "0" not in shape.items:
+        risky = [item for item in shape.items if not is_number(item)]
+        return f"{op[0]}.reshape({shape.arguments or '()'})" if shape.items or risky else f"{op[0]}.reshape(())"
+    items = [op.writer.size(op.value(0), at) if item == "0" else item for at, item in enumerate(shape.items)]
+    return f"{op[0]}.reshape({', '.join(items)})"
+
+
+@word("Transpose")
+def transpose(op: Op) -> str | None:
+    """``x.transpose(1, 2)`` for two axes, ``permute`` for more."""
+    perm = op.attribute("perm")
+    if perm is None:
+        rank = op.rank(0)
+        if rank is None:
+            return f"{op[0]}.permute(*range({op[0]}.ndim)[::-1])"
+        perm = range(rank)[::-1]
+    perm = list(perm)
+    moved = [at for at, axis in enumerate(perm) if at != axis]
+    if len(moved) == 2:
+        rank = len(perm)
+        first, second = moved
+        if second == rank - 1 and rank > 2:
+            first, second = first - rank if first == rank - 2 else first, -1
+        return f"{op[0]}.transpose({first}, {second})"
+    return f"{op[0]}.permute({', '.join(map(str, perm)) or '()'})" if moved else op[0]
+
+
+@word("Squeeze")
+def squeeze(op: Op) -> str | None:
+    """Without axes of size 1."""
+    if not op.has(1):
+        return f"{op[0]}.squeeze()"
+    axes = op.ints(1)
+    if axes is None:
+        return None
+    axes = [op.axis(axis, op.rank(0)) for axis in axes]
+    return f"{op[0]}.squeeze({axes[0] if len(axes) == 1 else tuple(axes)})" if axes else op[0]
+
+
+@word("Unsqueeze")
+def unsqueeze(op: Op) -> str | None:
+    """With axes of size 1."""
+    axes = op.ints(1)
+    if axes is None:
+        return None
+    if len(axes) > 1 and min(axes) < 0:
+        rank = op.rank(0)
+        if rank is None:
+            return None
+        axes = [axis % (rank + len(axes)) for axis in axes]
+    return op[0] + "".join(f".unsqueeze({axis})" for axis in sorted(axes))
+
+
+@word("Flatten")
+def flatten(op: Op) -> str | None:
+    """To a matrix."""
+    axis, rank = op.attribute("axis"), op.rank(0)
+    if rank is None or (axis == 0 and rank == 0):
+        return None
+    axis = axis + rank if axis < 0 else axis
+    if axis == 1 and rank > 1:
+        return f"{op[0]}.flatten(1)"
+    if axis == 0:
+        return f"{op[0]}.reshape(1, -1)"
+    sizes = " * ".join(f"{op[0]}.shape[{at}]" for at in range(axis)) or "1"
+    return f"{op[0]}.reshape({sizes}, -1)" if axis < rank else f"{op[0]}.reshape(-1, 1)"
+
+
+@word("Concat")
+def concat(op: Op) -> str | None:
+    """Along an axis."""
+    axis = op.axis(op.attribute("axis"), op.rank(0))
+    return op[0] if len(op) == 1 else f"torch.cat([{', '.join(op.operands())}], dim={axis})"
+
+
+@word("Split")
+def split(op: Op) -> str | None:
+    """In parts of given sizes, or of one size."""
+    axis = op.axis(op.attribute("axis"), op.rank(0))
+    count = len(op.step.outputs)
+    if op.has(1):
+        sizes = op.sizes(1)
+        if count == 1:
+            return f"{op[0]}.split({sizes}, dim={axis})[0]"
+        known = op.ints(1)
+        if known is not None and len(set(known)) == 1 and known[0] > 0 and len(known) == count:
+            return f"{op[0]}.split({known[0]}, dim={axis})"
+        return f"{op[0]}.split({sizes}, dim={axis})"
+    shape = op.shape(0)
+    size = None if shape is None else shape[op.attribute("axis")]
+    parts = op.attribute("num_outputs") or count
+    if not isinstance(size, int) or size == 0 or parts != count:
+        return None
+    chunk = -(-size // parts)
+    if size % parts and chunk * (parts - 1) >= size:
+        return None
+    return op[0] if count == 1 else f"{op[0]}.split({chunk}, dim={axis})"
+
+
+@word("Expand")
+def expand(op: Op) -> str | None:
+    """Both shapes broadcast."""
+    shape = op.sizes(1)
+    known, rank = op.shape(0), op.rank(0)
+    if shape is None:
+        return None
+    number = op.number(0)
+    if number is not None and op.made is not None and rank is not None and len(shape.items or ()) >= rank:
+        dtype, device = op.dtype_text(op.made), op.writer.device()
+        return f"torch.full({shape}, {number}, dtype={dtype}{f', device={device}' if device else ''})"
+    if shape.items is None or known is None or rank is None or len(shape.items) < rank:
+        return f"{op[0]}.expand(torch.broadcast_shapes({op[0]}.shape, {shape}))"
+    items, ahead = [], len(shape.items) - rank
+    for at, item in enumerate(shape.items):
+        own = 1 if at < ahead else known[at - ahead]
+        if at >= ahead and item == "1":
+            items.append("-1")
+        elif own == 1 or str(own) == item:
+            items.append(item)
+        else:
+            return f"{op[0]}.expand(torch.broadcast_shapes({op[0]}.shape, {shape}))"
+    return f"{op[0]}.expand({', '.join(items)})" if items else op[0]
+
+
+@word("Tile")
+def tile(op: Op) -> str | None:
+    """Repeated along every axis."""
+    repeats = op.sizes(1)
+    return None if repeats is None or not op.rank(0) else f"{op[0]}.repeat({repeats.arguments})"
+
+
+_FAR = 2**31 - 1
+
+
+@word("Slice")
+def slice_(op: Op) -> str | None:
+    """``x[:, 1:]``."""
+    starts, ends, axes, steps = (op.sizes(at) for at in (1, 2, 3, 4))
+    if starts is None or starts.items is None or ends is None or ends.items is None:
+        return None
+    known = list(range(len(starts.items))) if axes is None else axes.known
+    strides = [1] * len(starts.items) if steps is None else steps.known
+    if known is None or strides is None or min(strides, default=1) < 1 or len(ends.items) != len(starts.items):
+        return None
+    if (rank := op.rank(0)) is not None:
+        known = [axis % rank for axis in known]
+    if min(known, default=0) < 0 or len(set(known)) != len(known):
+        return None
+    ranges = map(_range, starts.items, ends.items, strides)
+    parts = dict(zip(known, ranges, strict=True))
+    text = _indexed({axis: part for axis, part in parts.items() if part != ":"}, op.rank(0))
+    return f"{op[0]}{text}"
+
+
+def _range(start: str, end: str, stride: int) -> str:
+    begin = "" if start == "0" else start
+    until = "" if is_number(end) and int(end) >= _FAR else end
+    return f"{begin}:{until}" + (f":{stride}" if stride != 1 else "")
+
+
+def _indexed(parts: dict[int, str], rank: int | None) -> str:
+    """Brackets around an index for some axes."""
+    if not parts:
+        return ""
+    if rank is not None and set(parts) == {rank - 1} and rank > 1:
+        return f"[..., {parts[rank - 1]}]"
+    return f"[{', '.join(parts.get(axis, ':') for axis in range(max(parts) + 1))}]"
+
+
+@word("Gather")
+def gather(op: Op) -> str | None:
+    """``x[:, 0]``, or whole slices by a tensor of indices."""
+    rank = op.rank(0)
+    axis = op.attribute("axis")
+    if rank is None and axis < 0:
+        return None
+    axis = axis if rank is None else axis % rank
+    index = op.number(1) if op.rank(1) == 0 else None
+    if index is None:
+        index = op[1] if op.ints(1) is None or op.writer.exists(op.value(1)) else None
+        if index is None:
+            known = op.ints(1) or []
+            index = str(known) if known and op.rank(1) == 1 else op[1]
+    return f"{op[0]}{_indexed({axis: index}, rank)}"
+
+
+@word("GatherElements")
+def gather_elements(op: Op) -> str | None:
+    """Element by element along an axis."""
+    axis = op.axis(op.attribute("axis"), op.rank(0))
+    return f"torch.gather({op[0]}, {axis}, {_positive(op, 1, axis)})" if op.rank(0) else None
+
+
+def _positive(op: Op, position: int, axis: int) -> str:
+    """Indices from the front."""
+    value = op.value(position)
+    if value is not None and value.constant is not None and (value.constant >= 0).all():
+        return f"{op[position]}{_long(op, position)}"
+    return f"{op.writer.helper('from_front')}({op[position]}, {op[0]}.shape[{axis}])"
+
+
+def _long(op: Op, position: int) -> str:
+    return "" if op.dtype(position) == ir.DataType.INT64 else ".long()"
+
+
+@word("GatherND")
+def gather_nd(op: Op) -> str | None:
+    """By tuples of indices."""
+    if op.attribute("batch_dims"):
+        return None
+    return f"{op[0]}[{op[1]}.unbind(-1)]"
+
+
+_REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+
+
+@word("ScatterElements")
+def scatter_elements(op: Op) -> str | None:
+    """Element by element along an axis, in a copy."""
+    if not op.rank(0) or op.dtype(0) == ir.DataType.BOOL:
+        return None
+    axis = op.axis(op.attribute("axis"), op.rank(0))
+    how = op.attribute("reduction")
+    places = _positive(op, 1, axis)
+    if how == "none":
+        return f"{op[0]}.scatter({axis}, {places}, {op[2]})"
+    return f'{op[0]}.scatter_reduce({axis}, {places}, {op[2]}, "{_REDUCTIONS[how]}")'
+
+
+@word("ScatterND")
+def scatter_nd(op: Op) -> str | None:
+    """By tuples of indices, in a copy."""
+    how = op.attribute("reduction")
+    if how not in ("none", "add"):
+        return None
+    return f"{op[0]}.index_put({op[1]}.unbind(-1), {op[2]}{', accumulate=True' if how == 'add' else ''})"
+
+
+@word("Trilu")
+def trilu(op: Op) -> str | None:
+    """The upper or lower triangle."""
+    diagonal = op.sizes(1)
+    if diagonal is not None and (diagonal.items is None or len(diagonal.items) != 1):
+        return None
+    given = "" if diagonal is None or diagonal.items == ("0",) else f", {diagonal.arguments}"
+    return f"torch.{'triu' if op.attribute('upper') else 'tril'}({op[0]}{given})"
+
+
+@word("Pad")
+def pad(op: Op) -> str | None:
+    """Around the last axes."""
+    pads, axes, mode, rank = op.ints(1), op.ints(3), op.attribute("mode"), op.rank(0)
+    if pads is None or (op.has(3) and axes is None) or rank is None or not rank:
+        return None
+    axes = list(range(rank)) if axes is None else [axis % rank for axis in axes]
+    widths = {axis: (pads[at], pads[at + len(axes)]) for at, axis in enumerate(axes)}
+    first = min((axis for axis, pair in widths.items() if pair != (0, 0)), default=rank)
+    if first == rank:
+        return op[0]
+    flat = [size for axis in range(rank - 1, first - 1, -1) for size in widths.get(axis, (0, 0))]
+    if mode == "constant":
+        value = op.number(2) if op.has(2) else "0.0"
+        if value is None or op.made == ir.DataType.BOOL:
+            return None
+        return (
+            f"F.pad({op[0]}, {tuple(flat)}{'' if float(value) == 0 else f', value={value}'})" if _plain(value) else None
+        )
+    if min(flat) < 0 or rank - first > min(3, rank - 1) or rank > rank - first + 2:
+        return None
+    flat += [0] * (2 * (rank - 2) - len(flat)) if rank > 2 else []
+    kinds = {"edge": "replicate", "reflect": "reflect", "wrap": "circular"}
+    return f'F.pad({op[0]}, {tuple(flat)}, mode="{kinds[mode]}")' if op.made in _PADDED else None
+
+
+_PADDED = {ir.DataType.FLOAT, ir.DataType.DOUBLE}
+
+
+def _plain(value: str) -> bool:
+    return value.lstrip("-")[:1].isdigit()
+
+
+@word("DepthToSpace")
+def depth_to_space(op: Op) -> str | None:
+    """``nn.PixelShuffle`` is ONNX's CRD."""
+    return f"F.pixel_shuffle({op[0]}, {op.attribute('blocksize')})" if op.attribute("mode") == "CRD" else None
+
+
+@word("SpaceToDepth")
+def space_to_depth(op: Op) -> str | None:
+    """Left to the shared meaning: ``F.pixel_unshuffle`` orders channels another way."""
+    return None
