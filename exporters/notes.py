@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.naming import output_name
 from entrepot.exporters.structure import Flat, constants
 from entrepot.ir.errors import ConversionError
+from entrepot.ir.model import Model
+from entrepot.parity.report.facts import ModelFacts
+from entrepot.parity.report.report import Report
 
 REFUSED = "the module refuses other sizes"
 CAPTURED = "the capture fixed it"
@@ -103,6 +107,13 @@ def add_notes(model: onnx_ir.Model, fixed: Mapping[Axis, Fixed], *others: str) -
     notes = [note for note in others if note] + list(_about_axes(model, fixed, names))
     if notes:
         model.metadata_props["entrepot.notes"] = json.dumps(notes)
+
+
+def add_note(model: Model, note: str) -> None:
+    """Another note, also in the report, where there is one."""
+    model.ir.metadata_props["entrepot.notes"] = json.dumps([*model.notes, note])
+    if isinstance(model.report, Report):
+        model.report = dataclasses.replace(model.report, facts=ModelFacts.of(model))
 
 
 def constant_notes(call: Flat, result: Flat) -> list[str]:

@@ -16,10 +16,20 @@ from entrepot.exporters.axes.groups import Axis, Group, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.called import called
 from entrepot.exporters.cleanup.clean import tidy
+from entrepot.exporters.cleanup.narrow import narrow_weights
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
-from entrepot.exporters.notes import UNFOLLOWED, Fixed, add_notes, constant_notes, fixed_axes, naming_notes, require_all
+from entrepot.exporters.notes import (
+    UNFOLLOWED,
+    Fixed,
+    add_note,
+    add_notes,
+    constant_notes,
+    fixed_axes,
+    naming_notes,
+    require_all,
+)
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof.chance import prove_chance
 from entrepot.exporters.proof.prove import BRANCH, agrees, prove, unequal
@@ -78,6 +88,8 @@ class _Export:
         best = self.attempts.best
         if best is None or best.model is None:
             raise self.attempts.failure()
+        if later := self.attempts.later(lambda axis: axis_name(axis, self.source.call.names)):
+            add_note(best.model, later)
         return best.model
 
     def _attempt(self, way: str, groups: list[Group]) -> Attempt:
@@ -138,7 +150,10 @@ class _Export:
         earlier = self.attempts.notes(source.way, lambda axis: axis_name(axis, source.call.names))
         add_notes(graph, fixed, *source.notes(), *earlier, *constant_notes(source.call, result), *names)
         _settle_sizes(graph, source.limits(self.prober, captured.groups), options)
-        return at_opset(graph, options)
+        model = at_opset(graph, options)
+        if not options.share and options.weights is None:
+            narrow_weights(model.ir)
+        return model
 
     def _without_guilty(self, groups: list[Group], report: Report) -> list[Group]:
         """The groups whose sizes did not lead to the failure, or with two of them bound together.

@@ -74,7 +74,16 @@ class Attempts:
             return []
         return [f"captured {way}, since " + "; ".join(each.describe(self.wanted, name) for each in self.made)]
 
+    def later(self, name: Callable[[Axis], str]) -> str:
+        """What came of the ways that were tried after the one whose result is taken."""
+        rest = [each for at, each in enumerate(self.made) if at > self.made.index(self.best)] if self.best else []
+        tried = "; ".join(each.describe(self.wanted, name) for each in rest)
+        return f"tried as well, to no avail: {tried}" if tried else ""
+
     def failure(self) -> EntrepotError:
         """The error to raise where no way worked: that of the first, which is the user's own code."""
-        assert self.made[0].error is not None
-        return self.made[0].error
+        first, *others = self.made
+        assert first.error is not None
+        for each in others:
+            first.error.add_note(each.describe(self.wanted, str))
+        return first.error

@@ -136,14 +136,14 @@ class Model:
 
     @property
     def related(self) -> frozenset[str]:
-        """What has to hold for sizes of inputs: axes named by a formula, ``past + sequence``, and ``sequence <= 4095``.
+        """What has to hold for sizes of inputs: axes named by a formula (``past + sequence``) and bounds (``n >= 5``).
 
         A file of another origin may have such names for axes whose sizes it does not take from them.
         """
-        largest = {condition for condition in self.conditions if _LARGEST.fullmatch(condition)}
+        bounds = {condition for condition in self.conditions if _BOUND.fullmatch(condition)}
         stated = {condition.partition(" == ")[2] for condition in self.conditions}
         names = {dim for spec in self.inputs for dim in spec.shape or () if isinstance(dim, str)}
-        return frozenset(name for name in names & stated if not name.isidentifier()) | largest
+        return frozenset(name for name in names & stated if not name.isidentifier()) | bounds
 
     @property
     def steps(self) -> dict[str, tuple[int, int]]:
@@ -274,7 +274,7 @@ def _kind(type_: onnx_ir.TypeProtocol | None) -> str:
 
 
 _STEP = re.compile(r"(\w+) % (\d+) == (\d+)")
-_LARGEST = re.compile(r"[A-Za-z_]\w* <= \d+")
+_BOUND = re.compile(r"[A-Za-z_]\w* [<>]= \d+")
 _KINDS = {
     "TensorType": "tensor",
     "SparseTensorType": "sparse_tensor",

@@ -66,7 +66,11 @@ def moved(run: Run, feeds: Feeds, *, ties: bool) -> list[Mapping[str, Any]]:
 
 
 def without_doubt(
-    expected: Mapping[str, Any], actual: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
+    expected: Mapping[str, Any],
+    actual: Mapping[str, Any],
+    others: Sequence[Mapping[str, Any]],
+    *,
+    overflows: bool = False,
 ) -> dict[str, Any]:
     """The outputs of a model, with whatever the source itself is unsure about taken from the source.
 
@@ -77,14 +81,15 @@ def without_doubt(
         expected: What the source computed.
         actual: What the model computed.
         others: What the source computes in float64, or from inputs moved by one rounding.
+        overflows: Whether NaN and an infinity are alike: what sums of infinities are depends on their order.
     """
     return {
-        name: _settled(expected.get(name), value, [other.get(name) for other in others])
+        name: _settled(expected.get(name), value, [other.get(name) for other in others], overflows=overflows)
         for name, value in actual.items()
     }
 
 
-def _settled(expected: Any, actual: Any, others: Sequence[Any]) -> Any:
+def _settled(expected: Any, actual: Any, others: Sequence[Any], *, overflows: bool) -> Any:
     if not (isinstance(expected, np.ndarray) and isinstance(actual, np.ndarray)):
         return actual
     if expected.shape != actual.shape or expected.dtype != actual.dtype or expected.dtype.kind in "OUST":
@@ -103,6 +108,8 @@ def _settled(expected: Any, actual: Any, others: Sequence[Any]) -> Any:
             sure &= ~(apart > np.maximum(np.abs(e), np.abs(rounded)) / 2)
             slack = np.fmax(slack, apart)
         close = np.abs(a - e) <= _OWN * slack
+    if overflows:
+        sure &= np.isfinite(e) | np.isfinite(a)
     return np.where(close | ~sure, expected, actual)
 
 

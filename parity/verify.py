@@ -29,6 +29,7 @@ from entrepot.parity.plan import Case
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run, Verdict
 from entrepot.parity.sensitivity import own_error, sensitivity
+from entrepot.parity.ties import undecided
 from entrepot.parity.tolerance import ToleranceLike
 from entrepot.parity.untouched import Untouched, is_loadable
 from entrepot.runtime.providers import Providers, as_providers
@@ -214,6 +215,7 @@ class _Judge:
         self._noise: dict[int, Mapping[str, float]] = {}
         self._model = model
         self._doubts: dict[tuple[int, bool], list[Outputs]] = {}
+        self._ties: dict[int, frozenset[str]] = {}
 
     def compare(self, case: Case, expected: Outputs, actual: Outputs, provider: str) -> Comparison:
         if case.edge:
@@ -239,8 +241,12 @@ class _Judge:
         first = compare(expected, actual, self._tolerance, scales=scales)
         if first.ok:
             return first
-        settled = without_doubt(expected, actual, self._other_answers(case, strict=strict))
+        settled = without_doubt(expected, actual, self._other_answers(case, strict=strict), overflows=not strict)
         second = compare(expected, settled, self._tolerance, scales=scales)
+        if not second.ok and chooses(self._model.ir):
+            tied = self._tied(case)
+            settled = {name: expected.get(name) if name in tied else value for name, value in settled.items()}
+            second = compare(expected, settled, self._tolerance, scales=scales)
         steps = {} if second.ok or self._tolerance is not None else self._steps_of(case)
         return compare(expected, settled, scales=scales, noise=steps) if steps else second
 
@@ -258,6 +264,12 @@ class _Judge:
                     others += moved(self._source.run, case.feeds, ties=chooses(self._model.ir))
             self._doubts[key] = others
         return self._doubts[key]
+
+    def _tied(self, case: Case) -> frozenset[str]:
+        """Outputs that depend on a choice between equal elements."""
+        if id(case) not in self._ties:
+            self._ties[id(case)] = undecided(self._model, case.feeds)
+        return self._ties[id(case)]
 
     def _noise_of(self, case: Case, expected: Outputs) -> Mapping[str, float]:
         if id(case) not in self._noise:

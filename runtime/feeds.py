@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Feeding: TypeAlias = Any
 """Arrays by input name; all of them in order, as a list or tuple; or one array for a model with one input."""
+_WITHIN: dict[str, Callable[[int, int], bool]] = {"<=": operator.le, ">=": operator.ge}
 
 
 @dataclass(frozen=True)
@@ -129,14 +131,14 @@ def arrays(
         if spec.shape is not None:
             _check_shape(spec, device.shape(value) if far else value.shape, symbols)
         values.append(value)
-    for text in related:
-        _check_related(text, symbols)
     for symbol, (step, rest) in (steps or {}).items():
         size, where = symbols.get(symbol, (rest, ""))
         if size % step != rest:
             raise InputError(
                 f"{where} is {size}, but the model needs {symbol} % {step} == {rest}", hint=_nearest(size, step, rest)
             )
+    for text in related:
+        _check_related(text, symbols)
     return values
 
 
@@ -234,9 +236,9 @@ def _check_shape(spec: InputSpec, shape: tuple[int, ...], symbols: dict[str, tup
 
 
 def _check_related(text: str, symbols: Mapping[str, tuple[int, str]]) -> None:
-    symbol, _, most = text.partition(" <= ")
-    if most:
-        _check_largest(symbol, int(most), symbols)
+    if text.partition(" ")[2][:2] in _WITHIN:
+        symbol, sign, bound = text.split(" ")
+        _check_bound(symbol, _WITHIN[sign], int(bound), text, symbols)
         return
     formula = Formula.of(text)
     if formula is None or text not in symbols or not symbols.keys() >= set(formula.names):
@@ -252,10 +254,12 @@ def _check_related(text: str, symbols: Mapping[str, tuple[int, str]]) -> None:
         )
 
 
-def _check_largest(symbol: str, most: int, symbols: Mapping[str, tuple[int, str]]) -> None:
-    size, where = symbols.get(symbol, (0, ""))
-    if size > most:
-        raise InputError(f"{where} is {size}, but the model was made for {symbol} <= {most}")
+def _check_bound(
+    symbol: str, within: Callable[[int, int], bool], bound: int, text: str, symbols: Mapping[str, tuple[int, str]]
+) -> None:
+    size, where = symbols.get(symbol, (bound, ""))
+    if not within(size, bound):
+        raise InputError(f"{where} is {size}, but the model was made for {text}")
 
 
 def _text(declared: Dims) -> str:

@@ -38,13 +38,18 @@ def _least(prober: Prober, group: Group) -> int:
     """Found by bisection; size 0 is not tried, as hardly any model is made for it."""
     taken, step = prober.size(min(group.axes)), group.step
     first = taken % step or step
-    if taken > first and prober.takes(dict.fromkeys(group.axes, first)) is None:
+    if taken > first and _accepts(prober, group, first):
         return first
     refused = first - step if taken == first else first
     while taken - refused > step:
         middle = refused + (taken - refused) // (2 * step) * step
-        if prober.takes(dict.fromkeys(group.axes, middle)) is None:
+        if _accepts(prober, group, middle):
             taken = middle
         else:
             refused = middle
     return taken
+
+
+def _accepts(prober: Prober, group: Group, size: int) -> bool:
+    sizes = dict.fromkeys(group.axes, size)
+    return prober.takes(sizes) is None or prober.takes_with_small_numbers(sizes)

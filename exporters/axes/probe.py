@@ -13,7 +13,9 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from entrepot.exporters.arrays import Array
+import numpy as np
+
+from entrepot.exporters.arrays import Array, Arrays
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
 from entrepot.exporters.axes.multiples import sizes_around, smallest_step
 from entrepot.exporters.axes.related import may_be_related, related_groups
@@ -70,8 +72,10 @@ class Prober:
             bound = {axis for group in linked for axis in group.axes}
             tolerant = [axis for axis in growing if self.size(axis) == size]
             led = self._led([axis for axis in members if axis not in bound], tolerant)
-            groups += linked + led
-            for axis in frozenset[Axis]().union(*(group.axes for group in led)):
+            bound |= {axis for group in led for axis in group.axes}
+            together = self._joined([axis for axis in members if axis not in bound], linked + led)
+            groups += together
+            for axis in frozenset[Axis]().union(*(group.axes for group in together)):
                 alone.pop(axis, None)
         return sorted([*groups, *alone.values()], key=lambda group: min(group.axes))
 
@@ -121,6 +125,20 @@ class Prober:
         if key not in self._answers:
             self._answers[key] = self._try(complete)
         return self._answers[key]
+
+    def takes_with_small_numbers(self, sizes: Mapping[Axis, int]) -> bool:
+        """Whether the model accepts changed sizes with other integers: lengths in a sample are no limits."""
+        complete, arrays, base = self.completed(sizes), self._callee.arrays, self.base
+        if complete is None:
+            return False
+        for number in (1, 0):
+            self.base = [_filled(arrays, tensor, number) for tensor in base]
+            try:
+                if self._try(complete) is None:
+                    return True
+            finally:
+                self.base = base
+        return False
 
     def takes_shape(self, axes: Iterable[Axis], size: int) -> bool:
         """Whether the model accepts a size that is too large to run it with."""
@@ -233,6 +251,16 @@ class Prober:
             tolerant = [axis for axis in tolerant if axis not in needed]
         return groups
 
+    def _joined(self, stuck: list[Axis], groups: list[Group]) -> list[Group]:
+        """Groups with the axes that can grow only with all of one: others may grow without them, who read the rest."""
+        for axis in stuck:
+            for at, group in enumerate(groups):
+                larger = [axis, *group.axes]
+                if self._grows([axis], larger) and (joined := self.group(larger)) is not None:
+                    groups[at] = joined
+                    break
+        return groups
+
     def bind(self, group: Group, groups: Sequence[Group]) -> list[Group] | None:
         """Groups in which ``group`` varies with others that now have its size, if the model accepts that.
 
@@ -273,6 +301,12 @@ class Prober:
             if axes and self.takes(dict.fromkeys(axes, size)) is None:
                 self.enlarge(axes, size)
                 return
+
+
+def _filled(arrays: Arrays, tensor: Array, number: int) -> Array:
+    if arrays.kind(tensor) != "integer":
+        return tensor
+    return arrays.from_numpy(np.full_like(arrays.to_numpy(tensor), number))
 
 
 def _most(group: Group) -> int | None:

@@ -80,11 +80,14 @@ __all__ = [
     "disable_proxy_modes_tracing",
     "enable_python_dispatcher",
     "export_with",
+    "flat_weights",
     "get_decompositions",
     "get_onnx_implemented_overloads",
     "insert_type_promotion_nodes",
     "int8_product",
     "make_fx",
+    "pack_padded",
+    "pad_packed",
     "pytree",
     "quantized_decomposed",
     "remove_assertion_nodes",
@@ -95,6 +98,17 @@ __all__ = [
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls
 """A product with a weight of eight bits."""
+
+pack_padded: Any = torch._pack_padded_sequence  # noqa: SLF001 - what torch.nn.utils.rnn.pack_padded_sequence calls
+"""Padded rows, sorted by their lengths, to the rows of all steps and how many there are at each."""
+pad_packed: Any = torch._pad_packed_sequence  # noqa: SLF001 - what torch.nn.utils.rnn.pad_packed_sequence calls
+"""The way back."""
+
+
+def flat_weights(layer: Any) -> list[torch.Tensor]:
+    """The weights of an LSTM, GRU or RNN in the order in which its operator takes them."""
+    return list(layer._flat_weights)  # noqa: SLF001 - as its own forward does
+
 
 quantized_decomposed: Any = torch.ops.quantized_decomposed
 """The operators of PT2E."""

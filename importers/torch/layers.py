@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.importers.torch.dtypes import FLOATS
+from entrepot.importers.torch.dtypes import FLOATS, NAMES
 from entrepot.importers.torch.layer import LAYERS, Argument, Array, Layer, applied, keywords, positional
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.recurrent import recurrent
@@ -20,7 +21,15 @@ Rule = Callable[[Op], "Layer | None"]
 def layer_of(op: Op) -> Layer | None:
     """The layer that a step is; ``None`` for one that is none."""
     rule = _RULES.get(op.step.op_type) if op.step.domain in ("", LAYERS) else None
-    return None if rule is None or op.made not in FLOATS else rule(op)
+    layer = None if rule is None or op.made not in FLOATS else rule(op)
+    return None if layer is None else _of_its_type(layer)
+
+
+def _of_its_type(layer: Layer) -> Layer:
+    """The layer, which says the element type of its weights unless it is torch's own choice."""
+    kinds = [ir.DataType.from_numpy(array.dtype) for array in layer.tensors.values()]
+    others = [kind for kind in kinds if kind in FLOATS and kind != ir.DataType.FLOAT]
+    return replace(layer, arguments=(*layer.arguments, *keywords(dtype=NAMES[others[0]]))) if others else layer
 
 
 def _weight(op: Op, position: int, rank: int | None = None) -> Array | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx_ir as ir
 
+from entrepot.importers.torch.dtypes import FLOATS
 from entrepot.importers.torch.layer import Array, Layer, keywords, positional
 from entrepot.importers.torch.op import Op
 
@@ -50,7 +52,8 @@ def recurrent(op: Op) -> Layer | None:
 def _constant(op: Op, position: int) -> Array | None:
     value = op.value(position)
     array = None if value is None else value.constant
-    return array if isinstance(array, np.ndarray) and array.dtype in (np.float32, np.float64, np.float16) else None
+    known = isinstance(array, np.ndarray) and ir.DataType.from_numpy(array.dtype) in FLOATS
+    return array if known else None
 
 
 def _activations(op: Op) -> tuple[str, ...]:

@@ -74,6 +74,13 @@ def test_digits_that_change_with_the_precision_are_taken_from_it_and_no_others()
     assert settled([1.0], [1.1], [1.001]) == pytest.approx([1.1])
 
 
+def test_sums_of_infinities_may_be_nan_where_that_is_asked_for():
+    expected, actual = np.float32([np.inf, -np.inf, np.nan, np.inf, 1]), np.float32([np.nan, np.inf, 1, 7, np.nan])
+    for overflows, result in ((True, [np.inf, -np.inf, 1, 7, np.nan]), (False, actual.tolist())):
+        found = without_doubt({"y": expected}, {"y": actual}, [{"y": expected}], overflows=overflows)["y"]
+        assert found.tolist() == pytest.approx(result, nan_ok=True)
+
+
 def test_ties_are_broken_where_that_is_asked_for():
     seen = []
     for ties in (False, True):

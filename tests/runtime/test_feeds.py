@@ -190,6 +190,19 @@ def test_sizes_between_steps_are_refused_with_the_nearest_that_fit(width: int, f
             session.run(feeds)
 
 
+@pytest.mark.parametrize(("width", "bound"), [(2, ">= 3"), (3, ""), (9, ""), (10, "<= 9")])
+def test_sizes_outside_of_the_stated_bounds_are_refused(width: int, bound: str) -> None:
+    proto = onnx.parser.parse_model(STEPS)
+    conditions = '["width >= 3", "width <= 9", "height >= 4", "batch.0 == width.1"]'
+    onnx.helper.set_model_props(proto, {"entrepot.conditions": conditions})
+    feeds = [np.ones((2, width), np.float32), np.ones(width, np.float32)]
+    if not bound:
+        assert ep.Session(proto).run(feeds)["z"].shape == (2, width)
+        return
+    with pytest.raises(ep.InputError, match=rf"axis 1 of 'x' is {width}, but the model was made for width {bound}"):
+        ep.Session(proto).run(feeds)
+
+
 def sized(mask: int, x: int, cache: int, pairs: int) -> list[np.ndarray]:
     return [np.ones(size, np.float32) for size in (mask, x, cache, pairs)]
 

@@ -34,7 +34,7 @@ VERDICTS = ("right", "wrong", "refused", "lacking")
 """What may become of a sample; ``lacking`` says that a runtime has not all operators of a file."""
 _OWN = 32
 
-_TIES = {"sort": 0, "mode": 0, "median": 0, "nanmedian": 0, "topk": 1, "kthvalue": 1}
+_TIES = {"sort": 0, "mode": 0, "median": 0, "nanmedian": 0, "topk": 1, "kthvalue": 1, "argsort": 0}
 """Functions that may return the place of any of several equal elements, and which of their arguments is the axis."""
 
 
@@ -122,9 +122,9 @@ def _by_value(info: Any) -> Callable[..., Any]:
 
     def call(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         result = info.op(input, *args, **kwargs)
-        if not isinstance(result, tuple) or not input.dim():
+        if not input.dim() or not (isinstance(result, tuple) or info.name == "argsort"):
             return result
-        values, places = result
+        values, places = result if isinstance(result, tuple) else (result * 0, result)
         place = _TIES[name_of(info)]
         axis = kwargs.get("dim", args[place] if len(args) > place else -1)
         places = places if places.dim() == input.dim() else places.unsqueeze(axis)

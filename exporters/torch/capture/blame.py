@@ -17,6 +17,7 @@ from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
+from entrepot.exporters.torch.translations.packing import padded_recurrences
 from entrepot.exporters.torch.upstream import (
     capture_settings,
     custom_operator,
@@ -126,7 +127,7 @@ def export_flat(
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
-    flags = (decided_flags(), unchecked_distributions(), Rewriting(), settings)
+    flags = (decided_flags(), padded_recurrences(), unchecked_distributions(), Rewriting(), settings)
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
         for flag in flags:
             stack.enter_context(flag)

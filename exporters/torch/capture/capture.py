@@ -66,6 +66,8 @@ class FlatModule(torch.nn.Module):
         tree: Tree,
         stepper: Stepper | None = None,
         groups: Sequence[Group] = (),
+        *,
+        tied: bool = False,
     ) -> None:
         super().__init__()
         self.module = module
@@ -73,6 +75,7 @@ class FlatModule(torch.nn.Module):
         self._tree = tree
         self._stepped = [group for group in groups if group.step > 1 and group.automatic]
         self._derived = [(group.axes, group.formula) for group in groups if group.formula is not None]
+        self._equal = [sorted(group.axes) for group in groups if tied and group.formula is None]
         self.numbers: set[str] = set()  # changed in place: torch.export takes back assignments
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -81,6 +84,9 @@ class FlatModule(torch.nn.Module):
             sizes = {word: _size(tensors, word_axis(word)) for word in formula.names}
             for axis in axes:
                 torch._check(_size(tensors, axis) == formula.compute(sizes))  # noqa: SLF001 - documented
+        for first, *others in self._equal:
+            for axis in others:
+                torch._check(_size(tensors, first) == _size(tensors, axis))  # noqa: SLF001 - documented
         for group in self._stepped:
             torch._check(_size(tensors, min(group.axes)) % group.step == group.remainder)  # noqa: SLF001 - documented
         args, kwargs = unflatten(self._tree, tensors)
@@ -98,6 +104,7 @@ def capture(
     *,
     progress: Callable[[str], None],
     stepper: Stepper | None = None,
+    tied: bool = False,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -109,6 +116,7 @@ def capture(
             in the sample.
         progress: Told which axes were given up.
         stepper: What is called instead of the module, where its state is among the arguments.
+        tied: Whether what follows is told at the beginning that the axes of a group are equal.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
@@ -118,7 +126,7 @@ def capture(
     settled: tuple[list[Group], list[tuple[Group, str]]] | None
     for _ in range(_MOST_ATTEMPTS):
         tensors = _capture_sample(call, prober, groups)
-        flat = FlatModule(module, call.tree, stepper, groups)
+        flat = FlatModule(module, call.tree, stepper, groups, tied=tied)
         flat.training = False
         _leave_open(groups)
         try:

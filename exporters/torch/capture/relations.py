@@ -18,6 +18,7 @@ from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.symbolic import symbolic_run
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS, Eager
 from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.translations.packing import padded_recurrences
 from entrepot.ir.typing.formula import Formula
 
 
@@ -33,7 +34,7 @@ def suggested_relations(
         tensors: What it takes.
         equal: Axes that are known to have one size.
     """
-    with quiet(), decided_flags(), Rewriting():
+    with quiet(), decided_flags(), padded_recurrences(), Rewriting():
         noted = symbolic_run(eager.follow, tensors, MODEL_ERRORS)
     axes = {symbol: axis for axis, symbol in noted.axes.items()}
     sizes = {symbol: tensors[index].shape[axis] for symbol, (index, axis) in axes.items()}

@@ -11,6 +11,7 @@ from onnx_ir.passes import common
 
 from entrepot.exporters import structure
 from entrepot.exporters.torch.lowering.operators import add_bodies
+from entrepot.exporters.torch.quantised.stored import dequantise_by_node
 from entrepot.exporters.torch.quantised.weight_only import keep_exact
 
 _TORCH = str(Path(torch.__file__).parent)
@@ -23,6 +24,7 @@ def repair(model: onnx_ir.Model, module: torch.nn.Module) -> None:
     _annotate(model)
     common.InlinePass()(model)
     _name_weights(model, module)
+    dequantise_by_node(model)
     keep_exact(model)
     add_bodies(model)
 

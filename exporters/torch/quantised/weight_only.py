@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir
 
+from entrepot.exporters.torch.quantised.stored import is_kept
 from entrepot.ir.passes.drop_idle import DropIdle
 from entrepot.ir.passes.fold_constants import FoldConstants
 from entrepot.runtime.constants import evaluate
@@ -41,7 +42,7 @@ def _quantised_weight(node: onnx_ir.Node) -> onnx_ir.Node | None:
     if producer is None or producer.op_type != "DequantizeLinear" or _is_dequantised(left):
         return None
     weight = producer.inputs[0]
-    known = weight is not None and weight.is_initializer() and weight.const_value is not None
+    known = weight is not None and is_kept(weight)
     return producer if known and weight is not None and weight.shape is not None and weight.shape.rank() == 2 else None
 
 

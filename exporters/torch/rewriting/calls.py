@@ -19,6 +19,7 @@ from entrepot.exporters.torch.rewriting.sequences import (
     Numbers,
     Pieces,
     Rows,
+    Sections,
     Span,
     Together,
     Tracked,
@@ -140,7 +141,8 @@ def _zip(plain: Any, *values: Any, **how: Any) -> Any:
     values = tuple(_rows(value) for value in values)
     if not any(isinstance(each, Unfinished) for each in values):
         return plain(*values, **how)
-    return Together(*(each if isinstance(each, Unfinished) else list(each) for each in values))
+    strict = bool(how.get("strict", False))
+    return Together(*(each if isinstance(each, Unfinished) else list(each) for each in values), strict=strict)
 
 
 def _rows(value: Any) -> Any:
@@ -170,6 +172,8 @@ def _unbind_method(plain: Any, tensor: torch.Tensor, dim: int = 0) -> Any:
 def _split(plain: Any, tensor: torch.Tensor, size: Any, dim: int = 0) -> Any:
     if isinstance(size, int | torch.SymInt) and (_varies(tensor.shape[dim]) or _varies(size)):
         return Pieces(tensor, size, dim % tensor.dim())
+    if isinstance(size, Numbers) and size.tensor.dim() == 1:
+        return Sections(tensor, size.tensor, dim % tensor.dim())
     return torch.split(tensor, size, dim)
 
 

@@ -77,6 +77,15 @@ class Expressions(ast.NodeTransformer):
                 return ast.copy_location(ast.Expr(_step("store", value, _plain(index), new)), node)
         return node
 
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        """``x[rows, i]``."""
+        self.generic_visit(node)
+        match node:
+            case ast.Subscript(value, ast.Tuple(parts) as index, ast.Load()):
+                if sum(not isinstance(part, ast.Slice | ast.Constant) for part in parts) > 1:
+                    return ast.copy_location(_step("item", value, _plain(index)), node)
+        return node
+
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         """A lambda keeps its form."""
         return node

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.rewriting.environment import known
+
 
 class Parted:
     """Something that consists of parts, as lists do."""
@@ -128,6 +130,25 @@ class Pieces(Unfinished):
         return self.tensor.narrow(self.axis, start, stop - start)
 
 
+class Sections(Unfinished):
+    """``split`` into pieces whose sizes a tensor holds."""
+
+    def __init__(self, tensor: torch.Tensor, sizes: torch.Tensor, axis: int) -> None:
+        self.tensor, self.sizes, self.axis = tensor, sizes, axis
+        self.length = sizes.shape[0]
+
+    def parts(self) -> Sequence[Any]:
+        return self.tensor, self.sizes
+
+    def joined(self, parts: Sequence[Any]) -> Sections:
+        return Sections(parts[0], parts[1], self.axis)
+
+    def at(self, index: Any) -> torch.Tensor:
+        stop = self.sizes.cumsum(0).select(0, index).item()
+        start = stop - self.sizes.select(0, index).item()
+        return self.tensor[(*[slice(None)] * self.axis, slice(start, stop))]
+
+
 class Part(Unfinished):
     """A slice of another one."""
 
@@ -155,11 +176,19 @@ class Backwards(Unfinished):
 
 
 class Together(Unfinished):
-    """``zip``, and so ``enumerate``."""
+    """``zip``, and so ``enumerate``.
 
-    def __init__(self, *wholes: Any) -> None:
-        self.wholes = wholes
+    Args:
+        wholes: What is gone through side by side.
+        strict: Whether all are equally long.
+    """
+
+    def __init__(self, *wholes: Any, strict: bool = False) -> None:
+        self.wholes, self.strict = wholes, strict
         lengths = [each.length if isinstance(each, Unfinished) else len(each) for each in wholes]
+        given = min((length for length in lengths if isinstance(length, int)), default=None)
+        if given is not None and (strict or all(known(length >= given) for length in lengths)):
+            lengths = [given]
         self.length = lengths[0]
         for length in lengths[1:]:
             self.length = self.length if self.length is length else torch.sym_min(self.length, length)
@@ -167,8 +196,17 @@ class Together(Unfinished):
     def parts(self) -> Sequence[Any]:
         return self.wholes
 
+    def joined(self, parts: Sequence[Any]) -> Together:
+        return Together(*parts, strict=self.strict)
+
     def at(self, index: Any) -> Any:
-        return tuple(each.at(index) for each in self.wholes)
+        return tuple(each.at(index) if isinstance(each, Unfinished) else _listed(each, index) for each in self.wholes)
+
+
+def _listed(items: Sequence[Any], index: Any) -> Any:
+    if not isinstance(index, int):
+        raise TypeError("a list is gone through beside a sequence whose length varies")
+    return items[index]
 
 
 class Tracked(list[Any]):

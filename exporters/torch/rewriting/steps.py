@@ -28,6 +28,7 @@ __all__ = [
     "choose",
     "each",
     "either",
+    "item",
     "listed",
     "negated",
     "pick",
@@ -187,6 +188,17 @@ def _trailing(value: Any) -> Any:
     return Trailing(items, items[-1] if items else UNDEFINED, len(items))
 
 
+def item(target: Any, index: tuple[Any, ...]) -> Any:
+    """``target[rows, i]``; beside tensors, torch would take a size that varies for a constant."""
+    return target[_beside_tensors(index)] if isinstance(target, torch.Tensor) else target[index]
+
+
+def _beside_tensors(index: Any) -> Any:
+    if not (isinstance(index, tuple) and any(isinstance(part, torch.Tensor) for part in index)):
+        return index
+    return tuple(as_tensor(part).unsqueeze(0) if isinstance(part, torch.SymInt) else part for part in index)
+
+
 def store(target: Any, index: Any, value: Any) -> None:
     """``target[index] = value``; torch would take a size that varies for a constant there."""
     parts = index if isinstance(index, tuple) else (index,)
@@ -194,7 +206,7 @@ def store(target: Any, index: Any, value: Any) -> None:
     if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
         target[index].copy_(value if isinstance(value, torch.Tensor) else as_tensor(value))
     else:
-        target[index] = value
+        target[_beside_tensors(index) if isinstance(target, torch.Tensor) else index] = value
 
 
 def listed(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:

@@ -184,8 +184,9 @@ class Eager(Callee):
         try:
             first = self(tensors, seed=0, restore=False)
             changed, drew = self._state.changed(), self.drew
-            with KernelSpotter():
+            with KernelSpotter() as seen:
                 second = self(tensors, seed=0 if random else 1)
+            self.may_not_end, self._usual = seen.reads, seen.count
         except Refusal as refused:
             raise InputError(
                 f"the module does not take the sample: {refused}"

@@ -16,12 +16,26 @@ from torch.overrides import TorchFunctionMode
 from entrepot.exporters.torch.lowering.custom import is_foreign, qualified_name, remember_kernel
 from entrepot.exporters.torch.running.spotting import is_theirs
 
+_READING = {"__bool__", "__int__", "__float__", "__index__", "item", "tolist", "is_nonzero", "allclose", "equal"}
+
 
 class KernelSpotter(TorchFunctionMode):
-    """Inside, kernels that are written in Python are remembered as they run."""
+    """Inside, kernels that are written in Python are remembered as they run.
+
+    Attributes:
+        count: How many calls of torch there were.
+        reads: Whether Python has seen a value of a tensor, and may have decided by it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.reads = False
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Make the call, and see what it enters."""
+        self.count += 1
+        self.reads |= getattr(func, "__name__", "") in _READING
         name = qualified_name(func)
         if not is_foreign(name):
             return func(*args, **(kwargs or {}))

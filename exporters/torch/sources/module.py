@@ -92,8 +92,7 @@ class ModuleSource(TorchSource):
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Capture in the way that is asked for; translate with torch.onnx."""
         self.more, self.way_notes = [], []
-        # the first way follows no loops that end when a value says so
-        self.eager.may_not_end = self.way != self.ways[0]
+        self.eager.may_not_end |= self.way != self.ways[0]
         if self.stepper is not None and self.way not in (_PLAIN, _PARTS):
             raise ConversionError("a module whose state is followed is captured as it is, or not at all")
         with plain_refusals(self.eager, self.call.tensors):

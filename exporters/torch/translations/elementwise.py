@@ -45,6 +45,13 @@ def logit(input: torch.Tensor, eps: float | None = None) -> torch.Tensor:
     return (x / (1 - x)).log()
 
 
+def power(input: torch.Tensor, exponent: Any) -> Any:
+    """Of truth values, as of numbers."""
+    if input.dtype != torch.bool:
+        return NotImplemented
+    return input.to(torch.int64 if isinstance(exponent, int) else torch.get_default_dtype()) ** exponent
+
+
 def rounded(input: torch.Tensor) -> Any:
     """Whole numbers as they are; torch.onnx (2.13) makes floats of them."""
     return NotImplemented if input.is_floating_point() else input.clone()
@@ -178,6 +185,7 @@ DECOMPOSITIONS = {
     aten.lerp.Scalar: lerp,
     aten.lerp.Tensor: lerp,
     aten.logit.default: logit,
+    aten.pow.Tensor_Scalar: power,
     aten.round.default: rounded,
     aten.rrelu.default: _rrelu,
     aten.xlogy.Tensor: xlogy,

@@ -83,7 +83,12 @@ def _by_axis(scale: Any, axis: int) -> dict[str, int]:
     return {"axis": axis} if len(scale.shape) else {}
 
 
+def _translate_int_mm(self: Any, mat2: Any) -> Any:
+    return op.MatMulInteger(self, mat2)
+
+
 TRANSLATIONS = {
+    torch.ops.aten._int_mm.default: _translate_int_mm,  # noqa: SLF001 - its name
     torch.ops.entrepot.quantise.default: _translate_quantise,
     torch.ops.entrepot.dequantise.default: _translate_dequantise,
 }

@@ -20,7 +20,7 @@ op: Any = opset20
 _library = torch.library.Library("entrepot", "DEF")
 _library.define(
     "recurrence(Tensor x, Tensor[] states, Tensor[] weights, str kind, bool biases, int layers, bool bidirectional, "
-    "bool batch_first) -> Tensor[]"
+    "bool batch_first, Tensor? lengths=None) -> Tensor[]"
 )
 _KINDS: dict[Any, str] = {torch.lstm: "lstm", torch.gru: "gru", torch.rnn_tanh: "rnn_tanh", torch.rnn_relu: "rnn_relu"}
 _CALLS = {kind: function for function, kind in _KINDS.items()}
@@ -80,7 +80,10 @@ def _run(
     layers: int,
     bidirectional: bool,
     batch_first: bool,
+    lengths: torch.Tensor | None = None,
 ) -> list[torch.Tensor]:
+    if lengths is not None:
+        raise NotImplementedError("it stands for a call on a packed sequence, and is not run")
     initial = tuple(states) if kind == "lstm" else states[0]
     return list(_CALLS[kind](x, initial, list(weights), biases, layers, 0.0, False, bidirectional, batch_first))
 
@@ -94,6 +97,7 @@ def _shapes(
     layers: int,
     bidirectional: bool,
     batch_first: bool,
+    lengths: torch.Tensor | None = None,
 ) -> list[torch.Tensor]:
     width = states[0].shape[-1] * (2 if bidirectional else 1)
     return [x.new_empty((*x.shape[:-1], width)), *(state.new_empty(state.shape) for state in states)]
@@ -116,8 +120,10 @@ def translate_recurrence(
     layers: int,
     bidirectional: bool,
     batch_first: bool,
+    lengths: Any = None,
 ) -> Sequence[Any]:
     """Layers of ONNX LSTM, GRU or RNN; ``x`` is [batch, length, width] or [length, batch, width]."""
+    lengths = None if lengths is None else op.Cast(lengths, to=6)  # int32
     directions = 2 if bidirectional else 1
     per_cell = 4 if biases else 2
     y = op.Transpose(x, perm=[1, 0, 2]) if batch_first else x
@@ -126,7 +132,7 @@ def translate_recurrence(
         start = layer * directions
         cells = [weights[per_cell * cell : per_cell * (cell + 1)] for cell in range(start, start + directions)]
         initial = [op.Slice(state, _ints(start), _ints(start + directions), _ints(0)) for state in states]
-        y, *final = _layer(y, initial, cells, kind, states[0].shape[-1])
+        y, *final = _layer(y, lengths, initial, cells, kind, states[0].shape[-1])
         # [length, directions, batch, hidden] -> [length, batch, directions * hidden]
         y = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), _ints(0, 0, directions * int(states[0].shape[-1])))
         finals.append(final)
@@ -134,7 +140,9 @@ def translate_recurrence(
     return [y, *(_join(parts) for parts in zip(*finals, strict=True))]
 
 
-def _layer(x: Any, initial: list[Any], cells: list[Sequence[Any]], kind: str, hidden: int) -> tuple[Any, ...]:
+def _layer(
+    x: Any, lengths: Any, initial: list[Any], cells: list[Sequence[Any]], kind: str, hidden: int
+) -> tuple[Any, ...]:
     order = _GATES[kind]
     packed_w = _join([_reordered(cell[0], order, hidden) for cell in cells], stack=True)
     packed_r = _join([_reordered(cell[1], order, hidden) for cell in cells], stack=True)
@@ -144,11 +152,11 @@ def _layer(x: Any, initial: list[Any], cells: list[Sequence[Any]], kind: str, hi
         bias = _join([op.Concat(*pair, axis=0) for pair in halves], stack=True)
     attributes: dict[str, Any] = {"hidden_size": hidden, "direction": "bidirectional" if len(cells) == 2 else "forward"}
     if kind == "lstm":
-        return op.LSTM(x, packed_w, packed_r, bias, None, *initial, **attributes)
+        return op.LSTM(x, packed_w, packed_r, bias, lengths, *initial, **attributes)
     if kind == "gru":
-        return op.GRU(x, packed_w, packed_r, bias, None, *initial, linear_before_reset=1, **attributes)
+        return op.GRU(x, packed_w, packed_r, bias, lengths, *initial, linear_before_reset=1, **attributes)
     activations = [{"rnn_tanh": "Tanh", "rnn_relu": "Relu"}[kind]] * len(cells)
-    return op.RNN(x, packed_w, packed_r, bias, None, *initial, activations=activations, **attributes)
+    return op.RNN(x, packed_w, packed_r, bias, lengths, *initial, activations=activations, **attributes)
 
 
 def _reordered(weight: Any, order: Sequence[int], hidden: int) -> Any:

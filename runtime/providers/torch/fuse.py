@@ -1,80 +1,75 @@
-"""What one kernel of torch does at once on the host: a product or convolution by constant weights with what follows."""
+"""What torch's kernels on the host do at once: a product or convolution with what follows it.
+
+Where a rule cannot bind its kernel, nothing changes.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 
+import numpy as np
 import onnx_ir as ir
+import torch
+from torch import Tensor
 
 from entrepot.runtime import attention_pattern, fuse
 from entrepot.runtime.binding import view
-from entrepot.runtime.chains import after_conv, after_matmul, as_one, checked
+from entrepot.runtime.chains import after_conv, after_matmul, as_one
 from entrepot.runtime.fuse import Neighbours
 from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.providers.torch.attention import attended
+from entrepot.runtime.providers.torch.convolution import conv_with
+from entrepot.runtime.providers.torch.epilogues import Activation, activation
+from entrepot.runtime.providers.torch.linear import and_added
+from entrepot.runtime.providers.torch.product import gemm_with, matmul_with
+
+
+def _works_in_place(step: Step) -> bool:
+    return activation(step) is not None
+
+
+def _activation(step: Step | None) -> Activation | None:
+    return None if step is None else activation(step)
 
 
 def _fuse_conv(graph: Neighbours, conv: Step) -> None:
     """Conv, then Add of a tensor of its result's shape, then an activation; each of the two may be missing."""
-    from entrepot.runtime.providers.torch.packed import convolved, following
-    from entrepot.runtime.providers.torch.upstream import NONE
-
-    chain = after_conv(graph, conv, lambda step: following(step) is not None)
-    unary = NONE if chain.activation is None else following(chain.activation)
-    added = chain.residual is not None
-    function = None if unary is None else convolved(view(conv), unary, with_residual=added)
-    if function is not None:
-        inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *([chain.residual] if added else [])]
-        kind = "packed" if len(chain.steps) == 1 else "fused"
-        graph.replace(chain.steps, as_one(chain.steps, inputs, checked(function) if added else function, kind))
-
-
-def _fuse_matmul(graph: Neighbours, product: Step) -> None:
-    """MatMul by a constant matrix, then Add of a constant row, then an activation."""
-    from entrepot.runtime.providers.torch.packed import following, multiplied
-    from entrepot.runtime.providers.torch.upstream import NONE
-
-    weight = product.inputs[1]
-    if weight is None or weight.constant is None:
-        return
-    chain = after_matmul(graph, product, lambda step: following(step) is not None)
-    steps, bias, unary = [product], None, NONE
-    if chain is not None and chain.bias is not None:
-        steps, bias = chain.steps[:2], chain.bias
-        if chain.activation is not None:
-            steps, unary = chain.steps, following(chain.activation) or NONE
-    row = None if bias is None else bias.constant
-    function = multiplied(view(product).inputs[0], weight.constant, row, unary, rows=_rows(product.inputs[0]))
-    if function is not None:
-        inputs = [product.inputs[0], weight, *([] if bias is None else [bias])]
-        graph.replace(steps, as_one(steps, inputs, function, "packed" if len(steps) == 1 else "fused"))
+    chain = after_conv(graph, conv, _works_in_place)
+    residual = [] if chain.residual is None else [chain.residual]
+    inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *residual]
+    _replace(graph, chain.steps, inputs, conv_with(view(conv), _activation(chain.activation)))
 
 
 def _fuse_gemm(graph: Neighbours, gemm: Step) -> None:
-    """Gemm by a constant matrix and row, then an activation."""
-    from entrepot.runtime.providers.torch.packed import following, multiplied
-    from entrepot.runtime.providers.torch.upstream import NONE
-
-    weight, bias = (*gemm.inputs, None)[1:3]
-    given = gemm.attributes
-    if weight is None or weight.constant is None or (bias is not None and bias.constant is None):
-        return
-    if given.get("alpha", 1.0) != 1.0 or given.get("beta", 1.0) != 1.0 or given.get("transA", 0):
-        return
-    matrix = weight.constant.T if given.get("transB", 0) else weight.constant
+    """Gemm by constants, then an activation."""
     after = graph.only_reader(gemm)
-    unary = None if after is None else following(after)
-    steps = [gemm] if after is None or unary is None else [gemm, after]
-    row = None if bias is None else bias.constant
-    function = multiplied(view(gemm).inputs[0], matrix, row, unary or NONE, rows=_rows(gemm.inputs[0]))
+    found = _activation(after)
+    steps = [gemm] if after is None or found is None else [gemm, after]
+    _replace(graph, steps, list(gemm.inputs), gemm_with(view(gemm), found))
+
+
+def _fuse_matmul(graph: Neighbours, product: Step) -> None:
+    """MatMul by a constant matrix, then Add of a constant row, then an activation or Add of a like tensor."""
+    chain = after_matmul(graph, product, _works_in_place)
+    if chain is not None and chain.bias is not None:
+        function = matmul_with(view(product), chain.bias.constant, _activation(chain.activation))
+        inputs = [*product.inputs, chain.bias]
+        if function is not None and chain.residual is not None:
+            function, inputs = and_added(function), [*inputs, chain.residual]
+        if function is not None:
+            return _replace(graph, chain.steps, inputs, function)
+    return _replace(graph, [product], list(product.inputs), matmul_with(view(product), None, None))
+
+
+def _replace(
+    graph: Neighbours, steps: list[Step], inputs: list[Value | None], function: Callable[..., Tensor] | None
+) -> None:
     if function is not None:
-        kind = "packed" if len(steps) == 1 else "fused"
-        graph.replace(steps, as_one(steps, list(gemm.inputs), function, kind))
+        graph.replace(steps, as_one(steps, inputs, function, "packed" if len(steps) == 1 else "fused"))
 
 
 def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
     """Attention of float32 that was spelled out, by torch's own kernel."""
-    from entrepot.runtime.providers.torch.packed import attended
-
     found = attention_pattern.find(graph, softmax)
     kinds = set() if found is None else {None if each.type is None else each.type.dtype for each in found.inputs}
     if found is not None and kinds == {ir.DataType.FLOAT}:
@@ -82,18 +77,35 @@ def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
         graph.replace(found.steps, as_one(found.steps, list(found.inputs), function))
 
 
-def _rows(value: Value | None) -> int | None:
-    """Rows of an operand as a matrix, if its shape is declared."""
-    shape = None if value is None or value.type is None else value.type.shape
-    if not shape or not all(isinstance(dim, int) for dim in shape):
-        return None
-    return math.prod(int(dim) for dim in shape[:-1] if dim is not None)
+def _fuse_without_nan(graph: Neighbours, asked: Step) -> None:
+    """Where(IsNaN(x), c, x), as exporters write a softmax over what may be masked out altogether."""
+    chosen, x = graph.only_reader(asked), asked.inputs[0]
+    if chosen is None or not chosen.is_a("Where") or x is None or chosen.inputs[0] is not asked.outputs[0]:
+        return
+    instead = chosen.inputs[1]
+    if chosen.inputs[2] is not x or instead is None or not _is_scalar_like(instead, x):
+        return
+    number = float(instead.constant.item())
+
+    def run(x: Tensor) -> Tensor:
+        return torch.nan_to_num(x, number, torch.inf, -torch.inf)
+
+    graph.replace([asked, chosen], as_one([asked, chosen], [x], run))
+
+
+def _is_scalar_like(value: Value, x: Value) -> bool:
+    """Whether a value is one constant number, and selecting between it and x gives the shape of x."""
+    known = x.type
+    if not isinstance(value.constant, np.ndarray) or known is None or known.numpy != np.float32:
+        return False
+    return value.constant.size == 1 and known.shape is not None and value.constant.ndim <= len(known.shape)
 
 
 RULES: fuse.Rules = {
     **fuse.RULES,
     "Conv": (_fuse_conv,),
     "Gemm": (_fuse_gemm,),
+    "IsNaN": (_fuse_without_nan,),
     "MatMul": (_fuse_matmul,),
     "Softmax": (_fuse_attention,),
 }

@@ -16,9 +16,10 @@ from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Array, Placed
 from entrepot.runtime.plan import Block
 from entrepot.runtime.providers import Compiled, Setting
+from entrepot.runtime.providers.cpu.provider import CpuProvider
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
 from entrepot.runtime.providers.torch import heap
-from entrepot.runtime.providers.torch.fuse import RULES
+from entrepot.runtime.providers.torch.small import is_small
 from entrepot.runtime.providers.torch.table import KERNELS
 from entrepot.runtime.support import backend_support
 
@@ -28,9 +29,17 @@ _LEFT_TO_HOST = frozenset(
 """Operators that go step by step as their data says, or that no input says the device of."""
 
 
+def _rules_on_host() -> fuse.Rules:
+    from entrepot.runtime.providers.torch.fuse import RULES
+
+    return RULES
+
+
 def _finish(block: Block) -> None:
+    from entrepot.runtime.providers.torch.pieces import join
     from entrepot.runtime.providers.torch.reuse import reuse
 
+    join(block)
     reuse(block)
 
 
@@ -54,7 +63,7 @@ class TorchProvider:
             replace(KERNELS, backend=lambda: backend),
             backend_support(backend, setting.limits),
             HOST_KERNELS,
-            RULES if self.where == "cpu" else fuse.RULES,
+            _rules_on_host() if self.where == "cpu" else fuse.RULES,
             device=self.device,
             place=self.place,
             finish=_finish if self.where == "cpu" else lambda block: None,
@@ -80,8 +89,19 @@ class TorchProvider:
         Raises:
             UnsupportedOpError: Nodes have neither kernel nor function body; all of them are named.
         """
+        if self.where == "cpu" and is_small(part, self._setting.type_of):
+            return self._compiled_for_numpy(part)
         compiled = compile_part(part, self._setting, self._target)
         return replace(compiled, run=without_gradients(compiled.run))
+
+    def _compiled_for_numpy(self, part: ir.GraphView) -> Compiled:
+        compiled = CpuProvider(self._setting).compile(part)
+        return replace(
+            compiled,
+            how={node: f"{how}, NumPy's" for node, how in compiled.how.items()},
+            on_host=frozenset(range(len(part.inputs))),
+            made_on_host=frozenset(range(len(part.outputs))),
+        )
 
 
 def without_gradients(run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:

@@ -84,6 +84,15 @@ def test_an_axis_that_may_shrink_alone_and_grow_with_another_is_linked_to_it():
     }
 
 
+def test_an_axis_that_can_grow_only_with_several_others_is_linked_to_all_of_them():
+    """Others that can grow without it, and are then read in part."""
+    arguments = torch.randn(2, 5), torch.randn(2, 5), torch.rand(2, 5) > 0.5
+    assert found(lambda x, y, mask: x + (y * mask)[:, : x.shape[1]], *arguments) == {
+        "batch": {"x.0", "y.0", "mask.0"},
+        "x_dim1": {"x.1", "y.1", "mask.1"},
+    }
+
+
 def test_rounding_down_is_not_variation():
     pool, weight = nn.AvgPool1d(4), torch.randn(5, 2)
     assert found(lambda x: pool(x) @ weight, torch.randn(3, 6, 20)).keys() == {"batch", "x_dim1"}

@@ -248,6 +248,15 @@ class Best(Module):
         return torch.stack(path, 1)
 
 
+class BesideRows(Module):
+    def forward(self, x):
+        rows, column = torch.arange(x.shape[0]), x[:, :, 0].argmax(1)
+        total = x[rows, x.shape[1] - 1, column % 4]
+        for t in range(x.shape[1]):
+            total = total * 0.5 + x[rows, t, column % 4]
+        return total
+
+
 class Comprehension(Module):
     def forward(self, x):
         return torch.stack([self.a(row).max(0).values for row in x])
@@ -265,6 +274,17 @@ class Tables(Module):
 
 
 # --- sizes that Python computes
+
+
+class Shared(Module):
+    """Rows sorted by who takes them, and split by how many each takes."""
+
+    def forward(self, x):
+        chosen = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+        order = chosen.argsort(stable=True)
+        counts = torch.bincount(chosen, minlength=3).tolist()
+        parts = [part(rows) for part, rows in zip(self.parts, x[order].split(counts), strict=True)]
+        return torch.zeros_like(x).index_add(0, order, torch.cat(parts))
 
 
 class Padded(Module):
@@ -322,7 +342,9 @@ LENGTHS = [
     (Attending, x(2, 5, 4), x(3, 9, 4), x(1, 1, 4)),
     (Twice, x(2, 5, 4), x(3, 9, 4)),
     (Best, x(2, 5, 4), x(3, 9, 4), x(1, 2, 4)),
+    (BesideRows, x(2, 5, 4), x(3, 9, 4)),
     (Comprehension, x(3, 5, 4), x(6, 2, 4)),
+    (Shared, x(6, 4), x(9, 4), x(1, 4)),
     (Tables, x(2, 5, 4), x(3, 7, 4)),
     (Padded, x(2, 8, 4), x(2, 9, 4), x(3, 11, 4), x(1, 3, 4)),
     (Half, x(2, 8, 4), x(3, 11, 4), x(3, 2, 4)),
@@ -396,6 +418,33 @@ def test_every_branch_is_proved_on_inputs_that_take_it_and_one_that_none_takes_i
     assert "where its condition holds" in note
 
 
+class Unfollowable(nn.Module):
+    """What is called depends on the text of a value."""
+
+    def forward(self, x):
+        return getattr(x, {"1": "sin", "0": "cos"}[str(int(x.sum().item()) % 2)])()
+
+
+class Doubling(nn.Module):
+    """Never ends where there is no third row, or nothing but zeros in it."""
+
+    def forward(self, x):
+        while x[2:].abs().sum() < 9:
+            x = x * 2
+        return x
+
+
+def test_sizes_at_which_the_module_does_not_come_to_an_end_are_refused_by_it():
+    model = ep.export(Doubling(), x(4, 3))
+    assert model.conditions == ("batch >= 3",)
+    assert "does not come to an end" in str([run.message for run in model.report.runs])
+    for rows in (3, 7):
+        sample = x(rows, 3)
+        assert ep.Session(model).run(sample.numpy())["output"].sum() == pytest.approx(Doubling()(sample).sum().item())
+    with pytest.raises(ep.InputError, match="made for batch >= 3"):
+        ep.Session(model).run(x(2, 3).numpy())
+
+
 def test_a_check_of_values_is_left_out_and_that_is_said():
     assert any("the check at test_control_flow.py" in note for note in ep.export(Checked().eval(), x(2, 4)).notes)
 
@@ -415,6 +464,31 @@ def test_the_notes_say_in_which_way_a_module_was_captured():
     notes = ep.export(IfElse().eval(), x(2, 4)).notes
     assert any(note.startswith("captured with its branches and loops rewritten, since as it is: ") for note in notes)
     assert not any("captured" in note for note in ep.export(nn.ReLU(), x(2, 4)).notes)
+
+
+class Printed(Module):
+    """A size that becomes a text has no place in a graph."""
+
+    def forward(self, x):
+        return x * len(f"{x.shape[0]:b}")
+
+
+def test_what_came_of_every_way_is_in_the_notes_and_the_report():
+    model = ep.export(Printed(), x(5, 4))
+    (note,) = [note for note in model.notes if note.startswith("tried as well, to no avail: ")]
+    assert [way in note for way in ("branches and loops rewritten", "in parts: ", "jit.script: ", "jit.trace: ")]
+    assert note in model.report.notes
+
+
+def test_an_error_says_what_came_of_the_other_ways():
+    with pytest.raises(ep.EntrepotError) as caught:
+        ep.export(Unfollowable(), x(5, 4))
+    assert [each.partition(":")[0] for each in caught.value.__notes__] == [
+        "with its branches and loops rewritten",
+        "in parts",
+        "by torch.jit.script",
+        "by torch.jit.trace",
+    ]
 
 
 def test_the_module_is_left_as_it_was():

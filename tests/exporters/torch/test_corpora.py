@@ -27,6 +27,8 @@ SAMPLE = (
     "recurrence/gru_bidirectional",
     "sizes/alibi_attention",
     "state/tied_embeddings",
+    "routing/tokens_pruned_by_attention",
+    "speech/enhancement_at_its_length",
     "vision/squeeze_and_excitation",
     "image-classification/vit",
     "causal-lm-past/gpt2",

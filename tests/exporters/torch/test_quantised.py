@@ -377,3 +377,72 @@ def test_the_product_of_weight_only_quantisation_keeps_its_integers() -> None:
     assert model.report
     assert str(model.ir.graph.initializers["weight"].dtype) == "INT8"
     assert "DequantizeLinear" in [node.op_type for node in model.ir.graph]
+
+
+class Stored(nn.Module):
+    """A weight kept as integers, with steps for groups, columns or all of it, which torch multiplies out."""
+
+    def __init__(self, kind: str, most: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(2)
+        shape = {"groups": (16, 4, 1), "columns": (16, 1), "turned": (16,), "all": ()}[kind]
+        self.kind = kind
+        steps = torch.randint(-most - 1, most + 1, (16, 32), generator=generator).to(torch.int8)
+        self.register_buffer("weight", steps)
+        self.register_buffer("scale", torch.rand(shape, generator=generator) / 50 + 0.01)
+        self.register_buffer("zero", torch.randint(-3, 3, shape, generator=generator).to(torch.int8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.kind == "turned":
+            return (x @ self.weight.t().to(x.dtype)) * self.scale
+        weight = self.weight.reshape(16, 4, 8) if self.kind == "groups" else self.weight
+        weight = (weight.to(x.dtype) - self.zero.to(x.dtype)) * self.scale
+        return nn.functional.linear(x, weight.reshape(16, 32))
+
+
+@pytest.mark.parametrize("opset", [20, 23])
+@pytest.mark.parametrize("most", [7, 127])
+@pytest.mark.parametrize("kind", ["groups", "columns", "turned", "all"])
+def test_weights_kept_as_integers_are_dequantised_by_a_node(kind: str, most: int, opset: int) -> None:
+    model = ep.export(Stored(kind, most), torch.randn(5, 32), opset=opset)
+    assert model.report
+    ops = [node.op_type for node in model.ir.graph]
+    assert "DequantizeLinear" in ops
+    assert not {"Cast", "Sub", "Mul"} & set(ops)
+    (weight,) = (value for name, value in model.ir.graph.initializers.items() if name == "weight")
+    assert str(weight.dtype) == ("INT4" if most == 7 and opset > 20 else "INT8")
+
+
+def test_four_bits_take_half_a_byte_in_the_file(tmp_path: Any) -> None:
+    class Wide(Stored):
+        def __init__(self) -> None:
+            super().__init__("all", 7)
+            self.weight = torch.randint(-8, 8, (16, 32)).to(torch.int8).repeat(64, 64)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return nn.functional.linear(x, self.weight.to(x.dtype) * self.scale)
+
+    sizes = []
+    for opset in (20, 21):
+        path = tmp_path / f"{opset}.onnx"
+        ep.export(Wide(), torch.randn(2, 2048), path, opset=opset)
+        sizes.append(sum(each.stat().st_size for each in tmp_path.glob(f"{opset}*")))
+    assert sizes[1] < 0.51 * sizes[0]
+
+
+def test_weights_that_are_shared_stay_as_wide_as_they_are() -> None:
+    model = ep.export(Stored("columns", 7), torch.randn(5, 32), opset=21, share=True)
+    assert str(model.ir.graph.initializers["weight"].dtype) == "INT8"
+
+
+def test_a_product_of_integers_stays_one() -> None:
+    class Product(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return torch._int_mm(x, y)
+
+    generator = torch.Generator().manual_seed(2)
+    x = torch.randint(-128, 128, (32, 64), generator=generator).to(torch.int8)
+    y = torch.randint(-128, 128, (64, 48), generator=generator).to(torch.int8)
+    model = ep.export(Product(), (x, y), dynamic=False)
+    assert model.report
+    assert [node.op_type for node in model.ir.graph] == ["MatMulInteger"]

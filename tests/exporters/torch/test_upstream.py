@@ -13,6 +13,7 @@ import onnx_ir
 import pytest
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 import entrepot as ep
 from entrepot.exporters.torch import upstream
@@ -195,6 +196,25 @@ def test_writes_are_counted():
     before = upstream.writes(tensor)
     tensor.add_(1)
     assert upstream.writes(tensor) > before
+
+
+def test_packing_calls_the_operators_that_ours_replace():
+    class Seen(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            calls.append(func)
+            return func(*args, **(kwargs or {}))
+
+    calls = []
+    with Seen():
+        packed = torch.nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 4), torch.tensor([3, 1]))
+        torch.nn.utils.rnn.pad_packed_sequence(packed)
+    assert upstream.pack_padded in calls
+    assert upstream.pad_packed in calls
+
+
+def test_a_recurrent_layer_knows_its_weights_in_order():
+    layer = torch.nn.LSTM(3, 4)
+    assert [tuple(each.shape) for each in upstream.flat_weights(layer)] == [(16, 3), (16, 4), (16,), (16,)]
 
 
 def test_torchlib_has_the_functions_that_ours_fall_back_on():

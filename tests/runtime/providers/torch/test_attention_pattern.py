@@ -27,8 +27,8 @@ MASKS = {
 
 def built(keys: str, mask: str, end: str) -> onnx.ModelProto:
     text = f"""<ir_version: 10, opset_import: ["": 18]>
-    g (float[2, 3, 4, 8] q, float[2, 3, 5, 8] k, float[2, 3, 5, 6] v, float[2, 1, 4, 5] m) => (float[2, 3, 4, 6] y)
-    <float zero = {{0}}, float half = {{0.5}}, int64[3] rows = {{-1, 5, 8}}, int64[4] heads = {{2, 3, 8, 5}}> {{
+    g (float[16, 3, 4, 8] q, float[16, 3, 5, 8] k, float[16, 3, 5, 6] v, float[16, 1, 4, 5] m) => (float[16, 3, 4, 6] y)
+    <float zero = {{0}}, float half = {{0.5}}, int64[3] rows = {{-1, 5, 8}}, int64[4] heads = {{16, 3, 8, 5}}> {{
         {KEYS[keys]}  a = Mul(q, half)  b = Mul(t, half)  {MASKS[mask]}  p = Softmax<axis = -1>(s)  {ENDS[end]} }}"""
     return onnx.parser.parse_model(text)
 
@@ -38,7 +38,7 @@ def built(keys: str, mask: str, end: str) -> onnx.ModelProto:
 @pytest.mark.parametrize("keys", KEYS)
 def test_it_is_one_kernel_and_right(keys: str, mask: str, end: str) -> None:
     rng = np.random.default_rng(0)
-    shapes = {"q": (2, 3, 4, 8), "k": (2, 3, 5, 8), "v": (2, 3, 5, 6), "m": (2, 1, 4, 5)}
+    shapes = {"q": (16, 3, 4, 8), "k": (16, 3, 5, 8), "v": (16, 3, 5, 6), "m": (16, 1, 4, 5)}
     feeds = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     feeds["m"][0, 0, 1, 2:] = -np.inf
     if mask != "none":

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 
 import entrepot as ep
-from entrepot.runtime.providers.torch import measured, packed
+from entrepot.runtime.providers.torch import private
 
 FOLLOWING = {
     "nothing": "y = Identity(s)",
@@ -40,7 +36,10 @@ def built(text: str, **weights: np.ndarray) -> onnx.ModelProto:
 
 @pytest.fixture(params=["plain", "packed"])
 def choice(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(packed, "fastest", lambda key, candidates, arguments: request.param)
+    """With torch's private operators for products, and as if it had none."""
+    if request.param == "plain":
+        monkeypatch.setattr(private, "linear", lambda: None)
+        monkeypatch.setattr(private, "linear_of_rows", lambda: None)
     return request.param
 
 
@@ -108,35 +107,3 @@ def test_a_batch_of_another_size_than_was_packed_for(choice: str) -> None:
     text = "g (float[N, 64] x) => (y) { z = Slice(x, a, e)  p = MatMul(z, w)  y = Relu(p) }"
     model = built(text, w=draw(64, 96), a=np.array([0]), e=np.array([20]))
     check(model, {"x": draw(40, 64)})
-
-
-class TestMeasured:
-    @pytest.fixture(autouse=True)
-    def _fresh(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setenv("ENTREPOT_CACHE", str(tmp_path))
-        monkeypatch.setattr(measured, "_KNOWN", {})
-        measured._load.cache_clear()
-
-    def candidates(self, calls: list[str]) -> dict[str, Any]:
-        return {"slow": lambda: [calls.append("slow"), sum(range(200_000))], "fast": lambda: calls.append("fast")}
-
-    def test_the_fastest_is_found_once_and_kept(self) -> None:
-        calls: list[str] = []
-        assert measured.fastest("k", self.candidates(calls), ()) == "fast"
-        assert json.loads(measured.file().read_text()) == {"k": "fast"}
-        calls.clear()
-        measured._KNOWN.clear()
-        measured._load.cache_clear()
-        assert measured.fastest("k", self.candidates(calls), ()) == "fast"
-        assert calls == []
-
-    @pytest.mark.parametrize("content", ["", "{", "[1]", '{"k": "gone"}'])
-    def test_a_damaged_file_is_measured_again(self, content: str) -> None:
-        measured.file().parent.mkdir(parents=True)
-        measured.file().write_text(content)
-        assert measured.fastest("k", self.candidates([]), ()) == "fast"
-
-    def test_a_folder_that_cannot_be_written_to(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("")
-        monkeypatch.setenv("ENTREPOT_CACHE", str(tmp_path / "file"))
-        assert measured.fastest("k", self.candidates([]), ()) == "fast"

@@ -15,7 +15,7 @@ import entrepot as ep
 from entrepot.runtime.providers.torch import heap
 
 HEAD = '<ir_version: 10, opset_import: ["": 18]>\n'
-CHAIN = """g (float[8, 16] x, float[8, 16] z) => (float[8, 16] y, float[8, 16] t) {
+CHAIN = """g (float[64, 128] x, float[64, 128] z) => (float[64, 128] y, float[64, 128] t) {
     a = Add(x, z)  b = Mul(x, a)  c = Sub(a, b)  d = Exp(c)  e = Abs(d)  f = Sqrt(e)  t = Tanh(f)
     h = Mul(t, f)  i = Sigmoid(h)  j = Add(x, i)  k = Neg(j)  y = Relu(k) }"""
 
@@ -30,7 +30,7 @@ def f32(*shape: int, seed: int = 0) -> np.ndarray:
 
 def test_steps_work_in_place_and_leave_what_was_fed_alone() -> None:
     proto = onnx.parser.parse_model(HEAD + CHAIN)
-    feeds = {"x": f32(8, 16), "z": f32(8, 16, seed=1)}
+    feeds = {"x": f32(64, 128), "z": f32(64, 128, seed=1)}
     kept = {name: array.copy() for name, array in feeds.items()}
     session = ep.Session(proto, providers=["torch"])
     expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, feeds)

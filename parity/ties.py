@@ -1,0 +1,81 @@
+"""Outputs that depend on which of several equal elements comes first: two correct implementations may choose otherwise.
+
+Edge values saturate: the scores of half the rows are exactly 1, and which of them are the best is anybody's guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import onnx_ir
+
+from entrepot.ir.errors import EntrepotError
+from entrepot.ir.model import Model
+from entrepot.ir.traits import traits_of
+from entrepot.runtime.session import Session
+
+
+def undecided(model: Model, feeds: Mapping[str, Any]) -> frozenset[str]:
+    """The outputs that depend on a choice between equal elements, or whose choices are made where nobody can look.
+
+    Args:
+        model: What is judged.
+        feeds: Its inputs.
+    """
+    hub = model.at_hub()
+    choices = [node for node in hub.ir.graph if _chooses(node)]
+    asked = list(dict.fromkeys(name for node in choices for name in _operands(node)))
+    try:
+        values = Session(hub, providers=["cpu"]).run(feeds, asked) if asked else {}
+    except EntrepotError:
+        return frozenset()
+    tied = [node for node in choices if _tied(node, values)]
+    return frozenset(_outputs_behind(hub.ir.graph, tied))
+
+
+def _chooses(node: onnx_ir.Node) -> bool:
+    inside = (attribute for attribute in node.attributes.values() if attribute.type == onnx_ir.AttributeType.GRAPH)
+    bodies = (onnx_ir.traversal.RecursiveGraphIterator(each.as_graph()) for each in inside)
+    return traits_of(node).chooses or any(traits_of(each).chooses for body in bodies for each in body)
+
+
+def _operands(node: onnx_ir.Node) -> Iterator[str]:
+    """What is chosen from, and how many."""
+    if node.op_type in ("TopK", "ArgMax", "ArgMin", "Hardmax"):
+        yield from (str(value.name) for value in node.inputs if value is not None)
+
+
+def _tied(node: onnx_ir.Node, values: Mapping[str, Any]) -> bool:
+    names = list(_operands(node))
+    if not names:
+        return True
+    array = np.asarray(values[names[0]])
+    if array.size == 0 or array.ndim == 0:
+        return False
+    if np.isnan(array.astype(np.float64)).any():
+        return True
+    ascending = node.op_type == "ArgMin" or node.attributes.get_int("largest", 1) == 0
+    axis = node.attributes.get_int("axis", -1 if node.op_type in ("TopK", "Hardmax") else 0)
+    count = int(np.ravel(values[names[1]])[0]) if len(names) > 1 else 1
+    ranked = np.moveaxis(np.sort(array, axis=axis), axis, -1)
+    best = ranked[..., : count + 1] if ascending else ranked[..., -count - 1 :]
+    return bool((best[..., 1:] == best[..., :-1]).any())
+
+
+def _outputs_behind(graph: onnx_ir.Graph, nodes: list[onnx_ir.Node]) -> Iterator[str]:
+    reached = {id(value) for node in nodes for value in node.outputs}
+    for node in graph:
+        if any(id(value) in reached for value in _read(node)):
+            reached.update(map(id, node.outputs))
+    yield from (str(value.name) for value in graph.outputs if id(value) in reached)
+
+
+def _read(node: onnx_ir.Node) -> Iterator[onnx_ir.Value]:
+    """What a node reads, and its bodies from around them."""
+    yield from (value for value in node.inputs if value is not None)
+    for attribute in node.attributes.values():
+        if attribute.type == onnx_ir.AttributeType.GRAPH:
+            for inner in onnx_ir.traversal.RecursiveGraphIterator(attribute.as_graph()):
+                yield from (value for value in inner.inputs if value is not None)

@@ -1,0 +1,126 @@
+"""Operators that torch keeps for its own compiler: products and convolutions whose weights are packed once.
+
+They may go or change with any release, so each is tried before it is used, on numbers whose results are exact. What is
+not as expected counts as missing, and the plain kernels of torch run instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+Packed = Any
+"""Weights in oneDNN's own layout."""
+
+_ERRORS = (AttributeError, RuntimeError, TypeError, ValueError)
+
+
+class Convolution(NamedTuple):
+    """Convolutions of two axes in float32 on the host, by weights that are packed.
+
+    Attributes:
+        pack: ``(weights, pads, strides, dilations, group, shape of x)``: for any shape, and fastest for this one.
+        run: ``(x, packed, bias, pads, strides, dilations, group)``.
+        run_and_add: ``(x, residual, packed, ...)``: of the result's shape.
+    """
+
+    pack: Callable[..., Packed]
+    run: Callable[..., Tensor]
+    run_and_add: Callable[..., Tensor]
+
+
+class Linear(NamedTuple):
+    """``x @ weights.T + bias`` in float32 on the host, by weights that are packed.
+
+    Attributes:
+        pack: ``(weights, rows)``: of shape (out, in).
+        run: ``(x, packed, weights, bias, rows)``: for this number of rows, or any where it is 0.
+    """
+
+    pack: Callable[[Tensor, int], Packed]
+    run: Callable[..., Tensor]
+
+
+@cache
+def convolution() -> Convolution | None:
+    """OneDNN's, if this torch has it."""
+    return _tried(_convolution, _convolves)
+
+
+@cache
+def linear() -> Linear | None:
+    """OneDNN's, for any number of rows, if this torch has it."""
+    return _tried(_linear, _multiplies)
+
+
+@cache
+def linear_of_rows() -> Linear | None:
+    """MKL's, for a number of rows that is known when weights are packed, if this torch has it."""
+    return _tried(_linear_of_rows, _multiplies)
+
+
+def _tried(make: Callable[[], Any], works: Callable[[Any], bool]) -> Any:
+    try:
+        with torch.inference_mode():
+            made = make()
+            return made if works(made) else None
+    except _ERRORS:
+        return None
+
+
+def _convolution() -> Convolution:
+    pack = torch.ops.mkldnn._reorder_convolution_weight.default
+    plain = torch.ops.mkldnn._convolution_pointwise.default
+    added = torch.ops.mkldnn._convolution_pointwise.binary
+
+    def run(x: Tensor, packed: Packed, bias: Tensor | None, *geometry: Any) -> Tensor:
+        return plain(x, packed, bias, *geometry, "none", [], "")
+
+    def run_and_add(x: Tensor, residual: Tensor, packed: Packed, bias: Tensor | None, *geometry: Any) -> Tensor:
+        return added(x, residual, packed, bias, *geometry, "add", None, None, [], None)
+
+    return Convolution(pack, run, run_and_add)
+
+
+def _linear() -> Linear:
+    pack = torch.ops.mkldnn._reorder_linear_weight.default
+    plain = torch.ops.mkldnn._linear_pointwise.default
+
+    def run(x: Tensor, packed: Packed, weights: Tensor, bias: Tensor | None, rows: int) -> Tensor:
+        return plain(x, packed, bias, "none", [], "")
+
+    return Linear(lambda weights, rows: pack(weights, None), run)
+
+
+def _linear_of_rows() -> Linear:
+    return Linear(torch.ops.mkl._mkl_reorder_linear_weight.default, torch.ops.mkl._mkl_linear.default)
+
+
+def _whole_numbers(*shape: int) -> Tensor:
+    """Small ones, so that sums of products are exact."""
+    return torch.arange(torch.Size(shape).numel(), dtype=torch.float32).remainder(7).sub(3).reshape(shape)
+
+
+def _convolves(made: Convolution) -> bool:
+    x, weights, bias = _whole_numbers(2, 6, 9, 8), _whole_numbers(4, 3, 3, 3), _whole_numbers(4)
+    geometry = ([1, 0], [2, 1], [1, 2], 2)
+    wanted = torch.conv2d(x, weights, bias, *_by_name(geometry))
+    packed = made.pack(weights, *geometry, list(x.shape))
+    y = made.run(x, packed, bias, *geometry)
+    return torch.equal(y, wanted) and torch.equal(made.run_and_add(x, wanted, packed, bias, *geometry), wanted * 2)
+
+
+def _by_name(geometry: tuple[Any, ...]) -> tuple[Any, ...]:
+    """In the order of torch's public function."""
+    pads, strides, dilations, group = geometry
+    return strides, pads, dilations, group
+
+
+def _multiplies(made: Linear) -> bool:
+    x, weights, bias = _whole_numbers(3, 4, 5), _whole_numbers(6, 5), _whole_numbers(6)
+    y = made.run(x, made.pack(weights, 12), weights, bias, 12)
+    return torch.equal(y, torch.nn.functional.linear(x, weights, bias))

@@ -1,0 +1,82 @@
+"""Either of two equal elements may come first: what depends on it is not held against a model."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+
+import entrepot as ep
+from entrepot.parity.plan import Case
+from entrepot.parity.ties import undecided
+from entrepot.parity.verify import verify
+
+BEST = """<ir_version: 10, opset_import: ["": 20]>
+g (float[N] x) => (float[K] best, float[N] all, int64[M] first) {
+  scores = Tanh(x)
+  k = Constant <value_ints = [2]> ()
+  values, places = TopK (scores, k)
+  best = Gather (x, places)
+  all = Relu (x)
+  first = ArgMin <axis = 0> (x) }"""
+
+INSIDE = """<ir_version: 10, opset_import: ["": 20]>
+g (float[N] x, bool c) => (int64[M] y, float[N] z) {
+  z = Neg (x)
+  y = If (c) <then_branch = a () => (int64[P] p) { p = ArgMax <axis = 0> (x) },
+              else_branch = b () => (int64[Q] q) { q = ArgMin <axis = 0> (x) }> }"""
+
+
+def model(text: str) -> ep.Model:
+    return ep.load(onnx.parser.parse_model(text))
+
+
+@pytest.mark.parametrize(
+    ("x", "names"),
+    [
+        ([1, 2, 3, 0.5], set()),
+        ([100, 200, 3, 0.5], {"best"}),  # both are 1 after Tanh: either may be the first
+        ([3, 2, 100, 200, 300], {"best"}),
+        ([1, 2, 0.5, 0.5], {"first"}),
+        ([1, 2, -100, 0.5, 0.5], set()),  # no choice is made between equal elements
+        ([1, 2, np.nan], {"best", "first"}),
+    ],
+)
+def test_outputs_behind_a_choice_between_equal_elements_are_named(x: list[float], names: set[str]) -> None:
+    assert undecided(model(BEST), {"x": np.array(x, np.float32)}) == names
+
+
+def test_choices_in_a_branch_are_taken_for_undecided() -> None:
+    feeds = {"x": np.array([1, 2], np.float32), "c": np.array(True)}
+    assert undecided(model(INSIDE), feeds) == {"y"}
+
+
+class Last:
+    """The best two, of equal ones the last."""
+
+    name = "last"
+
+    def __init__(self, wrong: float = 0.0) -> None:
+        self.wrong = wrong
+
+    def run(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        x = feeds["x"]
+        order = np.argsort(np.tanh(x)[::-1] * -1, kind="stable")[:2]
+        best = x[::-1][order] + self.wrong
+        return {"best": best, "all": np.maximum(x, 0), "first": np.array([x.argmin()])}
+
+
+def at_edges(source: Last, x: list[float]) -> bool:
+    sample = Case("sample", {"x": np.array([3, 2, 1], np.float32) / 4})
+    edge = Case("edge values", {"x": np.array(x, np.float32)}, edge="finite")
+    report = verify(source, model(BEST), [sample, edge], providers=["cpu"])
+    return next(run for run in report.runs if run.label == "edge values").ok
+
+
+def test_a_source_that_takes_another_of_equal_elements_agrees_at_edge_values() -> None:
+    assert at_edges(Last(), [100, 200, 300, 0.5])
+    assert at_edges(Last(), [1, 2, 0.5])
+
+
+def test_a_wrong_result_at_edge_values_is_found_where_nothing_is_tied() -> None:
+    assert not at_edges(Last(wrong=1.0), [1, 2, 0.5])
