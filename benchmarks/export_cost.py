@@ -71,17 +71,16 @@ def _architecture(name: str) -> tuple[Any, Any, Any]:
     import torch
 
     from tests.export_cases import CORPORA, cases
+    from tests.sweeps.nodes import without_caches
 
     case = next(case for corpus in CORPORA for case in cases(corpus) if case.name == name)
     module, (sample, other, *_) = case.build()
     assert isinstance(sample, dict)
-    if hasattr(module, "config"):
-        module.config.use_cache = False  # torch.onnx has no form for caches among the results
     shapes = {
         key: {axis: torch.export.Dim.AUTO for axis in range(value.dim()) if value.shape[axis] != other[key].shape[axis]}
         for key, value in sample.items()
     }
-    return module, sample, shapes
+    return without_caches(module), sample, shapes
 
 
 def export_ours(module: Any, sample: Any, _shapes: Any, *, verify: bool) -> Any:

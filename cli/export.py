@@ -14,13 +14,13 @@ from entrepot.cli.group import verb
 from entrepot.cli.models import TARGET, Target
 from entrepot.cli.objects import load_object
 from entrepot.cli.output import Output, rows, show, stack
+from entrepot.ir.passes.levels import LEVELS, Level
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from entrepot.ir.errors import VerificationError
     from entrepot.ir.model import Model
-    from entrepot.ir.passes.cleanup import Level
     from entrepot.parity.report import Report
 
 
@@ -35,9 +35,7 @@ _SAMPLE_HINT = "add --sample package.module:attribute: the inputs to call the mo
 @click.option(
     "--dynamic/--static", default=True, show_default=True, help="Let every axis vary that the model allows to vary."
 )
-@click.option(
-    "--optimize", type=click.Choice(["none", "basic"]), default="basic", show_default=True, help="How far to clean up."
-)
+@click.option("--optimize", type=click.Choice(LEVELS), default="basic", show_default=True, help="How far to clean up.")
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Compare with the source.")
 @click.option("--require-proof", is_flag=True, help="Without a proof, write nothing and exit with 1.")
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; 0 when only --rtol is given.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from entrepot.exporters.conversion import convert_opset
     from entrepot.exporters.operators import op
     from entrepot.exporters.sample import Sample
-    from entrepot.exporters.simplification import simplify
+    from entrepot.exporters.simplification import optimize, simplify
     from entrepot.exporters.translation import register_translation
     from entrepot.importers.dispatch import to
     from entrepot.importers.numpy.convert import to_numpy
@@ -56,6 +56,7 @@ _HOMES = {
     "load": "entrepot.ir.io.read",
     "extract": "entrepot.ir.extract",
     "simplify": "entrepot.exporters.simplification",
+    "optimize": "entrepot.exporters.simplification",
     "Limits": "entrepot.ir.limits",
     "Model": "entrepot.ir.model",
     "convert_opset": "entrepot.exporters.conversion",
@@ -79,7 +80,7 @@ _HOMES = {
 
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
-    "convert_opset", "can_convert", "simplify", "extract",
+    "convert_opset", "can_convert", "simplify", "optimize", "extract",
     "to", "to_numpy", "to_torch",
     "Session", "compare", "Tolerance", "verify",
     "register_translation", "op",

@@ -11,12 +11,12 @@ from entrepot.exporters.dispatch import exporter_of
 from entrepot.exporters.options import Dynamic, Judging, Options, State, as_dynamic
 from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_names, as_opset, as_path
 from entrepot.ir.errors import InputError
+from entrepot.ir.passes.levels import LEVELS, Level
 from entrepot.ir.progress import Progress, announcing, reporter
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
     from entrepot.ir.model import Model
-    from entrepot.ir.passes.cleanup import Level
     from entrepot.parity.report.report import Report
     from entrepot.parity.tolerance import Tolerance, ToleranceLike
     from entrepot.runtime.providers import Providers
@@ -67,9 +67,9 @@ def export(
             ``conditions``, where it might otherwise broadcast them or carry on.
         dynamic_shapes: Instead of ``dynamic``: what ``torch.export.export`` takes under this name. A ``Dim`` makes its
             axes vary or is an error, ``Dim.AUTO`` lets them vary if the module does, and the rest is fixed.
-        optimize: ``"basic"``: only the nodes that are needed, with shapes written as constants where they can be and
-            batch normalisations absorbed into the weights before them; ``"none"``: the operators of the source, one
-            node or more for each. A file that is ONNX already is not changed; see ``simplify``.
+        optimize: ``"basic"``: only the nodes that are needed, shapes as constants, batch normalisations absorbed into
+            the weights before them, which a note names; ``"extended"``: those before a product, too; ``"none"``: the
+            operators of the source, one node or more for each. A file that is ONNX already stays; see ``optimize``.
         state: What becomes of buffers and attributes that forward changes, where results depend on them: ``"refuse"``
             raises, ``"outputs"`` makes them inputs and outputs of their own, ``"freeze"`` keeps them as they are.
         random: Let the graph draw random numbers where ``forward`` does, by ONNX's random operators; the results are
@@ -108,7 +108,7 @@ def export(
         share=as_flag(share, "share"),
         checks=as_flag(checks, "checks"),
         dynamic_shapes=dynamic_shapes,
-        optimize=as_choice(optimize, ("none", "basic"), "optimize"),
+        optimize=as_choice(optimize, LEVELS, "optimize"),
         state=as_choice(state, ("refuse", "outputs", "freeze"), "state"),
         random=as_flag(random, "random"),
         training=as_flag(training, "training"),

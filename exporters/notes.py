@@ -15,6 +15,7 @@ from entrepot.exporters.naming import output_name
 from entrepot.exporters.structure import Flat, constants
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
+from entrepot.ir.passes.absorbed import absorbing_weights
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report
 
@@ -126,6 +127,12 @@ def constant_notes(call: Flat, result: Flat) -> list[str]:
     made_texts = [f"{output_name(place.name)} = {place.value!r}" for place in made]
     notes = {"constant, so not inputs": given_texts, "constant, so not outputs": made_texts}
     return [f"{what}: {listed(names)}" for what, names in notes.items() if names]
+
+
+def weight_notes(model: onnx_ir.Model) -> list[str]:
+    """The weights that do the work of normalisations, too, and so are no longer those of the source."""
+    names = list(dict.fromkeys(absorbing_weights(model)))
+    return [f"normalisations are absorbed into weights, whose values differ: {listed(names)}"] if names else []
 
 
 def naming_notes(model: onnx_ir.Model, dynamic: object, names: Sequence[str]) -> list[str]:

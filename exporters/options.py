@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from entrepot.ir.arguments import expected
 
 if TYPE_CHECKING:
-    from entrepot.ir.passes.cleanup import Level
+    from entrepot.ir.passes.levels import Level
     from entrepot.parity.compare import Tolerance
 
 Axes: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | None"

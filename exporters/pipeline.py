@@ -14,6 +14,7 @@ import onnx_ir
 
 from entrepot.exporters.axes.groups import Axis, Group, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.called import called
 from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.cleanup.narrow import narrow_weights
@@ -29,6 +30,7 @@ from entrepot.exporters.notes import (
     fixed_axes,
     naming_notes,
     require_all,
+    weight_notes,
 )
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.proof.chance import prove_chance
@@ -148,7 +150,8 @@ class _Export:
             require_all(fixed, source.call.names)
         names = naming_notes(graph, options.dynamic, options.input_names or source.call.names)
         earlier = self.attempts.notes(source.way, lambda axis: axis_name(axis, source.call.names))
-        add_notes(graph, fixed, *source.notes(), *earlier, *constant_notes(source.call, result), *names)
+        known = (*source.notes(), *earlier, *constant_notes(source.call, result), *weight_notes(graph), *names)
+        add_notes(graph, fixed, *known)
         _settle_sizes(graph, source.limits(self.prober, captured.groups), options)
         model = at_opset(graph, options)
         if not options.share and options.weights is None:
@@ -182,7 +185,7 @@ class _Export:
             return groups
         if not guilty or any(group.required for group in guilty):
             raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
-        bound = self.prober.bind(guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
+        bound = bound_groups(self.prober, guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
         if bound is not None and _required(bound) == _required(groups):
             self.options.tell(f"axes of '{guilty[0].symbol}' vary only together with others")
             return bound

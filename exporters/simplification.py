@@ -1,11 +1,12 @@
-"""``simplify``: the same model with fewer nodes, proved on the original."""
+"""``simplify`` and ``optimize``: the same model with fewer nodes, proved on the original."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from entrepot.ir.arguments import as_flag, as_names
+from entrepot.ir.arguments import as_choice, as_flag, as_names
+from entrepot.ir.passes.levels import LEVELS, Level
 from entrepot.ir.progress import Progress, reporter
 
 if TYPE_CHECKING:
@@ -46,11 +47,58 @@ def simplify(
         InputError: ``feeds`` do not fit the model, there is no such pass, or an argument is of the wrong kind.
         PluginError: What is registered as a pass cannot be imported, or is none.
     """
+    names = as_names(passes, "passes")
+    return _proved(model, lambda source: _simplified(source, names), verify, feeds, tolerance, progress, "simplified")
+
+
+def optimize(
+    model: Source,
+    level: Level = "extended",
+    *,
+    verify: bool = True,
+    feeds: Any = None,
+    tolerance: ToleranceLike | None = None,
+    progress: Progress = None,
+) -> Model:
+    """The same model as fast as its nodes allow: the argument is not changed, and weights that stay are shared.
+
+    Args:
+        model: What ``load`` takes, at any opset.
+        level: ``"none"``: as it is; ``"basic"``: what ``simplify`` does; ``"extended"``: batch normalisations before a
+            convolution that does not pad, or before a Gemm, are absorbed into its weights, too. It may get a bias then.
+        verify: Run both models side by side, where something here can run them.
+        feeds: Inputs to verify with, in any form that ``Session.run`` takes; made up by default.
+        tolerance: What agreement means.
+        progress: Told each run of the verification; see ``export``.
+
+    Returns:
+        A new model. With ``verify`` its ``report`` holds the proof; where the model cannot be run here, the report is
+        not ``ok`` and says why. The metadata ``entrepot.absorbed`` of a node says what its weights took in.
+
+    Raises:
+        VerificationError: The result does not compute the same thing; the error carries the report.
+        InputError: ``feeds`` do not fit the model, there is no such level, or an argument is of the wrong kind.
+    """
+    known = as_choice(level, LEVELS, "level")
+    return _proved(
+        model, lambda source: _simplified(source, (), known), verify, feeds, tolerance, progress, "optimized"
+    )
+
+
+def _proved(
+    given: Source,
+    change: Callable[[Model], Model],
+    verify: Any,
+    feeds: Any,
+    tolerance: ToleranceLike | None,
+    progress: Progress,
+    made: str,
+) -> Model:
     from entrepot.ir.io.read import load
 
     tell, verify = reporter(progress), as_flag(verify, "verify")
-    source = load(model)
-    result = _simplified(source, as_names(passes, "passes"))
+    source = load(given)
+    result = change(source)
     if not verify:
         return result
     from entrepot.exporters.options import Judging
@@ -58,11 +106,11 @@ def simplify(
     from entrepot.parity.tolerance import Tolerance
 
     judging = Judging(tolerance=Tolerance.of(tolerance), progress=tell)
-    prove_result(source, result, feeds, judging, made="simplified")
+    prove_result(source, result, feeds, judging, made=made)
     return result
 
 
-def _simplified(source: Model, passes: Sequence[str]) -> Model:
+def _simplified(source: Model, passes: Sequence[str], level: Level = "basic") -> Model:
     from onnx_ir.passes import common
 
     from entrepot.ir.copying import copy_graphs
@@ -74,7 +122,9 @@ def _simplified(source: Model, passes: Sequence[str]) -> Model:
     graphs = copy_graphs(source.ir)
     for extra in registered(passes):
         graphs = extra(graphs).model
-    clean_up(graphs, evaluate=evaluate)
+    if level == "none":
+        return Model(graphs, path=source.path)
+    clean_up(graphs, level=level, evaluate=evaluate)
     common.RemoveUnusedFunctionsPass()(graphs)  # type: ignore[no-untyped-call]
     common.RemoveUnusedOpsetsPass()(graphs)
     return Model(graphs, path=source.path)

@@ -29,7 +29,7 @@ def fused(block: Block, rules: Rules) -> Block:
         step.blocks = {name: fused(inner, rules) for name, inner in step.blocks.items()}
     graph = Neighbours(block)
     for step in list(block.steps):
-        if step not in graph.gone:
+        if not graph.is_taken(step):
             graph.anchor = step
             for rule in rules.get(step.op_type if step.domain == "" else "", ()):
                 rule(graph, step)
@@ -58,12 +58,16 @@ class Neighbours:
         self._place = {step: index for index, step in enumerate(block.steps)}
         self._made = {value: step for step in block.steps for value in step.outputs if value is not None}
 
+    def is_taken(self, step: Step) -> bool:
+        """Whether a step belongs to a pattern that was replaced."""
+        return step in self.gone or step in self._instead
+
     def only_reader(self, step: Step) -> Step | None:
         """The one step that reads the one result of a step; ``None`` when there are more, or it is an output."""
         if len(step.outputs) != 1 or step.outputs[0] is None or self._reads[step.outputs[0]] != 1:
             return None
         reader = self._reader.get(step.outputs[0])
-        if reader is None or reader.blocks or reader in self.gone or reader in self._instead:
+        if reader is None or reader.blocks or self.is_taken(reader):
             return None  # a step that already belongs to a pattern belongs to no other
         return reader
 

@@ -36,8 +36,8 @@ class Session:
     Args:
         model: A ``Model``, or anything ``load`` reads. A session that was given a path is pickled as that path, so
             the file has to exist where it is unpickled; any other takes the model along.
-        providers: Who may run nodes, in order of preference: ``cpu``, ``reference``, ``onnxruntime``. One that is asked
-            for but cannot be used is an error.
+        providers: Who may run nodes, in order of preference: ``cpu``, ``reference``, ``onnxruntime``, ``torch``,
+            ``torch:cuda`` or ``cuda``, ``torch:mps``. One that is asked for but cannot be used is an error.
         limits: Bounds on what the model may cost.
         threads: Threads that one run may use; ``None`` for as many as the process has processors. Results do not
             depend on it.
@@ -225,6 +225,18 @@ class Session:
         remarks = dict.fromkeys(compiled.remark() for _, compiled in parts)
         copies = [*self._crossings(), *(copy for _, compiled in parts for copy in compiled.copies)]
         return Plan(tuple(placements.values()), tuple(filter(None, remarks)), tuple(copies))
+
+    def memory(self) -> dict[str, int]:
+        """Bytes in use per provider that knows: all that torch has on a device; on the host, the session's weights."""
+        counts = [(each.name, getattr(each, "memory", None)) for each in self._providers]
+        return {name: count() for name, count in counts if count is not None}
+
+    def trim(self) -> None:
+        """Give back the memory that only makes the next run faster."""
+        for each in self._providers:
+            give_back = getattr(each, "trim", None)
+            if give_back is not None:
+                give_back()
 
     def _crossings(self) -> Iterator[Copy]:
         for value, source, target in self._default.flow.crossings():

@@ -8,7 +8,6 @@ allows it: otherwise broadcasting would make a tied axis look free, and the capt
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,11 +15,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from entrepot.exporters.arrays import Array, Arrays
+from entrepot.exporters.axes.gaps import with_gaps
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
 from entrepot.exporters.axes.multiples import sizes_around, smallest_step
+from entrepot.exporters.axes.ones import enlarge_ones
 from entrepot.exporters.axes.related import may_be_related, related_groups
 from entrepot.exporters.axes.relations import Relation, derived_groups, merged
-from entrepot.exporters.axes.subsets import minimal, subsets, without_one
+from entrepot.exporters.axes.together import free_groups
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import Flat, same_structure
 
@@ -55,34 +56,25 @@ class Prober:
             among: The axes to try; by default all.
         """
         self._open = None if among is None else list(among)
-        self.enlarge_ones()
-        groups = self.free_groups()
+        self._open_gaps()
+        enlarge_ones(self)
+        groups = free_groups(self)
         if may_be_related(self, groups):
             groups = related_groups(self, groups)
         return derived_groups(self.relations, groups, self.sizes)
-
-    def free_groups(self) -> list[Group]:
-        """The groups of axes that vary, with those that follow from them following."""
-        found = {axis: self.group([axis]) for axis in self.candidates()}
-        alone = {axis: group for axis, group in found.items() if group is not None}
-        growing = [axis for axis, group in alone.items() if max(group.sizes) > self.size(axis)]
-        groups: list[Group] = []
-        for size, members in self._by_size(axis for axis in self.candidates() if axis not in growing).items():
-            linked = self._linked([axis for axis in members if axis not in alone])
-            bound = {axis for group in linked for axis in group.axes}
-            tolerant = [axis for axis in growing if self.size(axis) == size]
-            led = self._led([axis for axis in members if axis not in bound], tolerant)
-            bound |= {axis for group in led for axis in group.axes}
-            together = self._joined([axis for axis in members if axis not in bound], linked + led)
-            groups += together
-            for axis in frozenset[Axis]().union(*(group.axes for group in together)):
-                alone.pop(axis, None)
-        return sorted([*groups, *alone.values()], key=lambda group: min(group.axes))
 
     def start_from(self, tensors: Sequence[Array]) -> None:
         """Take another sample for the base, with everything that was tried forgotten if its sizes are others."""
         if any(one.shape != other.shape for one, other in zip(self.base, tensors, strict=True)):
             self.base = list(tensors)
+            self.forget()
+            self._open_gaps()
+
+    def _open_gaps(self) -> None:
+        """Let masks leave something out, if the model takes such masks."""
+        gapped = with_gaps(self._callee.arrays, self.base)
+        if gapped is not None and self.open_axes and self._run(gapped) is None:
+            self.base = gapped
             self.forget()
 
     def said(self, tensors: Sequence[Array], equal: Sequence[Collection[Axis]]) -> list[Relation] | None:
@@ -150,8 +142,11 @@ class Prober:
         return self._callee.takes_shapes(self.base, shapes)
 
     def _try(self, sizes: Mapping[Axis, int]) -> Refusal | None:
+        return self._run(resized(self._callee.arrays, self.base, sizes))
+
+    def _run(self, tensors: Sequence[Array]) -> Refusal | None:
         try:
-            result = self._callee(resized(self._callee.arrays, self.base, sizes))
+            result = self._callee(tensors)
         except Refusal as refusal:
             return refusal
         if self._comparable(result):
@@ -188,12 +183,6 @@ class Prober:
         """Try everything anew: the base is another."""
         self._answers.clear()
 
-    def _by_size(self, axes: Iterable[Axis]) -> dict[int, list[Axis]]:
-        found: dict[int, list[Axis]] = {}
-        for axis in axes:
-            found.setdefault(self.size(axis), []).append(axis)
-        return found
-
     def other_sizes(self, axes: Iterable[Axis]) -> list[int]:
         """Two other sizes that the model accepts when ``axes`` have them together, or none.
 
@@ -224,90 +213,8 @@ class Prober:
         found = list(itertools.islice(accepted, 2))
         return found if len(found) == 2 else []
 
-    def _linked(self, members: list[Axis]) -> list[Group]:
-        """Split axes of one size, none of which varies alone, into minimal groups that vary together."""
-        groups: list[Group] = []
-        while together := next((axes for axes in subsets(members) if self.other_sizes(axes)), None):
-            kept = minimal(together, lambda axes: bool(self.other_sizes(axes)))
-            groups += filter(None, [self.group(kept)])
-            members = [axis for axis in members if axis not in kept]
-        return groups
-
-    def _led(self, stuck: list[Axis], tolerant: list[Axis]) -> list[Group]:
-        """Groups of axes that can grow only together with others, while those may also grow alone.
-
-        Some accept a mask with more rows than there are ids, and read the first ones; then there may also be
-        fewer ids, and yet the two belong together. Others accept a mask with fewer, and pad it.
-        """
-        groups: list[Group] = []
-        while stuck and (tolerant or len(stuck) > 1):
-            choices = [*subsets(stuck), *([axis] for axis in stuck)]
-            together = next((axes for axes in choices if self._grows(stuck, [*axes, *tolerant])), None)
-            if together is None:
-                break
-            needed = minimal([*tolerant, *together], functools.partial(self._grows, stuck))
-            groups += filter(None, [self.group(needed)])
-            stuck = [axis for axis in stuck if axis not in needed]
-            tolerant = [axis for axis in tolerant if axis not in needed]
-        return groups
-
-    def _joined(self, stuck: list[Axis], groups: list[Group]) -> list[Group]:
-        """Groups with the axes that can grow only with all of one: others may grow without them, who read the rest."""
-        for axis in stuck:
-            for at, group in enumerate(groups):
-                larger = [axis, *group.axes]
-                if self._grows([axis], larger) and (joined := self.group(larger)) is not None:
-                    groups[at] = joined
-                    break
-        return groups
-
-    def bind(self, group: Group, groups: Sequence[Group]) -> list[Group] | None:
-        """Groups in which ``group`` varies with others that now have its size, if the model accepts that.
-
-        A model that skips a mask of ones accepts one of any batch size; its graph does not.
-        """
-        size = self.size(min(group.axes))
-        free = [other for other in groups if other is not group and other.formula is None]
-        others = [other for other in free if self.size(min(other.axes)) == size]
-        axes = group.axes.union(*(other.axes for other in others))
-        if group.formula is not None or not others:
-            return None
-        first = min([group, *others], key=lambda each: min(each.axes))
-        together = self.group(axes, first.symbol, required=any(each.required for each in (group, *others)))
-        if together is None:
-            return None
-        together.automatic = any(each.automatic for each in (group, *others))
-        together.bounds |= {"max": min(most)} if (most := [*filter(None, map(_most, (group, *others)))]) else {}
-        return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
-
-    def _grows(self, stuck: list[Axis], axes: list[Axis]) -> bool:
-        """Whether axes, some of which cannot vary without the others, accept a larger size together."""
-        return any(axis in stuck for axis in axes) and max(self.other_sizes(axes), default=0) > self.size(axes[0])
-
-    def enlarge_ones(self) -> None:
-        """Make axes of size 1 larger, first those at one place together (a batch of one), then any others that vary."""
-        ones = [axis for axis in self.candidates() if self.size(axis) <= 1]
-        self._enlarge_first(without_one([axis for axis in ones if axis[1] == 0]))
-        for place in sorted({axis for _, axis in ones} - {0}):
-            self._enlarge_first([[axis for axis in ones if axis[1] == place and self.size(axis) <= 1]])
-        for axis in ones:
-            self._enlarge_first([[axis]] if self.size(axis) <= 1 else [])
-        self._enlarge_first(subsets([axis for axis in ones if self.size(axis) <= 1]))
-
-    def _enlarge_first(self, choices: Iterable[list[Axis]]) -> None:
-        """Enlarge the axes of the first choice that the model accepts."""
-        size = self.fresh_sizes(1)[0]
-        for axes in choices:
-            if axes and self.takes(dict.fromkeys(axes, size)) is None:
-                self.enlarge(axes, size)
-                return
-
 
 def _filled(arrays: Arrays, tensor: Array, number: int) -> Array:
     if arrays.kind(tensor) != "integer":
         return tensor
     return arrays.from_numpy(np.full_like(arrays.to_numpy(tensor), number))
-
-
-def _most(group: Group) -> int | None:
-    return group.bounds.get("max")

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from entrepot.exporters.axes.groups import Axis, Group, settled
+from entrepot.exporters.axes.ones import enlarge_ones
 from entrepot.exporters.axes.relations import Relation, derived_groups, disproved
 from entrepot.exporters.axes.steps import stepped_relations
+from entrepot.exporters.axes.together import free_groups
 
 if TYPE_CHECKING:
     from entrepot.exporters.axes.probe import Prober
@@ -29,8 +31,12 @@ def _grows_freely(prober: Prober, group: Group) -> bool:
 
 
 def add_up(prober: Prober, groups: Sequence[Group]) -> bool:
-    """Whether the sizes of two groups add up to that of a third in the sample."""
-    sizes = [prober.sample[index].shape[axis] for index, axis in (min(group.axes) for group in groups)]
+    """Whether the sizes of two groups add up to that of a third in the sample.
+
+    A batch that several inputs share is no length, and adds up to nothing.
+    """
+    lengths = [group for group in groups if len(group.axes) < 2 or any(axis for _, axis in group.axes)]
+    sizes = [prober.sample[index].shape[axis] for index, axis in (min(group.axes) for group in lengths)]
     return any(a + b == c for a, b, c in itertools.permutations(sizes, 3) if 0 < a <= b)
 
 
@@ -44,11 +50,11 @@ def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
         prober.start_from(enlarged)
         return groups
     sizes = prober.sizes
-    prober.enlarge_ones()
+    enlarge_ones(prober)
     if prober.sizes != sizes:  # a size of 1 often means another path
         prober.relations = _suggested(prober, groups) or prober.relations
     while True:
-        groups = prober.free_groups()
+        groups = free_groups(prober)
         wrong = disproved(prober.relations, groups, before)
         if not wrong:
             return groups

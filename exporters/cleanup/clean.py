@@ -11,7 +11,8 @@ from entrepot.exporters.cleanup.identities import DropIdentities
 from entrepot.exporters.cleanup.idle import drop_idle, forget_half_spectra
 from entrepot.exporters.cleanup.indices import widen_indices
 from entrepot.exporters.cleanup.pack import pack_weights
-from entrepot.ir.passes.cleanup import Level, clean_up
+from entrepot.ir.passes.cleanup import clean_up
+from entrepot.ir.passes.levels import Level
 from entrepot.runtime.constants import evaluate
 
 

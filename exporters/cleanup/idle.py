@@ -8,16 +8,13 @@ import numpy as np
 import onnx_ir
 
 _WHOLE = 2**31 - 1  # an end at or beyond this takes everything there is
-_BIASED = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
 
 
 def drop_idle(model: onnx_ir.Model, weights: Collection[str]) -> None:
-    """Rewire ``y = x[:]`` to ``x``, and leave out a bias of zeros, unless it is a weight."""
+    """Rewire ``y = x[:]`` to ``x``."""
     for node in list(onnx_ir.traversal.RecursiveGraphIterator(model.graph)):
         if node.op_type == "Slice" and _takes_all(node, weights):
             _bypass(node)
-        elif len(node.inputs) > _BIASED.get(node.op_type, len(node.inputs)):
-            _drop_zeros(node, _BIASED[node.op_type], weights)
 
 
 def forget_half_spectra(model: onnx_ir.Model) -> None:
@@ -53,14 +50,6 @@ def _bypass(node: onnx_ir.Node) -> None:
     output.replace_all_uses_with(data)
     assert node.graph is not None
     node.graph.remove(node, safe=True)
-
-
-def _drop_zeros(node: onnx_ir.Node, index: int, weights: Collection[str]) -> None:
-    value = node.inputs[index]
-    numbers = _numbers(node, index, weights)
-    if value is None or numbers is None or numbers.any() or len(value.uses()) > 1:
-        return
-    node.resize_inputs(index)
 
 
 def _numbers(node: onnx_ir.Node, index: int, weights: Collection[str]) -> np.ndarray | None:

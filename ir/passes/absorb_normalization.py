@@ -2,18 +2,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.derived import DerivedTensor, derived
 from entrepot.ir.opset.values import INITIALIZERS_ARE_INPUTS
+from entrepot.ir.passes.absorbed import mark_absorbed
 from entrepot.ir.passes.graphs import bypass, graphs, has_references, is_fixed, version_of
-
-Array: TypeAlias = np.ndarray[Any, Any]
-
-_TYPES = (ir.DataType.FLOAT, ir.DataType.DOUBLE)
+from entrepot.ir.passes.normalization import PRECISE, Array, Channels, channels_of, fits
 
 
 class AbsorbNormalization(ir.passes.InPlacePass):
@@ -59,6 +57,7 @@ def _absorb(norm: ir.Node) -> bool:
     product.attributes.pop("beta", None)
     product.resize_inputs(3)
     product.replace_input_with(2, holder)
+    mark_absorbed(product, norm)
     return True
 
 
@@ -67,13 +66,11 @@ def _are_alone(product: ir.Node, norm: ir.Node) -> bool:
     between = product.outputs[0]
     if product.domain or product.op_type not in _SCALED or len(between.uses()) > 1 or between.is_graph_output():
         return False
-    if norm.attributes.get_int("training_mode", 0) or has_references(product) or has_references(norm):
-        return False
-    if product.graph is not norm.graph or any(output.name and output.uses() for output in norm.outputs[1:]):
+    if has_references(product) or product.graph is not norm.graph:
         return False
     mine = [value for value in product.inputs[1:] if value is not None]
     alone = all(is_fixed(value) and len(value.uses()) == 1 and not value.is_graph_output() for value in mine)
-    return alone and all(is_fixed(value) for value in norm.inputs[1:]) and _holder(product, norm) is not None
+    return alone and _holder(product, norm) is not None
 
 
 def _holder(product: ir.Node, norm: ir.Node) -> ir.Value | None:
@@ -86,15 +83,16 @@ def _holder(product: ir.Node, norm: ir.Node) -> ir.Value | None:
 
 def _weights(product: ir.Node, norm: ir.Node) -> _Weights | None:
     """The constants of both, or ``None`` if they are of several types or do not fit together."""
+    channels = channels_of(norm)
     weight, *addend = (value.const_value for value in product.inputs[1:] if value is not None)
-    statistics = [value.const_value for value in norm.inputs[1:] if value is not None]
-    tensors = [tensor for tensor in (weight, *addend, *statistics) if tensor is not None]
-    if len({tensor.dtype for tensor in tensors}) > 1 or tensors[0].dtype not in _TYPES or len(statistics) != 4:
+    if channels is None or weight is None:
         return None
-    layout = _SCALED[product.op_type](product, tuple(tensors[0].shape.numpy()))
+    addends = [tensor for tensor in addend if tensor is not None]
+    if len({tensor.dtype for tensor in (weight, *addends, *channels.statistics)}) > 1 or weight.dtype not in PRECISE:
+        return None
+    layout = _SCALED[product.op_type](product, tuple(weight.shape.numpy()))
     beta = product.attributes.get_float("beta", 1.0) if product.op_type == "Gemm" else 1.0
-    epsilon = norm.attributes.get_float("epsilon", 1e-5)
-    return None if layout is None else _Weights(tensors[0], tensors[1:-4], tensors[-4:], epsilon, beta, layout)
+    return None if layout is None else _Weights(weight, addends, channels, beta, layout)
 
 
 class _Layout(NamedTuple):
@@ -109,48 +107,42 @@ class _Weights(NamedTuple):
 
     weight: ir.TensorProtocol
     addend: list[ir.TensorProtocol]
-    statistics: list[ir.TensorProtocol]
-    epsilon: float
+    channels: Channels
     beta: float
     layout: _Layout
 
     def fit(self) -> bool:
         """Whether there is one of each per channel, and nothing overflows."""
-        channels = math.prod(self.layout.factors)
-        if any(tensor.shape.numpy() != (channels,) for tensor in self.statistics):
+        count = math.prod(self.layout.factors)
+        if self.channels.number != count:
             return False
-        if any(tensor.size != channels or tensor.shape[-1] != channels for tensor in self.addend):
+        if any(tensor.size != count or tensor.shape[-1] != count for tensor in self.addend):
             return False
-        most = np.finfo(self.weight.dtype.numpy()).max
         with np.errstate(all="ignore"):
-            largest = np.abs(self.weight.numpy()).max(initial=0) * np.abs(self.factor()).max(initial=0)
-            return bool(largest < most and np.abs(self.sums()).max(initial=0) < most)  # false for NaN
-
-    def factor(self) -> Array:
-        scale, _, _, var = (tensor.numpy().astype(np.float64) for tensor in self.statistics)
-        return np.asarray(scale / np.sqrt(var + self.epsilon))
+            largest = np.abs(self.weight.numpy()).max(initial=0) * np.abs(self.channels.factor()).max(initial=0)
+            return fits(np.asarray(largest), self.sums(), dtype=self.weight.dtype)
 
     def sums(self) -> Array:
-        _, bias, mean, _ = (tensor.numpy().astype(np.float64) for tensor in self.statistics)
         addend = self.addend[0].numpy().astype(np.float64).reshape(-1) * self.beta if self.addend else 0.0
-        return np.asarray((addend - mean) * self.factor() + bias)
+        return self.channels.addend(addend)
 
     def scaled(self) -> DerivedTensor:
         """The weight of the one product."""
 
         def make() -> Array:
             weight = self.weight.numpy()
-            rows = weight.astype(np.float64).reshape(self.layout.weight) * self.factor().reshape(self.layout.factors)
+            rows = weight.astype(np.float64).reshape(self.layout.weight)
+            rows *= self.channels.factor().reshape(self.layout.factors)
             return rows.reshape(weight.shape).astype(weight.dtype)
 
-        sources = (self.weight, self.statistics[0], self.statistics[3])
+        sources = (self.weight, self.channels.statistics[0], self.channels.statistics[3])
         return derived(make, sources, like=self.weight, shape=self.weight.shape.numpy())
 
     def shift(self, like: ir.TensorProtocol) -> DerivedTensor:
         """Its addend, under the name of ``like``."""
         dtype = self.weight.dtype.numpy()
-        sources = (*self.addend, *self.statistics)
-        return derived(lambda: self.sums().astype(dtype), sources, like=like, shape=[self.statistics[0].size])
+        sources = (*self.addend, *self.channels.statistics)
+        return derived(lambda: self.sums().astype(dtype), sources, like=like, shape=[self.channels.number])
 
 
 def _conv(_product: ir.Node, shape: tuple[int, ...]) -> _Layout | None:

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Literal, TypeAlias, get_args
 
 import onnx_ir as ir
 
+from entrepot.ir.passes.absorb_leading import AbsorbLeadingNormalization
 from entrepot.ir.passes.absorb_normalization import AbsorbNormalization
 from entrepot.ir.passes.absorb_padding import AbsorbPadding
 from entrepot.ir.passes.arrange_weights import ArrangeWeights
 from entrepot.ir.passes.drop_idle import DropIdle
 from entrepot.ir.passes.drop_unused import DropUnused
+from entrepot.ir.passes.drop_zero_bias import DropZeroBias
 from entrepot.ir.passes.fold_constants import Evaluate, FoldConstants
 from entrepot.ir.passes.gather_slices import GatherSlices
 from entrepot.ir.passes.join_moves import JoinMoves
+from entrepot.ir.passes.levels import Level
 from entrepot.ir.passes.lift_constants import LiftConstants
 from entrepot.ir.passes.merge_repeated import MergeRepeated
 from entrepot.ir.passes.settle_shapes import SettleShapes
 from entrepot.ir.passes.settle_types import SettleTypes
 from entrepot.ir.passes.unpack_sequences import UnpackSequences
-
-Level: TypeAlias = Literal["none", "basic"]
-"""``"none"``: nodes as they are; ``"basic"``: without those that are not needed."""
-
-LEVELS: tuple[Level, ...] = get_args(Level)
 
 _ROUNDS = 10
 
@@ -60,9 +57,10 @@ def clean_up(
         SettleShapes(),
         MergeRepeated(),
         FoldConstants(evaluate, weights),
+        DropZeroBias(weights),
         DropUnused(),
         AbsorbPadding(),
-        *(() if in_place else (ArrangeWeights(), AbsorbNormalization())),
+        *_weight_steps(level, in_place=in_place),
         LiftConstants(),
     )
     for done in range(_ROUNDS):  # each step may make others possible
@@ -70,3 +68,10 @@ def clean_up(
         if not any(modified):
             return done > 0
     return True
+
+
+def _weight_steps(level: Level, *, in_place: bool) -> Sequence[Callable[[ir.Model], ir.passes.PassResult]]:
+    if in_place:
+        return ()
+    further = (AbsorbLeadingNormalization(),) if level == "extended" else ()
+    return ArrangeWeights(), AbsorbNormalization(), *further

@@ -108,11 +108,18 @@ class Setting:
         return of_spec(self.types.spec(value))
 
 
+_TORCH = "entrepot.runtime.providers.torch.provider"
+
 _HOMES = {
     "cpu": ("entrepot.runtime.providers.cpu.provider", "CpuProvider"),
     "reference": ("entrepot.runtime.providers.reference.provider", "ReferenceProvider"),
     "onnxruntime": ("entrepot.runtime.providers.onnxruntime.provider", "OnnxRuntimeProvider"),
-    "torch": ("entrepot.runtime.providers.torch.provider", "TorchProvider"),
+    "torch": (_TORCH, "TorchProvider"),
+    "torch:compile": (_TORCH, "CompiledTorchProvider"),
+    "torch:cuda": (_TORCH, "CudaProvider"),
+    "torch:cuda:compile": (_TORCH, "CompiledCudaProvider"),
+    "torch:mps": (_TORCH, "MpsProvider"),
+    "cuda": (_TORCH, "CudaProvider"),
 }
 
 Providers: TypeAlias = "str | Sequence[str]"

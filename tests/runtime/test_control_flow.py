@@ -6,7 +6,7 @@ import pytest
 
 import entrepot as ep
 
-PROVIDERS = ["cpu", "reference"]
+PROVIDERS = ["cpu", "reference", "torch"]
 HEAD = '<ir_version: 10, opset_import: ["": 28]>\n'
 
 

@@ -101,7 +101,7 @@ def test_the_feeds_are_never_written_to() -> None:
     np.testing.assert_array_equal(x, before)
 
 
-@pytest.mark.parametrize("provider", ["cpu", "reference"])
+@pytest.mark.parametrize("provider", ["cpu", "reference", "torch"])
 def test_a_0d_result_is_an_array_of_the_declared_type(provider: str) -> None:
     text = """<ir_version: 10, opset_import: ["": 28]>
     g (string s, float x) => (string t, float y) { t = StringConcat(s, s)  y = Exp(x) }"""

@@ -80,7 +80,7 @@ def bomb(body: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(f"{HEAD} g (float[N] x) => ({kind} y) {{ {four}{body} }}")
 
 
-@pytest.mark.parametrize("provider", ["cpu", "reference"])
+@pytest.mark.parametrize("provider", ["cpu", "reference", "torch"])
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_by_the_node_that_would_make_them(name: str, provider: str) -> None:
     session = ep.Session(bomb(BOMBS[name]), providers=provider, limits=LIMITS)
@@ -142,7 +142,7 @@ NESTED = """g (float[N] x, int64 n) => (float[N] y) {
 }"""
 
 
-@pytest.mark.parametrize("provider", ["cpu", "reference"])
+@pytest.mark.parametrize("provider", ["cpu", "reference", "torch"])
 def test_trips_of_loops_within_loops_add_up(provider: str) -> None:
     session = ep.Session(
         onnx.parser.parse_model(HEAD + NESTED), providers=provider, limits=ep.Limits(loop_iterations=110)

@@ -180,7 +180,7 @@ scale <factor> (a) => (b) { f = Constant<value_float: float = @factor>()  b = Mu
 """
 
 
-@pytest.mark.parametrize("provider", ["cpu", "reference", "onnxruntime"])
+@pytest.mark.parametrize("provider", ["cpu", "reference", "onnxruntime", "torch"])
 def test_model_local_functions_are_inlined_with_their_attributes(provider: str) -> None:
     outputs = ep.Session(model(FUNCTIONS), providers=[provider]).run({"x": f32(1, -2)})
     np.testing.assert_array_equal(outputs["y"], [6, -12])
@@ -376,7 +376,7 @@ def test_a_session_on_a_file_travels_by_its_path(tmp_path: Path, monkeypatch: py
         pickle.loads(content)
 
 
-@pytest.mark.parametrize("provider", ["cpu", "reference", "onnxruntime"])
+@pytest.mark.parametrize("provider", ["cpu", "reference", "onnxruntime", "torch"])
 def test_members_of_a_sequence_that_was_fed_come_back_as_copies(provider: str) -> None:
     text = """<ir_version: 10, opset_import: ["": 20]>
     g (seq(float[N]) s, float[N] x) => (seq(float[N]) t, float[M] first) <int64 zero = {0}>

@@ -35,7 +35,7 @@ def scaled() -> Iterator[Operator]:
     scaled.remove()
 
 
-@pytest.mark.parametrize("providers", [["cpu"], ["reference"], ["onnxruntime"], ["onnxruntime", "cpu"]])
+@pytest.mark.parametrize("providers", [["cpu"], ["reference"], ["torch"], ["onnxruntime"], ["onnxruntime", "cpu"]])
 def test_every_provider_runs_it(scaled: Operator, providers: list[str]) -> None:
     session = ep.Session(model(CHAIN), providers=providers)
     np.testing.assert_array_equal(session.run({"x": X})["y"], -3 * np.maximum(X, 0))

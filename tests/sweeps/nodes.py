@@ -28,6 +28,19 @@ def export_torch(zoo: ZooModel, like: ep.Model) -> onnx_ir.Model:
     return torch_export(zoo.module, zoo.samples[-1], like).model  # torch.export fixes axes whose size is 1
 
 
+def without_caches(module: Any) -> Any:
+    """A module of transformers that returns no caches, for which torch.onnx has no form; others as they are."""
+    for part in module.modules() if isinstance(module, torch.nn.Module) else ():
+        if hasattr(getattr(part, "config", None), "use_cache"):
+            part.config.use_cache = False
+    return module
+
+
+def is_plain(sample: Any) -> bool:
+    """Whether torch takes a sample apart into tensors and nothing else."""
+    return all(isinstance(leaf, torch.Tensor) for leaf in torch.utils._pytree.tree_leaves(sample))
+
+
 def torch_export(module: Any, sample: Any, like: ep.Model) -> torch.onnx.ONNXProgram:
     """The same for any module; it runs with ``dynamo=True`` and its own optimizer, as it does by default.
 

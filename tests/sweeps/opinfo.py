@@ -257,6 +257,9 @@ def _close(source: Any, exact: Any, actual: Any) -> bool:
         return False
     if source.dtype.kind != "f":
         return bool((source == actual).all())
+    if np.isfinite(exact).all() and not np.isfinite(source).all():  # torch overflows on the way
+        with np.errstate(over="ignore"):
+            return compare([exact.astype(source.dtype)], [actual]).ok
     own = np.abs(source.astype(np.float64) - exact)
     error = np.abs(actual.astype(np.float64) - exact)
     same = (source == actual) | (np.isnan(source) & np.isnan(actual))

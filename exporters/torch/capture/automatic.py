@@ -33,7 +33,7 @@ def broken_condition(program: torch.export.ExportedProgram, group: Group) -> Bro
         program: Captured with the axes of ``group`` as ``Dim.AUTO``.
         group: Its bounds say for which sizes the conditions have to hold.
     """
-    symbols = _symbols(program, group)
+    symbols = symbols_of(program, group)
     if symbols is None:
         return Broken("forward turns it into a constant")
     notes, known = size_notes(program), _known(program)
@@ -55,13 +55,20 @@ def _known(program: torch.export.ExportedProgram) -> set[Any]:
     return set().union(*(size.node.expr.free_symbols for size in sizes if isinstance(size, torch.SymInt)))
 
 
-def _symbols(program: torch.export.ExportedProgram, group: Group) -> set[Any] | None:
+def symbols_of(program: torch.export.ExportedProgram, group: Group) -> set[Any] | None:
+    """The symbols in the sizes of a group in a captured graph; ``None`` if one of them is a number."""
+    terms = terms_of(program, group)
+    return None if terms is None else set().union(*(term.free_symbols for term in terms))
+
+
+def terms_of(program: torch.export.ExportedProgram, group: Group) -> set[Any] | None:
+    """The sizes of a group in a captured graph; ``None`` if one of them is a number."""
     users = set(program.graph_signature.user_inputs)
     values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder" and node.name in users]
     sizes = [values[index].shape[axis] for index, axis in group.axes]
     if not all(isinstance(size, torch.SymInt) for size in sizes):
         return None
-    return set().union(*(size.node.expr.free_symbols for size in sizes))
+    return {size.node.expr for size in sizes}
 
 
 def _sizes(group: Group) -> Iterator[int]:

@@ -108,6 +108,11 @@ def guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: S
         program = export_flat(flat, tensors, automatic)
     except MODEL_ERRORS:
         return ""
+    return noted_line(program, tensors, group)
+
+
+def noted_line(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tensor], group: Group) -> str:
+    """The same, where there is such a capture already, made with ``tensors``."""
     notes = size_notes(program)
     size = tensors[min(group.axes)[0]].shape[min(group.axes)[1]]
     for guard in notes.guards:

@@ -9,10 +9,12 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.translations.vision import vision_translations
 from entrepot.exporters.torch.upstream import OpOverload, OpOverloadPacket, all_arguments, custom_function, packet_name
 from entrepot.ir.errors import InputError
 
-_KNOWN = ("aten::", "prims::", "entrepot::", "quantized::", "quantized_decomposed::", "onnx", "inductor::")
+_QUANTISED = ("quantized::", "quantized_decomposed::")
+_KNOWN = ("aten::", "prims::", "entrepot::", *_QUANTISED, "onnx", "inductor::", "torchvision::nms")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +62,9 @@ def remove(entry: Entry) -> None:
 
 
 def onnx_translations() -> tuple[tuple[Any, Callable[..., Any]], ...]:
-    """Overload and function of every registration that builds ONNX nodes, the last one last."""
-    return tuple((target, entry.function) for entry in _ENTRIES if entry.into == "onnx" for target in entry.targets)
+    """Overload and function of every registration that builds ONNX nodes, the last one last, after torchvision's."""
+    users = [(target, entry.function) for entry in _ENTRIES if entry.into == "onnx" for target in entry.targets]
+    return (*vision_translations(), *users)
 
 
 def registered(func: Any) -> Callable[..., Any] | None:

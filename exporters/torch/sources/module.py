@@ -21,7 +21,8 @@ from entrepot.exporters.paths.path import Path
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.capture.capture import Capture, FlatModule, capture
+from entrepot.exporters.torch.capture.capture import capture
+from entrepot.exporters.torch.capture.flat import Capture, FlatModule
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.settled import followed
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups

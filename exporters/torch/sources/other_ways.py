@@ -14,7 +14,8 @@ from entrepot.exporters.exporter import Captured, Refusal
 from entrepot.exporters.notes import listed
 from entrepot.exporters.options import Options
 from entrepot.exporters.structure import Leaf, places
-from entrepot.exporters.torch.capture.capture import FlatModule, capture
+from entrepot.exporters.torch.capture.capture import capture
+from entrepot.exporters.torch.capture.flat import FlatModule
 from entrepot.exporters.torch.lowering.flows import expand_flows
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate

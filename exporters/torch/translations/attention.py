@@ -37,9 +37,19 @@ def _weights(scores: torch.Tensor, attn_mask: torch.Tensor | None, *, is_causal:
         return scores.masked_fill(~allowed, -torch.inf).softmax(-1)
     if attn_mask is None:
         return scores.softmax(-1)
+    bias, seeing = _bias(attn_mask)
+    return (scores + bias.to(scores.dtype)).softmax(-1) * seeing.to(scores.dtype)
+
+
+def _bias(attn_mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What is added to the scores, and which rows attend to anything; layers with one mask share both.
+
+    A row that attends to nothing has no bias, so that its softmax is finite, and is multiplied by 0 afterwards.
+    """
     allowed = attn_mask if attn_mask.dtype == torch.bool else attn_mask != -torch.inf
-    bias = scores + attn_mask if attn_mask.dtype != torch.bool else scores.masked_fill(~allowed, -torch.inf)
-    return bias.softmax(-1).masked_fill(~allowed.any(-1, keepdim=True), 0.0)
+    bias = torch.where(attn_mask, 0.0, -torch.inf) if attn_mask.dtype == torch.bool else attn_mask
+    seeing = allowed.any(-1, keepdim=True)
+    return torch.where(seeing, bias, 0.0), seeing
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from entrepot.runtime.kernels.backend import Array
 from entrepot.runtime.providers.torch import moving
 from entrepot.runtime.providers.torch.dtypes import NUMPY, WIDE, tensor_of, torch_dtype
-from entrepot.runtime.providers.torch.moving import claim
+from entrepot.runtime.providers.torch.moving import claim, claim_product
 from entrepot.runtime.providers.torch.unsigned import divided, from_ordered, moved, ordered, wrapping
 
 _tile = moved(torch.tile)
@@ -258,11 +258,13 @@ class TorchBackend:
     @staticmethod
     def matmul(x: Array, y: Array) -> Array:
         """The product of the last two axes, the others broadcast."""
+        claim_product(x, y)
         return wrapping(torch.matmul, x, y)
 
     @staticmethod
     def einsum(equation: str, xs: Sequence[Array]) -> Array:
         """A sum of products, by the names of the axes."""
+        claim(_einsum_shape(equation, xs), 8)
         return wrapping(lambda *operands: torch.einsum(equation, *operands), *xs)
 
 
@@ -300,6 +302,17 @@ def highest(dtype: torch.dtype) -> Any:
     if dtype is torch.bool:
         return True
     return float("inf") if dtype.is_floating_point else torch.iinfo(dtype).max
+
+
+def _einsum_shape(equation: str, xs: Sequence[Tensor]) -> tuple[int, ...]:
+    """Sizes of the named axes of a result; those that dots stand for are as large as those of the operands."""
+    terms, _, result = equation.replace(" ", "").partition("->")
+    sizes: dict[str, int] = {}
+    for term, x in zip(terms.split(","), xs, strict=False):
+        names, dots, rest = term.partition("...")
+        sizes.update(zip(names, x.shape, strict=False))
+        sizes.update(zip(rest[::-1], x.shape[::-1] if dots else (), strict=False))
+    return tuple(sizes.get(name, 1) for name in result.replace(".", ""))
 
 
 TORCH = TorchBackend()

@@ -27,15 +27,15 @@ Plan: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
 
 _SHAPES_KEPT = 64
 
-_LARGE = 1 << 18
+LARGE = 1 << 18
 """Elements of a result from which oneDNN adds to it faster than a call of its own does."""
 
 
-def conv_with(node: NodeView, activate: Activation | None) -> Callable[..., Tensor] | None:
+def conv_with(node: NodeView, activate: Activation | None, *, onto: bool = False) -> Callable[..., Tensor] | None:
     """A convolution that ends in ``activate``, or ``None`` where its weights or bias are not constant float32.
 
     The callable takes X, W and B like the operator, then what is added before the activation, if anything; it should
-    have the shape of the result.
+    have the shape of the result. With ``onto``, the result takes its memory.
     """
     weights, bias = float_constant(node, 1), constant(node, 2)
     if weights is None or weights.ndim not in (3, 4) or (bias is None and is_given(node, 2)):
@@ -44,7 +44,7 @@ def conv_with(node: NodeView, activate: Activation | None) -> Callable[..., Tens
     if made is None:
         return None
     attributes = {key: tuple(value) if isinstance(value, list) else value for key, value in node.attributes.items()}
-    plan_for = _Planner(made, attributes, tensor_of(weights), None if bias is None else tensor_of(bias))
+    plan_for = _Planner(made, attributes, tensor_of(weights), None if bias is None else tensor_of(bias), onto)
     plans: dict[torch.Size, Plan] = {}
 
     def run(X: Tensor, W: Tensor | None = None, B: Tensor | None = None, residual: Tensor | None = None) -> Tensor:
@@ -65,10 +65,11 @@ class _Planner:
     """Looks once at each shape; weights are packed at the first one, and are right at all others."""
 
     def __init__(
-        self, made: private.Convolution, attributes: dict[str, Any], weights: Tensor, bias: Tensor | None
+        self, made: private.Convolution, attributes: dict[str, Any], weights: Tensor, bias: Tensor | None, onto: bool
     ) -> None:
         self._made, self._attributes, self._weights, self._bias = made, attributes, weights, bias
         self._packed: Any = None
+        self._add = made.run_onto if onto else made.run_and_add
 
     def __call__(self, x: Tensor) -> Plan:
         given = self._attributes
@@ -97,7 +98,7 @@ class _Planner:
         return self._packed
 
     def _bound(self, packed: Any, geometry: tuple[Any, ...], shape: torch.Size, around: list[int]) -> Plan:
-        made, bias, flat, is_large = self._made, self._bias, len(shape) == 3, shape.numel() >= _LARGE
+        add, made, bias, flat, is_large = self._add, self._made, self._bias, len(shape) == 3, shape.numel() >= LARGE
 
         def plan(x: Tensor, residual: Tensor | None) -> Tensor:
             if around:
@@ -105,7 +106,7 @@ class _Planner:
             if flat:
                 y = made.run(x.unsqueeze(2), packed, bias, *geometry).squeeze(2)
             elif is_large and residual is not None and residual.shape == shape:
-                return made.run_and_add(x, residual, packed, bias, *geometry)
+                return add(x, residual, packed, bias, *geometry)
             else:
                 y = made.run(x, packed, bias, *geometry)
             if residual is None:

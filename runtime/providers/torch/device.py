@@ -11,6 +11,7 @@ from torch.utils.dlpack import from_dlpack
 
 from entrepot.runtime.arrays import as_array
 from entrepot.runtime.device import Array
+from entrepot.runtime.providers.torch.accelerator import Accelerator
 from entrepot.runtime.providers.torch.dtypes import NUMPY, array_of_tensor, tensor_of
 
 
@@ -22,9 +23,15 @@ class TorchDevice:
 
     Args:
         name: As torch writes it.
+        accelerator: How arrays get there, if it is not the host's memory.
+
+    Attributes:
+        constant_bytes: What its constants take.
     """
 
-    def __init__(self, name: str = "cpu") -> None:
+    def __init__(self, name: str = "cpu", accelerator: Accelerator | None = None) -> None:
+        self._accelerator = accelerator
+        self.constant_bytes = 0
         self._device = torch.empty(0, device=name).device  # with its index, as tensors have it
         self._constants: set[int] = set()
 
@@ -40,7 +47,7 @@ class TorchDevice:
 
     @property
     def _is_host(self) -> bool:
-        return self._device.type == "cpu"
+        return self._accelerator is None
 
     @property
     def stream(self) -> int | None:
@@ -69,11 +76,14 @@ class TorchDevice:
             except (BufferError, RuntimeError, TypeError, ValueError):
                 value = as_array(value)
         tensor = tensor_of(value)
-        return tensor if self._is_host else tensor.to(self._device)
+        return tensor if self._accelerator is None else self._accelerator.upload(tensor)
 
     def keep(self, constant: Array) -> Array:
         """The tensor itself, noted as a constant: no result may share memory with it."""
-        self._constants.add(constant.untyped_storage().data_ptr())
+        storage = constant.untyped_storage()
+        if storage.data_ptr() not in self._constants:
+            self._constants.add(storage.data_ptr())
+            self.constant_bytes += storage.nbytes()
         return constant
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
@@ -89,5 +99,5 @@ class TorchDevice:
 
     def synchronize(self) -> None:
         """Wait until all work that was queued is done."""
-        if not self._is_host:
-            torch.accelerator.synchronize(self._device)
+        if self._accelerator is not None:
+            self._accelerator.synchronize()

@@ -18,6 +18,7 @@ from entrepot.runtime.chains import after_conv, after_matmul, as_one
 from entrepot.runtime.fuse import Neighbours
 from entrepot.runtime.plan import Step, Value
 from entrepot.runtime.providers.torch.attention import attended
+from entrepot.runtime.providers.torch.concatenated import conv_of_two
 from entrepot.runtime.providers.torch.convolution import conv_with
 from entrepot.runtime.providers.torch.epilogues import Activation, activation
 from entrepot.runtime.providers.torch.linear import and_added
@@ -38,6 +39,30 @@ def _fuse_conv(graph: Neighbours, conv: Step) -> None:
     residual = [] if chain.residual is None else [chain.residual]
     inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *residual]
     _replace(graph, chain.steps, inputs, conv_with(view(conv), _activation(chain.activation)))
+
+
+def _fuse_concat(graph: Neighbours, concat: Step) -> None:
+    """Concat of two tensors along the channels, then Conv, then an activation."""
+    conv = graph.only_reader(concat)
+    if conv is None or not conv.is_a("Conv") or conv.inputs[0] is not concat.outputs[0] or len(concat.inputs) != 2:
+        return
+    channels = _channels(concat.inputs[0])
+    if concat.attributes.get("axis") not in (1, -3) or not channels or any(_is_known(each) for each in concat.inputs):
+        return
+    after = graph.only_reader(conv)
+    found = _activation(after)
+    steps = [concat, conv] if after is None or found is None else [concat, conv, after]
+    _replace(graph, steps, [*concat.inputs, *conv.inputs[1:]], conv_of_two(view(conv), channels, found))
+
+
+def _channels(value: Value | None) -> int:
+    """How many channels a stack of images is declared to have; 0 where that is unknown."""
+    shape = None if value is None or value.type is None else value.type.shape
+    return shape[1] if shape is not None and len(shape) == 4 and isinstance(shape[1], int) else 0
+
+
+def _is_known(value: Value | None) -> bool:
+    return value is None or value.constant is not None
 
 
 def _fuse_gemm(graph: Neighbours, gemm: Step) -> None:
@@ -103,6 +128,7 @@ def _is_scalar_like(value: Value, x: Value) -> bool:
 
 RULES: fuse.Rules = {
     **fuse.RULES,
+    "Concat": (_fuse_concat,),
     "Conv": (_fuse_conv,),
     "Gemm": (_fuse_gemm,),
     "IsNaN": (_fuse_without_nan,),

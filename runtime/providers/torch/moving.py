@@ -23,6 +23,12 @@ def claim(shape: Sequence[int], itemsize: int = 8) -> None:
         room.claim(shape, itemsize)
 
 
+def claim_product(x: Tensor, y: Tensor) -> None:
+    """Make sure that there is room for a matrix product, which may be far larger than its operands."""
+    if x.ndim > 1 and y.ndim > 1:
+        claim((*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]), x.element_size())
+
+
 def expand_dims(x: Tensor, axis: int | tuple[int, ...]) -> Tensor:
     """New axes of size 1 at these places of the result."""
     if isinstance(axis, int):

@@ -26,11 +26,13 @@ class Convolution(NamedTuple):
         pack: ``(weights, pads, strides, dilations, group, shape of x)``: for any shape, and fastest for this one.
         run: ``(x, packed, bias, pads, strides, dilations, group)``.
         run_and_add: ``(x, residual, packed, ...)``: of the result's shape.
+        run_onto: The same, over the memory of ``residual``.
     """
 
     pack: Callable[..., Packed]
     run: Callable[..., Tensor]
     run_and_add: Callable[..., Tensor]
+    run_onto: Callable[..., Tensor]
 
 
 class Linear(NamedTuple):
@@ -76,6 +78,7 @@ def _convolution() -> Convolution:
     pack = torch.ops.mkldnn._reorder_convolution_weight.default
     plain = torch.ops.mkldnn._convolution_pointwise.default
     added = torch.ops.mkldnn._convolution_pointwise.binary
+    onto = torch.ops.mkldnn._convolution_pointwise_.binary
 
     def run(x: Tensor, packed: Packed, bias: Tensor | None, *geometry: Any) -> Tensor:
         return plain(x, packed, bias, *geometry, "none", [], "")
@@ -83,7 +86,10 @@ def _convolution() -> Convolution:
     def run_and_add(x: Tensor, residual: Tensor, packed: Packed, bias: Tensor | None, *geometry: Any) -> Tensor:
         return added(x, residual, packed, bias, *geometry, "add", None, None, [], None)
 
-    return Convolution(pack, run, run_and_add)
+    def run_onto(x: Tensor, residual: Tensor, packed: Packed, bias: Tensor | None, *geometry: Any) -> Tensor:
+        return onto(residual, x, packed, bias, *geometry, "add", 1.0, None, [], None)
+
+    return Convolution(pack, run, run_and_add, run_onto)
 
 
 def _linear() -> Linear:
@@ -111,7 +117,8 @@ def _convolves(made: Convolution) -> bool:
     wanted = torch.conv2d(x, weights, bias, *_by_name(geometry))
     packed = made.pack(weights, *geometry, list(x.shape))
     y = made.run(x, packed, bias, *geometry)
-    return torch.equal(y, wanted) and torch.equal(made.run_and_add(x, wanted, packed, bias, *geometry), wanted * 2)
+    sums = (made.run_and_add(x, y, packed, bias, *geometry), made.run_onto(x, y.clone(), packed, bias, *geometry))
+    return torch.equal(y, wanted) and all(torch.equal(each, wanted * 2) for each in sums)
 
 
 def _by_name(geometry: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.ir.errors import MissingDependencyError
 from entrepot.runtime import fuse
 from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.coverage import reason_against
@@ -18,10 +18,14 @@ from entrepot.runtime.plan import Block
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.provider import CpuProvider
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
-from entrepot.runtime.providers.torch import heap
+from entrepot.runtime.providers.torch import heap, missing
 from entrepot.runtime.providers.torch.small import is_small
 from entrepot.runtime.providers.torch.table import KERNELS
 from entrepot.runtime.support import backend_support
+
+if TYPE_CHECKING:
+    from entrepot.runtime.providers.torch.accelerator import Accelerator
+    from entrepot.runtime.providers.torch.graphs import Graphs
 
 _LEFT_TO_HOST = frozenset(
     ("MaxRoiPool", "NonMaxSuppression", "RandomNormal", "RandomUniform", "RoiAlign", "TfIdfVectorizer")
@@ -29,51 +33,58 @@ _LEFT_TO_HOST = frozenset(
 """Operators that go step by step as their data says, or that no input says the device of."""
 
 
-def _rules_on_host() -> fuse.Rules:
-    from entrepot.runtime.providers.torch.fuse import RULES
-
-    return RULES
-
-
-def _finish(block: Block) -> None:
-    from entrepot.runtime.providers.torch.pieces import join
-    from entrepot.runtime.providers.torch.reuse import reuse
-
-    join(block)
-    reuse(block)
-
-
 class TorchProvider:
     """Runs whole graphs, or parts of them, with torch on the host."""
 
     name = "torch"
     where = "cpu"
+    leaves_small_parts = True
+    """Whether NumPy runs what takes less time than calling torch."""
 
     def __init__(self, setting: Setting) -> None:
         from entrepot.runtime.providers.torch.backend import TorchBackend
         from entrepot.runtime.providers.torch.device import TorchDevice
 
-        if self.where == "cpu":
-            heap.keep()
         self._setting = setting
-        self.device = TorchDevice(self.where)
+        self._accelerator = self.accelerator()
+        self._graphs: list[Graphs] = []
+        self.device = TorchDevice(self.where, self._accelerator)
         self._placed = Placed(self.device)
         backend = TorchBackend(self.where)
         self._target = Target(
             replace(KERNELS, backend=lambda: backend),
             backend_support(backend, setting.limits),
             HOST_KERNELS,
-            _rules_on_host() if self.where == "cpu" else fuse.RULES,
+            self.rules(),
             device=self.device,
             place=self.place,
-            finish=_finish if self.where == "cpu" else lambda block: None,
+            finish=self.finish,
             left_to_host=_LEFT_TO_HOST,
         )
 
-    @classmethod
-    def available(cls) -> str:
+    @staticmethod
+    def available() -> str:
         """Empty, or what is missing."""
-        return "" if find_spec("torch") else "needs the library torch: pip install torch"
+        return missing.for_torch()
+
+    def accelerator(self) -> Accelerator | None:
+        """What the device has beyond torch's tensors; nothing on the host, whose memory is kept for the next run."""
+        heap.keep()
+        return None
+
+    def rules(self) -> fuse.Rules:
+        """What is run in one kernel: on the host, weights are packed for its libraries."""
+        from entrepot.runtime.providers.torch.fuse import RULES
+
+        return RULES
+
+    def finish(self, block: Block) -> None:
+        """The last change to a bound block: elementwise steps work piece by piece, and in place."""
+        from entrepot.runtime.providers.torch.pieces import join
+        from entrepot.runtime.providers.torch.reuse import reuse
+
+        join(block)
+        reuse(block)
 
     def place(self, constant: np.ndarray[Any, Any]) -> Array:
         """A constant on the device; the same memory each time."""
@@ -89,10 +100,14 @@ class TorchProvider:
         Raises:
             UnsupportedOpError: Nodes have neither kernel nor function body; all of them are named.
         """
-        if self.where == "cpu" and is_small(part, self._setting.type_of):
+        if self.leaves_small_parts and is_small(part, self._setting.type_of):
             return self._compiled_for_numpy(part)
         compiled = compile_part(part, self._setting, self._target)
-        return replace(compiled, run=without_gradients(compiled.run))
+        run = self.made_faster(compiled.run)
+        if self._accelerator is None:
+            return replace(compiled, run=without_gradients(run))
+        graphs = self._captured(compiled, run)
+        return replace(compiled, run=without_gradients(graphs, self._accelerator), remark=graphs.remark)
 
     def _compiled_for_numpy(self, part: ir.GraphView) -> Compiled:
         compiled = CpuProvider(self._setting).compile(part)
@@ -103,13 +118,144 @@ class TorchProvider:
             made_on_host=frozenset(range(len(part.outputs))),
         )
 
+    def made_faster(self, run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+        """The part as it will be called: as it is."""
+        return run
 
-def without_gradients(run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-    """The same function, which notes nothing for a backward pass."""
+    def _captured(self, compiled: Compiled, run: Callable[..., tuple[Any, ...]]) -> Graphs:
+        from entrepot.runtime.providers.torch import graphs
+
+        assert self._accelerator is not None
+        steps = {} if compiled.emitted is None else dict.fromkeys(compiled.emitted.lines.values())
+        self._graphs.append(graphs.Graphs(run, self._accelerator, graphs.reason_against(steps)))
+        return self._graphs[-1]
+
+    def memory(self) -> int:
+        """Bytes in use on the device, those of other sessions included; of constants alone on the host."""
+        return self.device.constant_bytes if self._accelerator is None else self._accelerator.in_use()
+
+    def trim(self) -> None:
+        """Give back what only makes the next run faster: captured work, and memory that torch keeps."""
+        for each in self._graphs:
+            each.trim()
+        if self._accelerator is None:
+            heap.trim()
+        else:
+            self._accelerator.trim()
+
+
+class CudaProvider(TorchProvider):
+    """Runs whole graphs, or parts of them, with torch on a device of CUDA or ROCm."""
+
+    name = "torch:cuda"
+    where = "cuda"
+    leaves_small_parts = False
+
+    @staticmethod
+    def available() -> str:
+        """Empty, or what is missing."""
+        return missing.for_cuda()
+
+    def accelerator(self) -> Accelerator:
+        """Streams and graphs of CUDA."""
+        import torch
+
+        from entrepot.runtime.providers.torch.accelerator import Cuda
+
+        if not torch.cuda.is_available():
+            raise MissingDependencyError(
+                f"provider '{self.name}' needs a device that torch {torch.__version__} can use, and it finds none"
+            )
+        return Cuda(torch.device("cuda", torch.cuda.current_device()))
+
+    def rules(self) -> fuse.Rules:
+        """What is an operator of ONNX by itself; the device's libraries pack nothing."""
+        return fuse.RULES
+
+    def finish(self, block: Block) -> None:
+        """Elementwise steps work in place."""
+        in_place(block)
+
+
+class MpsProvider(TorchProvider):
+    """Runs whole graphs, or parts of them, with torch on a device of Apple's."""
+
+    name = "torch:mps"
+    where = "mps"
+    leaves_small_parts = False
+
+    @staticmethod
+    def available() -> str:
+        """Empty, or what is missing."""
+        return missing.for_mps()
+
+    def accelerator(self) -> Accelerator:
+        """Memory of Metal."""
+        import torch
+
+        from entrepot.runtime.providers.torch.accelerator import Metal
+
+        if not torch.backends.mps.is_available():
+            raise MissingDependencyError(
+                f"provider '{self.name}' needs a device that torch {torch.__version__} can use, and it finds none"
+            )
+        return Metal(torch.device("mps", 0))
+
+    def rules(self) -> fuse.Rules:
+        """What is an operator of ONNX by itself."""
+        return fuse.RULES
+
+    def finish(self, block: Block) -> None:
+        """Elementwise steps work in place."""
+        in_place(block)
+
+
+class _Compiled(TorchProvider):
+    """With the source compiled by torch once more, into kernels of its own."""
+
+    backend = "inductor"
+    leaves_small_parts = False
+
+    def made_faster(self, run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+        """The part by ``torch.compile``, anew for shapes that it did not see."""
+        import torch
+
+        compiled: Callable[..., tuple[Any, ...]] = torch.compile(run, backend=self.backend)
+        return compiled
+
+
+class CompiledTorchProvider(_Compiled):
+    """On the host; it needs a C++ compiler, and half a minute for a model."""
+
+    name = "torch:compile"
+
+
+class CompiledCudaProvider(_Compiled, CudaProvider):
+    """On a device of CUDA or ROCm."""
+
+    name = "torch:cuda:compile"
+
+
+def in_place(block: Block) -> None:
+    """Let elementwise steps write over operands that nothing reads again."""
+    from entrepot.runtime.providers.torch.reuse import reuse
+
+    reuse(block)
+
+
+def without_gradients(
+    run: Callable[..., tuple[Any, ...]], accelerator: Accelerator | None = None
+) -> Callable[..., tuple[Any, ...]]:
+    """The same function, which notes nothing for a backward pass, and is exact."""
     import torch
 
     def quiet(*inputs: Any) -> tuple[Any, ...]:
         with torch.inference_mode():
             return run(*inputs)
 
-    return quiet
+    def quiet_and_exact(*inputs: Any) -> tuple[Any, ...]:
+        assert accelerator is not None
+        with torch.inference_mode(), accelerator.exactly():
+            return run(*inputs)
+
+    return quiet if accelerator is None else quiet_and_exact

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.window import window
+from entrepot.runtime.providers.torch.moving import claim
 
 
 def spatial_pads(
@@ -43,5 +44,6 @@ def padded(x: Tensor, begin: Sequence[int], end: Sequence[int], value: Any) -> t
 
 def widened(x: Tensor, begin: Sequence[int], end: Sequence[int], value: Any) -> Tensor:
     """The input with a value around it; torch counts axes from the last one."""
+    claim((*x.shape[:2], *map(sum, zip(x.shape[2:], begin, end, strict=True))), x.element_size())
     flat = [width for pair in zip(reversed(begin), reversed(end), strict=True) for width in pair]
     return torch.constant_pad_nd(x, flat, value)

@@ -71,6 +71,59 @@ def test_a_normalisation_is_absorbed_and_every_name_is_one_of_the_module():
     assert all("entrepot.source" in node.metadata_props for node in model.ir.graph)
 
 
+def test_a_note_says_which_weights_took_something_in():
+    model = ep.export(Normalised().eval(), torch.randn(2, 3, 6, 6))
+    (note,) = [note for note in model.notes if "absorbed" in note]
+    assert note == "normalisations are absorbed into weights, whose values differ: layers.0.weight, layers.1.bias"
+    assert [node.metadata_props.get("entrepot.absorbed") for node in model.ir.graph] == ["layers.1", None, None]
+    assert not any("absorbed" in note for note in ep.export(sequential(), torch.randn(1, 3, 8, 8)).notes)
+
+
+class Leading(torch.nn.Module):
+    """Normalisations before products: one without padding, one with, one whose result is read twice, a Linear."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = torch.nn.ModuleList([torch.nn.BatchNorm2d(4) for _ in range(3)])
+        self.convs = torch.nn.ModuleList([torch.nn.Conv2d(4, 4, 3, padding=pad, bias=False) for pad in (0, 1, 0)])
+        self.last, self.head = torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2)
+        for norm in (*self.norms, self.last):
+            torch.nn.init.uniform_(norm.weight, 0.5, 2)
+            norm.running_mean.uniform_(-1, 1)
+            norm.running_var.uniform_(0.5, 2)
+
+    def forward(self, x):
+        for norm, conv in zip(self.norms[:2], self.convs[:2], strict=True):
+            x = conv(norm(x)).relu()
+        twice = self.norms[2](x)
+        x = self.convs[2](twice).relu() + twice[:, :, 1:-1, 1:-1]
+        return self.head(self.last(x.mean((2, 3))))
+
+
+@pytest.mark.parametrize(("level", "left"), [("basic", 4), ("extended", 2)])
+def test_normalisations_before_products_are_absorbed_by_extended(level, left):
+    model = ep.export(Leading().eval(), torch.randn(2, 4, 12, 12), optimize=level)
+    assert model.report is not None
+    assert model.report.ok
+    assert nodes(model).count("BatchNormalization") == left
+    assert ("convs.0.bias" in model.ir.graph.initializers) == (level == "extended")
+
+
+def test_optimize_goes_from_basic_to_extended_and_proves_it():
+    basic = ep.export(Leading().eval(), torch.randn(2, 4, 12, 12), verify=False)
+    model = ep.optimize(basic, feeds={"x": np.random.default_rng(0).normal(size=(2, 4, 12, 12)).astype(np.float32)})
+    assert model.report is not None
+    assert model.report.ok
+    assert (nodes(basic).count("BatchNormalization"), nodes(model).count("BatchNormalization")) == (4, 2)
+    assert nodes(ep.optimize(basic, level="none", verify=False)) == nodes(basic)
+
+
+@pytest.mark.parametrize("given", ["layout", "", True, None, 1])
+def test_optimize_refuses_a_level_that_there_is_not(given):
+    with pytest.raises(ep.InputError, match=r'level is .*"none" or "basic" or "extended"'):
+        ep.optimize(ep.export(sequential(), torch.randn(1, 3, 8, 8), verify=False), given)
+
+
 def test_nothing_is_absorbed_if_that_is_asked_for():
     module = Normalised().eval()
     model = ep.export(module, torch.randn(2, 3, 6, 6), optimize="none")
@@ -127,9 +180,9 @@ def test_checks_of_sizes_survive_simplification():
         session.run(None, {"x": good, "k": bad})
 
 
-@pytest.mark.parametrize("given", ["extended", "", True, None, 1])
+@pytest.mark.parametrize("given", ["layout", "", True, None, 1])
 def test_a_level_that_there_is_not_is_refused(given):
-    with pytest.raises(ep.InputError, match=r'optimize is .*"none" or "basic"'):
+    with pytest.raises(ep.InputError, match=r'optimize is .*"none" or "basic" or "extended"'):
         ep.export(sequential(), torch.randn(1, 3, 8, 8), optimize=given)
 
 

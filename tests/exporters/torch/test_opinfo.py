@@ -24,7 +24,8 @@ OTHERS = [
     "nanmedian/int64", "nn.functional.avg_pool2d/int64", "index_reduce.mean/int64", "scatter_reduce.mean/int64",
     "unique_consecutive/int64", "masked.std/int64", "topk/int64", "copysign/bool", "cummax/bool", "isclose/bool",
     "mode/bool", "sort/bool", "sgn/int64", "angle/int64", "round/int64", "square/bool",
-    "argsort/bool", "logit/bool", "bfloat16/bool",
+    "argsort/bool", "native_layer_norm/float16", "nextafter/float16", "matrix_exp/float16",
+    "logit/bool", "bfloat16/bool",
 ]  # fmt: skip
 
 

@@ -10,9 +10,11 @@ import pytest
 
 import entrepot as ep
 from entrepot.ir.derived import DerivedTensor
+from entrepot.ir.passes.absorb_leading import AbsorbLeadingNormalization
 from entrepot.ir.passes.absorb_normalization import AbsorbNormalization
 from entrepot.ir.passes.arrange_weights import ArrangeWeights
 from entrepot.ir.passes.drop_unused import DropUnused
+from entrepot.ir.passes.drop_zero_bias import DropZeroBias
 from entrepot.ir.passes.lift_constants import LiftConstants
 from tests.ir.passes.forms import X, Y, check, model, run
 from tests.judges.graphs import assert_computes
@@ -146,6 +148,68 @@ def test_absorbed_weights_follow_those_that_they_come_from():
     made = source.ir.graph.initializers["t"].const_value
     assert isinstance(made, DerivedTensor)
     assert list(map(id, made.sources)) == [id(held[name]) for name in "bstmv"]
+
+
+BEFORE = "BatchNormalization<epsilon = 0.01>(x, s, t, m, v)"
+SIX = "float[2, 6, 7, 7] x"
+
+LEADING = {
+    "a convolution": (SIX, f"c = {BEFORE} y = Conv(c, w, b)", (6, 6, 3, 3), "wb"),
+    "one without bias": (SIX, f"c = {BEFORE} y = Conv<strides = [2, 1]>(c, w)", (6, 6, 3, 3), ("w", "w_bias")),
+    "one in groups": (SIX, f"c = {BEFORE} y = Conv<group = 2>(c, w)", (4, 3, 2, 2), ("w", "w_bias")),
+    "one by channel": (SIX, f'c = {BEFORE} y = Conv<group = 6, auto_pad = "VALID">(c, w, b)', (6, 1, 3, 3), "wb"),
+    "a product": ("float[5, 6] x", f"c = {BEFORE} y = Gemm<alpha = 0.5, beta = 3.0>(c, w, b)", (6, 6), "wb"),
+    "a transposed one": ("float[5, 6] x", f"c = {BEFORE} y = Gemm<transB = 1>(c, w)", (4, 6), ("w", "w_bias")),
+}  # fmt: skip
+
+STAYS = {
+    "a padded convolution": (SIX, f"c = {BEFORE} y = Conv<pads = [1, 0, 0, 0]>(c, w)"),
+    "one that pads by itself": (SIX, f'c = {BEFORE} y = Conv<auto_pad = "SAME_UPPER">(c, w)'),
+    "a transposed convolution": (SIX, f"c = {BEFORE} y = ConvTranspose(c, w)"),
+    "a result that is read twice": (SIX, f"c = {BEFORE} d = Conv(c, w) y = Add(c, d)"),
+    "weights that are read twice": (SIX, f"c = {BEFORE} d = Conv(c, w) e = Conv(x, w) y = Add(d, e)"),
+    "statistics that are fed": (f"{SIX}, float[6] m", f"c = {BEFORE} y = Conv(c, w)"),
+    "an operand on the right": ("float[6, 6] x", f"c = {BEFORE} y = Gemm(w, c)"),
+    "one that is transposed": ("float[6, 6] x", f"c = {BEFORE} y = Gemm<transA = 1>(c, w)"),
+    "weights that would overflow": (SIX, f"c = {BEFORE.replace('s,', 'huge,')} y = Conv(c, w)"),
+    "training": (SIX, "c, p, q = BatchNormalization<training_mode = 1>(x, s, t, m, v) y = Conv(c, w)"),
+}
+
+
+@pytest.mark.parametrize(("inputs", "body", "weight", "kept"), LEADING.values(), ids=LEADING)
+def test_normalisations_before_a_product_are_absorbed(inputs, body, weight, kept):
+    before = built(inputs, body, weight)
+    source = ep.load(before)
+    feeds = {"x": f32(5, 6) if len(weight) == 2 else f32(2, 6, 7, 7)}
+    assert AbsorbLeadingNormalization()(source.ir).modified
+    DropUnused()(source.ir)
+    (node,) = source.ir.graph
+    assert node.name == "node1"
+    assert [value.name for value in node.inputs] == ["x", *kept]
+    after = source.to_proto()
+    onnx.checker.check_model(after, full_check=True)
+    assert_computes(before, feeds, {"y": run(after, feeds)[0]})
+    assert not AbsorbLeadingNormalization()(source.ir).modified
+
+
+@pytest.mark.parametrize(("inputs", "body"), STAYS.values(), ids=STAYS)
+def test_normalisations_before_something_else_stay(inputs, body):
+    source = ep.load(built(inputs, body, (6, 6) if "[6, 6]" in inputs else (6, 6, 3, 3)))
+    assert not AbsorbLeadingNormalization()(source.ir).modified
+
+
+ZEROS = "<float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[3] b = {0, 0, 0}, float[3] c = {0, 1, 0}>"
+
+
+def test_a_bias_of_zeros_is_left_out():
+    check(DropZeroBias(), model("y = Gemm(x, w, b)", weights=ZEROS), "y = Gemm(x, w)")
+
+
+@pytest.mark.parametrize(("body", "opset", "named"), [
+    ("y = Gemm(x, w, c)", 20, ()), ("y = Gemm(x, w, b)", 20, ("b",)), ("y = Gemm(x, w, b)", 9, ()),
+])  # fmt: skip
+def test_a_bias_stays_that_is_not_zero_or_a_weight_or_needed(body, opset, named):
+    assert not DropZeroBias(named)(model(body, weights=ZEROS, opset=opset).ir).modified
 
 
 @pytest.mark.parametrize(

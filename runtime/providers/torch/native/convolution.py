@@ -13,8 +13,12 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels import convolution as shared
 from entrepot.runtime.kernels.window import Window, transposed_window
 from entrepot.runtime.providers.torch.backend import TorchBackend
+from entrepot.runtime.providers.torch.moving import claim
 from entrepot.runtime.providers.torch.table import native
 from entrepot.runtime.providers.torch.windows import padded, spatial_pads
+
+_WIDE = 64
+"""Padding beyond which a result may be much larger than its input."""
 
 CONVOLUTIONS: dict[int, Callable[..., Tensor]] = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 _TRANSPOSED: dict[int, Callable[..., Tensor]] = {
@@ -45,6 +49,8 @@ def conv(
     check_kernel(kernel_shape, W)
     steps, gaps = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
     begin, end = spatial_pads(X.shape[2:], W.shape[2:], steps, gaps, pads, auto_pad)
+    if max((*begin, *end)) > _WIDE:
+        claim((X.shape[0], W.shape[0], *map(sum, zip(X.shape[2:], begin, end, strict=True))), X.element_size())
     x, around = padded(X, begin, end, 0)
     return CONVOLUTIONS[rank](x, W, B, steps, around, gaps, group)
 
@@ -86,6 +92,9 @@ def conv_transpose(
     steps, gaps = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
     around = tuple(pads or (0,) * 2 * rank)
     extra = tuple(output_padding or (0,) * rank)
+    sizes = zip(X.shape[2:], steps, W.shape[2:], gaps, extra, strict=True)
+    reach = [(n - 1) * step + (k - 1) * gap + 1 + more for n, step, k, gap, more in sizes]
+    claim((X.shape[0], W.shape[1] * group, *reach), X.element_size())
     if auto_pad == "NOTSET" and not output_shape and _is_plain(around, extra, steps, gaps, rank):
         return _TRANSPOSED[rank](X, W, B, steps, around[:rank], extra, group, gaps)
     win = transposed_window(X.shape[2:], W.shape[2:], strides, dilations, pads, auto_pad, output_padding, output_shape)

@@ -13,6 +13,7 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels import pooling as shared
 from entrepot.runtime.kernels.window import transposed_window
 from entrepot.runtime.providers.torch.backend import TorchBackend, lowest
+from entrepot.runtime.providers.torch.moving import claim
 from entrepot.runtime.providers.torch.table import native
 from entrepot.runtime.providers.torch.windows import spatial_pads, widened
 
@@ -114,6 +115,8 @@ def max_unpool(
     shape = pooled if output_shape is None else tuple(output_shape.tolist())
     if len(shape) != X.ndim:
         raise InputError(f"MaxUnpool: an output of shape {shape} has another rank than X of shape {tuple(X.shape)}")
+    claim(pooled, X.element_size())
+    claim(shape, X.element_size())
     y = torch.zeros(pooled, dtype=X.dtype, device=X.device)
     y = y.reshape(-1).scatter(0, I.reshape(-1), X.reshape(-1)).reshape(pooled)
     return y if shape == pooled else _placed(y, shape)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from entrepot.runtime.kernels import matmul as shared
 from entrepot.runtime.providers.torch.backend import TORCH
+from entrepot.runtime.providers.torch.moving import claim_product
 from entrepot.runtime.providers.torch.table import native
 
 _PLAIN = frozenset({torch.float32, torch.float64})
@@ -15,7 +16,10 @@ _PLAIN = frozenset({torch.float32, torch.float64})
 @native("MatMul", 13)
 def matmul(A: Tensor, B: Tensor) -> Tensor:
     """The matrix product of the last two axes, the others broadcast."""
-    return torch.matmul(A, B) if A.is_floating_point() else shared.matmul(TORCH, A, B)
+    if not A.is_floating_point():
+        return shared.matmul(TORCH, A, B)
+    claim_product(A, B)
+    return torch.matmul(A, B)
 
 
 @native("Gemm", 13)
@@ -33,6 +37,7 @@ def gemm(
     if A.dtype not in _PLAIN:
         return shared.gemm(TORCH, A, B, C, alpha=alpha, beta=beta, transA=transA, transB=transB)
     a, b = A.t() if transA else A, B.t() if transB else B
+    claim_product(a, b)
     if C is None or beta == 0.0:
         y = torch.mm(a, b)
         return y if alpha == 1.0 else y * alpha

@@ -113,3 +113,13 @@ def test_nan_is_replaced_in_one_step(rest: str, fused: bool) -> None:
     it = session(proto)
     assert ("isnan_where(" in it.source()) == fused
     np.testing.assert_allclose(it.run({"x": x})["y"], onnxruntimes(proto, {"x": x}), rtol=1e-6)
+
+
+def test_the_last_step_of_one_pattern_does_not_begin_another() -> None:
+    """Attention whose values are constant ends in a product by a constant, which has a kernel of its own."""
+    text = """g (float[2, 3, 20, 8] q, float[2, 3, 8, 20] k) => (float[2, 3, 20, 6] y)
+    { s = MatMul(q, k)  p = Softmax(s)  y = MatMul(p, v) }"""
+    given = {"q": f32(2, 3, 20, 8), "k": f32(2, 3, 8, 20)}
+    for value in (f32(20, 6), f32(2, 3, 20, 6)):
+        proto = model(text, v=value)
+        assert_computes(proto, given, session(proto).run(given))

@@ -1,0 +1,109 @@
+"""Which axes vary together: those that have to, those that lead others, and those that only the graph ties."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.subsets import minimal, subsets
+
+if TYPE_CHECKING:
+    from entrepot.exporters.axes.probe import Prober
+
+
+def free_groups(prober: Prober) -> list[Group]:
+    """The groups of axes that vary, with those that follow from them following."""
+    found = {axis: prober.group([axis]) for axis in prober.candidates()}
+    alone = {axis: group for axis, group in found.items() if group is not None}
+    growing = [axis for axis, group in alone.items() if max(group.sizes) > prober.size(axis)]
+    groups: list[Group] = []
+    rest = [axis for axis in prober.candidates() if axis not in growing]
+    for size, members in _by_size(prober, rest).items():
+        linked = _linked(prober, [axis for axis in members if axis not in alone])
+        bound = {axis for group in linked for axis in group.axes}
+        tolerant = [axis for axis in growing if prober.size(axis) == size]
+        led = _led(prober, [axis for axis in members if axis not in bound], tolerant)
+        bound |= {axis for group in led for axis in group.axes}
+        together = _joined(prober, [axis for axis in members if axis not in bound], linked + led)
+        groups += together
+        for axis in frozenset[Axis]().union(*(group.axes for group in together)):
+            alone.pop(axis, None)
+    return sorted([*groups, *alone.values()], key=lambda group: min(group.axes))
+
+
+def bound_groups(prober: Prober, group: Group, groups: Sequence[Group]) -> list[Group] | None:
+    """Groups in which ``group`` varies with others that now have its size, if the model accepts that.
+
+    A model that skips a mask of ones accepts one of any batch size; its graph does not.
+    """
+    size = prober.size(min(group.axes))
+    free = [other for other in groups if other is not group and other.formula is None]
+    others = [other for other in free if prober.size(min(other.axes)) == size]
+    axes = group.axes.union(*(other.axes for other in others))
+    if group.formula is not None or not others:
+        return None
+    first = min([group, *others], key=lambda each: min(each.axes))
+    together = prober.group(axes, first.symbol, required=any(each.required for each in (group, *others)))
+    if together is None:
+        return None
+    together.automatic = any(each.automatic for each in (group, *others))
+    together.bounds |= {"max": min(most)} if (most := [*filter(None, map(_most, (group, *others)))]) else {}
+    return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
+
+
+def _by_size(prober: Prober, axes: Iterable[Axis]) -> dict[int, list[Axis]]:
+    found: dict[int, list[Axis]] = {}
+    for axis in axes:
+        found.setdefault(prober.size(axis), []).append(axis)
+    return found
+
+
+def _linked(prober: Prober, members: list[Axis]) -> list[Group]:
+    """Split axes of one size, none of which varies alone, into minimal groups that vary together."""
+    groups: list[Group] = []
+    while together := next((axes for axes in subsets(members) if prober.other_sizes(axes)), None):
+        kept = minimal(together, lambda axes: bool(prober.other_sizes(axes)))
+        groups += filter(None, [prober.group(kept)])
+        members = [axis for axis in members if axis not in kept]
+    return groups
+
+
+def _led(prober: Prober, stuck: list[Axis], tolerant: list[Axis]) -> list[Group]:
+    """Groups of axes that can grow only together with others, while those may also grow alone.
+
+    Some accept a mask with more rows than there are ids, and read the first ones; then there may also be
+    fewer ids, and yet the two belong together. Others accept a mask with fewer, and pad it.
+    """
+    groups: list[Group] = []
+    while stuck and (tolerant or len(stuck) > 1):
+        choices = [*subsets(stuck), *([axis] for axis in stuck)]
+        together = next((axes for axes in choices if _grows(prober, stuck, [*axes, *tolerant])), None)
+        if together is None:
+            break
+        needed = minimal([*tolerant, *together], functools.partial(_grows, prober, stuck))
+        groups += filter(None, [prober.group(needed)])
+        stuck = [axis for axis in stuck if axis not in needed]
+        tolerant = [axis for axis in tolerant if axis not in needed]
+    return groups
+
+
+def _joined(prober: Prober, stuck: list[Axis], groups: list[Group]) -> list[Group]:
+    """Groups with the axes that can grow only with all of one: others may grow without them, who read the rest."""
+    for axis in stuck:
+        for at, group in enumerate(groups):
+            larger = [axis, *group.axes]
+            if _grows(prober, [axis], larger) and (joined := prober.group(larger)) is not None:
+                groups[at] = joined
+                break
+    return groups
+
+
+def _grows(prober: Prober, stuck: list[Axis], axes: list[Axis]) -> bool:
+    """Whether axes, some of which cannot vary without the others, accept a larger size together."""
+    return any(axis in stuck for axis in axes) and max(prober.other_sizes(axes), default=0) > prober.size(axes[0])
+
+
+def _most(group: Group) -> int | None:
+    return group.bounds.get("max")

@@ -1,0 +1,52 @@
+"""Bounds on the sizes of a group: which a capture needs, and whether the module does not need more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.probe import Prober
+
+NO_NEWS = "the condition is one that holds"
+_COSTLY = 2048  # beyond it, what forward builds from a size may not fit into memory
+_FAR = 16  # times the size in the sample
+
+
+def keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowed: set[str]) -> str:
+    """Narrow a group to bounds; the reason where it cannot vary within them."""
+    beyond = bounds.get("max", 0) + 1
+    if beyond > 1 and _is_at_stake(group, beyond) and _goes_on(group, beyond, prober):
+        return f"forward takes another path from size {beyond} on"
+    if _narrow(group, bounds):
+        narrowed.add(group.symbol)
+    elif group.symbol not in narrowed:
+        if group.automatic:
+            return NO_NEWS
+        group.automatic = True
+        narrowed.add(group.symbol)
+    if group.bounds.get("max", math.inf) <= group.bounds["min"]:
+        return f"the capture needs size {group.bounds['min']}"
+    return ""
+
+
+def _is_at_stake(group: Group, size: int) -> bool:
+    """Whether an axis may not be cut short at a size: a far one is a stated bound, unless more was asked for."""
+    near = size <= min(_COSTLY, _FAR * group.sizes[0])
+    return group.wants(size) and (near or group.asked[1] is not None)
+
+
+def _goes_on(group: Group, size: int, prober: Prober) -> bool:
+    """Whether the module accepts a size beyond a bound, and so behaves differently there."""
+    if size > _COSTLY:
+        return prober.takes_shape(group.axes, size)
+    return prober.takes(dict.fromkeys(group.axes, size)) is None
+
+
+def _narrow(group: Group, bounds: Mapping[str, int]) -> bool:
+    """Add bounds to those of a group; returns whether they say anything new."""
+    before = dict(group.bounds)
+    group.bounds["min"] = max(bounds.get("min", 0), before.get("min", 0))
+    if "max" in bounds:
+        group.bounds["max"] = min(bounds["max"], before.get("max", bounds["max"]))
+    return group.bounds != before

@@ -1,0 +1,105 @@
+"""A capture in which every size was left to torch.export: which sizes it holds for, read from the program itself.
+
+With a name for each size, torch.export refuses whatever it cannot prove for all sizes, and the capture has to be made
+anew with what it suggests. Left to itself, it notes the same in the program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+
+from entrepot.exporters.axes.conditions import holding_range
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.structure import Flat
+from entrepot.exporters.torch.capture.automatic import broken_condition, terms_of
+from entrepot.exporters.torch.capture.dims import export_along
+from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
+from entrepot.exporters.torch.capture.narrowing import keep_within
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.stepping import Stepper
+from entrepot.exporters.torch.upstream import size_notes
+
+_UNBOUNDED = 2**31
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What came of a capture in which every size was left to torch.export.
+
+    Attributes:
+        capture: It, if it holds for every group by itself.
+        program: What torch.export made, if anything, also where that does not hold.
+        tensors: What it was made with.
+    """
+
+    capture: Capture | None = None
+    program: torch.export.ExportedProgram | None = None
+    tensors: Sequence[torch.Tensor] = ()
+
+
+def capture_open(
+    module: torch.nn.Module, call: Flat, prober: Prober, groups: list[Group], stepper: Stepper | None
+) -> Opening:
+    """A capture that finds the bounds of all sizes by itself."""
+    if not groups or any(group.step > 1 for group in groups):
+        return Opening()
+    tensors = capture_sample(call, prober, groups)
+    flat = FlatModule(module, call.tree, stepper, groups, tied=True)
+    flat.training = False
+    automatic = [replace(group, automatic=True) for group in groups]
+    try:
+        program = export_along(flat, tensors, automatic)
+    except MODEL_ERRORS:
+        return Opening()
+    found = _bounded(program, groups)
+    if found is None or any(_takes_more(group, own, prober) for group, own in zip(groups, found, strict=True)):
+        return Opening(None, program, tensors)
+    return Opening(Capture(program, tensors, found, numbers=frozenset(flat.numbers)), program, tensors)
+
+
+def _bounded(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> list[Group] | None:
+    """The groups with the bounds that a program has for them; ``None`` if it does not hold for each by itself."""
+    free = [group for group in groups if group.formula is None]
+    terms = [terms_of(program, group) for group in free]
+    symbols = [next(iter(found)) for found in terms if found is not None and len(found) == 1]
+    if len(set(symbols)) < len(free) or not all(symbol.is_Symbol for symbol in symbols):
+        return None
+    bounds = [_bounds(program, symbol) for symbol in symbols]
+    found = {id(group): _within(group, *own) for group, own in zip(free, bounds, strict=True)}
+    narrowed = [found.get(id(group), group) for group in groups]
+    holds = not any(broken_condition(program, group) for group in narrowed if group.formula is None)
+    return narrowed if holds else None
+
+
+def _takes_more(group: Group, found: Group, prober: Prober) -> bool:
+    """Whether the module goes on to vary where a capture ends."""
+    if found.bounds == group.bounds:
+        return False
+    return bool(keep_within(replace(group, bounds=dict(group.bounds)), found.bounds, prober, set()))
+
+
+def _bounds(program: torch.export.ExportedProgram, symbol: sympy.Symbol) -> tuple[int, int | None]:
+    """The sizes for which a program holds as far as it depends on one size alone."""
+    known: Any = program.range_constraints.get(symbol)
+    least, most = (0, math.inf) if known is None else (int(known.lower), min(math.inf, known.upper))
+    notes = size_notes(program)
+    for guard in notes.guards:
+        if guard.condition.free_symbols == {symbol}:
+            text = str(guard.condition.xreplace({symbol: sympy.Symbol("size", integer=True)}))
+            first, last = holding_range(text, notes.sizes.get(symbol, 0)) or (0, math.inf)
+            least, most = max(least, first), min(most, last)
+    return least, None if most > _UNBOUNDED else int(most)
+
+
+def _within(group: Group, least: int, most: int | None) -> Group:
+    bounds = {**group.bounds, "min": max(group.bounds["min"], least)}
+    if most is not None:
+        bounds["max"] = min(bounds.get("max", most), most)
+    return replace(group, bounds=bounds)
