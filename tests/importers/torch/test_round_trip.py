@@ -25,7 +25,7 @@ def _trip(name: str) -> object:
     return pytest.param(name, marks=pytest.mark.xfail(reason=reason, strict=True)) if reason else name
 
 
-@pytest.mark.parametrize("name", map(_trip, registry.names()))
+@pytest.mark.parametrize("name", [_trip(name) for name in registry.names()])
 def test_a_model_of_the_zoo_comes_back_as_it_went(parity: Parity, name: str) -> None:
     given = feeds(name, built(name).samples[-1])
     parity.round_trip(exported(name), through=["torch"], feeds=given, structure=name not in SPELLED_OTHERWISE)
