@@ -31,6 +31,6 @@ def test_a_model_of_the_zoo_comes_back_as_it_went(parity: Parity, name: str) -> 
     parity.round_trip(exported(name), through=["torch"], feeds=given, structure=name not in SPELLED_OTHERWISE)
 
 
-@pytest.mark.parametrize("name", ["mlp", "gru_classifier", "bert"])
+@pytest.mark.parametrize("name", ["mlp", "gru_classifier"])
 def test_a_model_may_go_round_twice(parity: Parity, name: str) -> None:
     parity.round_trip(exported(name), through=["torch", "torch"], structure=True)
