@@ -167,21 +167,23 @@ class Flow:
     def _for_arrays(
         self, calls: Sequence[Callable[..., Sequence[Any]]], run: Callable[..., Sequence[Any]]
     ) -> Callable[..., Sequence[Any]]:
-        """The same function, which moves nothing if all feeds are NumPy arrays and one part takes and makes such."""
-        inputs = [self._slot(value, None) for value in self._inputs]
-        moves = any(each.target is not HOST for stage in self._stages for each in stage.crossings)
-        made = {self._homes[value] for value in self._wanted}
-        if len(calls) != 1 or moves or made != {HOST} or self._wanted != self._parts[0][0].outputs:
+        """The same function, by a short way if all feeds are NumPy arrays and one part makes all results."""
+        if len(calls) != 1 or self._wanted != self._parts[0][0].outputs:
             return run
-        came_from = {each.put: each.taken for each in self._stages[0].crossings}
-        order = [came_from.get(slot, slot) for slot in self._stages[0].takes]
-        call, in_order = calls[0], order == inputs
+        came_from = {each.put: (each.taken, each.target) for each in self._stages[0].crossings}
+        takes = [came_from.get(slot, (slot, HOST)) for slot in self._stages[0].takes]
+        homes = [self._homes[value] or HOST for value in self._wanted]
+        stays = {HOST, *homes, *(target for _, target in takes)} == {HOST}
+        call, order = calls[0], [at for at, _ in takes]
 
         def run_arrays(*feeds: Any) -> Sequence[Any]:
             for feed in feeds:
                 if type(feed) is not np.ndarray:
                     return run(*feeds)
-            return call(*feeds) if in_order else call(*[feeds[at] for at in order])
+            if stays:
+                return call(*[feeds[at] for at in order])
+            made = call(*[moved(feeds[at], HOST, target) for at, target in takes])
+            return [moved(value, home, HOST) for value, home in zip(made, homes, strict=True)]
 
         return run_arrays
 

@@ -33,12 +33,6 @@ def _draw_the_same() -> None:
         sys.modules["torch"].manual_seed(271828)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What is measured while tests run is not kept for the user."""
-    os.environ["ENTREPOT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _the_same_draws_in_each_module() -> None:
     _draw_the_same()

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from entrepot.importers.torch.dtypes import FLOATS, NAMES
 from entrepot.importers.torch.layer import LAYERS, Argument, Array, Layer, applied, keywords, positional
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.recurrent import recurrent
+from entrepot.importers.torch.recurrent import recurrent, stacked
 from entrepot.importers.torch.words.elementwise import short
 from entrepot.importers.torch.words.products import one, symmetric, window
 
@@ -261,6 +261,7 @@ _RULES: dict[str, Rule] = {
     "LSTM": recurrent,
     "GRU": recurrent,
     "RNN": recurrent,
+    **dict.fromkeys(("StackedLSTM", "StackedGRU", "StackedRNN"), stacked),
 }
 
 

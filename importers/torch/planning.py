@@ -10,6 +10,7 @@ import numpy as np
 
 from entrepot.importers.torch.layer import LAYERS
 from entrepot.importers.torch.patterns import RULES as PATTERNS
+from entrepot.importers.torch.stacking import RULES as STACKING
 from entrepot.importers.torch.table import WORDS
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
@@ -76,7 +77,7 @@ def _forget_unread(block: Block) -> None:
 
 
 def _known(key: OpKey) -> bool:
-    return WORDS.find(*key) is not None or TORCH.is_known(key)
+    return WORDS.find(*key) is not None or TORCH.is_known(key) or HOST.is_known(key)
 
 
 def _noting(origins: dict[Value, Value]) -> Callable[[Step], Any]:
@@ -115,4 +116,4 @@ def _is_matrix(value: Value) -> bool:
     return isinstance(value.constant, np.ndarray) and value.constant.ndim == 2
 
 
-_RULES: fuse.Rules = {**PATTERNS, "MatMul": (_fuse_linear,)}
+_RULES: fuse.Rules = {**PATTERNS, **STACKING, "MatMul": (_fuse_linear,)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir as ir
 
@@ -21,19 +23,8 @@ def recurrent(op: Op) -> Layer | None:
     weights = [_constant(op, position) for position in (1, 2, 3)]
     if weights[0] is None or weights[1] is None or (op.has(3) and weights[2] is None) or not _plain(op):
         return None
-    order = _ORDERS[kind]
     two = op.attribute("direction") == "bidirectional"
-    tensors: dict[str, Array] = {}
-    for at in range(2 if two else 1):
-        suffix = "_l0_reverse" if at else "_l0"
-        tensors[f"weight_ih{suffix}"] = _reordered(weights[0][at], order)
-        tensors[f"weight_hh{suffix}"] = _reordered(weights[1][at], order)
-        if weights[2] is not None:
-            left, right = np.split(weights[2][at], 2)
-            tensors[f"bias_ih{suffix}"], tensors[f"bias_hh{suffix}"] = (
-                _reordered(left, order),
-                _reordered(right, order),
-            )
+    tensors = _tensors(kind, weights, two=two)
     hidden = weights[1].shape[-1]
     given: dict[str, object] = {} if weights[2] is not None else {"bias": False}
     given |= {"bidirectional": True} if two else {}
@@ -47,6 +38,44 @@ def recurrent(op: Op) -> Layer | None:
         call=_call,
         source="" if value is None else value.name,
     )
+
+
+def stacked(op: Op) -> Layer:
+    """Several of them, one above the other, which ``stacking`` found to be layers."""
+    kind = op.step.op_type.removeprefix("Stacked")
+    count, two = op.attribute("layers"), op.attribute("direction") == "bidirectional"
+    weights = [[_constant(op, 3 + 3 * layer + at) for at in range(3)] for layer in range(count)]
+    tensors: dict[str, Array] = {}
+    for number, each in enumerate(weights):
+        tensors |= _tensors(kind, each, number, two=two)
+    size = positional(input_size=tensors["weight_ih_l0"].shape[-1], hidden_size=tensors["weight_hh_l0"].shape[-1])
+    given: dict[str, object] = {"num_layers": count} if count > 1 else {}
+    given |= {} if weights[0][2] is not None else {"bias": False}
+    given |= {"bidirectional": True} if two else {}
+    if kind == "RNN" and "relu" in str(op.attribute("activations")).lower():
+        given["nonlinearity"] = '"relu"'
+    op.attribute("merged")
+    op.see(1, 2)
+    source = op.value(3)
+    name = "" if source is None else source.name
+    return Layer(kind, (*size, *keywords(**given)), tensors, call=_call_stack, source=name)
+
+
+def _tensors(kind: str, weights: Sequence[Array | None], layer: int = 0, *, two: bool) -> dict[str, Array]:
+    """What torch keeps of W, R and B, its gates in its order."""
+    order, (W, R, B) = _ORDERS[kind], weights
+    tensors: dict[str, Array] = {}
+    assert W is not None
+    assert R is not None
+    for at in range(2 if two else 1):
+        suffix = f"_l{layer}_reverse" if at else f"_l{layer}"
+        tensors[f"weight_ih{suffix}"] = _reordered(W[at], order)
+        tensors[f"weight_hh{suffix}"] = _reordered(R[at], order)
+        if B is not None:
+            left, right = np.split(B[at], 2)
+            tensors[f"bias_ih{suffix}"] = _reordered(left, order)
+            tensors[f"bias_hh{suffix}"] = _reordered(right, order)
+    return tensors
 
 
 def _constant(op: Op, position: int) -> Array | None:
@@ -103,5 +132,26 @@ def _call(op: Op, layer: str) -> str:
     made = [apart, *([f"{kept}[0]", f"{kept}[1]"] if op.step.op_type == "LSTM" else [kept])]
     for value, text in zip(op.step.outputs, made, strict=False):
         if value is not None:
+            op.writer.line(f"{op.writer.write(value)} = {text}")
+    return ""
+
+
+def _call_stack(op: Op, layer: str) -> str:
+    """The states of single layers are rows of what torch returns."""
+    count, two = op.attribute("layers"), op.attribute("direction") == "bidirectional"
+    states = [op[at] for at in (1, 2) if op.has(at)]
+    given = [op[0], *([f"({', '.join(states)})"] if len(states) > 1 else states)]
+    kept = op.writer.names.fresh("state") if any(op.asked(at) for at in range(1, len(op.step.outputs))) else "_"
+    read = op.step.outputs[0]
+    merged = op.attribute("merged")
+    steps = op.writer.names.fresh("steps") if read is None or not merged else op.writer.write(read)
+    op.writer.line(f"{steps}, {kept} = {layer}({', '.join(given)})")
+    apart = f".unflatten(-1, (2, {op.attribute('hidden_size')})).transpose(1, 2)" if two else ".unsqueeze(1)"
+    lasts = [f"{kept}[0]", f"{kept}[1]"] if op.step.op_type == "StackedLSTM" else [kept, kept]
+    each = 2 if two else 1
+    rows = [f"{last}[{each * number}:{each * (number + 1)}]" for last in lasts for number in range(count)]
+    made = [f"{steps}{apart}", *lasts, *(lasts if count == 1 else rows)]
+    for value, text in zip(op.step.outputs, made, strict=False):
+        if value is not None and not (merged and value is read):
             op.writer.line(f"{op.writer.write(value)} = {text}")
     return ""

@@ -21,6 +21,7 @@ from entrepot.ir.passes.lift_constants import LiftConstants
 from entrepot.ir.passes.merge_repeated import MergeRepeated
 from entrepot.ir.passes.settle_shapes import SettleShapes
 from entrepot.ir.passes.settle_types import SettleTypes
+from entrepot.ir.passes.turn_products import TurnProducts
 from entrepot.ir.passes.unpack_sequences import UnpackSequences
 
 _ROUNDS = 10
@@ -54,6 +55,7 @@ def clean_up(
         UnpackSequences(),
         JoinMoves(),
         GatherSlices(),
+        TurnProducts(),
         SettleShapes(),
         MergeRepeated(),
         FoldConstants(evaluate, weights),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ from entrepot.exporters.notes import Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.running.stepping import Stepper
+
+_MOST_DOUBLED = 1024  # the module is run to see if it takes twice as much
 
 
 @dataclass
@@ -94,7 +96,7 @@ def capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torc
     sizes = {axis: call.tensors[axis[0]].shape[axis[1]] for axis in all_axes(call.tensors) if axis not in varying}
     used: set[int] = set()
     for group in (group for group in groups if group.formula is None):
-        choices = [*group.sizes, *prober.fresh_sizes(max(group.sizes), used, group.step)]
+        choices = _choices(group, prober, used)
         wanted = (size for size in choices if size >= 2 * group.step and size not in used and group.wants(size))
         size = next(wanted, prober.size(min(group.axes)))
         used.add(size)
@@ -104,6 +106,16 @@ def capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torc
     if not changed or prober.takes(changed) is not None:
         return list(start)
     return resized(TORCH, start, prober.completed(changed) or {})
+
+
+def _choices(group: Group, prober: Prober, used: Collection[int]) -> Iterator[int]:
+    """Sizes for a capture, first those that divide evenly wherever that of the sample does: padding is another path."""
+    first, *others = group.sizes
+    yield first
+    if first <= _MOST_DOUBLED and prober.takes(dict.fromkeys(group.axes, 2 * first)) is None:
+        yield 2 * first
+    yield from others
+    yield from prober.fresh_sizes(max(group.sizes), used, group.step)
 
 
 def _size(tensors: Sequence[torch.Tensor], axis: Axis) -> Any:

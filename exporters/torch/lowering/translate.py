@@ -11,6 +11,7 @@ import torch
 
 from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
+from entrepot.exporters.torch.lowering.divisions import settle_divisions
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.translations import decompositions, translations
@@ -65,6 +66,7 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
         table = _decompositions(onnx_translations())
         program = program.run_decompositions(table)
         split_complex(program, table)
+        settle_divisions(program)
         insert_type_promotion_nodes(program.graph_module)
         remove_assertion_nodes(program.graph_module)
     return program

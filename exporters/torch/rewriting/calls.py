@@ -21,6 +21,7 @@ from entrepot.exporters.torch.rewriting.sequences import (
     Rows,
     Sections,
     Span,
+    Stacked,
     Together,
     Tracked,
     Trailing,
@@ -186,20 +187,20 @@ def _tolist(plain: Any, tensor: torch.Tensor) -> Any:
 
 
 def _stack(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
-    if isinstance(tensors, Grown):
-        return tensors.stacked().movedim(0, dim)
-    return plain(_unrolled(tensors), dim, **how)
+    made = _made(tensors)
+    return plain(tensors, dim, **how) if made is None else made.stacked().movedim(0, dim)
 
 
 def _cat(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
-    dim = how.pop("axis", dim)
-    return tensors.joined_up(dim) if isinstance(tensors, Grown) else plain(_unrolled(tensors), dim, **how)
+    dim, made = how.pop("axis", dim), _made(tensors)
+    return plain(tensors, dim, **how) if made is None else made.joined_up(dim)
 
 
-def _unrolled(tensors: Any) -> Any:
+def _made(tensors: Any) -> Grown | None:
+    """Tensors whose number varies, as a list that holds them in one."""
     if isinstance(tensors, Rows) and not isinstance(tensors, Numbers):
-        return tensors.tensor.movedim(tensors.axis, 0)
-    return tensors
+        return Grown(Stacked(tensors.tensor.movedim(tensors.axis, 0)))
+    return tensors if isinstance(tensors, Grown) else None
 
 
 def _allclose(

@@ -43,6 +43,16 @@ def any_of(input: torch.Tensor, dim: Any = None, keepdim: bool = False) -> torch
     return input.to(torch.bool).to(torch.int64).sum(dim, keepdim) > 0
 
 
+def all_true(input: torch.Tensor) -> torch.Tensor:
+    """What checks of values that torch is told of come down to."""
+    return torch.all(input)
+
+
+def any_true(input: torch.Tensor) -> torch.Tensor:
+    """The same for one that asks for any."""
+    return any_of(input)
+
+
 def prod(input: torch.Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
     """The product along an axis."""
     return NotImplemented if input.dim() else torch.prod(input, dtype=dtype)
@@ -67,6 +77,8 @@ def vector_norm(
 
 
 DECOMPOSITIONS = {
+    aten._is_all_true.default: all_true,  # noqa: SLF001 - its name
+    aten._is_any_true.default: any_true,  # noqa: SLF001
     aten.any.default: any_of,
     aten.any.dim: any_of,
     aten.any.dims: any_of,

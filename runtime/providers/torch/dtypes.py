@@ -52,6 +52,10 @@ def torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
     return found
 
 
+_COMMON = frozenset(np.dtype(kind) for kind in (np.float32, np.float64, np.int64, np.int32, np.bool_))
+"""Types that torch takes as they are; they are looked at first."""
+
+
 class _Writable:
     """Read-only memory as torch takes it, which knows no other; whoever has the tensor must not write to it."""
 
@@ -64,6 +68,8 @@ class _Writable:
 
 def tensor_of(array: np.ndarray[Any, Any]) -> torch.Tensor:
     """A tensor over the memory of a NumPy array, read-only or not; a copy where torch cannot stride like that."""
+    if array.dtype in _COMMON and array.flags.carray:
+        return torch.from_numpy(array)
     dtype = torch_dtype(array.dtype)
     array = array.view(_BITS.get(array.dtype, array.dtype))
     if min(array.strides, default=0) < 0 or not array.dtype.isnative:

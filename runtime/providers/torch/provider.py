@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from entrepot.runtime.providers.torch.accelerator import Accelerator
     from entrepot.runtime.providers.torch.graphs import Graphs
 
-_LEFT_TO_HOST = frozenset(
+LEFT_TO_HOST = frozenset(
     ("MaxRoiPool", "NonMaxSuppression", "RandomNormal", "RandomUniform", "RoiAlign", "TfIdfVectorizer")
 )
 """Operators that go step by step as their data says, or that no input says the device of."""
@@ -59,7 +59,7 @@ class TorchProvider:
             device=self.device,
             place=self.place,
             finish=self.finish,
-            left_to_host=_LEFT_TO_HOST,
+            left_to_host=LEFT_TO_HOST,
         )
 
     @staticmethod

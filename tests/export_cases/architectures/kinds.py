@@ -44,14 +44,14 @@ def find(config: Any, *names: str) -> Any:
     return next((found for part in inner if (found := find(part, *names)) is not None), None)
 
 
-def tokens(batch: int, length: int) -> torch.Tensor:
+def tokens(batch: int, length: int, vocabulary: int = VOCABULARY) -> torch.Tensor:
     """Ordinary tokens: not the first few, nor the last, which are special."""
-    return torch.randint(8, VOCABULARY - 40, (batch, length))
+    return torch.randint(8, min(VOCABULARY - 40, vocabulary), (batch, length))
 
 
-def text(_model: Any, size: Size) -> Iterator[Inputs]:
+def text(model: Any, size: Size) -> Iterator[Inputs]:
     """Tokens with a mask."""
-    ids = tokens(size.batch, size.length)
+    ids = tokens(size.batch, size.length, find(model.config, "vocab_size") or VOCABULARY)
     mask = torch.ones_like(ids)
     mask[0, -1] = 0
     yield {"input_ids": ids, "attention_mask": mask}

@@ -6,6 +6,7 @@ layers and experts, vocabularies and images are capped.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -13,7 +14,7 @@ VOCABULARY = 128
 _WIDTH = re.compile(
     r"(hidden|embed\w*|embd|intermediate|ffn|model|mlp|proj\w*|channel\w*|state|head|adapter|inner|out\w*|in|latent|fpn|neck"
     r"|conv|key|value|query|lora|qk\w*|v|d|kv)_?(size|sizes|dim|dims|dimension|width|rank|channels|list|ff|units|inner)$"
-    r"|^(d_model|d_ff|d_kv|d_inner|n_embd|n_inner|dim|dims|embed_dim|width|hidden_dim|encoder_ffn_dim|decoder_ffn_dim|emb_dim)$"
+    r"|^(d_model|d_ff|d_kv|d_head|d_inner|n_embd|n_inner|dim|dims|embed_dim|width|hidden_dim|encoder_ffn_dim|decoder_ffn_dim|emb_dim)$"
     r"|(ffn_dim|mlp_dim|head_dim|nope_head_dim|rope_head_dim|filters|dim_head|d_state|lru_width|conv_dim|channels"
     r"|embed_dim_per_stage|hidden_units|pos_feats|dim_feedforward|_dim|_width|num_features|hidden_layer_dim)$"
 )
@@ -33,6 +34,8 @@ _CHOSEN = re.compile(
 )
 _STAGE_NAMES = ("out_features", "out_indices", "_out_features", "_out_indices", "stage_names")
 """Of backbones: they follow from the number of stages, of which the last is returned by default."""
+_HEADS = (("hidden_size", "num_attention_heads"), ("hidden_size", "num_heads"), ("d_model", "num_heads"))
+_PERIOD, _OFFSET = re.compile(r"_layer_period$"), re.compile(r"_layer_offset$")
 _VOCABULARY = re.compile(r"vocab_size|^num_embeddings$|^vocab_offset$")
 _TOKEN = re.compile(r"(_token_id|_token_index|_id|_ids)$")
 _LAYER_INDEX = re.compile(r"ind(ex|ic)e?s?$|insert_layer|feature_layer|_layer_ids?$|no_rope_layers|layers_to_")
@@ -58,11 +61,33 @@ def _shrunk(config: dict[str, Any], divisor: int, layers: int, tokens: dict[int,
         if not isinstance(key, str):  # a table of labels
             small[key] = value
         elif isinstance(value, dict):
-            small[key] = _shrunk(value, divisor, layers, tokens)
+            small[key] = _backbone(value) or _shrunk(value, divisor, layers, tokens)
         else:
             by_layer = isinstance(value, list | tuple) and len(value) in counts
             small[key] = _value(key, value[:layers] if by_layer else value, divisor, layers, tokens)
+    _fewer_heads(config, small)
     return _image(small)
+
+
+def _backbone(config: dict[str, Any]) -> dict[str, Any] | None:
+    """A small network of transformers' own in place of one that is in another library."""
+    if config.get("model_type") != "timm_backbone":
+        return None
+    stages = [f"stage{index}" for index in config.get("out_indices") or [4]]
+    sizes = {"embedding_size": 16, "hidden_sizes": [16, 32, 32, 32], "depths": [1, 1, 1, 1]}
+    return {"model_type": "resnet", "layer_type": "basic", "out_features": stages, **sizes}
+
+
+def _fewer_heads(config: dict[str, Any], small: dict[str, Any]) -> None:
+    """Let heads divide a width that they divided before it was made smaller, each of an even width if possible."""
+    for width, heads in _HEADS:
+        if not (_is_int(config.get(width)) and _is_int(config.get(heads)) and config[width] % config[heads] == 0):
+            continue
+        size, count = small[width], small[heads]
+        if size % count:
+            small[heads] = math.gcd(size // 2, count) if size % 2 == 0 else math.gcd(size, count)
+            if _is_int(small.get("num_key_value_heads")):
+                small["num_key_value_heads"] = math.gcd(small[heads], small["num_key_value_heads"])
 
 
 def _value(key: str, value: Any, divisor: int, layers: int, tokens: dict[int, int]) -> Any:
@@ -76,7 +101,9 @@ def _value(key: str, value: Any, divisor: int, layers: int, tokens: dict[int, in
         return min(value, VOCABULARY)
     if _LAYER_INDEX.search(key):
         return min(value, layers - 1)
-    for pattern, most in ((_LAYERS, layers), (_STAGES, layers), (_EXPERTS, 4), (_CHOSEN, 2)):
+    if _OFFSET.search(key):
+        return min(value, layers - 1)
+    for pattern, most in ((_LAYERS, layers), (_STAGES, layers), (_PERIOD, layers), (_EXPERTS, 4), (_CHOSEN, 2)):
         if pattern.search(key):
             return min(value, most)
     if _WIDTH.search(key) and not _NOT_WIDTH.search(key) and value % divisor == 0 and value > divisor:
@@ -91,6 +118,8 @@ def _image(config: dict[str, Any]) -> dict[str, Any]:
     if _is_int(size):
         side = patch if _is_int(patch) else 16
         config["image_size"] = min(size, side * max(2, -(-32 // side)))
+    if _is_int(config.get("mm_tokens_per_image")):
+        config["mm_tokens_per_image"] = 1
     if _is_int(config.get("max_source_positions")):
         config["max_source_positions"] = min(config["max_source_positions"], 32)
     return config

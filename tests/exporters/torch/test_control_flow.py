@@ -402,6 +402,25 @@ def test_a_difference_of_sizes_is_followed_whether_it_is_negative_or_not(kind, c
         np.testing.assert_allclose(result, module(*given).numpy(), rtol=2e-4, atol=2e-5)
 
 
+class JoinedAgain(nn.Module):
+    """As models do that put features of images into a text, with a check of the values."""
+
+    def forward(self, x):
+        torch._check_tensor_all_with(ValueError, torch.isfinite(x), "finite")
+        rows = list(x)
+        return torch.cat(rows, dim=0), torch.cat(rows, -1), torch.stack(rows, 1), torch.stack(x.unbind(1), -1)
+
+
+def test_rows_of_a_tensor_are_joined_again_however_many_there_are():
+    module = JoinedAgain().eval()
+    model = ep.export(module, x(2, 5, 4), progress=False)
+    assert model.inputs[0].shape == ("batch", "x_dim1", "x_dim2")
+    given = x(3, 7, 4)
+    results = ep.Session(model).run({"x": given.numpy()}).values()
+    for mine, theirs in zip(results, module(given), strict=True):
+        np.testing.assert_array_equal(mine, theirs.numpy())
+
+
 def test_every_branch_is_proved_on_inputs_that_take_it_and_one_that_none_takes_is_named():
     class Rare(nn.Module):
         def forward(self, x):

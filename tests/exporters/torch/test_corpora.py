@@ -115,3 +115,19 @@ def test_shrinking_keeps_what_is_equal_or_a_multiple():
     assert (small["num_hidden_layers"], len(small["layer_types"]), small["vision_config"]["depth"]) == (2, 2, 2)
     assert small["pad_token_id"] < small["vocab_size"] == 128
     assert small["vision_config"]["image_size"] % small["vision_config"]["patch_size"] == 0
+
+
+def test_shrinking_keeps_heads_and_periods_possible_and_leaves_no_foreign_backbone():
+    large = {
+        "vision_config": {"hidden_size": 1152, "num_attention_heads": 16, "num_key_value_heads": 16},
+        "text_config": {"d_model": 1024, "num_heads": 16, "d_head": 64},
+        "attn_layer_period": 8, "attn_layer_offset": 4, "num_hidden_layers": 32,
+        "backbone_config": {"model_type": "timm_backbone", "backbone": "resnet50", "out_indices": [2, 3]},
+    }  # fmt: skip
+    small = shrunk(large, divisor=16, layers=2)
+    vision = small["vision_config"]
+    assert (vision["hidden_size"], vision["num_attention_heads"], vision["num_key_value_heads"]) == (72, 4, 4)
+    assert small["text_config"] == {"d_model": 64, "num_heads": 16, "d_head": 4}
+    assert (small["attn_layer_period"], small["attn_layer_offset"]) == (2, 1)
+    assert small["backbone_config"]["model_type"] == "resnet"
+    assert small["backbone_config"]["out_features"] == ["stage2", "stage3"]

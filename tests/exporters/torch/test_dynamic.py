@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch.capture import blame, dims
 from entrepot.exporters.torch.sources.module import ModuleSource
 
 
@@ -152,3 +153,26 @@ def test_a_branch_on_a_size_that_is_returned_as_a_number_is_followed(monkeypatch
         y, count = session.run([x]).values()
         np.testing.assert_allclose(y, x.cumsum(1) if size > 9 else x * 2, rtol=1e-5, atol=1e-5)
         assert count == size
+
+
+class Patches(nn.Module):
+    def forward(self, x):
+        height, width = x.shape[-2:]
+        if height % 4 or width % 4:
+            x = nn.functional.pad(x, (0, -width % 4, 0, -height % 4))
+        return nn.functional.avg_pool2d(x, 4)
+
+
+def test_a_capture_divides_evenly_where_the_sample_does(monkeypatch):
+    seen = []
+
+    def capture(flat, tensors, axes):
+        seen.append(tuple(tensors[0].shape))
+        return blame.export_flat(flat, tensors, axes)
+
+    monkeypatch.setattr(dims, "export_flat", capture)
+    model = ep.export(Patches().eval(), torch.randn(2, 3, 8, 8), progress=False)
+    assert seen[0] == (2, 3, 8, 16)
+    x = torch.randn(1, 3, 13, 10)
+    y = ep.Session(model).run({"x": x.numpy()})["output"]
+    np.testing.assert_allclose(y, Patches()(x).numpy(), rtol=1e-5, atol=1e-6)

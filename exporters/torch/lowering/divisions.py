@@ -1,0 +1,37 @@
+"""Divisions of sizes, which round down: torch.onnx (2.13) writes ONNX's, which round towards zero."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.upstream import statically_known_true
+
+
+def settle_divisions(program: torch.export.ExportedProgram) -> None:
+    """Let what may be negative be divided without a rest, in place: ``-n // 4`` is ``(-n - -n % 4) // 4``."""
+    graph = program.graph_module.graph
+    for node in graph.find_nodes(op="call_function", target=operator.floordiv):
+        number, divisor = node.args
+        if _is_positive(number, 0) and _is_positive(divisor, 1):
+            continue
+        with graph.inserting_before(node):
+            rest = _computed(graph, operator.mod, number, divisor)
+            whole = _computed(graph, operator.sub, number, rest)
+        node.args = whole, divisor
+
+
+def _is_positive(argument: Any, least: int) -> bool:
+    return bool(statically_known_true(_value(argument) >= least))
+
+
+def _value(argument: Any) -> Any:
+    return argument.meta["val"] if isinstance(argument, torch.fx.Node) else argument
+
+
+def _computed(graph: torch.fx.Graph, function: Any, *arguments: Any) -> torch.fx.Node:
+    node = graph.call_function(function, arguments)
+    node.meta["val"] = function(*map(_value, arguments))
+    return node
