@@ -122,14 +122,14 @@ def child(who: str, name: str, *, verify: bool) -> None:
     print(json.dumps({"seconds": seconds, "peak": peak, "weights": weights, "stored": stored}))
 
 
-def measure(who: str, name: str, rounds: int, *, verify: bool) -> dict[str, float]:
-    """The best time of some processes, and their largest peak."""
+def measure(who: str, name: str, rounds: int, *, verify: bool) -> dict[str, float] | None:
+    """The best time of some processes, and their largest peak; ``None`` if the export fails."""
     command = [sys.executable, "-m", "benchmarks.export_cost", "--child", who, name, *["--verify"] * verify]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    runs = [
-        json.loads(subprocess.run(command, check=True, capture_output=True, env=environment).stdout.splitlines()[-1])
-        for _ in range(rounds)
-    ]
+    done = [subprocess.run(command, check=False, capture_output=True, env=environment) for _ in range(rounds)]
+    if any(process.returncode for process in done):
+        return None
+    runs = [json.loads(process.stdout.splitlines()[-1]) for process in done]
     return runs[0] | {"seconds": min(run["seconds"] for run in runs), "peak": max(run["peak"] for run in runs)}
 
 
@@ -145,14 +145,18 @@ def main() -> None:
     if options.child:
         child(*options.child, verify=options.verify)
         return
-    floor = measure("ours", "floor", 1, verify=options.verify)["peak"]
+    small = measure("ours", "floor", 1, verify=options.verify)
+    assert small is not None
     heads = ("ours s", "torch s", "ratio", "ours MiB", "torch MiB", "(peak - floor) / weights", "stored / weights")
     print(f"{'model':30} " + "  ".join(heads))
     ratios = []
     for name in ARCHITECTURES if options.architectures else options.models:
         ours, torch_ = (measure(who, name, options.rounds, verify=options.verify) for who in EXPORTS)
+        if ours is None or torch_ is None:
+            print(f"{name:30} cannot be exported by {'ours' if ours is None else 'torch'}", flush=True)
+            continue
         ratios.append(ours["seconds"] / torch_["seconds"])
-        share = (ours["peak"] - floor) / ours["weights"]
+        share = (ours["peak"] - small["peak"]) / ours["weights"]
         print(
             f"{name:30} {ours['seconds']:6.2f}  {torch_['seconds']:7.2f}  {ratios[-1]:5.2f}  "
             f"{ours['peak'] / MIB:8.0f}  {torch_['peak'] / MIB:9.0f}  {share:24.2f}  "

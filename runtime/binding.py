@@ -59,7 +59,7 @@ class Kernels:
         """
         entry = self.native.find(*step.key)
         if entry is not None and not _unknown(entry, step):
-            return with_room(step, Call(entry.function, "native", (), _attributes(step, entry.function)))
+            return with_room(step, Call(entry.function, "native", (), attributes_of(step, entry.function)))
         if entry is not None and shared.find(*step.key) is None:
             raise ConversionError(
                 f"{', '.join(_unknown(entry, step))} must be known when the model is compiled",
@@ -70,7 +70,7 @@ class Kernels:
         if theirs is not None:
             return with_room(step, Call(theirs.run, "python", (), step.attributes))
         entry = shared.get(*step.key)
-        return with_room(step, Call(entry.function, "shared", (self.backend(),), _attributes(step, entry.function)))
+        return with_room(step, Call(entry.function, "shared", (self.backend(),), attributes_of(step, entry.function)))
 
     def evaluate(self, step: Step) -> Any:
         """Run a step whose inputs are all constant; what it makes may not be much larger than they are."""
@@ -132,7 +132,8 @@ def _input(value: Value) -> InputView:
     return InputView(value.name, value.constant, known.numpy, known.shape)
 
 
-def _attributes(step: Step, function: Callable[..., Any]) -> dict[str, Any]:
+def attributes_of(step: Step, function: Callable[..., Any]) -> dict[str, Any]:
+    """What a kernel is told beside its operands."""
     if _takes_n_outputs(function):
         return {**step.attributes, "n_outputs": len(step.outputs)}
     return step.attributes

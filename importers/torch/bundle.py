@@ -22,11 +22,15 @@ _TABLES = frozenset({"native", "shared", "prepared"})
 _STUBS = {
     "entrepot.ir.errors": 'class {name}(ValueError):\n    """What cannot be computed."""\n\n'
     "    def __init__(self, message, **told):\n        super().__init__(message)",
-    "entrepot.runtime.room": 'def {name}(*sizes):\n    """Sessions look for room here."""',
+    "entrepot.runtime.room.claim": 'def {name}(*sizes):\n    """Sessions look for room here."""',
 }
-"""Modules whose names are stood in for: errors without hints, and limits that only sessions have."""
+"""What is stood in for, by module or name: errors without hints, and limits that only sessions have."""
 
-BACKEND = "TorchBackend"
+_BACKENDS = {
+    "TorchBackend": "entrepot.runtime.providers.torch.backend",
+    "NumpyBackend": "entrepot.runtime.providers.cpu.backend",
+}
+"""Classes of which only the methods that are called are kept, and their modules."""
 
 
 class Bundle:
@@ -44,7 +48,7 @@ class Bundle:
         self._home: dict[str, str] = {}
         self.imports: dict[str, None] = {}
         self._methods: set[str] = set()
-        self._backend = ""
+        self._backends: dict[str, str] = {}
 
     def add(self, function: Callable[..., Any]) -> str | None:
         """The name of a function in the file; ``None`` for one that has no text of its own."""
@@ -61,15 +65,13 @@ class Bundle:
             return f"torch.{name}" if module.__name__.split(".")[0] == "torch" else None
         return self._name(module, name)
 
-    def backend(self) -> str:
-        """The name of the backend's class."""
-        module = importlib.import_module("entrepot.runtime.providers.torch.backend")
-        return self._name(module, BACKEND)
+    def backend(self, name: str = "TorchBackend") -> str:
+        """The name of a backend's class."""
+        return self._name(importlib.import_module(_BACKENDS[name]), name)
 
     def texts(self) -> list[str]:
         """All definitions, each after those that it needs."""
-        if self._backend:
-            self._finish()
+        self._finish()
         done: dict[str, None] = {}
         for name in list(self._texts):
             self._visit(name, done, set())
@@ -83,18 +85,18 @@ class Bundle:
         done[name] = None
 
     def _finish(self) -> None:
-        """The backend's class, with the methods that anything calls."""
-        module, done, texts = _module(), set[str](), {}
-        while left := self._methods - done:
+        """The backends' classes, with the methods that anything calls."""
+        done: set[tuple[str, str]] = set()
+        texts: dict[tuple[str, str], str] = {}
+        while left := {(kind, name) for kind in list(self._backends) for name in self._methods} - done:
             done |= left
-            for node in self._kept(left):
-                texts[_targets(node)[0]] = self._edited(module, node, self._backend)
-        inside = "\n\n".join(f"    {texts[_targets(node)[0]]}" for node in self._kept(done))
-        self._texts[self._backend] = f'class {self._backend}:\n    """Array functions by NumPy\'s names."""\n\n{inside}'
-
-    def _kept(self, wanted: set[str]) -> list[ast.stmt]:
-        body = _definitions(_module())[BACKEND].body  # type: ignore[attr-defined]
-        return [node for node in body if wanted & set(_targets(node))]
+            for kind, name in sorted(left):
+                for node in _kept(kind, {name}):
+                    texts[kind, name] = self._edited(_home_of(kind), node, self._backends[kind])
+        for kind, made in self._backends.items():
+            body = [texts[kind, _targets(node)[0]] for node in _kept(kind, self._methods)]
+            inside = "\n\n".join(f"    {text}" for text in body)
+            self._texts[made] = f'class {made}:\n    """Array functions by NumPy\'s names."""\n\n{inside}'
 
     def _name(self, module: ModuleType, name: str) -> str:
         key = (module.__name__, name)
@@ -125,10 +127,11 @@ class Bundle:
         self._needs[made] = {}
         self._home.update({self._known[module.__name__, target]: made for target in _targets(node)})
         self._texts[made] = ""
-        if (stub := _STUBS.get(module.__name__)) is not None:
+        stub = _STUBS.get(module.__name__) or _STUBS.get(f"{module.__name__}.{name}")
+        if stub is not None:
             self._texts[made] = stub.format(name=made)
-        elif name == BACKEND:
-            self._backend = made
+        elif name in _BACKENDS:
+            self._backends[name] = made
             self._methods.add("__init__")
         else:
             self._texts[made] = self._edited(module, node, made)
@@ -155,7 +158,7 @@ class Bundle:
         local = _bound(node) if isinstance(node, ast.FunctionDef) else frozenset()
         for used, text in _names(node, local):
             if isinstance(used, ast.Attribute):
-                if isinstance(used.value, ast.Name) and used.value.id in ("xp", "self", "TORCH"):
+                if isinstance(used.value, ast.Name) and used.value.id in ("xp", "self", "TORCH", "NUMPY"):
                     self._methods.add(used.attr)
                 inner = _submodule(module, used)
                 if inner is not None:
@@ -174,8 +177,14 @@ class Bundle:
         return text
 
 
-def _module() -> ModuleType:
-    return importlib.import_module("entrepot.runtime.providers.torch.backend")
+def _home_of(backend: str) -> ModuleType:
+    return importlib.import_module(_BACKENDS[backend])
+
+
+def _kept(backend: str, wanted: set[str]) -> list[ast.stmt]:
+    """The statements of a backend's class that define some of its methods."""
+    body = _definitions(_home_of(backend))[backend].body  # type: ignore[attr-defined]
+    return [node for node in body if wanted & set(_targets(node))]
 
 
 @cache

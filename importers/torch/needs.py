@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,13 @@ from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.sizes import of_constant
 from entrepot.ir.errors import UnsupportedOpError
 from entrepot.ir.limits import Limits
-from entrepot.ir.traits import host_operands, unread_operands
+from entrepot.ir.traits import host_operands
 from entrepot.ir.typing.plain import Type
+from entrepot.runtime.binding import Kernels, attributes_of
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Call, Step, Value
+from entrepot.runtime.providers.cpu.table import KERNELS as HOST
 from entrepot.runtime.providers.torch.table import KERNELS as TORCH
 
 OWN = ("torch", "nn", "F", "math", "self", "device", "dtype", "block", "np")
@@ -68,22 +69,35 @@ class Helpers:
         for value in (*step.inputs, *step.outputs):
             if value is not None and _is_text(value):
                 raise UnsupportedOpError("torch has no strings", node=step.where, hint="run this part with ep.Session")
-        call = TORCH.bind_plain(replace(step, call=None))
-        function = self.bundle.add(call.function)
-        if function is None:
-            function = self.bundle.add(shared.get(*step.key).function)
-            call = replace(call, leading=(None,))
+        near = not self._runs_there(step)
+        entry, shared_with = self._entry(step, HOST if near else TORCH, "NumpyBackend" if near else "TorchBackend")
+        call = Call(entry, "", (), attributes_of(step, entry))
+        function = self.bundle.add(entry)
         given = []
-        if call.leading:
-            device = op.writer.device()
-            given.append(f"{self.bundle.backend()}({device})")
-        near = host_operands(step.key) | (unread_operands(step.key) & frozenset())
-        given += [self._host(op, at) if at in near else op[at] for at in range(len(step.inputs))]
+        if shared_with:
+            given.append(f"{self.bundle.backend(shared_with)}({'' if near else op.writer.device()})")
+        host = range(len(step.inputs)) if near else host_operands(step.key)
+        given += [self._host(op, at) if at in host else op[at] for at in range(len(step.inputs))]
         given += [f"{name}={self._attribute(value)}" for name, value in call.attributes.items()]
         text = f"{function}({', '.join(given)})"
+        if near:
+            device = op.writer.device()
+            text = f"{self.need('from_host')}({text}{f', {device}' if device else ''})"
         if step.many and len(step.outputs) == 1:
             return f"{self.need('first')}({text})"
         return text if not step.many or "n_outputs" in call.attributes else f"{text}[:{len(step.outputs)}]"
+
+    def _runs_there(self, step: Step) -> bool:
+        """Whether torch has a kernel for a step, and its element types."""
+        types = [value.type for value in (*step.inputs, *step.outputs) if value is not None]
+        return TORCH.is_known(step.key) and all(map(_is_torchs, types))
+
+    def _entry(self, step: Step, kernels: Kernels, backend: str) -> tuple[Callable[..., Any], str]:
+        """The kernel of a step that has a text, and the backend that it takes."""
+        entry = kernels.native.find(*step.key)
+        if entry is not None and self.bundle.add(entry.function) is not None:
+            return entry.function, ""
+        return shared.get(*step.key).function, backend
 
     def _host(self, op: Op, position: int) -> str:
         value = op.value(position)
@@ -91,7 +105,8 @@ class Helpers:
             return "None"
         sizes = op.writer.sizes.get(value) or (None if op.writer.exists(value) else of_constant(value))
         if sizes is None:
-            return f"{self.need('on_host')}({op[position]})"
+            text = op[position]
+            return f"{self.need('on_host')}({text})" if _is_torchs(value.type) else text
         self.bundle.imports["import numpy as np"] = None
         dtype = "" if sizes.dtype == ir.DataType.INT64 and sizes.items else f", np.{sizes.dtype.numpy()}"
         return f"np.array({sizes}{dtype})"
@@ -121,8 +136,12 @@ class Helpers:
         return self.need(value.__name__)
 
     def constant(self, value: Value, step: Step | None, position: int) -> str:
-        """What is neither kept nor a number."""
-        raise UnsupportedOpError(f"torch has no {value.type.dtype if value.type else 'such'} tensors", value=value.name)
+        """What is neither kept nor a number: an array of a type that torch lacks."""
+        array = value.constant
+        if array.dtype == object:
+            raise UnsupportedOpError("torch has no strings", value=value.name, hint="run this part with ep.Session")
+        self.bundle.imports.update({"import ml_dtypes": None, "import numpy as np": None})
+        return f"np.array({array.astype(np.float32).tolist()}, ml_dtypes.{array.dtype.name})"
 
     def text(self, value: str) -> str:
         """A string in double quotes."""
@@ -132,6 +151,13 @@ class Helpers:
     def call(self, call: Call, step: Step, arguments: Sequence[str], attributes: Mapping[str, str]) -> str:
         """Not used: steps are written by words."""
         raise NotImplementedError
+
+
+def _is_torchs(known: Type | None) -> bool:
+    """Whether torch has the element type of a value."""
+    while known is not None and known.element is not None:
+        known = known.element
+    return known is None or known.dtype is None or known.dtype in NAMES
 
 
 def _is_text(value: Value) -> bool:

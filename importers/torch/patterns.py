@@ -32,7 +32,7 @@ def _fuse_layer_norm(graph: Neighbours, mean: Step) -> None:
         return
     norm = replace(
         shifted, key=OpKey("", "LayerNormalization", 17), inputs=[mean.inputs[0], scale, bias],
-        attributes={"axis": -1, "epsilon": epsilon}, metadata=mean.metadata,
+        attributes={"axis": -1, "epsilon": epsilon}, metadata=mean.metadata, name=mean.name,
     )  # fmt: skip
     graph.replace([*steps, scaled, shifted], norm)
 
@@ -112,16 +112,20 @@ def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
         return
     steps, mask, scale = found
     keys = graph.maker(steps[0].inputs[1])
-    if keys is None or not _swaps_last(keys) or graph.only_reader(keys) is not steps[0]:
+    if keys is None or not keys.is_a("Transpose") or graph.only_reader(keys) is not steps[0]:
         return
-    heads = [steps[0].inputs[0], keys.inputs[0], product.inputs[1]]
+    heads = [steps[0].inputs[0], steps[0].inputs[1], product.inputs[1]]
     if not _fits(mask, softmax.inputs[0]) or not _float(softmax) or not _alike(heads):
         return
+    heads[1] = _untransposed(keys)
+    if heads[1] is None:
+        return
+    gone = [] if heads[1] is keys.outputs[0] else [keys]
     attention = replace(
         product, key=OpKey(LAYERS, "Attention", 1), inputs=[*heads, *([] if mask is None else [mask])],
-        attributes={"scale": scale},
+        attributes={"scale": scale, "hides": int(any(step.is_a("Where") for step in steps))},
     )  # fmt: skip
-    graph.replace([keys, *steps, softmax, product], attention)
+    graph.replace([*gone, *steps, softmax, product], attention)
 
 
 def _scores(graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None, float] | None:
@@ -129,7 +133,11 @@ def _scores(graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None,
     steps: list[Step] = []
     mask, scale = None, 1.0
     made = _alone(graph, softmax.inputs[0], softmax)
-    if made is not None and made.is_a("Add"):
+    if made is not None and made.is_a("Where") and _is_lowest(made.inputs[1]):
+        mask = made.inputs[0]
+        steps.insert(0, made)
+        made = _alone(graph, made.inputs[2], made)
+    elif made is not None and made.is_a("Add"):
         scores = next((value for value in made.inputs if _is_scores(graph, value, made)), None)
         mask = made.inputs[1] if made.inputs[0] is scores else made.inputs[0]
         steps.insert(0, made)
@@ -139,6 +147,11 @@ def _scores(graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None,
         steps.insert(0, made)
         made = _alone(graph, next((v for v in made.inputs if v is not None and v.constant is None), None), made)
     return ([made, *steps], mask, scale) if made is not None and made.is_a("MatMul") else None
+
+
+def _is_lowest(value: Value | None) -> bool:
+    array = None if value is None else value.constant
+    return isinstance(array, np.ndarray) and array.size == 1 and array.item() == -np.inf
 
 
 def _factor(step: Step) -> float | None:
@@ -187,12 +200,20 @@ def _is_scores(graph: Neighbours, value: Value | None, reader: Step) -> bool:
     return made.is_a("Mul", "Div") and _number(made) is not None
 
 
-def _swaps_last(step: Step) -> bool:
-    perm = step.attributes.get("perm") if step.is_a("Transpose") else None
-    if perm is None:
-        return False
-    rank = len(perm)
-    return list(perm) == [*range(rank - 2), rank - 1, rank - 2]
+def _untransposed(keys: Step) -> Value | None:
+    """Keys before their last two axes changed places; a permutation that does more does the rest from now on."""
+    perm, made = keys.attributes.get("perm"), keys.outputs[0]
+    if perm is None or made is None or len(perm) < 3:
+        return None
+    left = [*perm[:-2], perm[-1], perm[-2]]
+    if left == sorted(left):
+        return keys.inputs[0]
+    shape = None if made.type is None or made.type.shape is None else made.type.shape
+    if made.type is None or shape is None:
+        return None
+    keys.attributes = {**keys.attributes, "perm": tuple(left)}
+    made.type = replace(made.type, shape=(*shape[:-2], shape[-1], shape[-2]))
+    return made
 
 
 def _fuse_group_norm(graph: Neighbours, norm: Step) -> None:
@@ -216,7 +237,7 @@ def _fuse_group_norm(graph: Neighbours, norm: Step) -> None:
     epsilon = {"epsilon": norm.attributes["epsilon"]} if "epsilon" in norm.attributes else {}
     grouped = replace(
         shifted, key=OpKey("", "GroupNormalization", 21), inputs=[x, factor, addend],
-        attributes={"num_groups": scale.size, **epsilon}, metadata=norm.metadata,
+        attributes={"num_groups": scale.size, **epsilon}, metadata=norm.metadata, name=norm.name,
     )  # fmt: skip
     graph.replace([apart, norm, back, scaled, shifted], grouped)
 
@@ -246,7 +267,41 @@ def _per_channel(step: Step, op_type: str, before: Step, shape: tuple[int | str 
     return Value(other.name, of_array(array.reshape(-1)), array.reshape(-1))
 
 
+def _fuse_rms_norm(graph: Neighbours, square: Step) -> None:
+    """``x / sqrt(mean(x ** 2) + eps) * scale`` over the last axis, as a product with the reciprocal."""
+    x = square.inputs[0]
+    chain = _chain(graph, square, ("ReduceMean",), ("Add",), ("Sqrt",)) if _is_square(square, {x}) else None
+    if chain is None or not _over_last(chain[0]) or (epsilon := _number(chain[1])) is None:
+        return
+    inverse = graph.only_reader(chain[-1])
+    if inverse is None or not (inverse.is_a("Reciprocal") or (inverse.is_a("Div") and _is_one(inverse.inputs[0]))):
+        return
+    product = graph.only_reader(inverse)
+    if (
+        product is None
+        or not product.is_a("Mul")
+        or x not in product.inputs
+        or inverse.outputs[0] not in product.inputs
+    ):
+        return
+    scaled = graph.only_reader(product)
+    scale = None if scaled is None else _row(scaled, "Mul", product)
+    if scaled is None or scale is None:
+        return
+    norm = replace(
+        scaled, key=OpKey("", "RMSNormalization", 23), inputs=[x, scale], attributes={"axis": -1, "epsilon": epsilon},
+        metadata=square.metadata, name=square.name,
+    )  # fmt: skip
+    graph.replace([square, *chain, inverse, product, scaled], norm)
+
+
+def _is_one(value: Value | None) -> bool:
+    array = None if value is None else value.constant
+    return isinstance(array, np.ndarray) and array.size == 1 and array.item() == 1
+
+
 RULES: Rules = {
+    "Pow": (_fuse_rms_norm,),
     "ReduceMean": (_fuse_layer_norm,),
     "Softmax": (_fuse_attention,),
     "InstanceNormalization": (_fuse_group_norm,),

@@ -77,7 +77,7 @@ def _forget_unread(block: Block) -> None:
 
 
 def _known(key: OpKey) -> bool:
-    return WORDS.find(*key) is not None or TORCH.is_known(key)
+    return WORDS.find(*key) is not None or TORCH.is_known(key) or HOST.is_known(key)
 
 
 def _noting(origins: dict[Value, Value]) -> Callable[[Step], Any]:

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 import torch
 from torch import nn
 
+from entrepot.importers.torch.dtypes import NAMES
 from entrepot.ir.errors import EntrepotError, VerificationError
 from entrepot.ir.model import Model
 from entrepot.ir.traits import traits_of
@@ -55,13 +57,15 @@ class ModuleSource:
 def _tensors(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_tensors(item) for item in value]
-    return None if value is None else tensor_of(np.array(value))
+    if value is None or ir.DataType.from_numpy(np.asarray(value).dtype) not in NAMES:
+        return value
+    return tensor_of(np.array(value))
 
 
 def _arrays(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_arrays(item) for item in value]
-    return None if value is None else array_of_tensor(value.detach())
+    return array_of_tensor(value.detach()) if isinstance(value, torch.Tensor) else value
 
 
 def prove(module: nn.Module, model: Model, sample: Any, tolerance: Tolerance | None) -> Report | None:
@@ -87,7 +91,7 @@ def prove(module: nn.Module, model: Model, sample: Any, tolerance: Tolerance | N
 def _sample(model: Model, sample: Any) -> Feeds:
     if sample is not None:
         return feeds_of(model, sample)
-    dims = {dim for spec in model.inputs for dim in spec.shape or () if isinstance(dim, str)}
+    dims = {dim for spec in model.inputs for dim in spec.shape or () if isinstance(dim, str) and dim.isidentifier()}
     for size in _SIZES if dims else (0,):
         try:
             feeds = generate(model, dims={dim: size + at for at, dim in enumerate(sorted(dims))} if size else None)
@@ -98,7 +102,7 @@ def _sample(model: Model, sample: Any) -> Feeds:
     return generate(model)
 
 
-_SIZES = (0, 4, 16, 32, 64)
+_SIZES = (4, 0, 16, 32, 64)
 """Sizes that inputs are made up in, until the model runs on them; 0 stands for those that ``generate`` would take."""
 
 
@@ -109,8 +113,9 @@ def _cases(model: Model, feeds: Feeds) -> Sequence[Case]:
 
 def _problem(report: Report, model: Model, feeds: Feeds) -> str:
     """What is wrong; refusals of the module count where the model itself runs and something is computed."""
-    if report.failures:
-        return report.failures[0].message or report.failures[0].label
+    differing = [run for run in report.failures if run.verdict == "differs"]  # an error of a runtime is the model's
+    if differing:
+        return f"{differing[0].message or differing[0].label} ({differing[0].label}, {differing[0].provider})"
     refused = {run.label: run.message for run in report.refusals}
     if refused:
         session = Session(model)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.importers.torch.dtypes import FLOATS
+from entrepot.importers.torch.dtypes import FLOATS, NAMES
 from entrepot.importers.torch.layer import Layer
 from entrepot.importers.torch.layers import STATELESS, layer_of
 from entrepot.importers.torch.op import Op
@@ -122,7 +122,7 @@ def _wanted(state: State, step: Step, layer: Layer) -> Iterator[Path] | None:
         found = [tuple(path)]
     else:
         found = []
-    return _places(state, step, found, layer.kind)
+    return _places(state, step, found, layer)
 
 
 def _is_straight(state: State, step: Step, name: str) -> bool:
@@ -131,9 +131,14 @@ def _is_straight(state: State, step: Step, name: str) -> bool:
     return not moved and not (step.op_type == "Gemm" and step.attributes.get("transB"))
 
 
-def _places(state: State, step: Step, found: list[Path], kind: str) -> Iterator[Path]:
+def _places(state: State, step: Step, found: list[Path], layer: Layer) -> Iterator[Path]:
+    scope, kind = state.scopes[step], layer.kind
+    if all(tensor.ndim < 2 for tensor in layer.tensors.values()):
+        # exporters keep equal vectors once: the name is that of one layer of several
+        elsewhere = [path for path in found if path[: len(scope)] != scope]
+        if scope and elsewhere and not _is_shared(state, step, scope):
+            found = [path for path in found if path not in elsewhere]
     yield from found
-    scope = state.scopes[step]
     if scope and scope not in found and not _is_shared(state, step, scope):
         yield scope
     while (node := state.tree.find(scope)) is not None and node.layer is not None:
@@ -244,12 +249,11 @@ def _returned(*blocks: Block) -> Iterator[Value]:
 
 def _is_kept(state: State, step: Step, position: int, value: Value) -> bool:
     array = value.constant
-    if not isinstance(array, np.ndarray) or array.dtype == object:
+    if not isinstance(array, np.ndarray) or array.dtype == object or ir.DataType.from_numpy(array.dtype) not in NAMES:
         return False
-    if state.is_parameter(value):
-        return True
-    decides = position in host_operands(step.key)
-    return array.size > 1 and not (decides and array.size <= _FEW and array.ndim <= 1)
+    if position in host_operands(step.key) and array.size <= _FEW and array.ndim <= 1:
+        return False
+    return array.size > 1 or state.is_parameter(value)
 
 
 _FEW = 64
@@ -273,8 +277,8 @@ def _hold_one(state: State, value: Value, readers: Path) -> None:
             state.held[value] = path, leaf
             return
         path = path[:-1]
-    while path and (found := state.tree.find(path)) is not None and found.children and found.is_numbered:
-        path, leaf = path[:-1], f"{path[-1]}_{leaf}"
+    while path and (found := state.tree.find(path)) is not None and found.is_indexed:
+        path, leaf = path[:-1], f"{path[-1]}_{leaf}" if "." in name else leaf
     node, stem, number = state.tree.at(path), leaf, 1
     while leaf in node.children or (leaf in node.held and not _is_that(node.held[leaf], array)):
         number += 1

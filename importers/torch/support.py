@@ -10,13 +10,14 @@ import torch
 
 
 def quotient(x, y):
-    """Integers divided and rounded to 0; the minimum by -1 wraps around."""
-    return torch.where(y == -1, -x, torch.div(x, divisor(y), rounding_mode="trunc"))
+    """Integers divided and rounded to 0; the minimum by -1 wraps around, and anything by 0 is 0."""
+    rounded = torch.div(x, divisor(y), rounding_mode="trunc")
+    return torch.where(y == -1, -x, torch.where(y == 0, torch.zeros_like(rounded), rounded))
 
 
 def divisor(y):
-    """A divisor of integers without -1, by which the minimum must not be divided; what remains is the same."""
-    return torch.where(y == -1, torch.ones_like(y), y)
+    """A divisor of integers with 1 for -1, by which the minimum must not be divided, and for 0; nothing remains."""
+    return torch.where((y == -1) | (y == 0), torch.ones_like(y), y)
 
 
 def reshaped(x, shape, allowzero=False):
@@ -80,3 +81,19 @@ def stack(items, axis, kind):
         return torch.stack(items, axis)
     dtype, shape = kind
     return torch.zeros((*shape[: axis % (len(shape) + 1)], 0, *shape[axis % (len(shape) + 1) :]), dtype=dtype)
+
+
+def from_host(results, device=None):
+    """Arrays as tensors, but for those of element types that torch lacks."""
+    if isinstance(results, tuple | list):
+        return type(results)(from_host(result, device) for result in results)
+    try:
+        return torch.as_tensor(results, device=device)
+    except TypeError:
+        return results
+
+
+def top(x, count, dim, largest):
+    """The largest or smallest elements in order, and where they are; of equal ones, those that come first."""
+    values, places = torch.sort(x, dim=dim, descending=largest, stable=True)
+    return values.narrow(dim, 0, count), places.narrow(dim, 0, count)

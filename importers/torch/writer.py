@@ -343,7 +343,7 @@ class ModuleWriter(Writer):
         """Computed numbers as variables."""
         items = []
         for item in sizes.items or ():
-            if re.fullmatch(r"[\w.\[\]]+|-\d+|float\(\"[-\w]+\"\)", item):
+            if re.fullmatch(r"[\w.\[\]]+|-\d+|float\(\"[-\w]+\"\)|float\(\w+\)", item):
                 items.append(item)
                 continue
             if item not in self.made:

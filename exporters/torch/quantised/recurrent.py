@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
@@ -10,21 +11,21 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
 from entrepot.exporters.torch.quantised.dynamic import rounded_by_range
 from entrepot.exporters.torch.quantised.packed import Cell, Packed
+from entrepot.exporters.torch.translations.layers import State, stacked
 from entrepot.exporters.torch.upstream import scan
 from entrepot.ir.errors import UnsupportedOpError
 
-_State: TypeAlias = tuple[torch.Tensor, ...]
-_Step: TypeAlias = Callable[[torch.Tensor, torch.Tensor, _State], _State]
+_Step: TypeAlias = Callable[[torch.Tensor, torch.Tensor, State], State]
 
 
-def lstm_step(from_input: torch.Tensor, from_hidden: torch.Tensor, state: _State) -> _State:
+def lstm_step(from_input: torch.Tensor, from_hidden: torch.Tensor, state: State) -> State:
     """The hidden state and the memory after one step."""
     let_in, forget, new, let_out = (from_input + from_hidden).chunk(4, -1)
     memory = forget.sigmoid() * state[1] + let_in.sigmoid() * new.tanh()
     return let_out.sigmoid() * memory.tanh(), memory
 
 
-def gru_step(from_input: torch.Tensor, from_hidden: torch.Tensor, state: _State) -> _State:
+def gru_step(from_input: torch.Tensor, from_hidden: torch.Tensor, state: State) -> State:
     """The hidden state after one step."""
     inputs, hiddens = from_input.chunk(3, -1), from_hidden.chunk(3, -1)
     reset, keep = ((inputs[at] + hiddens[at]).sigmoid() for at in (0, 1))
@@ -34,14 +35,14 @@ def gru_step(from_input: torch.Tensor, from_hidden: torch.Tensor, state: _State)
 
 def lstm(*args: Any, **kwargs: Any) -> Any:
     """``torch.quantized_lstm``."""
-    x, states, cells, _biased, layers, _dropout, _train, bidirectional, batch_first = _sequence(args)
-    return _network(lstm_step, x, states, cells, layers, bidirectional, batch_first)
+    x, states, cells, _biased, _layers, _dropout, _train, bidirectional, batch_first = _sequence(args)
+    return stacked(functools.partial(_direction, lstm_step), x, states, cells, bidirectional, batch_first)
 
 
 def gru(*args: Any, **kwargs: Any) -> Any:
     """``torch.quantized_gru``."""
-    x, state, cells, _biased, layers, _dropout, _train, bidirectional, batch_first = _sequence(args)
-    return _network(gru_step, x, (state,), cells, layers, bidirectional, batch_first)
+    x, state, cells, _biased, _layers, _dropout, _train, bidirectional, batch_first = _sequence(args)
+    return stacked(functools.partial(_direction, gru_step), x, (state,), cells, bidirectional, batch_first)
 
 
 def _sequence(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -52,36 +53,10 @@ def _sequence(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args
 
 
-def _network(
-    step: _Step,
-    x: torch.Tensor,
-    states: Sequence[torch.Tensor],
-    cells: Sequence[Cell],
-    layers: int,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[torch.Tensor, ...]:
-    directions = 2 if bidirectional else 1
-    y = x.transpose(0, 1) if batch_first else x
-    finals: list[_State] = []
-    for layer in range(layers):
-        outputs = []
-        for direction in range(directions):
-            at = layer * directions + direction
-            output, final = _direction(step, y, tuple(each[at] for each in states), cells[at], direction == 1)
-            outputs.append(output)
-            finals.append(final)
-        y = torch.cat(outputs, -1)
-    stacked = (torch.stack(parts) for parts in zip(*finals, strict=True))
-    return (y.transpose(0, 1) if batch_first else y, *stacked)
-
-
-def _direction(
-    step: _Step, x: torch.Tensor, initial: _State, cell: Cell, backwards: bool
-) -> tuple[torch.Tensor, _State]:
+def _direction(step: _Step, x: torch.Tensor, initial: State, cell: Cell, backwards: bool) -> tuple[torch.Tensor, State]:
     weight, bias = cell.hidden.weight, cell.hidden.added
 
-    def one(state: _State, each: torch.Tensor) -> tuple[_State, torch.Tensor]:
+    def one(state: State, each: torch.Tensor) -> tuple[State, torch.Tensor]:
         after = step(each, F.linear(_rounded(state[0], cell), weight, bias), state)
         return after, after[0].clone()  # a scan may not return the same tensor twice
 
@@ -101,7 +76,7 @@ def _part(x: torch.Tensor, packed: Packed) -> torch.Tensor:
 
 
 def _cell(step: _Step) -> Callable[..., Any]:
-    def run(input: torch.Tensor, hx: Any, w_ih: Packed, w_hh: Packed, **shown: torch.Tensor) -> _State:
+    def run(input: torch.Tensor, hx: Any, w_ih: Packed, w_hh: Packed, **shown: torch.Tensor) -> State:
         state = tuple(hx) if isinstance(hx, list | tuple) else (hx,)
         return step(_part(input, w_ih), _part(state[0], w_hh), state)
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
+from entrepot.exporters.torch.translations.layers import State, stacked
 from entrepot.exporters.torch.upstream import scan
-
-_State = tuple[torch.Tensor, torch.Tensor]
 
 
 def projected_lstm(
@@ -16,34 +15,21 @@ def projected_lstm(
     states: Sequence[torch.Tensor],
     weights: Sequence[torch.Tensor],
     biases: bool,
-    layers: int,
     bidirectional: bool,
     batch_first: bool,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, ...]:
     """What ``torch.lstm`` returns for weights that end with a projection of the hidden state."""
     per_cell = 5 if biases else 3
-    directions = 2 if bidirectional else 1
-    y = x.transpose(0, 1) if batch_first else x
-    finals: list[_State] = []
-    for layer in range(layers):
-        outputs = []
-        for direction in range(directions):
-            cell = layer * directions + direction
-            parts = weights[per_cell * cell : per_cell * (cell + 1)]
-            output, final = _direction(y, (states[0][cell], states[1][cell]), parts, backwards=direction == 1)
-            outputs.append(output)
-            finals.append(final)
-        y = torch.cat(outputs, -1)
-    hidden, memory = (torch.stack(parts) for parts in zip(*finals, strict=True))
-    return (y.transpose(0, 1) if batch_first else y), hidden, memory
+    cells = [weights[start : start + per_cell] for start in range(0, len(weights), per_cell)]
+    return stacked(_direction, x, states, cells, bidirectional, batch_first)
 
 
 def _direction(
-    x: torch.Tensor, initial: _State, weights: Sequence[torch.Tensor], *, backwards: bool
-) -> tuple[torch.Tensor, _State]:
+    x: torch.Tensor, initial: State, weights: Sequence[torch.Tensor], backwards: bool
+) -> tuple[torch.Tensor, State]:
     from_input, from_hidden, *biases, projection = weights
 
-    def step(state: _State, each: torch.Tensor) -> tuple[_State, torch.Tensor]:
+    def step(state: State, each: torch.Tensor) -> tuple[State, torch.Tensor]:
         gates = each + state[0] @ from_hidden.mT
         let_in, forget, new, let_out = gates.chunk(4, -1)
         memory = forget.sigmoid() * state[1] + let_in.sigmoid() * new.tanh()

@@ -36,7 +36,7 @@ def _composite(function: Any, *args: Any, **kwargs: Any) -> Any:
         return _with_dropout(function, *args)
     states = list(states) if kind == "lstm" else [states]
     if states[0].shape[-1] != states[-1].shape[-1]:
-        return projected_lstm(x, states, weights, biases, layers, bidirectional, batch_first)
+        return projected_lstm(x, states, weights, biases, bidirectional, batch_first)
     return tuple(
         torch.ops.entrepot.recurrence(x, states, list(weights), kind, biases, layers, bidirectional, batch_first)
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from entrepot.importers.torch.dtypes import FLOATS, NAMES
@@ -22,15 +24,18 @@ def range_(op: Op) -> str | None:
     numbers = [op.sizes(at) for at in (0, 1, 2)]
     if op.made is None or any(each is None or each.items is None for each in numbers):
         return None
-    start, limit, delta = (each.items[0] for each in numbers if each is not None and each.items is not None)
-    given = (
-        [limit]
-        if (float(start) == 0 if _is_literal(start) else False) and delta in ("1", "1.0")
-        else [start, limit, delta]
-    )
-    if len(given) == 3 and delta in ("1", "1.0"):
+    given = [_whole(each.items[0]) for each in numbers if each is not None and each.items is not None]
+    if given[2] in ("1", "1.0"):
         given.pop()
+        if _is_literal(given[0]) and float(given[0]) == 0:
+            given.pop(0)
     return f"torch.arange({', '.join(given)}{_made(op, op.made)})"
+
+
+def _whole(text: str) -> str:
+    """A size that was made a float, as it was, which captures follow better."""
+    found = re.fullmatch(r"float\((\w+)\)", text)
+    return text if found is None else found[1]
 
 
 def _is_literal(text: str) -> bool:

@@ -15,7 +15,7 @@ _MEANS = {
     "ReduceMin": "{x}.amin({given})",
     "ReduceL1": "{x}.abs().sum({given})",
     "ReduceSumSquare": "{x}.square().sum({given})",
-    "ReduceL2": "{x}.square().sum({given}).sqrt()",
+    "ReduceL2": "torch.linalg.vector_norm({x}, dim={given})",  # whose gradient at zero is zero, and not NaN
     "ReduceLogSum": "{x}.sum({given}).log()",
     "ReduceLogSumExp": "{x}.logsumexp({given})",
 }
@@ -58,6 +58,18 @@ def position(op: Op) -> str | None:
         return None
     keep = ", keepdim=True" if op.attribute("keepdims") else ""
     return f"torch.{op.step.op_type.lower()}({op[0]}, dim={op.axis(op.attribute('axis'), op.rank(0))}{keep})"
+
+
+@word("TopK")
+def top_k(op: Op) -> str | None:
+    """The first of all elements in order; of equal ones, those that come first."""
+    count = op.sizes(1)
+    if count is None or count.items is None or not op.rank(0) or op.made not in FLOATS:
+        return None
+    op.attribute("sorted")
+    axis, largest = op.axis(op.attribute("axis"), op.rank(0)), bool(op.attribute("largest"))
+    text = f"{op.writer.helper('top')}({op[0]}, {count.items[0]}, {axis}, {largest})"
+    return text if len(op.step.outputs) > 1 else f"{text}[0]"
 
 
 @word("Softmax", "LogSoftmax")

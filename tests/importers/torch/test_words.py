@@ -1,0 +1,144 @@
+"""Steps in torch's own words, layers that are recovered, and what is written where torch has none."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+import entrepot as ep
+from tests.importers.torch.networks import HEAD, model
+
+F32 = np.float32
+
+
+def source(text: str, **weights: np.ndarray) -> str:
+    return ep.to_torch(_with(text, weights), verify=False).source()
+
+
+def _with(text: str, weights: dict[str, np.ndarray]) -> ep.Model:
+    proto = onnx.parser.parse_model(HEAD + text)
+    proto.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in weights.items())
+    return ep.load(proto)
+
+
+WORDS = [
+    ("y = Relu(x)", "y = torch.relu(x)"),
+    ("y = Reshape(x, s)", "y = x.reshape(-1, 3)"),
+    ("y = Transpose<perm = [0, 2, 1]>(x)", "y = x.transpose(-2, -1)"),
+    ("y = Softmax(x)", "y = torch.softmax(x, dim=-1)"),
+    ("y = Gelu(x)", "y = F.gelu(x)"),
+    ("y = ReduceMean<keepdims = 0>(x, a)", "y = x.mean(-1)"),
+    ("y = Slice(x, a, b, a)", "y = x[..., -1:9]"),
+]
+
+
+@pytest.mark.parametrize(("node", "line"), WORDS)
+def test_steps_are_written_as_a_reader_would(node: str, line: str) -> None:
+    constants = "int64[2] s = {-1, 3}, int64[1] a = {-1}, int64[1] b = {9}"
+    assert line in source(f"g (float[2, 3, 3] x) => (float[N, M] y) <{constants}> {{ {node} }}")
+
+
+LAYERS = [
+    ("y = Conv<strides = [2, 2]>(x, w, b)", {"w": (4, 3, 5, 5), "b": (4,)}, "nn.Conv2d(3, 4, 5, stride=2)"),
+    ("y = ConvTranspose(x, w)", {"w": (3, 4, 2, 2)}, "nn.ConvTranspose2d(3, 4, 2, bias=False)"),
+    ("y = BatchNormalization(x, w, w, w, v)", {"w": (3,), "v": (3,)}, "nn.BatchNorm2d(3)"),
+    ("y = InstanceNormalization(x, w, w)", {"w": (3,)}, "nn.InstanceNorm2d(3, affine=True)"),
+    ("y = LayerNormalization(x, w, w)", {"w": (8,)}, "nn.LayerNorm(8)"),
+    ("y = RMSNormalization(x, w)", {"w": (8,)}, "nn.RMSNorm(8, eps=1e-05)"),
+    ("y = MatMul(x, w)", {"w": (8, 5)}, "nn.Linear(8, 5, bias=False)"),
+    ("y = PRelu(x, w)", {"w": (3, 1, 1)}, "nn.PReLU(num_parameters=3)"),
+    ("y = Dropout(x)", {}, "nn.Dropout(0.5)"),
+]
+
+
+@pytest.mark.parametrize(("node", "shapes", "layer"), LAYERS)
+def test_steps_with_constant_weights_are_layers(node: str, shapes: dict[str, tuple[int, ...]], layer: str) -> None:
+    rng = np.random.default_rng(0)
+    weights = {name: rng.random(shape).astype(F32) + 0.5 for name, shape in shapes.items()}
+    made = _with(f"g (float[N, 3, 8, 8] x) => (float[N, A, B, C] y) {{ {node} }}", weights)
+    net = ep.to_torch(made)
+    assert layer in net.source()
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_recurrent_layers_have_their_gates_in_torchs_order(kind: str, direction: str) -> None:
+    rng, gates, ways = np.random.default_rng(0), {"LSTM": 4, "GRU": 3}[kind], 1 + (direction == "bidirectional")
+    shapes = {"w": (ways, gates * 5, 3), "r": (ways, gates * 5, 5), "b": (ways, gates * 10)}
+    weights = {name: rng.standard_normal(shape).astype(F32) for name, shape in shapes.items()}
+    reset = "linear_before_reset = 1, " if kind == "GRU" else ""
+    node = f'y, h = {kind}<{reset}hidden_size = 5, direction = "{direction}">(x, w, r, b)'
+    net = ep.to_torch(_with(f"g (float[S, N, 3] x) => (float[S, D, N, 5] y, float[D, N, 5] h) {{ {node} }}", weights))
+    assert f"nn.{kind}(3, 5" in net.source()
+
+
+def test_integers_are_divided_without_ending_the_process() -> None:
+    net = ep.to_torch(model("g (int64[N] x, int64[N] d) => (int64[N] y, int64[N] z) { y = Div(x, d) z = Mod(x, d) }"))
+    least = torch.iinfo(torch.int64).min
+    quotient, remainder = net(torch.tensor([least, -7]), torch.tensor([-1, 2]))
+    assert quotient.tolist() == [least, -3]
+    assert remainder.tolist() == [0, 1]
+
+
+LOOPS = """g (float[N] x, int64 n, bool c) => (float[N] y, float[K, N] s, float[N] z, float[N] w, float[K, N] u) {
+    y, s = Loop(n, , x) <body = b (int64 i, bool go, float[N] a) => (bool on, float[N] a2, float[N] p) {
+        on = Constant<value = bool {1}>()  a2 = Add(a, x)  p = Neg(a2)
+    }>
+    z = If(c) <then_branch = t () => (float[N] q) { q = Exp(x) }, else_branch = e () => (float[N] r) { r = Neg(x) }>
+    w, u = Scan(x, s) <num_scan_inputs = 1, body = d (float[N] a, float[N] p) => (float[N] a2, float[N] o) {
+        a2 = Add(a, p)  o = Identity(a2)
+    }>
+}"""
+
+
+@pytest.mark.parametrize(("turns", "condition"), [(3, False), (0, True)])
+def test_control_flow_is_pythons_own(turns: int, condition: bool) -> None:
+    feeds = {"x": np.array([1, 2], F32), "n": np.array(turns), "c": np.array(condition)}
+    made = ep.to_torch(model(LOOPS), verify=False)(*map(torch.from_numpy, feeds.values()))
+    expected = ep.Session(model(LOOPS), providers=["reference"]).run(feeds)
+    for left, right in zip(made, expected.values(), strict=True):
+        np.testing.assert_allclose(left.numpy(), right, rtol=1e-6)
+
+
+def test_strings_are_refused() -> None:
+    text = 'g (string[N] x) => (string[N] y) <string[1] w = {"a"}> { y = StringConcat(x, w) }'
+    with pytest.raises(ep.UnsupportedOpError, match="torch has no strings"):
+        ep.to_torch(model(text))
+
+
+def test_a_module_that_differs_is_refused_with_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "relu", torch.abs)
+    with pytest.raises(ep.VerificationError) as caught:
+        ep.to_torch(model("g (float[N, 8] x) => (float[N, 8] y) { y = Relu(x) }"))
+    assert caught.value.report.failures
+
+
+def test_a_vector_that_an_exporter_kept_once_is_split_and_a_matrix_stays_tied() -> None:
+    class Two(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tokens = torch.nn.Embedding(50, 32)
+            self.first = torch.nn.LayerNorm(32)
+            self.second = torch.nn.LayerNorm(32)
+            self.head = torch.nn.Linear(32, 50, bias=False)
+            self.head.weight = self.tokens.weight
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            return self.head(self.second(torch.relu(self.first(self.tokens(ids)))))
+
+    network = Two().eval()
+    net = ep.to_torch(ep.export(network, torch.zeros(1, 3, dtype=torch.int64), verify=False))
+    assert net.first.weight is not net.second.weight
+    assert net.head.weight is net.tokens.weight
+    assert net.state_dict().keys() == network.state_dict().keys()
+
+
+def test_batch_normalisation_comes_back_from_an_export_for_training() -> None:
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
+    for parameter in network.parameters():
+        torch.nn.init.uniform_(parameter)
+    sample = torch.randn(2, 3, 8, 8)
+    made = ep.export(network.eval(), sample, verify=False)
+    assert "nn.Sequential" in ep.to_torch(made).source()
