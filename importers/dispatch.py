@@ -37,7 +37,7 @@ def to(model: Source, framework: str, **options: Any) -> Any:
         InputError: There is no such framework, or it does not take these options.
         PluginError: What is registered under the name cannot be imported or called.
     """
-    function, loaded = _maker(framework), load(model)
+    function, loaded = maker(framework), load(model)
     try:
         inspect.signature(function).bind(loaded, **options)
     except TypeError as error:
@@ -45,7 +45,13 @@ def to(model: Source, framework: str, **options: Any) -> Any:
     return function(loaded, **options)
 
 
-def _maker(name: Any) -> Callable[..., Any]:
+def maker(name: Any) -> Callable[..., Any]:
+    """The function that makes something of a framework of a model.
+
+    Raises:
+        InputError: There is no such framework.
+        PluginError: What is registered under the name cannot be imported or called.
+    """
     if not isinstance(name, str):
         raise expected("framework", "the name of one", name)
     if name in _HOMES:

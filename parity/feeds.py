@@ -130,6 +130,12 @@ def formulas(model: Model) -> dict[str, Formula]:
     }
 
 
+def largest(model: Model) -> dict[str, int]:
+    """The largest size that a model states, by symbol."""
+    bounds = [condition.split(" <= ") for condition in model.related if " <= " in condition]
+    return {symbol: int(most) for symbol, most in bounds}
+
+
 def stepped(model: Model, symbol: str, least: int) -> int:
     """The smallest size from ``least`` on that the stated step of a symbol allows."""
     step, rest = model.steps.get(symbol, (1, 0))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from entrepot.ir.typing.formula import Formula
-from entrepot.parity.feeds import Feeds, bind, followed, formulas, resize, stepped, symbolic_axes, vary
+from entrepot.parity.feeds import Feeds, bind, followed, formulas, largest, resize, stepped, symbolic_axes, vary
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
@@ -37,17 +37,19 @@ def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = No
 
     Each symbol is tried alone at one more than its size in the sample, at twice that size, at 1 and at 0 (whatever the
     source does not accept is recorded as refused when the cases run), then all symbols at once at different sizes.
-    Where ``Model.steps`` allows a size only in steps, the next of these is taken. Axes that share a symbol change
-    together, and those whose symbol is a formula over others change with them.
+    Where ``Model.steps`` allows a size only in steps, the next of these is taken; where the model states a largest
+    size, none beyond it. Axes that share a symbol change together, and those whose symbol is a formula over others
+    change with them.
 
     Raises:
         InputError: The sample gives one symbol two sizes.
     """
     rng = rng or np.random.default_rng(0)
     cases = [Case("sample", sample), Case("other values", {name: _vary(value, rng) for name, value in sample.items()})]
-    sizes = independent(model, sample)
+    sizes, most = independent(model, sample), largest(model)
     for symbol, size in sizes.items():
-        steps = (*(stepped(model, symbol, least) for least in (size + 1, 2 * size, 1)), 0)
+        wished = (min(least, most.get(symbol, least)) for least in (size + 1, 2 * size, 1))
+        steps = (*(stepped(model, symbol, least) for least in wished), 0)
         others = [other for other in dict.fromkeys(steps) if other != size]
         cases += [case for other in others for case in sized_cases(model, sample, {symbol: other}, rng)]
     if len(sizes) > 1:
@@ -76,7 +78,7 @@ def sized_cases(model: Model, sample: Feeds, changed: Mapping[str, int], rng: np
     """The sample with some symbols at other sizes, and others as those make them; none if there are no such sizes."""
     before = bind(model, sample)
     sizes = followed({**before, **changed}, _relations(model, before))
-    if sizes is None:
+    if sizes is None or any(sizes.get(symbol, 0) > most for symbol, most in largest(model).items()):
         return
     feeds = dict(sample)
     for spec, axis, symbol in symbolic_axes(model):

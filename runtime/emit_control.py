@@ -34,8 +34,9 @@ def write_loop(writer: Writer, step: Step) -> None:
     carried = _carry(writer, [body.inputs[2 + at] for at in live], [initial[2 + at] for at in live])
     collected = _collectors(writer, body.outputs[1 + states :])
     trip = writer.names.fresh("trip") if _is_read(body, body.inputs[0]) else "_"
-    with writer.indented(f"for {trip} in {writer.thing(writer.support.trips, 'trips')}({writer.read(initial[0])}):"):
-        if condition:
+    endless = writer.support.whiles and initial[0] is None and condition and trip == "_"
+    with writer.indented(f"while {condition}:" if endless else _turns(writer, trip, initial[0])):
+        if condition and not endless:
             with writer.indented(f"if not {writer.thing(writer.support.truth, 'truth')}({condition}):"):
                 writer.line("break")
         if _is_read(body, body.inputs[0]):
@@ -52,6 +53,10 @@ def write_loop(writer: Writer, step: Step) -> None:
             writer.values[value] = name
     stacks = _stacks(collected, body.outputs[1 + states :], [0] * len(collected), [0] * len(collected))
     _stack(writer, step.outputs[states:], stacks)
+
+
+def _turns(writer: Writer, trip: str, count: Value | None) -> str:
+    return f"for {trip} in {writer.thing(writer.support.trips, 'trips')}({writer.read(count)}):"
 
 
 def write_scan(writer: Writer, step: Step) -> None:

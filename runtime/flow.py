@@ -78,18 +78,29 @@ class Flow:
     def _stage(self, part: Part, compiled: Compiled) -> _Stage:
         crossings: list[Crossing] = []
         takes = tuple(
-            self._taken(value, _needed_on(position, part, compiled, self._homes[value]), crossings)
+            self._taken(value, self._needed_on(position, value, part, compiled), crossings)
             for position, value in enumerate(part.inputs)
         )
         for position, value in enumerate(part.outputs):
             self._homes[value] = HOST if position in compiled.made_on_host else part.provider.device
         return _Stage(tuple(crossings), takes, tuple(self._slot(value, self._homes[value]) for value in part.outputs))
 
+    def _needed_on(self, position: int, value: ir.Value, part: Part, compiled: Compiled) -> Device | None:
+        """The device on which a part takes an input; where only its shape matters, where it is."""
+        device, home = part.provider.device, self._homes[value]
+        near = self.devices == (device,) if home is None else home in (HOST, device)
+        if position in compiled.unread and near:
+            return home
+        return HOST if position in compiled.on_host else device
+
     def _taken(self, value: ir.Value, device: Device | None, crossings: list[Crossing]) -> int:
         """The slot that has a value on a device, after it was moved there if need be."""
         home = self._homes[value]
         if device is not home and (value, device.name if device else "") not in self._slots:
             assert device is not None
+            if device is not HOST and device.shares_host and home is not None and not home.shares_host:
+                self._taken(value, HOST, crossings)  # one copy serves all that share the host's memory
+                home = HOST
             crossings.append(Crossing(value, home, device, self._slot(value, home), self._slot(value, device)))
         return self._slot(value, device)
 
@@ -197,11 +208,3 @@ class Flow:
                 found[value] = self._moved(slots[home], self._homes[value], target)
         fed = {id(feed) for feed in feeds} if target is not HOST else set()
         return [target.copy(found[value]) if id(found[value]) in fed else found[value] for value in self._wanted]
-
-
-def _needed_on(position: int, part: Part, compiled: Compiled, home: Device | None) -> Device | None:
-    """The device on which a part takes an input; where only its shape matters, where it is."""
-    device = part.provider.device
-    if position in compiled.unread and home in (None, HOST, device):
-        return home
-    return HOST if position in compiled.on_host else device

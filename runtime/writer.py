@@ -33,6 +33,7 @@ class Support:
         length: ``length(x, axis, y, axis, ...)``: the size of all of them along their axes, which must agree.
         pick: Slice ``i`` of an array along an axis.
         stack: Slices to one array along a new axis; with the declared type for when there are none.
+        whiles: Whether a loop without a count, which nothing but its condition ends, is written as ``while``.
         forms: How it writes If, Loop, Scan or SequenceMap where this differs from ``emit_control``.
     """
 
@@ -44,6 +45,7 @@ class Support:
     pick: Callable[[Any, int, int], Any]
     stack: Callable[[list[Any], int, Type | None], Any]
     forms: Mapping[str, Form] = field(default_factory=dict)
+    whiles: bool = False
 
 
 class Objects(Protocol):

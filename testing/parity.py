@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from entrepot.exporters.api import export, verify
 from entrepot.exporters.conversion import convert_opset
-from entrepot.importers.dispatch import to
+from entrepot.importers.dispatch import maker, to
 from entrepot.ir.arguments import as_opset, expected
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError, VerificationError
 from entrepot.ir.io.destination import write_file
@@ -21,9 +22,13 @@ from entrepot.parity.feeds import Feeds, generate, stepped, symbolic_axes
 from entrepot.parity.report.report import Report
 from entrepot.parity.tolerance import ToleranceLike
 from entrepot.runtime.providers import Providers
+from entrepot.runtime.session import Session
 from entrepot.testing.golden import difference, portrait
 from entrepot.testing.plugin import NOTE
 from entrepot.testing.structure import interface_differences, structure_differences
+
+_SIZES = (2, 9, 33, 65)
+"""Where made-up sizes begin: images that are halved time and again have to be larger than sequences."""
 
 _REFUSALS = (ConversionError, UnsupportedOpError, VerificationError)
 
@@ -106,13 +111,18 @@ class Parity:
         """
         __tracebackhide__ = True
         first = current = load(model)
-        given = feeds if feeds is not None else generate(first, dims=_sizes(first))
-        names = {"input_names": [s.name for s in first.inputs], "output_names": [s.name for s in first.outputs]}
+        given = made_up(first) if feeds is None else feeds
+        sample = tuple(given[spec.name] for spec in first.inputs)
+        kept = {
+            "opset": first.opset,
+            "dynamic": _free_axes(first),
+            "input_names": [spec.name for spec in first.inputs],
+            "output_names": [spec.name for spec in first.outputs],
+        }
         for framework in [through] if isinstance(through, str) else through:
-            net = self._imported(current, framework)
-            sample = tuple(given[spec.name] for spec in first.inputs)
-            current = self._exported(net, sample, {"tolerance": tolerance, "opset": first.opset, **names})
-            report = verify(first, current, feeds if feeds is not None else dict(given), tolerance=tolerance)
+            net = self._imported(current, framework, given)
+            current = self._exported(net, sample, {"tolerance": tolerance, **kept})
+            report = verify(first, current, given, tolerance=tolerance)
             if not report:
                 self._fail(f"the model came back from {framework} changed", [(framework, report)])
             found = interface_differences(first, current)
@@ -169,10 +179,11 @@ class Parity:
         except ConversionError as error:
             self._refuse(f"the model has no form at opset {version}", error)
 
-    def _imported(self, model: Model, framework: str) -> Any:
+    def _imported(self, model: Model, framework: str, feeds: Feeds) -> Any:
         __tracebackhide__ = True
+        options = {"sample": feeds} if "sample" in inspect.signature(maker(framework)).parameters else {}
         try:
-            return to(model, framework)
+            return to(model, framework, **options)
         except _REFUSALS as error:
             self._refuse(f"{framework} refused the model", error)
 
@@ -181,7 +192,7 @@ class Parity:
         report = getattr(error, "report", None)
         if isinstance(report, Report):
             self._fail(what, [("", report)])
-        pytest.fail(f"{what}: {error}")
+        raise pytest.fail.Exception(f"{what}: {error}") from None
 
     def _fail(self, what: str, failed: Sequence[tuple[str, Report]]) -> NoReturn:
         __tracebackhide__ = True
@@ -191,7 +202,7 @@ class Parity:
             report.to_html(path)
             self._note(f"report: {path}")
             lines += ["", *([f"{title}:"] if title else []), str(report), f"report: {path}"]
-        pytest.fail("\n".join(lines))
+        raise pytest.fail.Exception("\n".join(lines)) from None
 
     def _page(self) -> Path:
         chosen = self._request.config.getoption("--parity-report")
@@ -217,7 +228,31 @@ def _as_opsets(given: Any) -> list[int]:
     return [as_opset(given)]
 
 
-def _sizes(model: Model) -> dict[str, int]:
-    """Sizes of free axes that nobody takes for a constant: all different, and none of them one."""
+def _free_axes(model: Model) -> dict[str, dict[int, str]] | bool:
+    """The axes that vary, by input, as ``export`` takes them."""
+    found: dict[str, dict[int, str]] = {}
+    for spec, axis, symbol in symbolic_axes(model):
+        found.setdefault(spec.name, {})[axis] = symbol
+    return found or False
+
+
+def made_up(model: Model) -> Feeds:
+    """Inputs that a model takes, at sizes that are all different, and large enough for it.
+
+    Raises:
+        InputError: No values can be made up for an input.
+        EntrepotError: The model refuses all of them.
+    """
     symbols = dict.fromkeys(symbol for _, _, symbol in symbolic_axes(model) if symbol.isidentifier())
-    return {symbol: stepped(model, symbol, size) for size, symbol in enumerate(symbols, start=2)}
+    session = Session(model)
+    for least in _SIZES:
+        dims = {symbol: stepped(model, symbol, size) for size, symbol in enumerate(symbols, start=least)}
+        feeds = generate(model, dims=dims)
+        try:
+            session.run(feeds)
+        except EntrepotError:
+            if least == _SIZES[-1]:
+                raise
+        else:
+            return feeds
+    raise AssertionError

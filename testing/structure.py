@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from entrepot.ir.inference import list_nodes
 from entrepot.ir.model import Model, ValueSpec
@@ -34,23 +34,19 @@ def _plain(model: Model, specs: Sequence[ValueSpec]) -> list[tuple[object, ...]]
 
 
 def structure_differences(one: Model, other: Model) -> list[str]:
-    """Differences of weights, by name and type, and of how often each operator occurs."""
-    before, after = dict(weights(one)), dict(weights(other))
-    found = [f"weight '{name}' {before[name]} is gone" for name in before if name not in after]
-    found += [f"weight '{name}' {after[name]} is new" for name in after if name not in before]
-    both = [name for name in before if name in after and before[name] != after[name]]
-    found += [f"weight '{name}' {before[name]} became {after[name]}" for name in both]
-    had, has = operators(one), operators(other)
-    changed = [op_type for op_type in had | has if had[op_type] != has[op_type]]
-    return found + [f"{op_type}: {had[op_type]} became {has[op_type]}" for op_type in changed]
+    """Differences of how many weights there are of each type and shape, and of how often each operator occurs."""
+    found = []
+    for what, had, has in (("weights", weights(one), weights(other)), ("nodes", operators(one), operators(other))):
+        changed = [kind for kind in had | has if had[kind] != has[kind]]
+        found += [f"{what}: {had[kind]} {kind} became {has[kind]}" for kind in changed]
+    return found
 
 
-def weights(model: Model) -> Iterator[tuple[str, str]]:
-    """Names of the main graph's initializers, with their types in words."""
-    for name, value in model.ir.graph.initializers.items():
-        tensor = value.const_value
-        if tensor is not None:
-            yield name, f"{tensor.dtype.name.lower()}{list(tensor.shape.numpy())}"
+def weights(model: Model) -> Counter[str]:
+    """The main graph's weights by type and shape; integers, which are shapes, axes and tables, left out."""
+    tensors = [value.const_value for value in model.ir.graph.initializers.values()]
+    shown = [tensor for tensor in tensors if tensor is not None and tensor.dtype.is_floating_point()]
+    return Counter(f"{tensor.dtype.name.lower()}{list(tensor.shape.numpy())}" for tensor in shown)
 
 
 def operators(model: Model) -> Counter[str]:

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from entrepot.importers.torch.writer import ModuleWriter
 
 SUPPORT = Support(
-    support.truth, support.truth, support.number, support.trips, support.length, support.pick, support.stack
+    support.truth,
+    support.truth,
+    support.number,
+    support.trips,
+    support.length,
+    support.pick,
+    support.stack,
+    whiles=True,
 )
 
 

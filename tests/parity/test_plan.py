@@ -48,6 +48,14 @@ def stepped(inputs, *conditions):
     return model
 
 
+def test_nothing_is_tried_beyond_a_stated_largest_size():
+    cases = plan_cases(stepped("float[h, w] x", "h <= 5"), {"x": np.zeros((4, 6), np.float32)})
+    assert {case.label for case in cases if case.symbol} == {"h=5", "h=1", "h=0", "w=7", "w=12", "w=1", "w=0"}
+    assert shapes(cases[-1])["x"] == (5, 8)
+    cases = plan_cases(stepped("float[h, w] x", "h <= 4", "h % 4 == 0"), {"x": np.zeros((4, 6), np.float32)})
+    assert {case.label for case in cases if case.symbol == "h"} == {"h=0"}
+
+
 def test_a_symbol_with_a_step_is_tried_at_whole_steps_only():
     model = stepped("float[h, w] x", "h % 4 == 0", "w % 3 == 1")
     cases = plan_cases(model, {"x": np.zeros((8, 7), np.float32)})

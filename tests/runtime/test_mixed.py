@@ -167,6 +167,16 @@ def test_a_feed_may_be_on_the_device_whoever_reads_it_first(parted: Counter[str]
     np.testing.assert_allclose(bare(y), np.exp(-x) if first == "cpu" else -np.exp(x), rtol=1e-6)
 
 
+def test_a_feed_on_one_device_is_asked_for_its_shape_on_another(parted: Counter[str]) -> None:
+    text = "g (float[N] x, float z) => (float[M] y) { s = Shape(x)  y = Expand(z, s) }"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy_device.ToyProvider, "refused", frozenset(["Shape", "Expand"]))
+        session = ep.Session(model(text), providers=["toy", "torch"])
+    assert providers(session) == ["torch", "torch"]
+    y = session.run({"x": Opaque(f32(3)), "z": np.float32(2)})["y"]
+    np.testing.assert_array_equal(bare(y), [2, 2, 2])
+
+
 def test_values_are_let_go_after_their_last_use(parted: Counter[str]) -> None:
     session = ep.Session(model(TWO_TURNS), providers=MIXED)
     stages = session._default.flow._stages
@@ -284,6 +294,24 @@ def test_a_graph_parted_at_random_computes_the_same(proto: onnx.ModelProto, data
     with toy_device.installed(refused, islands=data.draw(st.booleans())) as crossings:
         session = ep.Session(ep.load(proto), providers=MIXED)
         _run_as_planned(session, feeds, crossings, lambda results: assert_computes(proto, feeds, results))
+
+
+def test_one_copy_serves_all_providers_on_the_host(parted: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """g (float[2] x) => (float[2] y, float[2] z) {
+        a = Exp(x)  y = Neg(a)  b = Sign(a)  c = Neg(b)  z = Add(c, b)
+    }"""
+    refusing = toy_device.ToyProvider.refused | {"Sign"}
+    monkeypatch.setattr(toy_device.ToyProvider, "refused", refusing)
+    monkeypatch.setattr(TorchProvider, "supports", lambda self, node: "no" if node.op_type == "Neg" else "")
+    session = ep.Session(model(text), providers=["toy", "torch", "cpu"])
+    assert {row.provider for row in session.plan().placements} == {"toy", "torch", "cpu"}
+    assert [(copy.value, copy.target) for copy in session.plan().copies].count(("a", "cpu")) == 1
+    parted.clear()
+    x = f32(2)
+    results = session.run({"x": x})
+    np.testing.assert_allclose(results["y"], -np.exp(x), rtol=1e-6)
+    np.testing.assert_array_equal(results["z"], [0, 0])
+    assert parted == planned(session)
 
 
 def _run_as_planned(session: ep.Session, feeds: Any, crossings: Counter[str], judge: Any) -> None:

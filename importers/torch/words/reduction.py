@@ -15,7 +15,7 @@ _MEANS = {
     "ReduceMin": "{x}.amin({given})",
     "ReduceL1": "{x}.abs().sum({given})",
     "ReduceSumSquare": "{x}.square().sum({given})",
-    "ReduceL2": "{x}.square().sum({given}).sqrt()",
+    "ReduceL2": "torch.linalg.vector_norm({x}, dim={given})",  # whose gradient at zero is zero, and not NaN
     "ReduceLogSum": "{x}.sum({given}).log()",
     "ReduceLogSumExp": "{x}.logsumexp({given})",
 }
