@@ -32,27 +32,27 @@ def find(graph: Neighbours, softmax: Step) -> Found | None:
 
     A row whose keys are all hidden is zero where the guard is, and NaN without it: then a mask makes it no match.
     """
-    ending = _ending(graph, softmax)
+    after = ending(graph, softmax)
     shape = _shape(softmax.inputs[0])
-    if ending is None or len(shape) != 4 or softmax.attributes.get("axis", -1) not in (-1, 3):
+    if after is None or len(shape) != 4 or softmax.attributes.get("axis", -1) not in (-1, 3):
         return None
     before, mask = _scores(graph, softmax, shape)
-    if not before or (mask is not None and len(ending) == 1):
+    if not before or (mask is not None and len(after) == 1):
         return None
     product = before[0]
     query, first = _scaled(graph, product.inputs[0], product)
     key, second = _scaled(graph, product.inputs[1], product)
     plain = _untransposed(graph, key, second[0] if second else product)
-    value = ending[-1].inputs[1]
+    value = after[-1].inputs[1]
     inputs = [query, key if plain is None else plain[-1], value]
     if any(each is None or len(_shape(each)) != 4 for each in inputs):
         return None
     scale = _number(first) * _number(second)
-    steps = [*(plain[0] if plain else []), *first, *second, *before, softmax, *ending]
+    steps = [*(plain[0] if plain else []), *first, *second, *before, softmax, *after]
     return Found(steps, [each for each in (*inputs, mask) if each is not None], scale, plain is None)
 
 
-def _ending(graph: Neighbours, softmax: Step) -> list[Step] | None:
+def ending(graph: Neighbours, softmax: Step) -> list[Step] | None:
     """The product with the value, after ``Where(IsNaN(p), 0, p)`` if that is there."""
     readers = graph.readers(softmax.outputs[0])
     if len(readers) == 1:

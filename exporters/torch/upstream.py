@@ -17,6 +17,7 @@ import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
+from torch import _C as native  # noqa: N811
 from torch._decomp import get_decompositions
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
@@ -85,6 +86,7 @@ __all__ = [
     "get_onnx_implemented_overloads",
     "insert_type_promotion_nodes",
     "int8_product",
+    "integer_product",
     "make_fx",
     "pack_padded",
     "pad_packed",
@@ -98,6 +100,9 @@ __all__ = [
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls
 """A product with a weight of eight bits."""
+
+integer_product: Any = torch.ops.aten._int_mm  # noqa: SLF001 - what quantised linear layers call
+"""A product of whole numbers."""
 
 pack_padded: Any = torch._pack_padded_sequence  # noqa: SLF001 - what torch.nn.utils.rnn.pack_padded_sequence calls
 """Padded rows, sorted by their lengths, to the rows of all steps and how many there are at each."""
@@ -120,6 +125,18 @@ quantized_decomposed: Any = torch.ops.quantized_decomposed
 def writes(tensor: torch.Tensor) -> int:
     """How often a tensor was written to."""
     return tensor._version  # noqa: SLF001 - autograd's public counter, in spite of its name
+
+
+@contextlib.contextmanager
+def without_graph_dumps() -> Iterator[None]:
+    """Inside, torch.onnx does not print the TorchScript graph that it fails on, which no setting of its own stops."""
+    name = "_jit_onnx_log"
+    dump = getattr(native, name)
+    setattr(native, name, lambda *_: None)
+    try:
+        yield
+    finally:
+        setattr(native, name, dump)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from entrepot.importers.torch.layer import LAYERS
 from entrepot.importers.torch.sizes import same_shape
 from entrepot.ir.table import OpKey
 from entrepot.ir.typing.plain import of_array
@@ -47,7 +46,7 @@ def _normalised(graph: Neighbours, mean: Step) -> tuple[list[Step], float] | Non
     chain = None if square is None else _chain(graph, square, ("ReduceMean",), ("Add",), ("Sqrt",), ("Div",))
     if square is None or chain is None or len(centred) != len(readers) or not _over_last(chain[0]):
         return None
-    epsilon, division = _number(chain[1]), chain[-1]
+    epsilon, division = number(chain[1]), chain[-1]
     if epsilon is None or division.inputs[0] not in differences or {*after} != {square, division}:
         return None
     return [mean, *centred, square, *chain], epsilon
@@ -86,7 +85,8 @@ def _is_square(step: Step, differences: set[Value | None]) -> bool:
     )
 
 
-def _number(step: Step) -> float | None:
+def number(step: Step) -> float | None:
+    """The one number among a step's operands."""
     for value in step.inputs:
         if value is not None and isinstance(value.constant, np.ndarray) and value.constant.size == 1:
             return float(value.constant.item())
@@ -102,123 +102,15 @@ def _row(step: Step, op_type: str, before: Step) -> Value | None:
     return other if isinstance(row, np.ndarray) and row.ndim == 1 and row.size > 1 else None
 
 
-def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
-    """``softmax(q @ k' [* scale] [+ mask]) @ v``, as a step of its own."""
-    product, rank = graph.only_reader(softmax), _rank(softmax.inputs[0])
-    if product is None or not product.is_a("MatMul") or product.inputs[0] is not softmax.outputs[0]:
-        return
-    found = _scores(graph, softmax)
-    if found is None or rank < 3 or softmax.attributes.get("axis", -1) not in (-1, rank - 1):
-        return
-    steps, mask, scale = found
-    keys = graph.maker(steps[0].inputs[1])
-    if keys is None or not keys.is_a("Transpose") or graph.only_reader(keys) is not steps[0]:
-        return
-    heads = [steps[0].inputs[0], steps[0].inputs[1], product.inputs[1]]
-    if not _fits(mask, softmax.inputs[0]) or not _float(softmax) or not _alike(heads):
-        return
-    heads[1] = _untransposed(keys)
-    if heads[1] is None:
-        return
-    gone = [] if heads[1] is keys.outputs[0] else [keys]
-    attention = replace(
-        product, key=OpKey(LAYERS, "Attention", 1), inputs=[*heads, *([] if mask is None else [mask])],
-        attributes={"scale": scale, "hides": int(any(step.is_a("Where") for step in steps))},
-    )  # fmt: skip
-    graph.replace([*gone, *steps, softmax, product], attention)
-
-
-def _scores(graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None, float] | None:
-    """The product that a softmax is of and what follows it, the mask that is added, and the factor."""
-    steps: list[Step] = []
-    mask, scale = None, 1.0
-    made = _alone(graph, softmax.inputs[0], softmax)
-    if made is not None and made.is_a("Where") and _is_lowest(made.inputs[1]):
-        mask = made.inputs[0]
-        steps.insert(0, made)
-        made = _alone(graph, made.inputs[2], made)
-    elif made is not None and made.is_a("Add"):
-        scores = next((value for value in made.inputs if _is_scores(graph, value, made)), None)
-        mask = made.inputs[1] if made.inputs[0] is scores else made.inputs[0]
-        steps.insert(0, made)
-        made = _alone(graph, scores, made)
-    if made is not None and made.is_a("Mul", "Div") and (number := _factor(made)) is not None:
-        scale = number
-        steps.insert(0, made)
-        made = _alone(graph, next((v for v in made.inputs if v is not None and v.constant is None), None), made)
-    return ([made, *steps], mask, scale) if made is not None and made.is_a("MatMul") else None
-
-
-def _is_lowest(value: Value | None) -> bool:
-    array = None if value is None else value.constant
-    return isinstance(array, np.ndarray) and array.size == 1 and array.item() == -np.inf
-
-
-def _factor(step: Step) -> float | None:
-    """What a step multiplies by, if that is a constant number."""
-    if step.is_a("Div"):
-        divisor = step.inputs[1]
-        number = _number(step) if divisor is not None and divisor.constant is not None else None
-        return 1 / number if number else None
-    return _number(step)
-
-
-def _alike(values: list[Value | None]) -> bool:
-    """Whether all have the same axes before the last two, as far as they are declared."""
-    ahead = [value.type.shape[:-2] for value in values if value is not None and value.type and value.type.shape]
-    return len(ahead) == len(values) and all(same_shape(each, ahead[0]) for each in ahead)
-
-
-def _rank(value: Value | None) -> int:
-    known = None if value is None else value.type
-    return 0 if known is None or known.shape is None else len(known.shape)
-
-
-def _float(step: Step) -> bool:
-    known = step.outputs[0].type if step.outputs[0] is not None else None
-    return known is not None and known.numpy in (np.dtype(np.float32), np.dtype(np.float64))
-
-
-def _fits(mask: Value | None, scores: Value | None) -> bool:
-    """A mask has to broadcast to the scores without widening them."""
-    if mask is None:
-        return True
-    return 2 <= _rank(mask) <= _rank(scores)
-
-
-def _alone(graph: Neighbours, value: Value | None, reader: Step) -> Step | None:
+def alone(graph: Neighbours, value: Value | None, reader: Step) -> Step | None:
+    """The step that makes a value, if only ``reader`` reads it."""
     made = graph.maker(value)
     return made if made is not None and graph.only_reader(made) is reader else None
 
 
-def _is_scores(graph: Neighbours, value: Value | None, reader: Step) -> bool:
-    made = _alone(graph, value, reader)
-    if made is None:
-        return False
-    if made.is_a("MatMul"):
-        return True
-    return made.is_a("Mul", "Div") and _number(made) is not None
-
-
-def _untransposed(keys: Step) -> Value | None:
-    """Keys before their last two axes changed places; a permutation that does more does the rest from now on."""
-    perm, made = keys.attributes.get("perm"), keys.outputs[0]
-    if perm is None or made is None or len(perm) < 3:
-        return None
-    left = [*perm[:-2], perm[-1], perm[-2]]
-    if left == sorted(left):
-        return keys.inputs[0]
-    shape = None if made.type is None or made.type.shape is None else made.type.shape
-    if made.type is None or shape is None:
-        return None
-    keys.attributes = {**keys.attributes, "perm": tuple(left)}
-    made.type = replace(made.type, shape=(*shape[:-2], shape[-1], shape[-2]))
-    return made
-
-
 def _fuse_group_norm(graph: Neighbours, norm: Step) -> None:
     """Channels reshaped to groups, normalised, reshaped back, scaled and shifted by constants."""
-    apart, back = _alone(graph, norm.inputs[0], norm), graph.only_reader(norm)
+    apart, back = alone(graph, norm.inputs[0], norm), graph.only_reader(norm)
     scale, bias = (value.constant if value is not None else None for value in norm.inputs[1:3])
     if apart is None or back is None or not apart.is_a("Reshape") or not back.is_a("Reshape"):
         return
@@ -271,7 +163,7 @@ def _fuse_rms_norm(graph: Neighbours, square: Step) -> None:
     """``x / sqrt(mean(x ** 2) + eps) * scale`` over the last axis, as a product with the reciprocal."""
     x = square.inputs[0]
     chain = _chain(graph, square, ("ReduceMean",), ("Add",), ("Sqrt",)) if _is_square(square, {x}) else None
-    if chain is None or not _over_last(chain[0]) or (epsilon := _number(chain[1])) is None:
+    if chain is None or not _over_last(chain[0]) or (epsilon := number(chain[1])) is None:
         return
     inverse = graph.only_reader(chain[-1])
     if inverse is None or not (inverse.is_a("Reciprocal") or (inverse.is_a("Div") and _is_one(inverse.inputs[0]))):
@@ -303,6 +195,5 @@ def _is_one(value: Value | None) -> bool:
 RULES: Rules = {
     "Pow": (_fuse_rms_norm,),
     "ReduceMean": (_fuse_layer_norm,),
-    "Softmax": (_fuse_attention,),
     "InstanceNormalization": (_fuse_group_norm,),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from entrepot.importers.torch.attention import RULES as ATTENTION
 from entrepot.importers.torch.layer import LAYERS
 from entrepot.importers.torch.patterns import RULES as PATTERNS
 from entrepot.importers.torch.stacking import RULES as STACKING
@@ -116,4 +117,4 @@ def _is_matrix(value: Value) -> bool:
     return isinstance(value.constant, np.ndarray) and value.constant.ndim == 2
 
 
-_RULES: fuse.Rules = {**PATTERNS, **STACKING, "MatMul": (_fuse_linear,)}
+_RULES: fuse.Rules = {**PATTERNS, **ATTENTION, **STACKING, "MatMul": (_fuse_linear,)}

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from onnxscript import opset20
 
-from entrepot.exporters.torch.upstream import int8_product, quantized_decomposed
+from entrepot.exporters.torch.upstream import int8_product, integer_product, quantized_decomposed
 
 op: Any = opset20
 
@@ -88,7 +88,7 @@ def _translate_int_mm(self: Any, mat2: Any) -> Any:
 
 
 TRANSLATIONS = {
-    torch.ops.aten._int_mm.default: _translate_int_mm,  # noqa: SLF001 - its name
+    integer_product.default: _translate_int_mm,
     torch.ops.entrepot.quantise.default: _translate_quantise,
     torch.ops.entrepot.dequantise.default: _translate_dequantise,
 }

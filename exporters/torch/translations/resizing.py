@@ -75,7 +75,6 @@ def _antialiased(filter_: Callable[[torch.Tensor], torch.Tensor], reach: float, 
         if not input.is_floating_point() or (plain and resizes):
             return NotImplemented
         rows, columns = (_weights(filter_, reach, *axis, align_corners).to(input.dtype) for axis in axes)
-        # onnxruntime (1.31) is wrong about a matrix times a batch of columns, so the batch is on the left
         return ((input @ columns.mT).mT @ rows.mT).mT
 
     return decomposition

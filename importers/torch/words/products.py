@@ -198,8 +198,7 @@ def scaled_attention(op: Op) -> str | None:
     """A pattern of products and a softmax."""
     width, scale = (op.shape(0) or (None,))[-1], op.attribute("scale")
     usual = isinstance(width, int) and math.isclose(scale, width**-0.5, rel_tol=1e-6)
-    sign = "~" if op.attribute("hides") else ""
-    mask = [f"attn_mask={sign}{op[3]}"] if op.has(3) else []
+    mask = [f"attn_mask={op[3]}"] if op.has(3) else []
     given = [op[0], op[1], op[2], *mask]
     given += [] if usual else [f"scale={short(scale)}"]
     return f"F.scaled_dot_product_attention({', '.join(given)})"

@@ -16,10 +16,13 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import entrepot as ep
+from entrepot.exporters.structure import flatten_named
 from entrepot.exporters.torch import upstream
+from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.blame import DIM_SUFFIX
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.sources.script import translate_script
 
 ROOM = Path(upstream.__file__).parent
 LIBRARIES = ("torch", "onnxscript", "onnx")
@@ -33,7 +36,7 @@ def imports(path: Path) -> list[tuple[str, str, str]]:
 
 
 TAKEN = imports(ROOM / "upstream.py")
-OWN = ("OPDEFS", "_EffectType", "_register_effectful_op")
+OWN = ("OPDEFS", "native", "_EffectType", "_register_effectful_op")
 """What upstream.py uses itself, behind functions of its own."""
 
 
@@ -300,3 +303,15 @@ def test_a_capture_that_needs_a_value_says_so():
 def test_classes_of_quantised_modules_are_told_by_their_home():
     assert upstream.is_quantised_class(torch.ao.nn.quantized.Linear)
     assert not upstream.is_quantised_class(nn.Linear)
+
+
+def test_a_script_that_torch_cannot_translate_is_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    class Eigenvalues(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.linalg.eig(x)[0].real
+
+    script = torch.jit.trace(Eigenvalues(), torch.randn(3, 3))
+    call = flatten_named([("x", torch.randn(3, 3))], {}, TORCH)
+    with pytest.raises(ep.ConversionError):
+        translate_script(script, call, [])
+    assert "graph(" not in "".join(capfd.readouterr())

@@ -135,10 +135,13 @@ def test_a_vector_that_an_exporter_kept_once_is_split_and_a_matrix_stays_tied() 
     assert net.state_dict().keys() == network.state_dict().keys()
 
 
-def test_batch_normalisation_comes_back_from_an_export_for_training() -> None:
+def test_batch_normalisation_comes_back_from_an_export_that_left_it_alone() -> None:
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
     for parameter in network.parameters():
         torch.nn.init.uniform_(parameter)
     sample = torch.randn(2, 3, 8, 8)
-    made = ep.export(network.eval(), sample, verify=False)
-    assert "nn.Sequential" in ep.to_torch(made).source()
+    net = ep.to_torch(ep.export(network.eval(), sample, optimize="none", verify=False), verify=False)
+    assert net.state_dict().keys() == network.state_dict().keys()
+    assert {type(part) for part in net.modules()} >= {torch.nn.BatchNorm2d}
+    torch.testing.assert_close(net(sample), network(sample), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(net.train()(sample), network.train()(sample), rtol=1e-5, atol=1e-6)
