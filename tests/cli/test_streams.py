@@ -51,6 +51,7 @@ def arguments(verb, relu):
         "compare": [relu, relu, "--only-sample"],
         "doctor": [],
         "export": [relu, "-o", "out.onnx"],
+        "import": [relu, "--to", "numpy", "-o", "folder"],
     }
     return needed.get(verb, [relu, *(["-o", "out.onnx"] if verb in WRITE_ONE else []), *WRITE_ONE.get(verb, [])])
 
