@@ -43,9 +43,14 @@ def structure_differences(one: Model, other: Model) -> list[str]:
 
 
 def weights(model: Model) -> Counter[str]:
-    """The main graph's weights by type and shape; integers, which are shapes, axes and tables, left out."""
+    """The main graph's weights by type and shape.
+
+    Integers, which are shapes, axes and tables, are left out, and so are single numbers, which belong to operators.
+    """
     tensors = [value.const_value for value in model.ir.graph.initializers.values()]
-    shown = [tensor for tensor in tensors if tensor is not None and tensor.dtype.is_floating_point()]
+    shown = [
+        tensor for tensor in tensors if tensor is not None and tensor.dtype.is_floating_point() and tensor.shape.rank()
+    ]
     return Counter(f"{tensor.dtype.name.lower()}{list(tensor.shape.numpy())}" for tensor in shown)
 
 

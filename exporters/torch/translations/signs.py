@@ -46,7 +46,8 @@ def heaviside(input: torch.Tensor, values: torch.Tensor) -> Any:
 
 def angle(input: torch.Tensor) -> torch.Tensor:
     """The angle of a real number: 0, or pi below zero."""
-    return torch.where(_negative(input), math.pi, 0.0) if not input.is_floating_point() else _angle(input)
+    whole = not input.is_floating_point() and not input.is_complex()
+    return torch.where(_negative(input), math.pi, 0.0) if whole else _angle(input)
 
 
 @floating

@@ -305,6 +305,7 @@ def test_classes_of_quantised_modules_are_told_by_their_home():
     assert not upstream.is_quantised_class(nn.Linear)
 
 
+@pytest.mark.filterwarnings("ignore")  # torch announces the end of TorchScript
 def test_a_script_that_torch_cannot_translate_is_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
     class Eigenvalues(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
