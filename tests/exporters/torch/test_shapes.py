@@ -99,6 +99,8 @@ def test_a_range_is_a_condition_and_beyond_it_nothing_is_asked():
     refused = {run.label for run in model.report.refusals}
     assert {"n=1", "n=0"} <= refused
     assert not any(run.label.startswith("n=10") for run in model.report.runs)
+    with pytest.raises(ep.InputError, match="n <= 9"):
+        ep.Session(model).run(t(10, 3))
 
 
 def test_a_dataclass_of_tensors_is_spelled_as_one():
