@@ -7,6 +7,7 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 BIN := .venv/bin
 STAMP := .venv/.ready
+FRAMEWORKS := .venv/.frameworks
 # one BLAS/OpenMP thread per worker: two test processes on two cores must not fight over them
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
@@ -35,10 +36,16 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PIP) --no-build-isolation --editable '.[dev]' $(SHOW)
 	@touch $@
 
+# the other frameworks, which only tests need: a gigabyte more
+$(FRAMEWORKS): $(STAMP)
+	@echo "[setup] TensorFlow, JAX and the boosters, for the tests"
+	@$(PIP) --no-build-isolation --editable '.[dev,all,peers]' $(SHOW)
+	@touch $@
+
 demo: setup
 	@$(BIN)/python -m entrepot.models_zoo.demo
 
-check: setup
+check: $(FRAMEWORKS)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

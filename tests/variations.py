@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 AS_USUAL = ("-n", "2", "--dist", "loadfile")
+ALONE = tuple(f"tests/exporters/{name}" for name in ("sklearn", "jax", "tensorflow", "keras"))
+"""Tests of frameworks that fight with torch over threads in one process: each folder has processes of its own."""
 
 
 class Variation(NamedTuple):
@@ -52,7 +56,7 @@ def name_for(day: dt.date, names: list[str]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Say what runs and how to repeat it, and become pytest."""
+    """Say what runs and how to repeat it, and run all of it, whatever fails."""
     known = variations()
     if arguments == ["--list"]:
         print("\n".join(known))
@@ -65,9 +69,24 @@ def main(arguments: list[str]) -> int:
     environment, options = known[name]
     told = " ".join([*(f'{key}="{value}"' for key, value in environment.items()), *options]) or "nothing special"
     print(f"[test] variation {name}: {told}; again by: make test VARIATION={name}", flush=True)
-    command = [sys.executable, "-m", "pytest", *AS_USUAL, *options, *arguments]
-    os.execve(sys.executable, command, {**os.environ, **environment})
-    return 0
+    codes = [
+        subprocess.run(
+            [sys.executable, "-m", "pytest", *AS_USUAL, *options, *part], env={**os.environ, **environment}, check=False
+        ).returncode
+        for part in parts(arguments)
+    ]
+    return next(filter(None, codes), 0)
+
+
+def parts(arguments: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The arguments of each run of pytest: one for what the arguments name, else one for each part of the tests."""
+    if any(argument.startswith("tests") for argument in arguments):
+        yield arguments
+        return
+    alone = [folder for folder in ALONE if Path(folder).exists()]
+    yield [*arguments, *(f"--ignore={folder}" for folder in alone)]
+    for folder in alone:
+        yield [*arguments, folder]
 
 
 if __name__ == "__main__":
