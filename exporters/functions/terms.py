@@ -85,7 +85,7 @@ class Term:
     def __ge__(self, other: Number) -> Term:
         return self.op("GreaterOrEqual", other)
 
-    def __eq__(self, other: Any) -> Term:  # type: ignore[override]
+    def __eq__(self, other: object) -> Term:  # type: ignore[override]
         return self.op("Equal", other)
 
     def __and__(self, other: Term) -> Term:
@@ -102,7 +102,7 @@ class Term:
         return self.op("Abs")
 
     def exp(self) -> Term:
-        """e to the power of it."""
+        """The exponential function of it."""
         return self.op("Exp")
 
     def log(self) -> Term:
