@@ -29,7 +29,7 @@ def _growing(x: Term, sum_of: Any, *, order: int, scaled: bool) -> Term:
     """The modified function of the first kind."""
     value = _growing_scaled(x.abs(), order, sum_of)
     value = value if scaled else value * x.abs().exp()
-    value = choose(x.isinf(), 0.0 if scaled else math.inf, value)
+    value = choose(x.isinf(), 0.0, value) if scaled else value  # else NaN, as frameworks have it
     return choose(x < 0, -value, value) if order else value
 
 
@@ -43,14 +43,14 @@ def _growing_scaled(x: Term, order: int, sum_of: Any) -> Term:
 
 
 def _decaying(x: Term, sum_of: Any, *, order: int, scaled: bool) -> Term:
-    """The modified function of the second kind; infinite at 0, and no number below."""
+    """The modified function of the second kind; infinite from 0 down, as in TensorFlow."""
     inside, outside = x.at_most(2.0).at_least(0.0), x.at_least(2.0)
     near = sum_of((table.K0_NEAR, table.K1_NEAR)[order], inside * inside / 2 - 1)
     slope = (inside / 2).log() * _growing_scaled(inside, order, sum_of) * inside.exp()
     left = near / inside + slope if order else near - slope
     right = sum_of((table.K0_FAR, table.K1_FAR)[order], 4 / outside - 1) / outside.sqrt()
     value = choose(x <= 2, left * inside.exp(), right) if scaled else choose(x <= 2, left, right * (-x).exp())
-    return choose(x == 0, math.inf, choose(x < 0, math.nan, value))
+    return choose(x <= 0, math.inf, value)
 
 
 def _first_kind(x: Term, sum_of: Any, *, order: int) -> Term:
@@ -61,13 +61,13 @@ def _first_kind(x: Term, sum_of: Any, *, order: int) -> Term:
 
 
 def _second_kind(x: Term, sum_of: Any, *, order: int) -> Term:
-    """Y of an order; minus infinity at 0, and no number below."""
+    """Y of an order; minus infinity from 0 down, as in TensorFlow."""
     inside = x.at_most(8.0).at_least(0.0)
     rest = sum_of((table.Y0_NEAR, table.Y1_NEAR)[order], inside * inside / 32 - 1)
     shape = _first_near(inside, order, sum_of) * inside.log()
     left = 2 / math.pi * (shape - 1 / inside) + inside * rest if order else 2 / math.pi * shape + rest
     value = choose(x <= 8, left, _far(x, order, sum_of)[1])
-    return choose(x == 0, -math.inf, choose(x < 0, math.nan, value))
+    return choose(x <= 0, -math.inf, value)
 
 
 def _first_near(x: Term, order: int, sum_of: Any) -> Term:

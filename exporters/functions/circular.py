@@ -105,7 +105,7 @@ def _acosh(x: Term) -> Term:
     far = x > 1e9
     less = choose(far, 1.0, x) - 1
     near = log_of_one_more(less + (less * (less + 2)).sqrt())
-    return choose(far, x.log() + math.log(2), near)
+    return choose(x < 1, math.nan, choose(far, x.log() + math.log(2), near))
 
 
 def _atanh(x: Term) -> Term:

@@ -27,7 +27,7 @@ def log_of_one_more(x: Term) -> Term:
     """The same of a term in float64."""
     whole = x + 1
     value = whole.log() * (x / choose(whole == 1, 1.0, whole - 1))
-    return choose(whole == 1, x, choose(whole.isinf(), whole, value))
+    return choose(whole == 1, x, choose(whole.isinf(), whole.log(), value))
 
 
 @in_double

@@ -59,7 +59,12 @@ def _zeta(power: int) -> float:
 
 @in_double
 def digamma(x: Term) -> Term:
-    """The derivative of log gamma, by its expansion far from 0, and by recurrence and reflection near it."""
+    """The derivative of log gamma."""
+    return digamma_of(x)
+
+
+def digamma_of(x: Term) -> Term:
+    """Of a term, by its expansion far from 0, and by recurrence and reflection near it."""
     left = x < 0.5
     z = choose(left, 1 - x, x)
     value = z * 0.0
@@ -81,11 +86,25 @@ def _cotangent(x: Term) -> Term:
 
 @in_double
 def zeta(power: Term, x: Term) -> Term:
-    """The sum of 1 / (x + k)^power; for x below 0 as Cephes has it, for whole powers only."""
-    value = zeta_right(power, choose(x > 0, x, 1.0))
-    pole = (power == 1) | ((x <= 0) & (x == x.floor()))
-    value = choose(x > 0, value, math.nan)
-    return choose(power < 1, math.nan, choose(pole, math.inf, value))
+    """The sum of 1 / (x + k)^power over all k."""
+    return zeta_of(power, x)
+
+
+def zeta_of(power: Term, x: Term) -> Term:
+    """Of terms; for x below 0 only whole powers have a sum: from the fractional part on, and a finite one before."""
+    left = x < 0
+    part = choose(left, -x - (-x).floor(), 0.5)
+    part = choose(part == 0, 0.5, part)
+    before = zeta_right(power, part) - zeta_right(power, choose(left, 1 - x, 1.0))
+    odd = ~(power / 2 == (power / 2).floor())
+    value = zeta_right(power, choose(left, 1 - part, choose(x == 0, 1.0, x)))
+    value = value + choose(left, choose(odd, -before, before), 0.0)
+    value = choose(left & ~(power == power.floor()), math.nan, value)
+    value = choose(x.isinf(), 0.0, choose(power.isinf(), choose(x > 1, 0.0, choose(x < 1, math.inf, x)), value))
+    pole = (x <= 0) & (x == x.floor())
+    value = choose(pole, choose(odd, math.nan, power.full(math.inf)), value)
+    value = choose(power.isnan() | x.isnan() | (power < 1), math.nan, value)
+    return choose(power == 1, math.inf, value)
 
 
 def zeta_right(power: Term, x: Term) -> Term:
@@ -105,9 +124,9 @@ def zeta_right(power: Term, x: Term) -> Term:
 
 @in_double
 def polygamma(order: Term, x: Term) -> Term:
-    """The derivatives of digamma, for positive x, by Hurwitz's zeta function."""
-    sign = choose((order / 2).floor() * 2 == order, -1.0, order.full(1.0))
-    value = sign * lgamma_of(order + 1).exp() * zeta_right(order + 1, choose(x > 0, x, 1.0))
-    whole = (order >= 1) & (order == order.floor())
-    pole = (x <= 0) & (x == x.floor())
-    return choose(whole, choose(pole, math.inf, choose(x > 0, value, math.nan)), math.nan)
+    """The derivatives of digamma by Hurwitz's zeta function, and digamma itself."""
+    above = order.at_least(1.0)
+    sign = choose((above / 2).floor() * 2 == above, -1.0, above.full(1.0))
+    value = sign * lgamma_of(above + 1).exp() * zeta_of(above + 1, x)
+    whole = (order >= 0) & (order == order.floor())
+    return choose(whole, choose(order == 0, digamma_of(x), value), math.nan)
