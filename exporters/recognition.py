@@ -147,3 +147,12 @@ def is_torch(found: Found) -> bool:
     if found.foreign is not None:
         return found.foreign.framework == "torch"
     return found.has_suffix(*_TORCH_SUFFIXES)
+
+
+_TABULAR = ("sklearn", "xgboost", "lightgbm")
+
+
+def is_sklearn(found: Found) -> bool:
+    """An estimator of scikit-learn or in its manner, a booster, or a method of one."""
+    owner = getattr(found.obj, "__self__", None)
+    return found.path is None and (found.is_of(*_TABULAR) or (owner is not None and Found(owner).is_of(*_TABULAR)))
