@@ -147,3 +147,12 @@ def is_torch(found: Found) -> bool:
     if found.foreign is not None:
         return found.foreign.framework == "torch"
     return found.has_suffix(*_TORCH_SUFFIXES)
+
+
+def is_tensorflow(found: Found) -> bool:
+    """A function, a module or a graph of TensorFlow, or a file or folder that it writes."""
+    if found.path is None:
+        return found.is_of("tensorflow") or (
+            found.is_function and (found.samples("tensorflow") or found.uses("tensorflow"))
+        )
+    return found.foreign is not None and found.foreign.framework == "tensorflow"
