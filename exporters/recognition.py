@@ -147,3 +147,21 @@ def is_torch(found: Found) -> bool:
     if found.foreign is not None:
         return found.foreign.framework == "torch"
     return found.has_suffix(*_TORCH_SUFFIXES)
+
+
+_TABULAR = ("sklearn", "xgboost", "lightgbm")
+
+
+def is_sklearn(found: Found) -> bool:
+    """An estimator of scikit-learn or in its manner, a booster, or a method of one."""
+    owner = getattr(found.obj, "__self__", None)
+    return found.path is None and (found.is_of(*_TABULAR) or (owner is not None and Found(owner).is_of(*_TABULAR)))
+
+
+def is_tensorflow(found: Found) -> bool:
+    """A function, a module or a graph of TensorFlow, or a file or folder that it writes."""
+    if found.path is None:
+        return found.is_of("tensorflow") or (
+            found.is_function and (found.samples("tensorflow") or found.uses("tensorflow"))
+        )
+    return found.foreign is not None and found.foreign.framework == "tensorflow"
