@@ -51,7 +51,7 @@ def _with_limits(a: Term, x: Term, value: Term, at_infinity: float) -> Term:
     return choose(none & ~(x == 0) if at_infinity else none, math.nan, value)
 
 
-def _points(x: Term, numbers: np.ndarray) -> Term:  # type: ignore[type-arg]
+def _points(x: Term, numbers: np.ndarray) -> Term:
     return Term(x.build, x.build.constant(numbers.astype(np.float64)))
 
 
