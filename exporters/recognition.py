@@ -149,6 +149,24 @@ def is_torch(found: Found) -> bool:
     return found.has_suffix(*_TORCH_SUFFIXES)
 
 
+_TABULAR = ("sklearn", "xgboost", "lightgbm")
+
+
+def is_sklearn(found: Found) -> bool:
+    """An estimator of scikit-learn or in its manner, a booster, or a method of one."""
+    owner = getattr(found.obj, "__self__", None)
+    return found.path is None and (found.is_of(*_TABULAR) or (owner is not None and Found(owner).is_of(*_TABULAR)))
+
+
+def is_tensorflow(found: Found) -> bool:
+    """A function, a module or a graph of TensorFlow, or a file or folder that it writes."""
+    if found.path is None:
+        return found.is_of("tensorflow") or (
+            found.is_function and (found.samples("tensorflow") or found.uses("tensorflow"))
+        )
+    return found.foreign is not None and found.foreign.framework == "tensorflow"
+
+
 _JAX = ("jax", "jaxlib", "flax.linen", "flax.nnx", "flax.core", "equinox")
 _JAX_NAMES = ("jax", "jax.numpy", "flax", "flax.linen", "flax.nnx", "equinox")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
+import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
@@ -116,3 +117,8 @@ class Step:
 def kind_of(dtype: Any) -> ir.DataType:
     """ONNX's name of an element type of JAX."""
     return element(np.dtype(dtype))
+
+
+def limits_of(dtype: Any) -> ml_dtypes.finfo:
+    """What a floating-point type consists of."""
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]

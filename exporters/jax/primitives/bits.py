@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 from jax import lax
 
 from entrepot.exporters.jax.primitives.arithmetic import chosen
-from entrepot.exporters.jax.step import Step, kind_of
+from entrepot.exporters.jax.step import Step, kind_of, limits_of
 from entrepot.exporters.jax.table import rule
 
 
@@ -133,7 +132,7 @@ def _resized(step: Step, words: ir.Value, old: int, new: int) -> ir.Value:
 
 def _number_of(step: Step, words: ir.Value, dtype: np.dtype[Any]) -> ir.Value:
     """The floating-point number that a word means, computed exactly in float64."""
-    info = ml_dtypes.finfo(dtype)
+    info = limits_of(dtype)
     bits, fraction = info.bits, info.nmant
     whole = step.build.cast(words, np.uint64)
 
@@ -169,7 +168,7 @@ def _bits_of(step: Step, x: ir.Value, dtype: np.dtype[Any]) -> ir.Value:
     """The word of a floating-point number: sign, exponent and fraction, taken apart exactly in float64."""
     from entrepot.exporters.jax.primitives.arithmetic import negative
 
-    info = ml_dtypes.finfo(dtype)
+    info = limits_of(dtype)
     if info.bits == 64:
         raise step.unsupported("the bits of float64 cannot be had in ONNX", hint="take those of float32")
     bias, fraction = (1 << info.nexp - 1) - 1, info.nmant

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 from jax import lax
 
-from entrepot.exporters.jax.step import Step
+from entrepot.exporters.jax.step import Step, limits_of
 from entrepot.exporters.jax.table import rule
 
 _SAME = {
@@ -179,7 +178,7 @@ def same(step: Step, *values: ir.Value) -> list[ir.Value]:
 def reduce_precision(step: Step, x: ir.Value) -> ir.Value:
     """Rounded to the type with so many bits, and back."""
     bits = step.params["exponent_bits"], step.params["mantissa_bits"]
-    info = ml_dtypes.finfo(step.dtype)
+    info = limits_of(step.dtype)
     if bits == (info.nexp, info.nmant):
         return x
     kinds = {(5, 10): ir.DataType.FLOAT16, (8, 7): ir.DataType.BFLOAT16, (8, 23): ir.DataType.FLOAT}
