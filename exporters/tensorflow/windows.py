@@ -83,8 +83,8 @@ class Windows:
             node.refuse("moves along the batch or the channels")
         flat = list(node.get("explicit_paddings") or [0] * 2 * layout.rank)
         pairs = tuple((flat[2 * axis], flat[2 * axis + 1]) for axis in pick)
-        chosen = (tuple(int(each[axis]) for axis in pick) for each in (strides, rates))
-        return cls(tuple(kernel), *chosen, node["padding"], pairs, tuple(image[axis] for axis in pick))
+        moved, apart = (tuple(int(each[axis]) for axis in pick) for each in (strides, rates))
+        return cls(tuple(kernel), moved, apart, node["padding"], pairs, tuple(image[axis] for axis in pick))
 
     @property
     def spans(self) -> list[int]:

@@ -101,4 +101,3 @@ def _colours(build: Builder, node: Node, given: Any) -> Any:
     ]  # fmt: skip
     shape = node.shape(2) if given is not None else (0,)
     return build.constant(np.array(table, np.float32)) if not shape or shape[0] == 0 else given
-

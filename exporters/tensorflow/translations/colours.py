@@ -74,9 +74,5 @@ def _hsv(channels: list[Term]) -> tuple[Term, Term, Term]:
 def _rgb(hue: Term, saturation: Term, value: Term) -> tuple[Term, Term, Term]:
     six = hue * 6
     distances = (six - 3).abs() - 1, 2 - (six - 2).abs(), 2 - (six - 4).abs()
-    red, green, blue = (
-        ((1 - saturation) + saturation * each.at_least(0.0).at_most(1.0)) * value for each in distances
-    )
+    red, green, blue = (((1 - saturation) + saturation * each.at_least(0.0).at_most(1.0)) * value for each in distances)
     return red, green, blue
-
-

@@ -84,7 +84,9 @@ def _spread(
     pairs = windows.fixed()
     known = [*windows.sizes, *inner]
     if pairs is not None and all(size is not None for size in known):
-        return layout.back(build, computed(build, "ConvTranspose", image, weight, **given, **_ends(windows, pairs, inner)))
+        return layout.back(
+            build, computed(build, "ConvTranspose", image, weight, **given, **_ends(windows, pairs, inner))
+        )
     whole = computed(build, "ConvTranspose", image, weight, **given)
     wanted = part(build, int64(build, sizes), -len(kernel) - int(layout.last), -1 if layout.last else END, 0)
     return layout.back(build, _cut(build, whole, windows, wanted, pairs))
@@ -122,4 +124,3 @@ def _filter_shape(node: Node, at: int) -> list[int]:
     if shape is None or None in shape:
         node.refuse("has a filter of a size that varies")
     return [int(size) for size in shape or () if size is not None]
-

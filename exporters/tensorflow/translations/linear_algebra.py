@@ -146,5 +146,3 @@ def tridiagonal_product(node: Node, build: Builder, above: Any, middle: Any, bel
         for each, rows in ((above, up), (middle, right), (below, down))
     ]
     return build.op("Add", build.op("Add", terms[2], terms[1]), terms[0])
-
-

@@ -47,7 +47,9 @@ def _by_batch(node: Node, build: Builder, layout: Layout, x: Any, scale: Any, of
     factor, added = (_shaped(build, layout, each) for each in (scale, offset))
     value = build.op("Add", build.op("Mul", build.op("Div", less, root), factor), added)
     count = build.op("ReduceProd", build.op("Gather", build.shape(x), axes), keepdims=0)
-    wider = build.op("Div", build.cast(count, x.dtype), build.cast(build.op("Max", build.op("Sub", count, 1), 1), x.dtype))
+    wider = build.op(
+        "Div", build.cast(count, x.dtype), build.cast(build.op("Max", build.op("Sub", count, 1), 1), x.dtype)
+    )
     flat = build.op("Squeeze", mean, axes)
     plain = build.op("Squeeze", spread, axes)
     results = (build.cast(value, node.dtype(0)), flat, build.op("Mul", plain, wider))

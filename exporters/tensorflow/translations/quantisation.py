@@ -123,11 +123,9 @@ def dequantised(node: Node, build: Builder, x: Any, low: Any, high: Any) -> Any:
         step = step.at_least(bottom / lowest) if kind.min < 0 else step
         value = given * step
     elif node["mode"] == "MIN_FIRST":
-        step = (top - bottom) / float(2 ** kind.bits - 1)
+        step = (top - bottom) / float(2**kind.bits - 1)
         value = (given - float(kind.min)) * step + (bottom / step).round() * step
     else:
         half = float(2 ** (kind.bits - 1)) if kind.min < 0 else 0.0
         value = (given + half) * ((top - bottom) / float(2**kind.bits - 1)) + bottom
     return build.cast(value.value, node.result_dtype())
-
-
