@@ -10,11 +10,23 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from tests.export_cases import modules
 from tests.export_cases.case import CASES, Case
 
 CORPORA = ("modules", "architectures", "sklearn")
+
+
+_JUDGES = {"sklearn": "tests.sweeps.estimators"}
+"""Who judges a corpus that is none of torch's."""
+
+
+def judge_of(corpus: str) -> Callable[[Case], Any]:
+    """The function that exports a case of a corpus and says what became of it."""
+    judge: Callable[[Case], Any] = importlib.import_module(_JUDGES.get(corpus, "tests.sweeps.exports")).judge
+    return judge
 
 
 def cases(corpus: str) -> list[Case]:

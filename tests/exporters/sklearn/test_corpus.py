@@ -14,5 +14,3 @@ SAMPLE = [case for case in cases("sklearn") if "FunctionTransformer" not in case
 def test_every_method_agrees_in_onnxruntime_or_the_export_is_refused(case):
     outcome = judge(case)
     assert outcome.verdict in ("passed", "refused"), outcome.why
-
-
