@@ -1,7 +1,8 @@
 """The corpora that exports are tried on.
 
 ``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
-every architecture of transformers small; ``sklearn`` fits every estimator. Names of
+every architecture of transformers small; ``raw_ops`` calls every operator of TensorFlow that is
+numeric; ``sklearn`` fits every estimator. Names of
 models occur here and nowhere in the library.
 """
 
@@ -16,10 +17,10 @@ from typing import Any
 from tests.export_cases import modules
 from tests.export_cases.case import CASES, Case
 
-CORPORA = ("modules", "architectures", "sklearn")
+CORPORA = ("modules", "architectures", "raw_ops", "sklearn")
 
 
-_JUDGES = {"sklearn": "tests.sweeps.estimators"}
+_JUDGES = {"raw_ops": "tests.sweeps.raw_ops", "sklearn": "tests.sweeps.estimators"}
 """Who judges a corpus that is none of torch's."""
 
 
@@ -37,6 +38,10 @@ def cases(corpus: str) -> list[Case]:
             for module in pkgutil.iter_modules(modules.__path__, f"{modules.__name__}."):
                 importlib.import_module(module.name)
         return list(CASES)
+    if corpus == "raw_ops":
+        from tests.export_cases import raw_ops
+
+        return [*raw_ops.catalogue()]
     if corpus == "sklearn":
         from tests.export_cases import sklearn
 
