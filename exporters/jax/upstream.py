@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from jax._src import source_info_util
 from jax._src.lax import lax, linalg, special
 from jax._src.random import core as random_core
 from jax._src.random import prng, threefry2x32
 
-__all__ = ["IMPLEMENTED", "is_drop_var", "key_impl_name", "scope_of", "threefry", "threefry_bits", "user_frame"]
+__all__ = [
+    "IMPLEMENTED",
+    "iota_words",
+    "is_drop_var",
+    "is_threefry",
+    "scope_of",
+    "threefry",
+    "threefry_generator",
+    "user_frame",
+]
 
 
 def scope_of(eqn: Any) -> str:
@@ -32,9 +42,9 @@ def is_drop_var(variable: Any) -> bool:
     return type(variable).__name__ == "DropVar"
 
 
-def key_impl_name(dtype: Any) -> str:
-    """How keys of a type draw: ``fry``, ``rbg``; empty for a type that is not one of keys."""
-    return dtype._impl.tag if isinstance(dtype, prng.KeyTy) else ""  # noqa: SLF001
+def is_threefry(dtype: Any) -> bool:
+    """Whether keys of a type draw by JAX's default algorithm."""
+    return isinstance(dtype, prng.KeyTy) and dtype._impl is threefry2x32.threefry_prng_impl  # noqa: SLF001
 
 
 def threefry(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
@@ -42,9 +52,15 @@ def threefry(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
     return threefry2x32._threefry2x32_lowering(key0, key1, x0, x1, use_rolled_loops=False)  # noqa: SLF001
 
 
-def threefry_bits() -> Any:
-    """The functions of the default generator: ``seed``, ``split``, ``random_bits``, ``fold_in``, on raw words."""
+def threefry_generator() -> Any:
+    """The functions of the default generator: ``seed``, ``split``, ``random_bits``, ``fold_in``, on words."""
     return threefry2x32.threefry_prng_impl
+
+
+def iota_words(shape: Any) -> Any:
+    """The number of each place of a shape, in two words."""
+    counts = prng.bcast_iotas_to_reshaped_iota(np.multiply, np.add, shape, [lax.broadcasted_iota(np.uint32, shape, at) for at in range(len(shape))])
+    return lax.full_like(counts, 0), counts
 
 
 def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
