@@ -135,6 +135,13 @@ def is_onnx(found: Found) -> bool:
     return by_content or (found.has_suffix(".onnx") and found.foreign is None)
 
 
+def is_keras(found: Found) -> bool:
+    """A model or a layer of Keras, on whatever backend, or a file of one."""
+    if found.path is None:
+        return found.is_of("keras")
+    return found.foreign is not None and found.foreign.framework == "keras"
+
+
 def _is_of_torch(found: Found) -> bool:
     """Whether a function takes torch's tensors, or is a method of a module."""
     return found.samples("torch") or found.uses("torch")
