@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from jax._src import source_info_util
 from jax._src.lax import lax, linalg, special
 from jax._src.random import core as random_core
@@ -13,7 +12,6 @@ from jax._src.random import prng, threefry2x32
 
 __all__ = [
     "IMPLEMENTED",
-    "iota_words",
     "is_drop_var",
     "is_threefry",
     "scope_of",
@@ -57,12 +55,6 @@ def threefry_generator() -> Any:
     return threefry2x32.threefry_prng_impl
 
 
-def iota_words(shape: Any) -> Any:
-    """The number of each place of a shape, in two words."""
-    counts = prng.bcast_iotas_to_reshaped_iota(np.multiply, np.add, shape, [lax.broadcasted_iota(np.uint32, shape, at) for at in range(len(shape))])
-    return lax.full_like(counts, 0), counts
-
-
 def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return special._up_and_broadcast(function)  # noqa: SLF001
 
@@ -76,6 +68,9 @@ IMPLEMENTED: dict[str, Callable[..., Any]] = {
     "mulhi": lax._mulhi_impl,  # noqa: SLF001
     "lu_pivots_to_permutation": linalg._generic_lu_pivots_to_permutation,  # noqa: SLF001
     "ragged_dot_general": lax._ragged_dot_general_impl,  # noqa: SLF001
+    "cholesky_update": linalg._cholesky_update_jax_fn,  # noqa: SLF001
+    "symmetric_product": linalg._symmetric_product_jax_fn,  # noqa: SLF001
+    "tridiagonal_solve": linalg._tridiagonal_solve_jax,  # noqa: SLF001
     "random_gamma": random_core._gamma_impl,  # noqa: SLF001
 }
 """How JAX itself writes some primitives in terms of others."""

@@ -16,9 +16,14 @@ from entrepot.exporters.jax.table import rule
 
 @rule("conv_general_dilated")
 def conv_general_dilated(step: Step, x: ir.Value, kernel: ir.Value) -> ir.Value:
+    """A convolution of floating-point numbers; of integers, in float64."""
+    kind = np.float64 if step.dtype.kind in "iu" else kind_of(step.dtype)
+    return step.build.cast(convolution(step, x, kernel, kind), kind_of(step.dtype))
+
+
+def convolution(step: Step, x: ir.Value, kernel: ir.Value, kind: Any) -> ir.Value:
     """Operands with the channels first, a convolution, and the axes of the result in order."""
     numbers = step.params["dimension_numbers"]
-    kind = np.float64 if step.dtype.kind in "iu" else kind_of(step.dtype)
     moved = step.transposed(step.build.cast(x, kind), numbers.lhs_spec)
     weight = step.transposed(step.build.cast(kernel, kind), numbers.rhs_spec)
     shape = [step.ins[0].shape[axis] for axis in numbers.lhs_spec]
@@ -29,7 +34,7 @@ def conv_general_dilated(step: Step, x: ir.Value, kernel: ir.Value) -> ir.Value:
         groups = parts
     found = _convolved(step, moved, weight, shape, kernel_shape, groups)
     back = [list(numbers.out_spec).index(axis) for axis in range(len(shape))]
-    return step.build.cast(step.transposed(found, back), kind_of(step.dtype))
+    return step.transposed(found, back)
 
 
 def _parted(step: Step, x: ir.Value, shape: list[Any], parts: int) -> tuple[ir.Value, list[Any]]:

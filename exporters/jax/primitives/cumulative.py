@@ -13,7 +13,14 @@ from jax import lax
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import rule
 
-_WIDE = {"int8": np.int32, "int16": np.int32, "uint8": np.int32, "uint16": np.int32, "uint32": np.int64, "uint64": np.int64}
+_WIDE = {
+    "int8": np.int32,
+    "int16": np.int32,
+    "uint8": np.int32,
+    "uint16": np.int32,
+    "uint32": np.int64,
+    "uint64": np.int64,
+}
 
 
 @rule("cumsum")

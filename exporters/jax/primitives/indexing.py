@@ -121,9 +121,7 @@ def _order(windows: _Windows, offsets: Sequence[int], rank: int) -> list[int]:
 def _starts(step: Step, windows: _Windows, indices: ir.Value) -> dict[int, ir.Value]:
     """For each indexed axis where windows start, as int64, of the shape of the indices or one that becomes it."""
     wide = step.build.cast(indices, np.int64)
-    parts = {
-        axis: step.op("Gather", wide, np.array(at, np.int64), axis=-1) for at, axis in enumerate(windows.mapped)
-    }
+    parts = {axis: step.op("Gather", wide, np.array(at, np.int64), axis=-1) for at, axis in enumerate(windows.mapped)}
     for axis, own in zip(*windows.batched, strict=True):
         run = along(step, windows.indices[own])
         lined = [at for at in range(len(windows.indices)) if at != own]
@@ -237,7 +235,9 @@ def _with_spare(
     spare = step.op("Concat", target, row, axis=0)
     last = np.zeros(len(windows.first), np.int64)
     beyond = step.op("Mul", step.sizes.value(first), step.build.constant(_one_first(last)))
-    shown = step.op("Unsqueeze", valid, [*range(len(windows.indices), len(windows.indices) + len(windows.windowed) + 1)])
+    shown = step.op(
+        "Unsqueeze", valid, [*range(len(windows.indices), len(windows.indices) + len(windows.windowed) + 1)]
+    )
     return spare, step.op("Where", shown, places, beyond)
 
 

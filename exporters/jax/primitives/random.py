@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,18 +10,17 @@ import jax
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.exporters.jax.primitives.shapes import along
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import rule
-from entrepot.exporters.jax.upstream import IMPLEMENTED, iota_words, is_threefry, threefry, threefry_generator
+from entrepot.exporters.jax.upstream import IMPLEMENTED, is_threefry, threefry, threefry_generator
 
 
 @rule("random_wrap")
 def random_wrap(step: Step, words: ir.Value) -> ir.Value:
     """Two words as one number."""
     _check(step, step.outs[0].dtype)
-    high, low = (
-        step.build.cast(step.op("Gather", words, np.array(at, np.int64), axis=-1), np.uint64) for at in (0, 1)
-    )
+    high, low = (step.build.cast(step.op("Gather", words, np.array(at, np.int64), axis=-1), np.uint64) for at in (0, 1))
     return step.op("BitwiseOr", step.op("BitShift", high, step.number(32, high), direction="LEFT"), low)
 
 
@@ -41,7 +41,9 @@ def words_of(step: Step, keys: ir.Value) -> ir.Value:
 
 def _check(step: Step, dtype: Any) -> None:
     if not is_threefry(dtype):
-        raise step.unsupported(f"keys of {dtype} cannot be drawn from", hint='use jax.random.key(seed, impl="threefry2x32")')
+        raise step.unsupported(
+            f"keys of {dtype} cannot be drawn from", hint='use jax.random.key(seed, impl="threefry2x32")'
+        )
 
 
 @rule("threefry2x32")
@@ -53,7 +55,10 @@ def threefry2x32(step: Step, *words: ir.Value) -> list[Any]:
 @rule("iota_2x32_shape")
 def iota_2x32_shape(step: Step) -> list[Any]:
     """The number of each place, in two words."""
-    return step.in_jax(lambda: iota_words(step.params["shape"]), avals=[])
+    shape = step.outs[0].shape
+    places = step.shaped(along(step, math.prod(shape)), shape)
+    high = step.op("Div", places, step.number(1 << 32, places))
+    return [step.build.cast(each, np.uint32) for each in (high, places)]
 
 
 @rule("random_clone")

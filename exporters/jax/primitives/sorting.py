@@ -10,8 +10,16 @@ import onnx_ir as ir
 from entrepot.exporters.jax.step import Step, kind_of
 from entrepot.exporters.jax.table import rule
 
-_WIDE = {"bool": np.int32, "int8": np.int32, "int16": np.int32, "uint8": np.int32, "uint16": np.int32, "uint32": np.int64,
-         "float16": np.float32, "bfloat16": np.float32}
+_WIDE = {
+    "bool": np.int32,
+    "int8": np.int32,
+    "int16": np.int32,
+    "uint8": np.int32,
+    "uint16": np.int32,
+    "uint32": np.int64,
+    "float16": np.float32,
+    "bfloat16": np.float32,
+}
 
 
 @rule("sort")

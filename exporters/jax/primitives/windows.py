@@ -101,7 +101,11 @@ def _pool(step: Step, x: ir.Value, axes: list[int], op_type: str) -> ir.Value:
     moved = step.transposed(x, order)
     moved = step.op("Unsqueeze", moved, missing) if missing else moved
     pads = [params["padding"][axis] for axis in axes]
-    extra = {"count_include_pad": 1} if op_type == "AveragePool" else {"dilations": [int(params["window_dilation"][axis]) for axis in axes]}
+    extra = (
+        {"count_include_pad": 1}
+        if op_type == "AveragePool"
+        else {"dilations": [int(params["window_dilation"][axis]) for axis in axes]}
+    )
     found = step.op(
         op_type, moved, kernel_shape=[int(params["window_dimensions"][axis]) for axis in axes],
         strides=[int(params["window_strides"][axis]) for axis in axes],
@@ -127,7 +131,14 @@ def _sliding(step: Step, x: ir.Value, start: Any, function: Callable[..., ir.Val
         count = step.outs[0].shape[axis]
         length = (count - 1) * stride + 1
         parts = [
-            step.op("Slice", x, step.sizes.vector([at * apart]), step.sizes.vector([at * apart + length]), [axis], step.sizes.vector([stride]))
+            step.op(
+                "Slice",
+                x,
+                step.sizes.vector([at * apart]),
+                step.sizes.vector([at * apart + length]),
+                [axis],
+                step.sizes.vector([stride]),
+            )
             for at in range(int(size))
         ]
         x = function(*parts)
@@ -138,7 +149,9 @@ def _sliding(step: Step, x: ir.Value, start: Any, function: Callable[..., ir.Val
 def reduce_window(step: Step, *operands: ir.Value) -> list[Any]:
     """Any function of two, over the elements of each window."""
     count, program = len(operands) // 2, step.params["jaxpr"]
-    closed = program if hasattr(program, "consts") else jax.extend.core.ClosedJaxpr(program, step.params.get("consts", ()))
+    closed = (
+        program if hasattr(program, "consts") else jax.extend.core.ClosedJaxpr(program, step.params.get("consts", ()))
+    )
     function = jax.extend.core.jaxpr_as_fun(closed)
     outs = step.outs[0].shape
     for _ in outs:
@@ -146,13 +159,21 @@ def reduce_window(step: Step, *operands: ir.Value) -> list[Any]:
 
     def slid(*given: Any) -> Any:
         values, starts = given[:count], given[count:]
-        config = [(low, high, by - 1) for (low, high), by in zip(step.params["padding"], step.params["base_dilation"], strict=True)]
+        config = [
+            (low, high, by - 1)
+            for (low, high), by in zip(step.params["padding"], step.params["base_dilation"], strict=True)
+        ]
         values = [lax.pad(value, start, config) for value, start in zip(values, starts, strict=True)]
         result = [jnp.broadcast_to(start, outs) for start in starts]
         for place in np.ndindex(*step.params["window_dimensions"]):
             begin = [at * apart for at, apart in zip(place, step.params["window_dilation"], strict=True)]
-            end = [low + (size - 1) * by + 1 for low, size, by in zip(begin, outs, step.params["window_strides"], strict=True)]
-            result = function(*result, *(lax.slice(value, begin, end, step.params["window_strides"]) for value in values))
+            end = [
+                low + (size - 1) * by + 1
+                for low, size, by in zip(begin, outs, step.params["window_strides"], strict=True)
+            ]
+            result = function(
+                *result, *(lax.slice(value, begin, end, step.params["window_strides"]) for value in values)
+            )
         return list(result)
 
     return step.in_jax(slid, *operands)
@@ -179,7 +200,9 @@ def select_and_scatter_add(step: Step, source: ir.Value, operand: ir.Value) -> l
         total = jnp.zeros_like(wide)
         for at, (begin, end, strides) in enumerate(slices):
             own = jnp.where(chosen == at, source, dtype.type(0))
-            config = [(low, full - high, by - 1) for low, high, full, by in zip(begin, end, wide.shape, strides, strict=True)]
+            config = [
+                (low, full - high, by - 1) for low, high, full, by in zip(begin, end, wide.shape, strides, strict=True)
+            ]
             total = total + lax.pad(own, dtype.type(0), config)
         begin = [low for low, _ in params["padding"]]
         return lax.slice(total, begin, [low + size for low, size in zip(begin, operand.shape, strict=True)])
