@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
+from onnx_ir.passes import common
 
 from entrepot.exporters.result_types import OPSET, operand_types, result_type
 
@@ -205,8 +206,8 @@ class Builder:
             graph.opset_imports.update(dict.fromkeys({function.domain, *inner}, 1))
         model = ir.Model(graph, ir_version=10, producer_name="entrepot", functions=functions)
         if functions:
-            ir.passes.common.InlinePass()(model)
-        ir.passes.common.NameFixPass()(model)
+            common.InlinePass()(model)
+        common.NameFixPass()(model)
         return model
 
     def _operand(self, item: Operand, names: Sequence[str], at: int, operands: Sequence[Operand]) -> ir.Value | None:
