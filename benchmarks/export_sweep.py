@@ -1,4 +1,4 @@
-"""Both corpora of ``tests/export_cases`` exported with nothing but a sample, judged by ``tests.sweeps.exports``.
+"""The corpora of ``tests/export_cases`` exported with nothing but a sample, judged by ``tests.sweeps.exports``.
 
     python -m benchmarks.export_sweep [--corpus modules] [--only recurrence] [--list static] [--json FILE [--resume]]
 
@@ -22,11 +22,12 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.export_cases import CORPORA, cases
 from tests.export_cases.case import Case
+from tests.sweeps.outcome import Outcome
 
 COLUMNS = ("passed", "static", "refused", "wrong", "crashed", "invalid")
 PATIENCE = 20
@@ -186,8 +187,6 @@ class _Worker:
 
 
 def _failed(case: Case, why: str) -> dict[str, object]:
-    from tests.sweeps.exports import Outcome
-
     return dataclasses.asdict(Outcome(case.name, case.corpus, "crashed", why))
 
 
@@ -200,20 +199,29 @@ def _serve(memory: float, timeout: float) -> None:
     os.dup2(2, 1)
     limit = int(memory * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    import torch
-
-    from tests.sweeps.exports import judge
-
-    torch.set_num_threads(1)
     found: dict[str, dict[str, Case]] = {}
     for line in sys.stdin:
         corpus, _, name = line.strip().partition(" ")
         by_name = found.setdefault(corpus, {}) or found[corpus].update({case.name: case for case in cases(corpus)})
         signal.setitimer(signal.ITIMER_PROF, timeout)
-        outcome = judge((by_name or found[corpus])[name])
+        outcome = _judge_of(corpus)((by_name or found[corpus])[name])
         signal.setitimer(signal.ITIMER_PROF, 0)
         answers.write(json.dumps(dataclasses.asdict(outcome)) + "\n")
         answers.flush()
+
+
+def _judge_of(corpus: str) -> Callable[[Case], Outcome]:
+    """Who judges a corpus; each imports its own framework only."""
+    if corpus == "jax":
+        from tests.sweeps.exports_of_jax import judge as judge_jax
+
+        return judge_jax
+    import torch
+
+    from tests.sweeps.exports import judge
+
+    torch.set_num_threads(1)
+    return judge
 
 
 def _tell(outcome: dict[str, object], done: int, total: int, options: argparse.Namespace) -> None:

@@ -12,7 +12,6 @@ from jax._src.random import prng, threefry2x32
 
 __all__ = [
     "IMPLEMENTED",
-    "is_drop_var",
     "is_threefry",
     "scope_of",
     "threefry",
@@ -33,11 +32,6 @@ def user_frame(eqn: Any) -> str:
     if frame is None:
         return ""
     return f"{frame.file_name.rpartition('/')[2]}:{frame.start_line} in {frame.function_name.rpartition('.')[2]}"
-
-
-def is_drop_var(variable: Any) -> bool:
-    """Whether a result of an equation is not used."""
-    return type(variable).__name__ == "DropVar"
 
 
 def is_threefry(dtype: Any) -> bool:

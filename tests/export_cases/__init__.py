@@ -1,7 +1,8 @@
 """The corpora that exports are tried on.
 
 ``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
-every architecture of transformers small. Names of models occur here and nowhere in the library.
+every architecture of transformers small; ``jax`` has primitives, functions, layers and models of JAX. Names of models
+occur here and nowhere in the library.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import warnings
 from tests.export_cases import modules
 from tests.export_cases.case import CASES, Case
 
-CORPORA = ("modules", "architectures")
+CORPORA = ("modules", "architectures", "jax")
 
 
 def cases(corpus: str) -> list[Case]:
@@ -24,6 +25,10 @@ def cases(corpus: str) -> list[Case]:
             for module in pkgutil.iter_modules(modules.__path__, f"{modules.__name__}."):
                 importlib.import_module(module.name)
         return list(CASES)
+    if corpus == "jax":
+        from tests.export_cases.jax.catalogue import catalogue as of_jax
+
+        return of_jax()
     from tests.export_cases.architectures.catalogue import catalogue
 
     return catalogue()

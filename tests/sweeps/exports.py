@@ -16,7 +16,6 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,32 +27,7 @@ from entrepot.parity.sensitivity import sensitivity
 from entrepot.parity.untouched import Untouched
 from entrepot.runtime.feeds import feeds_of
 from tests.export_cases.case import Call, Case
-
-VERDICTS = ("passed", "static", "refused", "wrong", "crashed", "invalid")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one case.
-
-    Attributes:
-        name: The case.
-        corpus: Where it is from.
-        verdict: One of ``VERDICTS``; ``crashed`` means an error that is not ours, ``invalid`` a case that its own
-            module does not accept.
-        why: The reason, in a line.
-        fixed: What the export says about axes that it kept static.
-        seconds: CPU time of the export.
-        nodes: How many the graph has.
-    """
-
-    name: str
-    corpus: str
-    verdict: str
-    why: str = ""
-    fixed: str = ""
-    seconds: float = 0.0
-    nodes: int = 0
+from tests.sweeps.outcome import Outcome
 
 
 def judge(case: Case) -> Outcome:

@@ -14,12 +14,46 @@ from entrepot.exporters.jax.primitives.products import product
 from entrepot.exporters.jax.step import Step, kind_of
 from entrepot.exporters.jax.table import Pair, complex_rule, rules
 
-_BY_PARTS = (
-    "add", "add_any", "sub", "neg", "broadcast_in_dim", "broadcast_to", "reshape", "squeeze", "transpose", "concatenate", "stack",
-    "unstack", "split", "tile", "rev", "slice", "pad", "dynamic_slice", "dynamic_update_slice", "gather", "select_n",
-    "reduce_sum", "cumsum", "copy", "copy_p", "stop_gradient", "optimization_barrier", "device_put", "sharding_constraint",
-    "scatter", "scatter-add", "scatter-sub", "reduce_window_sum", "name", "pvary", "empty", "empty2", "reshard",
-)  # fmt: skip
+_BY_PARTS = [
+    "add",
+    "add_any",
+    "sub",
+    "neg",
+    "broadcast_in_dim",
+    "broadcast_to",
+    "reshape",
+    "squeeze",
+    "transpose",
+    "concatenate",
+    "stack",
+    "unstack",
+    "split",
+    "tile",
+    "rev",
+    "slice",
+    "pad",
+    "dynamic_slice",
+    "dynamic_update_slice",
+    "gather",
+    "select_n",
+    "reduce_sum",
+    "cumsum",
+    "copy",
+    "copy_p",
+    "stop_gradient",
+    "optimization_barrier",
+    "device_put",
+    "sharding_constraint",
+    "scatter",
+    "scatter-add",
+    "scatter-sub",
+    "reduce_window_sum",
+    "name",
+    "pvary",
+    "empty",
+    "empty2",
+    "reshard",
+]
 
 
 def _by_parts(name: str) -> Callable[..., Any]:
@@ -337,27 +371,24 @@ def _integer_pow(step: Step, a: Any, b: Any) -> Any:
 @_formula("reduce_prod")
 def _reduce_prod(step: Step, a: Any, b: Any) -> Any:
     for axis in sorted(step.params["axes"], reverse=True):
-        first = [
-            jnp.ones(a.shape[:axis] + a.shape[axis + 1 :], a.dtype),
-            jnp.zeros(a.shape[:axis] + a.shape[axis + 1 :], a.dtype),
-        ]
-        (a, b), _ = lax.scan(
-            lambda carry, each: (tuple(_mul(step, *carry, *each)), None),
-            tuple(first),
-            (jnp.moveaxis(a, axis, 0), jnp.moveaxis(b, axis, 0)),
-        )
+        a, b = (each[-1] for each in _products(step, jnp.moveaxis(a, axis, 0), jnp.moveaxis(b, axis, 0)))
     return [a, b]
 
 
-@_formula("cumprod")
-def _cumprod(step: Step, a: Any, b: Any) -> Any:
-    axis, backward = step.params["axis"], step.params["reverse"]
-    moved = tuple(jnp.moveaxis(each, axis, 0) for each in (a, b))
-    first = (jnp.ones_like(moved[0][0]), jnp.zeros_like(moved[0][0]))
+def _products(step: Step, a: Any, b: Any, *, reverse: bool = False) -> Any:
+    """The products of all before each place of the first axis."""
 
     def next_one(carry: Any, each: Any) -> Any:
         found = tuple(_mul(step, *carry, *each))
         return found, found
 
-    _, found = lax.scan(next_one, first, moved, reverse=backward)
+    first = (jnp.ones_like(a[0]), jnp.zeros_like(a[0]))
+    _, found = lax.scan(next_one, first, (a, b), reverse=reverse)
+    return found
+
+
+@_formula("cumprod")
+def _cumprod(step: Step, a: Any, b: Any) -> Any:
+    axis, backward = step.params["axis"], step.params["reverse"]
+    found = _products(step, jnp.moveaxis(a, axis, 0), jnp.moveaxis(b, axis, 0), reverse=backward)
     return [jnp.moveaxis(each, 0, axis) for each in found]

@@ -57,7 +57,8 @@ def _scanned(function: Callable[[Any, Any], Any]) -> Callable[[Step, ir.Value], 
     return translate
 
 
-for _name, _function in {
+_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "cumprod": lax.mul, "cummax": lax.max, "cummin": lax.min, "cumlogsumexp": jnp.logaddexp,
-}.items():  # fmt: skip
+}  # fmt: skip
+for _name, _function in _FUNCTIONS.items():
     rule(_name)(_scanned(_function))

@@ -31,8 +31,7 @@ def sort(step: Step, *operands: ir.Value) -> list[ir.Value]:
     for key in reversed(operands[:count]):
         present = key if order is None else step.op("GatherElements", key, order, axis=axis)
         for each in _ordered(step, present):
-            own = each if each is present or order is None else each
-            _, places = step.op("TopK", own, size, outputs=2, axis=axis, largest=0)
+            _, places = step.op("TopK", each, size, outputs=2, axis=axis, largest=0)
             order = places if order is None else step.op("GatherElements", order, places, axis=axis)
     return [step.op("GatherElements", each, order, axis=axis) for each in operands]
 

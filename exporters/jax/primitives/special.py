@@ -18,8 +18,8 @@ from entrepot.exporters.jax.upstream import IMPLEMENTED
 _SMALL = (np.dtype(np.float16), np.dtype(jnp.bfloat16))
 
 for _name in (
-    "regularized_incomplete_beta", "igamma", "igammac", "igamma_grad_a", "bessel_i0e", "mulhi", "lu_pivots_to_permutation",
-    "ragged_dot_general", "cholesky_update", "symmetric_product", "tridiagonal_solve",
+    "regularized_incomplete_beta", "igamma", "igammac", "igamma_grad_a", "bessel_i0e", "mulhi",
+    "lu_pivots_to_permutation",    "ragged_dot_general", "cholesky_update", "symmetric_product", "tridiagonal_solve",
 ):  # fmt: skip
 
     @rule(_name)

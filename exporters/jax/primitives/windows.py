@@ -158,12 +158,12 @@ def reduce_window(step: Step, *operands: ir.Value) -> list[Any]:
         function = jax.vmap(function)
 
     def slid(*given: Any) -> Any:
-        values, starts = given[:count], given[count:]
+        starts = given[count:]
         config = [
             (low, high, by - 1)
             for (low, high), by in zip(step.params["padding"], step.params["base_dilation"], strict=True)
         ]
-        values = [lax.pad(value, start, config) for value, start in zip(values, starts, strict=True)]
+        values = [lax.pad(value, start, config) for value, start in zip(given[:count], starts, strict=True)]
         result = [jnp.broadcast_to(start, outs) for start in starts]
         for place in np.ndindex(*step.params["window_dimensions"]):
             begin = [at * apart for at, apart in zip(place, step.params["window_dilation"], strict=True)]
