@@ -1,4 +1,4 @@
-"""The corpora of ``tests/export_cases`` exported with nothing but a sample, judged by ``tests.sweeps.exports``.
+"""The corpora of ``tests/export_cases`` exported with nothing but a sample, judged by ``tests.sweeps``.
 
     python -m benchmarks.export_sweep [--corpus modules] [--only recurrence] [--list static] [--json FILE [--resume]]
 
@@ -22,12 +22,11 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.export_cases import CORPORA, cases
+from tests.export_cases import CORPORA, cases, judge_of
 from tests.export_cases.case import Case
-from tests.sweeps.outcome import Outcome
 
 COLUMNS = ("passed", "static", "refused", "wrong", "crashed", "invalid")
 PATIENCE = 20
@@ -187,6 +186,8 @@ class _Worker:
 
 
 def _failed(case: Case, why: str) -> dict[str, object]:
+    from tests.sweeps.outcome import Outcome
+
     return dataclasses.asdict(Outcome(case.name, case.corpus, "crashed", why))
 
 
@@ -204,24 +205,10 @@ def _serve(memory: float, timeout: float) -> None:
         corpus, _, name = line.strip().partition(" ")
         by_name = found.setdefault(corpus, {}) or found[corpus].update({case.name: case for case in cases(corpus)})
         signal.setitimer(signal.ITIMER_PROF, timeout)
-        outcome = _judge_of(corpus)((by_name or found[corpus])[name])
+        outcome = judge_of(corpus)((by_name or found[corpus])[name])
         signal.setitimer(signal.ITIMER_PROF, 0)
         answers.write(json.dumps(dataclasses.asdict(outcome)) + "\n")
         answers.flush()
-
-
-def _judge_of(corpus: str) -> Callable[[Case], Outcome]:
-    """Who judges a corpus; each imports its own framework only."""
-    if corpus == "jax":
-        from tests.sweeps.exports_of_jax import judge as judge_jax
-
-        return judge_jax
-    import torch
-
-    from tests.sweeps.exports import judge
-
-    torch.set_num_threads(1)
-    return judge
 
 
 def _tell(outcome: dict[str, object], done: int, total: int, options: argparse.Namespace) -> None:
@@ -232,7 +219,7 @@ def _tell(outcome: dict[str, object], done: int, total: int, options: argparse.N
 
 
 def _print(outcomes: Sequence[dict[str, object]]) -> None:
-    from tests.sweeps.exports import reason
+    from tests.sweeps.outcome import reason
 
     table: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome in outcomes:

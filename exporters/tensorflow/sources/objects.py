@@ -19,7 +19,7 @@ def opened(obj: Any) -> Opened:
         InputError: It is none of these.
     """
     if isinstance(obj, tf.types.experimental.ConcreteFunction):
-        return Opened(obj, obj.name, f"tensorflow:{obj.name}")
+        return Opened(obj, obj.name, f"tensorflow:{obj.name}", has_python=False)
     if isinstance(obj, tf.Module):
         return _module(obj)
     if callable(obj):
