@@ -18,6 +18,7 @@ from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.called import called
 from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.cleanup.narrow import narrow_weights
+from entrepot.exporters.cleanup.refine import refine_shapes
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
@@ -144,6 +145,7 @@ class _Export:
         tidy(graph, weights, options.optimize, in_place=options.weights is not None)
         name_graph(graph, inputs, outputs)
         rename_symbols(graph, captured.groups)
+        refine_shapes(graph)
         describe_model(graph, source, result, inputs, outputs)
         describe_modes(graph, options)
         source.own_weights(graph, share=options.share)

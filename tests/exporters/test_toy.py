@@ -185,3 +185,8 @@ def test_a_size_of_one_that_the_graph_gets_wrong_costs_that_size_and_not_the_axi
     assert "x.0" not in model.metadata["entrepot.fixed_axes"]
     with pytest.raises(ep.InputError, match=r"axis 0 of 'x' is 1, but the model was made for batch >= 2"):
         ep.Session(model).run([X, BIAS])
+
+
+def test_sizes_that_the_capture_leaves_open_follow_from_the_inputs() -> None:
+    model = ep.export(Net(WEIGHT), SAMPLE)
+    assert [spec.shape for spec in model.outputs] == [("batch", 3), (3,)]

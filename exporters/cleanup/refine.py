@@ -1,0 +1,38 @@
+"""Shapes that say as much as can be known."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from entrepot.ir.inference import scope_types
+from entrepot.ir.opset.extents import is_named
+
+
+def refine_shapes(model: ir.Model) -> None:
+    """State sizes that a capture leaves open, where they follow from those of the inputs, in place.
+
+    A framework may know of an axis that it varies and nothing else. What is stated stays.
+    """
+    open_ended = [
+        value
+        for node in ir.traversal.RecursiveGraphIterator(model.graph)
+        for value in node.outputs
+        if value.shape is not None and not all(_is_known(dim) for dim in value.shape)
+    ]
+    stated = {value: value.shape for value in open_ended}
+    for value in open_ended:
+        value.shape = None
+    types = scope_types(model)[model.graph]
+    found = {value: types.shape(value) for value in open_ended}
+    for value, shape in stated.items():
+        value.shape = _merged(shape, found[value])
+
+
+def _is_known(dim: object) -> bool:
+    return isinstance(dim, int) or (isinstance(dim, ir.SymbolicDim) and is_named(dim))
+
+
+def _merged(stated: ir.Shape | None, found: ir.Shape | None) -> ir.Shape | None:
+    if stated is None or found is None or len(stated) != len(found):
+        return stated
+    return ir.Shape([one if _is_known(one) else other for one, other in zip(stated, found, strict=True)])
