@@ -187,6 +187,6 @@ def test_a_size_of_one_that_the_graph_gets_wrong_costs_that_size_and_not_the_axi
         ep.Session(model).run([X, BIAS])
 
 
-def test_sizes_that_the_capture_leaves_open_follow_from_the_inputs() -> None:
+def test_sizes_that_the_capture_leaves_open_follow_from_the_inputs(toy: None) -> None:
     model = ep.export(Net(WEIGHT), SAMPLE)
     assert [spec.shape for spec in model.outputs] == [("batch", 3), (3,)]
