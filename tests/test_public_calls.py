@@ -22,6 +22,7 @@ import pytest
 import torch
 
 import entrepot as ep
+from entrepot.runtime.generation.manifest import Manifest
 
 PROTO = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
 net (float[N, 3] x) => (float[N, 3] y) { h = Softmax<axis = 1>(x)  y = Add(h, h) }""")
@@ -47,6 +48,8 @@ GOOD: dict[str, Callable[[], Any]] = {
     "framework": lambda: "numpy",
     "reason": lambda: "it changed",
     "progress": lambda: False,
+    "graphs": lambda: {"model": ep.load(PROTO)},
+    "manifest": Manifest,
 }
 """Arguments that make sense, by the name of the parameter; a parameter that is not here keeps its default."""
 
