@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import CellType
@@ -135,6 +135,13 @@ def is_onnx(found: Found) -> bool:
     return by_content or (found.has_suffix(".onnx") and found.foreign is None)
 
 
+def is_keras(found: Found) -> bool:
+    """A model or a layer of Keras, on whatever backend, or a file of one."""
+    if found.path is None:
+        return found.is_of("keras")
+    return found.foreign is not None and found.foreign.framework == "keras"
+
+
 def _is_of_torch(found: Found) -> bool:
     """Whether a function takes torch's tensors, or is a method of a module."""
     return found.samples("torch") or found.uses("torch")
@@ -147,3 +154,51 @@ def is_torch(found: Found) -> bool:
     if found.foreign is not None:
         return found.foreign.framework == "torch"
     return found.has_suffix(*_TORCH_SUFFIXES)
+
+
+_TABULAR = ("sklearn", "xgboost", "lightgbm")
+
+
+def is_sklearn(found: Found) -> bool:
+    """An estimator of scikit-learn or in its manner, a booster, or a method of one."""
+    owner = getattr(found.obj, "__self__", None)
+    return found.path is None and (found.is_of(*_TABULAR) or (owner is not None and Found(owner).is_of(*_TABULAR)))
+
+
+def is_tensorflow(found: Found) -> bool:
+    """A function, a module or a graph of TensorFlow, or a file or folder that it writes."""
+    if found.path is None:
+        return found.is_of("tensorflow") or (
+            found.is_function and (found.samples("tensorflow") or found.uses("tensorflow"))
+        )
+    return found.foreign is not None and found.foreign.framework == "tensorflow"
+
+
+_JAX = ("jax", "jaxlib", "flax.linen", "flax.nnx", "flax.core", "equinox")
+_JAX_NAMES = ("jax", "jax.numpy", "flax", "flax.linen", "flax.nnx", "equinox")
+
+
+def is_jax(found: Found) -> bool:
+    """A module of flax or equinox, also with its variables, or a function of JAX's arrays."""
+    if found.path is not None:
+        return False
+    if isinstance(found.obj, tuple) and len(found.obj) == 2:
+        return Found(found.obj[0]).is_of("flax.linen")
+    if found.is_of(*_JAX):
+        return True
+    return found.is_function and (found.samples(*_JAX) or _holds_jax(found.obj, 4))
+
+
+def _holds_jax(value: Any, depth: int) -> bool:
+    """Whether a function, or one that it calls or holds, mentions JAX or holds an array of its."""
+    if isinstance(value, functools.partial):
+        held: Iterable[Any] = (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, Mapping):
+        held = value.values()
+    elif isinstance(value, tuple | list):
+        held = value
+    elif Found(value).is_function:
+        held = surroundings(value).values()
+    else:
+        return Found(value).is_of(*_JAX) or getattr(value, "__name__", "") in _JAX_NAMES
+    return depth > 0 and any(_holds_jax(each, depth - 1) for each in held)

@@ -1,0 +1,65 @@
+"""What is taken from the private side of JAX (0.10), each with a canary in ``tests/exporters/jax/test_upstream.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jax._src import source_info_util
+from jax._src.lax import lax, linalg, special
+from jax._src.random import core as random_core
+from jax._src.random import prng, threefry2x32
+
+__all__ = ["IMPLEMENTED", "is_drop_var", "key_impl_name", "scope_of", "threefry", "threefry_bits", "user_frame"]
+
+
+def scope_of(eqn: Any) -> str:
+    """The path of an equation, ``encoder/layer_0``, as ``jax.named_scope`` made it, without transformations."""
+    stack = eqn.source_info.name_stack.stack
+    return "/".join(each.name for each in stack if type(each).__name__ == "Scope")
+
+
+def user_frame(eqn: Any) -> str:
+    """The user's line that an equation comes from, ``net.py:12 in forward``; empty if it is not known."""
+    frame = source_info_util.user_frame(eqn.source_info.traceback)
+    if frame is None:
+        return ""
+    return f"{frame.file_name.rpartition('/')[2]}:{frame.start_line} in {frame.function_name.rpartition('.')[2]}"
+
+
+def is_drop_var(variable: Any) -> bool:
+    """Whether a result of an equation is not used."""
+    return type(variable).__name__ == "DropVar"
+
+
+def key_impl_name(dtype: Any) -> str:
+    """How keys of a type draw: ``fry``, ``rbg``; empty for a type that is not one of keys."""
+    return dtype._impl.tag if isinstance(dtype, prng.KeyTy) else ""  # noqa: SLF001
+
+
+def threefry(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
+    """Two words of random bits for each two words of a counter."""
+    return threefry2x32._threefry2x32_lowering(key0, key1, x0, x1, use_rolled_loops=False)  # noqa: SLF001
+
+
+def threefry_bits() -> Any:
+    """The functions of the default generator: ``seed``, ``split``, ``random_bits``, ``fold_in``, on raw words."""
+    return threefry2x32.threefry_prng_impl
+
+
+def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    return special._up_and_broadcast(function)  # noqa: SLF001
+
+
+IMPLEMENTED: dict[str, Callable[..., Any]] = {
+    "regularized_incomplete_beta": _wide(special.regularized_incomplete_beta_impl),
+    "igamma": _wide(special.igamma_impl),
+    "igammac": _wide(special.igammac_impl),
+    "igamma_grad_a": _wide(special.igamma_grad_a_impl),
+    "bessel_i0e": special.bessel_i0e_impl,
+    "mulhi": lax._mulhi_impl,  # noqa: SLF001
+    "lu_pivots_to_permutation": linalg._generic_lu_pivots_to_permutation,  # noqa: SLF001
+    "ragged_dot_general": lax._ragged_dot_general_impl,  # noqa: SLF001
+    "random_gamma": random_core._gamma_impl,  # noqa: SLF001
+}
+"""How JAX itself writes some primitives in terms of others."""

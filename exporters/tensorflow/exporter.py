@@ -1,0 +1,27 @@
+"""TensorFlow: functions, modules, and the files that hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from entrepot.exporters.exporter import Exporter, Source
+from entrepot.exporters.recognition import Found, is_tensorflow
+from entrepot.exporters.tensorflow.sources.callable import CallableSource
+from entrepot.exporters.tensorflow.sources.objects import opened
+
+
+class TensorFlowExporter(Exporter):
+    """Opens whatever TensorFlow makes."""
+
+    name = "tensorflow"
+
+    def recognises(self, found: Found) -> bool:
+        """By the classes of an object, or by what a file contains."""
+        return is_tensorflow(found)
+
+    def open(self, obj: Any, sample: Any) -> Source:
+        """The source for an object."""
+        return CallableSource(opened(obj), sample)
+
+
+EXPORTER = TensorFlowExporter()
