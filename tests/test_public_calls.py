@@ -50,6 +50,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "progress": lambda: False,
     "graphs": lambda: {"model": ep.load(PROTO)},
     "manifest": Manifest,
+    "role": lambda: "model",
 }
 """Arguments that make sense, by the name of the parameter; a parameter that is not here keeps its default."""
 

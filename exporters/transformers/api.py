@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -12,11 +12,12 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.torch.sources.module import ModuleSource
 from entrepot.exporters.transformers.build import Building
 from entrepot.exporters.transformers.forms import Trials
+from entrepot.exporters.transformers.in_graph.loop import looped
 from entrepot.exporters.transformers.roles import Called, Roles, Task, generates, roles_of
 from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
 from entrepot.exporters.transformers.upstream import versions, whole_windows
-from entrepot.exporters.transformers.verify import check_reached, verified
-from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_kind, as_opset
+from entrepot.exporters.transformers.verify import check_reached, compared, verified
+from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_integer, as_kind, as_opset
 from entrepot.ir.progress import Progress, announcing, reporter
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.package import Package
@@ -32,6 +33,8 @@ def export_transformer(
     path: PathLike | None = None,
     *,
     roles: Roles | None = None,
+    loop: Literal["host", "in_graph"] = "host",
+    num_beams: IntegerLike = 1,
     opset: IntegerLike | None = None,
     verify: bool = True,
     progress: Progress = None,
@@ -45,6 +48,9 @@ def export_transformer(
         task: ``"generate"`` or ``"forward"``; by default, whatever the model is for.
         path: Where to save the package, if anywhere.
         roles: What its arguments are for, where their names do not tell.
+        loop: ``"host"``: graphs for single steps, which ``generate`` calls. ``"in_graph"``: one graph that generates by
+            itself, in any runtime of the standard.
+        num_beams: How many beams a loop in the graph searches; on the host, each call says so.
         opset: Opset of the graphs; by default what every current runtime loads.
         verify: Run the graphs beside the model at several sizes, and compare what both generate.
         progress: See ``export``.
@@ -60,9 +66,11 @@ def export_transformer(
     """
     as_kind(model, torch.nn.Module, "the model", hint="ep.export takes anything else")
     task = as_choice(task, ("auto", "generate", "forward"), "task")
+    wanted = None if opset is None else as_opset(opset)
     options = Options(
-        opset=None if opset is None else as_opset(opset), verify=as_flag(verify, "verify"), tell=reporter(progress)
+        opset=wanted if loop != "in_graph" else None, verify=as_flag(verify, "verify"), tell=reporter(progress)
     )
+    loop, beams = as_choice(loop, ("host", "in_graph"), "loop"), as_integer(num_beams, "num_beams", least=1)
     found = roles_of(model, None if roles is None else as_kind(roles, Roles, "roles"))
     with announcing(options.tell), _evaluating(model), whole_windows():
         decodes = generates(model, found, task)
@@ -70,6 +78,9 @@ def export_transformer(
         given = sample_of(model, found, samples, generates=decodes)
         inputs = dict(given)
         package = (_decoder if decodes else _forward)(model, found, given, options)
+        if loop == "in_graph":
+            options.tell("writing the loop")
+            package = with_loop(package, inputs, opset=wanted, num_beams=beams, verify=options.verify)
         if samples is not None:
             check_reached(package.graphs, inputs)
         if path is not None:
@@ -88,6 +99,14 @@ def _evaluating(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for part in training:
             part.training = True
+
+
+def with_loop(package: Package, inputs: Inputs, *, opset: int | None, num_beams: int, verify: bool) -> Package:
+    """The package as one graph, compared with what the host's loop generates."""
+    whole = looped(package, num_beams=num_beams, opset=opset)
+    if verify:
+        compared(whole, package, inputs, num_beams)
+    return whole
 
 
 def _forward(model: torch.nn.Module, roles: Roles, given: Inputs, options: Options) -> Package:

@@ -159,6 +159,19 @@ class _Judge:
 _SIZES = (("padding left", 3, 6, True), ("batch 1", 1, 4, True), ("padding right", 2, 7, False))
 
 
+def compared(whole: Package, package: Package, inputs: Inputs, beams: int) -> None:
+    """Compare a graph that generates by itself with the loop on the host, which was compared with the model.
+
+    Raises:
+        VerificationError: They generate other tokens.
+    """
+    given: dict[str, Any] = {name: value.numpy() for name, value in inputs.items() if name in whole.inputs}
+    wanted = package.generate(**given, max_new_tokens=NEW_TOKENS, num_beams=beams, do_sample=False)
+    got = whole.generate(**given, max_new_tokens=NEW_TOKENS)
+    if not np.array_equal(wanted, got):
+        raise VerificationError(f"the loop in the graph generates {got.tolist()}, expected {wanted.tolist()}")
+
+
 def check_reached(graphs: Mapping[str, Model], given: Inputs) -> None:
     """Refuse a package in which something that the caller gave has no effect.
 

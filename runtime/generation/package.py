@@ -62,7 +62,8 @@ class Package:
         providers: Providers | None = None,
         report: Proof | None = None,
     ) -> None:
-        if not (isinstance(graphs, Mapping) and graphs and all(isinstance(each, Model) for each in graphs.values())):
+        models: Any = graphs
+        if not (isinstance(models, Mapping) and models and all(isinstance(each, Model) for each in models.values())):
             raise expected("graphs", "models by role", graphs, hint="ep.export_transformer makes packages")
         if not (report is None or isinstance(report, Proof)):
             raise expected("report", "a Report or None", report)
@@ -196,12 +197,39 @@ class Package:
             return self._with(settings).generate(
                 stopping=stopping, streamer=streamer, return_new_only=return_new_only, **given
             )
+        if self.manifest.kind == "loop":
+            return self._whole(given, chosen, new_only=new_only, functions=(stopping, streamer))
         decoding = self.start(**self._begun(given))
         prompt = decoding.tokens.shape[1]
         if settings.num_beams > 1:
             tokens = BeamSearch(decoding, settings, stopping).run()
         else:
             tokens = search(decoding, settings, stopping, streamer)
+        return tokens[:, prompt:] if new_only else tokens
+
+    def _whole(
+        self, given: dict[str, Any], chosen: dict[str, Any], *, new_only: bool, functions: tuple[Any, Any]
+    ) -> Array:
+        """What the graph of a loop generates by itself."""
+        if any(function is not None for function in functions):
+            raise InputError("a loop in the graph calls no functions", hint="leave stopping and streamer out")
+        session, manifest = self.session("loop"), self.manifest
+        defaults = session.model.ir.graph.initializers
+        said = {name: value for name, value in chosen.items() if name in defaults}
+        lost = [name for name in chosen if name not in said and chosen[name] != getattr(self.settings, name)]
+        if lost:
+            raise InputError(f"this loop in the graph has no input for {lost[0]}", hint="export with loop='host'")
+        feeds = prepared(given, self.inputs)
+        if manifest.source_mask in self.inputs and manifest.source in feeds:
+            feeds.setdefault(manifest.source_mask, default_mask(feeds[manifest.source], self.settings))
+        if manifest.mask in self.inputs and manifest.tokens in feeds:
+            feeds.setdefault(manifest.mask, default_mask(feeds[manifest.tokens], self.settings))
+        changed = self.settings.changed(said)
+        feeds |= {name: np.asarray(getattr(changed, name), _type_of(defaults[name])) for name in said}
+        prompt = feeds[manifest.tokens].shape[1] if manifest.tokens in feeds else 1
+        if "max_new_tokens" not in said and self.settings.max_new_tokens is None:
+            feeds["max_new_tokens"] = np.asarray(self.settings.most(prompt), np.int64)
+        tokens = session.run(feeds)["sequences"]
         return tokens[:, prompt:] if new_only else tokens
 
     def _begun(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -265,6 +293,10 @@ def _default_providers() -> tuple[str, ...]:
     from entrepot.runtime.providers.onnxruntime.provider import OnnxRuntimeProvider
 
     return ("cpu",) if OnnxRuntimeProvider.available() else ("onnxruntime",)
+
+
+def _type_of(value: Any) -> np.dtype[Any]:
+    return value.dtype.numpy()
 
 
 def _as(value: Any, spec: ValueSpec) -> Any:
