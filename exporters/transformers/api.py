@@ -18,6 +18,7 @@ from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sampl
 from entrepot.exporters.transformers.upstream import versions, whole_windows
 from entrepot.exporters.transformers.verify import check_reached, compared, verified
 from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_integer, as_kind, as_opset
+from entrepot.ir.errors import ConversionError
 from entrepot.ir.progress import Progress, announcing, reporter
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.package import Package
@@ -121,6 +122,13 @@ def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, options: Optio
         prompt = tokens(model, BATCH, LENGTH)
     trials = Trials(Called(model, roles), prompt, given)
     building = Building(trials, trials.form(), options)
-    graphs = building.graphs()
+    try:
+        graphs = building.graphs()
+    except ConversionError as error:
+        if building.form.new == 1:
+            raise
+        options.tell(f"one token at a time, because several are refused: {error.message.splitlines()[0]}")
+        building = Building(trials, trials.form(sizes=(1,)), options)
+        graphs = building.graphs()
     package = Package(graphs, building.manifest(graphs))
     return verified(package, building) if options.verify else package

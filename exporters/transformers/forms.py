@@ -7,7 +7,7 @@ be known: one that wants the mask of new tokens only, or takes one token at a ti
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -62,8 +62,12 @@ class Trials:
     prompt: torch.Tensor
     others: Inputs
 
-    def form(self) -> Form:
+    def form(self, sizes: Sequence[int] = (NEW, 1)) -> Form:
         """The first form that does what the model does.
+
+        Args:
+            sizes: How many new tokens a step may have; several is better, but models that loop over tokens in Python
+                cannot be captured so.
 
         Raises:
             ConversionError: None does.
@@ -79,7 +83,7 @@ class Trials:
         wider = copied(apart(self.first(wide, self.mask(wide, left=False), self.rows(len(wide)))[1]))
         long = torch.cat([self.prompt, self.prompt[:, -2:]], 1)
         longer = copied(apart(self.first(long, self.mask(long, left=False))[1]))
-        for form in self._candidates(first, wider, longer):
+        for form in self._candidates(first, wider, longer, sizes):
             if self._holds(form):
                 return replace(form, prefill=bool(self._alone) or not self._starts(form))
         raise ConversionError(
@@ -92,11 +96,11 @@ class Trials:
         """What only the prompt's call takes, as far as a decoder without an encoder goes."""
         return {} if self.called.roles.has_encoder else self.others
 
-    def _candidates(self, first: Flat, wider: Flat, longer: Flat) -> Iterator[Form]:
+    def _candidates(self, first: Flat, wider: Flat, longer: Flat, sizes: Sequence[int]) -> Iterator[Form]:
         masks: tuple[Any, ...] = ("all", "new", "") if self.called.roles.mask else ("",)
         places = (True, False) if self.called.roles.positions else (False,)
         hidden = self._hidden()
-        for new, mask_of, positions, stands in itertools.product((NEW, 1), masks, places, hidden):
+        for new, mask_of, positions, stands in itertools.product(sizes, masks, places, hidden):
             form = Form(None, mask_of, positions, new, hidden=stands)
             try:
                 after = apart(self._stepped(form, first))
@@ -166,16 +170,34 @@ class Trials:
             )
             for part in form.layout.states
         }
-        if form.new == 1:
-            return False
         try:
             with torch.no_grad():
+                if form.new == 1:
+                    return self._starts_singly(form, mask, empty)
                 wanted = self.first(self.prompt, mask, form=form)[0]
                 given = self.step_inputs(form, mask[:, :0], self.prompt, mask) | empty | self.encoder_sample(form)
                 got = Step(self.called, form.layout, form.hidden)(**given)["logits"]
         except MODEL_ERRORS:
             return False
         return close(got[:, 1:], wanted[:, 1:])  # what is padding sees nothing, and may be anything
+
+    def _starts_singly(self, form: Form, mask: torch.Tensor, states: Inputs) -> bool:
+        """Whether one token after the other does, where padding leaves the state of its row as it is."""
+        wanted = self.first(self.prompt, mask, form=form)[0]
+        step, given, encoded = Step(self.called, form.layout, form.hidden), dict(states), self.encoder_sample(form)
+        assert form.layout is not None
+        results: dict[str, torch.Tensor] = {}
+        for at in range(self.prompt.shape[1]):
+            fed = self.step_inputs(form, mask[:, :at], self.prompt[:, at : at + 1], mask[:, : at + 1])
+            before = {name: value.clone() for name, value in given.items()}  # steps change caches in place
+            results = step(**fed, **before, **encoded)
+            for part in form.layout.states:
+                counts = (
+                    mask[:, at].bool().reshape([-1 if axis == part.batch else 1 for axis in range(len(part.shape))])
+                )
+                new = results[part.present]
+                given[part.past] = new if part.growing is not None else torch.where(counts, new, given[part.past])
+        return close(results["logits"], wanted[:, -1:])
 
     def mask(self, rows: torch.Tensor, *, left: bool) -> torch.Tensor:
         """A mask for tokens, with padding in the first row if the model takes a mask."""

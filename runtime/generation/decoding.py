@@ -114,7 +114,14 @@ class Decoding:
         return fed
 
     def _take(self, results: Mapping[str, Any]) -> None:
-        self._state = {state.past: results[state.present] for state in self._manifest.states}
+        counts = self.mask[:, -1].astype(bool)
+        one_by_one = self._manifest.step == 1 and len(self._state) > 0 and not counts.all()
+        for state in self._manifest.states:
+            new = results[state.present]
+            if one_by_one and 0 not in state.shape:  # padding leaves the state of its row as it is
+                rows = counts.reshape([-1 if size == -1 else 1 for size in state.shape])
+                new = np.where(rows, new, self._state[state.past])
+            self._state[state.past] = new
         self.all_logits = np.asarray(results[self._manifest.logits])
         self.logits = self.all_logits[:, -1].astype(np.float32, copy=False)
 

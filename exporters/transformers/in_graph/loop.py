@@ -27,7 +27,7 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
     """The package as one graph.
 
     Args:
-        package: With graphs at the default opset.
+        package: What generates on the host.
         num_beams: How many beams are searched; 1 for a greedy choice.
         opset: Of the result.
         penalty: Whether there is an input for the repetition penalty.
@@ -35,7 +35,7 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
     Raises:
         ConversionError: Its steps cannot be turns of one loop.
     """
-    manifest, settings = package.manifest, package.settings
+    manifest, settings, report = package.manifest, package.settings, package.report
     heeded = {"no_repeat_ngram_size": settings.no_repeat_ngram_size, "do_sample": settings.do_sample}
     heeded |= {"forced_bos_token_id": settings.forced_bos_token_id is not None}
     heeded |= {"forced_eos_token_id": bool(settings.forced_eos_token_id), "min_length": settings.min_length}
@@ -48,6 +48,9 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
         raise ConversionError(
             "its prompt goes through a graph of its own, so it is no turn of a loop", hint="leave loop out"
         )
+    package = Package(
+        {role: _at_default(model) for role, model in package.graphs.items()}, manifest, files=package.files
+    )
     build = Builder("generate")
     given = _inputs(build, package)
     said, defaults = asked(build, settings, penalty=penalty or settings.repetition_penalty != 1)
@@ -67,9 +70,14 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
     for name, value in defaults.items():
         model.graph.initializers[name] = value
     whole = Model(model) if opset in (None, DEFAULT) else convert_opset(Model(model), opset)
-    whole.report = package.report
+    whole.report = report
     kind = dataclasses.replace(manifest, kind="loop", settings=dataclasses.replace(settings, num_beams=num_beams))
-    return Package({"loop": whole}, kind, files=package.files, report=package.report)
+    return Package({"loop": whole}, kind, files=package.files, report=report)
+
+
+def _at_default(model: Model) -> Model:
+    """A graph at the opset of the nodes that are written around it."""
+    return model if model.opset == DEFAULT else convert_opset(model, DEFAULT)
 
 
 def _inputs(build: Builder, package: Package) -> dict[str, ir.Value]:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 import transformers
 
 import entrepot as ep
+from entrepot.exporters.transformers.in_graph.loop import looped
 from entrepot.runtime.generation.package import Package
 from tests.exporters.transformers.models import built, given
 
@@ -95,3 +97,25 @@ def test_weights_are_stored_once(pair: tuple[str, Any, Package]) -> None:
     assert (folder / "model.data").stat().st_size <= 1.02 * (parameters + buffers) + 4096 * 2 * len(
         list(model.parameters())
     )
+
+
+@pytest.mark.parametrize(("beams", "opset"), [(1, 20), (4, 17)])
+def test_one_graph_generates_the_same(pair: tuple[str, Any, Package], beams: int, opset: int, tmp_path: Path) -> None:
+    name, model, package = pair
+    if "prefill" in package.graphs or package.manifest.step:
+        with pytest.raises(ep.ConversionError, match="no turn of a loop"):
+            looped(package, num_beams=beams, opset=opset)
+        return
+    whole = looped(package, num_beams=beams, opset=opset)
+    whole.graphs["loop"].save(tmp_path / "whole.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "whole.onnx", providers=["CPUExecutionProvider"])
+    for rows in (1, 3):
+        inputs = given(name, model, rows, seed=60)
+        free = package.generate(**inputs, max_new_tokens=8, eos_token_id=[])
+        ends = [int(free[0, -6]), int(free[-1, -3])]
+        wanted = generated(model, inputs, max_new_tokens=8, eos_token_id=ends, num_beams=beams)
+        said = {"max_new_tokens": np.array(8), "eos_token_id": np.array(ends)}
+        feeds = {name: value.numpy() for name, value in inputs.items()} | said
+        np.testing.assert_array_equal(session.run(None, feeds)[0], wanted)
+        ours = whole.using("cpu").generate(**inputs, max_new_tokens=8, eos_token_id=ends)
+        np.testing.assert_array_equal(ours, wanted)
