@@ -136,8 +136,8 @@ CALLBACKS = ("progress", "observe")
 """Parameters that take a function: what the caller's own function raises is theirs, so no others are passed."""
 
 
-NEEDS_INPUTS = ("Package.generate", "Package.start", "Package.forward")
-"""What takes a model's inputs under the model's own names, and so makes no sense without any."""
+NEEDS_INPUTS = ("Package.generate", "Package.start", "Package.forward", "export_transformer")
+"""What takes a model's inputs under the model's own names, or a model of another kind."""
 
 
 def functions() -> dict[str, Callable[..., Any]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir
 
 from entrepot.ir.arguments import PathLike, as_path
-from entrepot.ir.errors import InputError, MissingFileError, ModelFormatError, StorageError
+from entrepot.ir.errors import EntrepotError, InputError, MissingFileError, ModelFormatError, StorageError
 from entrepot.ir.io.atomic import sync_folder
 from entrepot.ir.io.read import load as load_model
 from entrepot.ir.io.weights import SMALL
@@ -40,10 +40,12 @@ def is_package(path: PathLike) -> bool:
 def save(package: Package, path: PathLike) -> None:
     """See ``Package.save``."""
     target = Path(os.path.abspath(as_path(path)))
-    if target.exists() and not (target.is_dir() and (is_package(target) or not any(target.iterdir()))):
-        raise InputError(f"'{target}' exists and is no package", hint="give the name of a new folder")
-    if not target.parent.is_dir():
-        raise MissingFileError(f"folder '{target.parent}' does not exist", path=target)
+    try:
+        _check_target(target)
+    except EntrepotError:
+        raise
+    except (OSError, ValueError) as error:  # a name that no file can have
+        raise StorageError(f"the package cannot be written there: {error}", path=target) from error
     staged = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         staged.mkdir()
@@ -55,6 +57,13 @@ def save(package: Package, path: PathLike) -> None:
         ) from error
     finally:
         shutil.rmtree(staged, ignore_errors=True)
+
+
+def _check_target(target: Path) -> None:
+    if target.exists() and not (target.is_dir() and (is_package(target) or not any(target.iterdir()))):
+        raise InputError(f"'{target}' exists and is no package", hint="give the name of a new folder")
+    if not target.parent.is_dir():
+        raise MissingFileError(f"folder '{target.parent}' does not exist", path=target)
 
 
 def _move(staged: Path, target: Path) -> None:

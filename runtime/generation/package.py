@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from entrepot.ir.arguments import as_flag, as_kind, expected
+from entrepot.ir.arguments import as_flag, as_kind, as_path, described, expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.ir.proof import Proof
@@ -18,13 +18,11 @@ from entrepot.runtime.generation.decoding import Decoding
 from entrepot.runtime.generation.inputs import default_mask, prepared
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.search import Stopping, Streamer, search
-from entrepot.runtime.generation.settings import SETTINGS, Settings
+from entrepot.runtime.generation.settings import SETTINGS, Settings, padded_ends
 from entrepot.runtime.providers import as_providers
 from entrepot.runtime.session import Session
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from entrepot.ir.arguments import PathLike
     from entrepot.ir.model import ValueSpec
     from entrepot.runtime.providers import Providers
@@ -58,7 +56,7 @@ class Package:
         graphs: Mapping[str, Model],
         manifest: Manifest,
         *,
-        files: Mapping[str, Path] | None = None,
+        files: Mapping[str, PathLike] | None = None,
         providers: Providers | None = None,
         report: Proof | None = None,
     ) -> None:
@@ -69,7 +67,10 @@ class Package:
             raise expected("report", "a Report or None", report)
         self.graphs, self.report = dict(graphs), report
         self.manifest = as_kind(manifest, Manifest, "manifest")
-        self.files = dict(files or {})
+        kept: Any = {} if files is None else files
+        if not (isinstance(kept, Mapping) and all(isinstance(name, str) for name in kept)):
+            raise expected("files", "paths by name", files)
+        self.files = {name: as_path(place, "files") for name, place in kept.items()}
         self._providers = None if providers is None else as_providers(providers)
         self._sessions: dict[str, Session] = {}
 
@@ -105,8 +106,9 @@ class Package:
         Raises:
             InputError: There is no such graph.
         """
-        if role not in self.graphs:
-            raise InputError(f"there is no graph '{role}'", hint=f"there are {', '.join(self.graphs)}")
+        asked: Any = role
+        if not (isinstance(asked, str) and asked in self.graphs):
+            raise InputError(f"there is no graph {described(role)}", hint=f"there are {', '.join(self.graphs)}")
         if role not in self._sessions:
             self._sessions[role] = Session(self.graphs[role], providers=self._providers or _default_providers())
         return self._sessions[role]
@@ -225,7 +227,13 @@ class Package:
         if manifest.mask in self.inputs and manifest.tokens in feeds:
             feeds.setdefault(manifest.mask, default_mask(feeds[manifest.tokens], self.settings))
         changed = self.settings.changed(said)
-        feeds |= {name: np.asarray(getattr(changed, name), _type_of(defaults[name])) for name in said}
+        feeds |= {
+            name: np.asarray(getattr(changed, name), _type_of(defaults[name]))
+            for name in said
+            if name != "eos_token_id"
+        }
+        if "eos_token_id" in said:
+            feeds["eos_token_id"] = padded_ends(changed.eos_token_id)
         prompt = feeds[manifest.tokens].shape[1] if manifest.tokens in feeds else 1
         if "max_new_tokens" not in said and self.settings.max_new_tokens is None:
             feeds["max_new_tokens"] = np.asarray(self.settings.most(prompt), np.int64)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from entrepot.ir.arguments import as_flag, as_integer, as_number, expected
 from entrepot.ir.errors import InputError
 
@@ -177,5 +179,20 @@ _READERS = {
     "begin_suppress_tokens": _tokens,
     "decoder_start_token_id": _token,
 }
+ENDS = 8
+"""How many tokens that end a row a loop in a graph takes: an input with a default has one size."""
+
+
+def padded_ends(tokens: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Tokens that end a row, as a loop in a graph takes them.
+
+    Raises:
+        InputError: There are too many.
+    """
+    if len(tokens) > ENDS:
+        raise InputError(f"eos_token_id has {len(tokens)} tokens, a loop in the graph takes {ENDS}")
+    return np.array([*tokens, *[-1] * (ENDS - len(tokens))], np.int64)
+
+
 SETTINGS = frozenset(_READERS)
 """Their names."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
-from entrepot.runtime.generation.settings import Settings
+from entrepot.runtime.generation.settings import Settings, padded_ends
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,7 @@ class Asked:
     Attributes:
         most: ``max_new_tokens``.
         least: ``min_new_tokens``.
-        ends: ``eos_token_id``, a list.
+        ends: ``eos_token_id``, as many as ``ENDS``; -1 stands for none.
         pad: ``pad_token_id``.
         settings: Of the package: tokens that are forbidden stay so.
         penalty: ``repetition_penalty``; ``None`` for a graph that heeds none.
@@ -43,13 +42,12 @@ def asked(build: Builder, settings: Settings, *, penalty: bool) -> tuple[Asked, 
     defaults = {
         "max_new_tokens": np.array(settings.max_new_tokens or settings.most(1), np.int64),
         "min_new_tokens": np.array(settings.least(1), np.int64),
-        "eos_token_id": np.array(settings.eos_token_id, np.int64),
+        "eos_token_id": padded_ends(settings.eos_token_id),
         "pad_token_id": np.array(settings.pad, np.int64),
     }
     if penalty:
         defaults["repetition_penalty"] = np.array(settings.repetition_penalty, np.float32)
-    shapes: dict[str, Sequence[str]] = {"eos_token_id": ["ends"]}
-    made = {name: build.input(name, value.dtype, shapes.get(name, [])) for name, value in defaults.items()}
+    made = {name: build.input(name, value.dtype, value.shape) for name, value in defaults.items()}
     for name, value in defaults.items():
         made[name].const_value = ir.tensor(value, name=name)
     most, least, ends, pad = (made[name] for name in list(defaults)[:4])

@@ -149,8 +149,9 @@ class BeamLoop:
     def _best(self, body: Builder, scores: ir.Value, running: Beams) -> tuple[Beams, ir.Value]:
         """The best continuations of each row, and which beams they continue."""
         size = body.op("Shape", scores, start=1, end=2)
-        ends = body.op("Add", body.op("Shape", self.asked.ends), 1)
-        wanted = body.op("Mul", body.op("Max", ends, np.array([2])), self.count)
+        ends = body.cast(body.op("GreaterOrEqual", self.asked.ends, 0), np.int64)
+        needed = body.op("Add", body.op("ReduceSum", ends, keepdims=1), 1)
+        wanted = body.op("Mul", body.op("Max", needed, np.array([2])), self.count)
         shaped = body.op("Reshape", scores, body.op("Concat", np.array([-1, self.count]), size, axis=0))
         total = body.op("Add", shaped, body.op("Unsqueeze", running.scores, np.array([2])))
         flat = body.op("Reshape", total, np.array([0, -1]))
@@ -190,9 +191,9 @@ class BeamLoop:
 
     def _filler(self, body: Builder) -> ir.Value:
         """What fills rows that have ended: what ends them where padding is token 0, as on the host."""
-        pad = body.op("Unsqueeze", self.asked.pad, _FIRST)
-        first = body.op("Gather", body.op("Concat", self.asked.ends, pad, axis=0), np.array(0, np.int64))
-        return body.op("Where", body.op("Equal", self.asked.pad, 0), first, self.asked.pad)
+        first = body.op("Gather", self.asked.ends, np.array(0, np.int64))
+        replaced = body.op("And", body.op("Equal", self.asked.pad, 0), body.op("GreaterOrEqual", first, 0))
+        return body.op("Where", replaced, first, self.asked.pad)
 
     def _hope(self, body: Builder, running: Beams, finished: Beams, hope: ir.Value, length: ir.Value) -> ir.Value:
         """Whether what is running can still be better than what is finished, as far as a look at its scores says."""

@@ -15,6 +15,7 @@ import transformers
 import entrepot as ep
 from entrepot.exporters.transformers.in_graph.loop import looped
 from entrepot.runtime.generation.package import Package
+from entrepot.runtime.generation.settings import padded_ends
 from tests.exporters.transformers.models import built, given
 
 SAMPLE = (
@@ -114,7 +115,7 @@ def test_one_graph_generates_the_same(pair: tuple[str, Any, Package], beams: int
         free = package.generate(**inputs, max_new_tokens=8, eos_token_id=[])
         ends = [int(free[0, -6]), int(free[-1, -3])]
         wanted = generated(model, inputs, max_new_tokens=8, eos_token_id=ends, num_beams=beams)
-        said = {"max_new_tokens": np.array(8), "eos_token_id": np.array(ends)}
+        said = {"max_new_tokens": np.array(8), "eos_token_id": padded_ends(ends)}
         feeds = {name: value.numpy() for name, value in inputs.items()} | said
         np.testing.assert_array_equal(session.run(None, feeds)[0], wanted)
         ours = whole.using("cpu").generate(**inputs, max_new_tokens=8, eos_token_id=ends)
