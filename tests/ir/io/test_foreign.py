@@ -64,7 +64,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "pickled number": (pickle.dumps(7, 4), "pickle", "give the module to ep.export"),
     "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(99), "HDF5", "keras.models.load_model"),
     "Keras": (zipped("metadata.json", "config.json", "model.weights.h5"), "Keras model", "keras.models.load_model"),
-    "SavedModel": (tensorflow(), "TensorFlow", "tf2onnx"),
+    "SavedModel": (tensorflow(), "TensorFlow", "ep.export"),
     "TFLite": (b"\x1c\x00\x00\x00TFL3" + bytes(99), "TensorFlow Lite", "--tflite"),
     "onnxruntime's": (b"\x1c\x00\x00\x00ORTM" + bytes(99), "onnxruntime's own format", "use that one"),
     "GGUF": (b"GGUF\x03\x00\x00\x00" + bytes(99), "GGUF", "ep.export"),
