@@ -45,6 +45,7 @@ class Opened:
         has_python: Whether it is written in Python, instead of read from a file.
         takes: Its arguments, as ``tf.TensorSpec``s, where it knows them.
         keeps: What has to live as long as it does: functions do not hold their variables.
+        unsteadiness: How far its results may move where it rounds to steps, if it does.
     """
 
     function: Callable[..., Any]
@@ -56,6 +57,7 @@ class Opened:
     has_python: bool = True
     takes: tuple[Any, Any] | None = None
     keeps: Any = None
+    unsteadiness: Callable[[Sequence[Any]], Sequence[float]] | None = None
 
 
 _TIMES = 100
@@ -88,6 +90,11 @@ class CallableSource(Source):
         except FAILURES as error:
             raise Refusal(error) from error
         return flatten(result, numbers=self.numbers, arrays=self.arrays)
+
+    def unsteadiness(self, arrays: Sequence[Array]) -> Sequence[float]:
+        """How far each result may move because a number between two steps is rounded to the other."""
+        found = self.opened.unsteadiness
+        return [] if found is None else found([tf.constant(array) for array in arrays])
 
     @contextlib.contextmanager
     def _eagerly(self) -> Iterator[None]:

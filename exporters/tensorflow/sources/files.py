@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from entrepot.exporters.exporter import Source
-from entrepot.exporters.recognition import checkpoint_prefix, split_signature
+from entrepot.exporters.recognition import Found, checkpoint_prefix, split_signature
 from entrepot.exporters.tensorflow.sources.callable import CallableSource
 from entrepot.exporters.tensorflow.sources.frozen import opened_checkpoint, opened_graph
+from entrepot.exporters.tensorflow.sources.lite import opened_lite
 from entrepot.exporters.tensorflow.sources.saved import opened_folder
 
 
@@ -28,6 +29,8 @@ def read(name: str, sample: Any) -> Source:
         path = path.parent
     if (path / "saved_model.pb").is_file():
         return CallableSource(opened_folder(path, signature), sample)
+    if Found.of(path).head[4:8] == b"TFL3":
+        return CallableSource(opened_lite(path), sample)
     prefix = checkpoint_prefix(path)
     if prefix is not None:
         return CallableSource(opened_checkpoint(prefix), sample)
