@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CellType
+from types import CellType, ModuleType
 from typing import Any
 
 from entrepot.exporters.sample import Sample
@@ -203,7 +203,7 @@ def checkpoint_prefix(path: Path) -> Path | None:
 
 
 _JAX = ("jax", "jaxlib", "flax.linen", "flax.nnx", "flax.core", "equinox")
-_JAX_NAMES = ("jax", "jax.numpy", "flax", "flax.linen", "flax.nnx", "equinox")
+_JAX_PACKAGES = ("jax", "jaxlib", "flax", "equinox")
 
 
 def is_jax(found: Found) -> bool:
@@ -225,8 +225,14 @@ def _holds_jax(value: Any, depth: int) -> bool:
         held = value.values()
     elif isinstance(value, tuple | list):
         held = value
-    elif Found(value).is_function:
-        held = surroundings(value).values()
+    elif _home(value).partition(".")[0] in _JAX_PACKAGES:
+        return True
     else:
-        return Found(value).is_of(*_JAX) or getattr(value, "__name__", "") in _JAX_NAMES
+        held = surroundings(value).values() if Found(value).is_function else ()
     return depth > 0 and any(_holds_jax(each, depth - 1) for each in held)
+
+
+def _home(value: Any) -> str:
+    """The module that a value is, or that it or its class is defined in."""
+    name = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
+    return name if isinstance(name, str) else ""

@@ -18,7 +18,7 @@ from entrepot.exporters.tensorflow.graphs.expanding import Flat, Library, expand
 from entrepot.exporters.tensorflow.graphs.folding import folded, follow_sizes
 from entrepot.exporters.tensorflow.graphs.inference import Placed, inferred
 from entrepot.exporters.tensorflow.node import Node, Shape, dims_of, known, merged_shape
-from entrepot.exporters.tensorflow.table import Rule, rules
+from entrepot.exporters.tensorflow.table import Rule, pair_rules, rules
 from entrepot.ir.errors import UnsupportedOpError
 
 _SMALL = 64
@@ -116,6 +116,10 @@ class Walk:
 
 def _rule(node: Node) -> Rule:
     rule = rules().get(node.op)
+    if node.is_complex() and not (rule is not None and rule.handles):
+        rule = pair_rules().get(node.op)
+        if rule is None and node.op in rules():
+            node.refuse("has no counterpart for complex numbers")
     if rule is None:
         where = f" in layer '{node.step.path}'" if node.step.path else ""
         raise UnsupportedOpError(
