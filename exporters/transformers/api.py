@@ -1,30 +1,19 @@
-"""``export_transformer``: a model that generates, or any other of transformers, as a package."""
+"""``export_transformer``: what is asked for is read once; torch is imported only when there is something to export."""
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-
-from entrepot.exporters import pipeline
 from entrepot.exporters.options import Options
-from entrepot.exporters.torch.sources.module import ModuleSource
-from entrepot.exporters.transformers.build import Building
-from entrepot.exporters.transformers.forms import Trials
-from entrepot.exporters.transformers.in_graph.loop import looped
-from entrepot.exporters.transformers.roles import Called, Roles, Task, generates, roles_of
-from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
-from entrepot.exporters.transformers.upstream import versions, whole_windows
-from entrepot.exporters.transformers.verify import check_reached, compared, verified
-from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_integer, as_kind, as_opset
-from entrepot.ir.errors import ConversionError
+from entrepot.exporters.transformers.roles import Roles, Task
+from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_integer, as_kind, as_opset, expected
+from entrepot.ir.errors import MissingDependencyError
 from entrepot.ir.progress import Progress, announcing, reporter
-from entrepot.runtime.generation.manifest import Manifest
-from entrepot.runtime.generation.package import Package
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import torch
+
+    from entrepot.runtime.generation.package import Package
 
 
 def export_transformer(
@@ -65,70 +54,29 @@ def export_transformer(
         UnsupportedOpError: An operator has no counterpart.
         VerificationError: The result does not compute the same thing; the error carries the report.
     """
-    as_kind(model, torch.nn.Module, "the model", hint="ep.export takes anything else")
-    task = as_choice(task, ("auto", "generate", "forward"), "task")
-    wanted = None if opset is None else as_opset(opset)
-    options = Options(
-        opset=wanted if loop != "in_graph" else None, verify=as_flag(verify, "verify"), tell=reporter(progress)
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("torch is needed to export this", hint="pip install 'entrepot[torch]'") from error
+    from entrepot.exporters.transformers.export import Wishes, exported
+
+    given: Any = model
+    if not isinstance(given, torch.nn.Module):
+        raise expected("the model", "a torch.nn.Module", given, hint="ep.export takes anything else")
+    opset = None if opset is None else as_opset(opset)
+    wishes = Wishes(
+        task=as_choice(task, ("auto", "generate", "forward"), "task"),
+        roles=None if roles is None else as_kind(roles, Roles, "roles"),
+        in_graph=as_choice(loop, ("host", "in_graph"), "loop") == "in_graph",
+        beams=as_integer(num_beams, "num_beams", least=1),
+        opset=opset,
     )
-    loop, beams = as_choice(loop, ("host", "in_graph"), "loop"), as_integer(num_beams, "num_beams", least=1)
-    found = roles_of(model, None if roles is None else as_kind(roles, Roles, "roles"))
-    with announcing(options.tell), _evaluating(model), whole_windows():
-        decodes = generates(model, found, task)
-        options.tell("finding out how it is called")
-        given = sample_of(model, found, samples, generates=decodes)
-        inputs = dict(given)
-        package = (_decoder if decodes else _forward)(model, found, given, options)
-        if loop == "in_graph":
-            options.tell("writing the loop")
-            package = with_loop(package, inputs, opset=wanted, num_beams=beams, verify=options.verify)
-        if samples is not None:
-            check_reached(package.graphs, inputs)
+    options = Options(
+        opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)
+    )
+    with announcing(options.tell):
+        package = exported(model, samples, wishes, options)
         if path is not None:
             options.tell("saving")
             package.save(path)
     return package
-
-
-@contextlib.contextmanager
-def _evaluating(model: torch.nn.Module) -> Iterator[None]:
-    """Evaluation mode, for as long as it takes."""
-    training = [part for part in model.modules() if part.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for part in training:
-            part.training = True
-
-
-def with_loop(package: Package, inputs: Inputs, *, opset: int | None, num_beams: int, verify: bool) -> Package:
-    """The package as one graph, compared with what the host's loop generates."""
-    whole = looped(package, num_beams=num_beams, opset=opset)
-    if verify:
-        compared(whole, package, inputs, num_beams)
-    return whole
-
-
-def _forward(model: torch.nn.Module, roles: Roles, given: Inputs, options: Options) -> Package:
-    graph = pipeline.export(ModuleSource(model, dict(given)), options)
-    return Package({"model": graph}, Manifest(versions=versions()), report=graph.report)
-
-
-def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, options: Options) -> Package:
-    prompt = given.pop(roles.tokens, None)
-    given.pop(roles.mask, None)
-    if prompt is None:
-        prompt = tokens(model, BATCH, LENGTH)
-    trials = Trials(Called(model, roles), prompt, given)
-    building = Building(trials, trials.form(), options)
-    try:
-        graphs = building.graphs()
-    except ConversionError as error:
-        if building.form.new == 1:
-            raise
-        options.tell(f"one token at a time, because several are refused: {error.message.splitlines()[0]}")
-        building = Building(trials, trials.form(sizes=(1,)), options)
-        graphs = building.graphs()
-    package = Package(graphs, building.manifest(graphs))
-    return verified(package, building) if options.verify else package

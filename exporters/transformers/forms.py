@@ -16,8 +16,8 @@ import torch
 from entrepot.exporters.structure import Flat, unflatten
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.transformers.caches import Layout, apart, copied, layout_of
+from entrepot.exporters.transformers.called import Called
 from entrepot.exporters.transformers.parts import HIDDEN, Encoder, Hidden, Step
-from entrepot.exporters.transformers.roles import Called
 from entrepot.exporters.transformers.samples import Inputs, padded, tokens
 from entrepot.ir.errors import ConversionError
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from entrepot.exporters.transformers.caches import Layout
-from entrepot.exporters.transformers.roles import Called
+from entrepot.exporters.transformers.called import Called
 from entrepot.exporters.transformers.upstream import encoder_results
 
 HIDDEN = "encoded.hidden"

@@ -36,6 +36,8 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
         ConversionError: Its steps cannot be turns of one loop.
     """
     manifest, settings, report = package.manifest, package.settings, package.report
+    if not package.generates:
+        raise ConversionError("the model does not generate, so there is no loop", hint="leave loop out")
     heeded = {"no_repeat_ngram_size": settings.no_repeat_ngram_size, "do_sample": settings.do_sample}
     heeded |= {"forced_bos_token_id": settings.forced_bos_token_id is not None}
     heeded |= {"forced_eos_token_id": bool(settings.forced_eos_token_id), "min_length": settings.min_length}
