@@ -112,6 +112,8 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> Array:
         """With other axes; one size may be -1."""
         dims = [int(dim) for dim in (shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)]
+        if self.value.const_value is not None and -1 not in dims:
+            return lifted(self.build, self.value.const_value.numpy().reshape(dims))
         known = all(isinstance(dim, int) for dim in self.shape)
         count = math.prod(self.shape) if known else None  # type: ignore[arg-type]
         rest = math.prod(dim for dim in dims if dim != -1)

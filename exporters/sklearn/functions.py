@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.building import Builder
-from entrepot.exporters.sklearn.array import Array, common
+from entrepot.exporters.sklearn.array import Array, common, lifted
 from entrepot.exporters.sklearn.shapes import broadcast, product
 from entrepot.exporters.sklearn.transcendental import COMPOSED
 from entrepot.ir.errors import ConversionError
@@ -78,6 +78,7 @@ def _composed(build: Builder, name: str, operands: Sequence[Any]) -> Array:
 def _arithmetic(build: Builder, name: str, operands: Sequence[Any]) -> Array:
     (x, y), dtype, shape = common(build, operands)
     if dtype.kind != "b":
+        x, y = _unlike_scalars(x, y)
         return x.op(_ARITHMETIC[name], y, shape=shape)
     if name in ("add", "maximum", "multiply", "minimum"):
         return x.op("Or" if name in ("add", "maximum") else "And", y, shape=shape)
@@ -86,7 +87,23 @@ def _arithmetic(build: Builder, name: str, operands: Sequence[Any]) -> Array:
 
 def _divide(build: Builder, name: str, operands: Sequence[Any]) -> Array:
     (x, y), _, shape = common(build, operands)
-    return floating(x).op("Div", floating(y), shape=shape)
+    x, y = _unlike_scalars(floating(x), floating(y))
+    return x.op("Div", y, shape=shape)
+
+
+def _unlike_scalars(x: Array, y: Array) -> tuple[Array, Array]:
+    """A constant that scales a matrix, once for each column.
+
+    onnxruntime (1.31) moves a scalar that scales operands or results of MatMul into an attribute, in single precision.
+    """
+    return _widened(x, y), _widened(y, x)
+
+
+def _widened(x: Array, other: Array) -> Array:
+    width = other.shape[-1] if other.ndim > 1 else None
+    if x.dtype != np.float64 or x.ndim or x.value.const_value is None or width in (None, 1):
+        return x
+    return lifted(x.build, np.full(width or 1, x.value.const_value.numpy()))
 
 
 def _power(build: Builder, name: str, operands: Sequence[Any]) -> Array:
@@ -131,6 +148,8 @@ def _isnan(build: Builder, name: str, operands: Sequence[Any]) -> Array:
 def matmul(build: Builder, name: str, operands: Sequence[Any]) -> Array:
     """A matrix product."""
     (x, y), *_ = common(build, operands)
+    if y.ndim == 1:
+        return matmul(build, name, [x, y[:, None]])[..., 0]
     return x.op("MatMul", y, shape=product(x.shape, y.shape))
 
 
@@ -194,6 +213,8 @@ def _where(condition: Any, x: Any, y: Any) -> Array:
     (x, y), dtype, _ = common(build, [x, y])
     (condition,), *_ = common(build, [condition])
     shape = broadcast([condition.shape, x.shape, y.shape])
+    if dtype.kind == "b":  # of which onnxruntime has no Where
+        return (condition & x) | (~condition & y)
     return condition.astype(bool).op("Where", x, y, dtype=dtype, shape=shape)
 
 

@@ -16,6 +16,7 @@ from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.sklearn.array import Array, lifted
 from entrepot.exporters.sklearn.columns import Columns, matrix
+from entrepot.exporters.sklearn.loops import Scope
 from entrepot.exporters.sklearn.samples import Table
 from entrepot.exporters.sklearn.table import results
 from entrepot.exporters.sklearn.upstream import framework_of, methods_of, names_of, raised_by
@@ -48,21 +49,28 @@ class EstimatorSource(Source):
 
     def __call__(self, arrays: Sequence[Any], /) -> Flat:
         """Call all of its methods, each output under its name."""
+        self._count_columns(arrays)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of names of columns, of versions: they were there when it was fitted
                 x = self.table.rebuild(arrays)
-                found = {name: _dense(method(x)) for name, (_, method) in self._methods.items()}
+                found = {name: _dense(method(x), len(arrays[0])) for name, (_, method) in self._methods.items()}
         except self._refusals as error:
             raise Refusal(error) from error
         return flatten(found)
+
+    def _count_columns(self, arrays: Sequence[Any]) -> None:
+        """Refuse another number of columns before a library does so on the console, as LightGBM would."""
+        for array, sample in zip(arrays, self.call.tensors, strict=True):
+            if array.shape[1:] != sample.shape[1:]:
+                raise Refusal(ValueError(f"it has {array.shape[1]} columns instead of {sample.shape[1]}"))
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """The formulas of its methods as a graph, for any number of rows."""
         options.tell("writing the formulas of the estimator")
         rows = [group for group in groups if all(axis == 0 for _, axis in group.axes)]
         symbols = {axis: group.symbol for group in rows for axis in group.axes}
-        build = Builder(self.name)
+        build: Any = Scope(Builder(self.name))
         found = results(self.model, self._inputs(build, prober.base, symbols))
         rows_called = next(iter(symbols.values()), None)
         outputs = [
@@ -91,14 +99,16 @@ def _others(groups: Sequence[Group], rows: Sequence[Group]) -> set[Axis]:
     return {axis for group in groups if group not in rows for axis in group.axes}
 
 
-def _dense(result: Any) -> Any:
+def _dense(result: Any, rows: int) -> Any:
     if hasattr(result, "toarray"):
         return result.toarray()
     if hasattr(result, "to_numpy"):
         return result.to_numpy()
     if isinstance(result, list | tuple):
-        return [_dense(item) for item in result]
+        return [_dense(item, rows) for item in result]
     array = np.asarray(result)
+    if array.ndim == 1 and rows == 1 != len(array):
+        return array[None]  # SparsePCA (scikit-learn 1.9) drops the axis of rows where there is one
     return array.astype(object) if array.dtype.kind in "UT" else array
 
 

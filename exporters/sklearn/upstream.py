@@ -32,19 +32,13 @@ def methods_of(model: Any, only: str = "") -> dict[str, tuple[str, Callable[[Any
     Raises:
         InputError: There are none, or the estimator is not fitted.
     """
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
-
-    try:
-        check_is_fitted(model)
-    except NotFittedError as error:
-        raise InputError(f"this {type(model).__name__} is not fitted", hint="call fit with its data first") from error
-    except TypeError as error:
-        raise InputError(f"a {type(model).__name__} is not an estimator: it has no fit") from error
+    if type(model).__name__ == "Booster":
+        return _of_booster(model)
+    _refuse_unfitted(model)
     found = {
         _output(model, method): (method, getattr(model, method))
         for method in METHODS
-        if hasattr(model, method) and only in ("", method)
+        if hasattr(model, method) and only in ("", method) and (type(model).__name__, method) not in _RANDOM
     }
     if not found:
         raise InputError(
@@ -54,10 +48,49 @@ def methods_of(model: Any, only: str = "") -> dict[str, tuple[str, Callable[[Any
     return found
 
 
-def _output(model: Any, method: str) -> str:
-    from sklearn.base import is_regressor
+_RANDOM = {("BernoulliRBM", "score_samples")}
+"""Methods that corrupt their input at random."""
 
-    return "prediction" if method == "predict" and is_regressor(model) else METHODS[method]
+
+def _refuse_unfitted(model: Any) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(model)
+    except NotFittedError as error:
+        raise InputError(f"this {type(model).__name__} is not fitted", hint="call fit with its data first") from error
+    except TypeError as error:
+        raise InputError(
+            f"a {type(model).__name__} is not an estimator: it has no fit", hint="give a fitted estimator or pipeline"
+        ) from error
+
+
+def _of_booster(model: Any) -> dict[str, tuple[str, Callable[[Any], Any]]]:
+    """Of XGBoost's or LightGBM's own object, which gives raw scores on request."""
+    if type(model).__module__.startswith("xgboost"):
+        import xgboost
+
+        kinds = {"feature_types": model.feature_types, "enable_categorical": True} if model.feature_types else {}
+
+        def matrix(x: Any) -> Any:
+            return xgboost.DMatrix(x, feature_names=model.feature_names, **kinds)
+
+        return {
+            "prediction": ("predict", lambda x: model.predict(matrix(x))),
+            "scores": ("decision_function", lambda x: model.predict(matrix(x), output_margin=True)),
+        }
+    return {
+        "prediction": ("predict", model.predict),
+        "scores": ("decision_function", lambda x: model.predict(x, raw_score=True)),
+    }
+
+
+def _output(model: Any, method: str) -> str:
+    from sklearn.base import is_classifier, is_clusterer, is_outlier_detector
+
+    names_a_class = is_classifier(model) or is_clusterer(model) or is_outlier_detector(model)
+    return "prediction" if method == "predict" and not names_a_class else METHODS[method]
 
 
 def names_of(model: Any) -> Sequence[str] | None:

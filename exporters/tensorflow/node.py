@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -15,6 +15,9 @@ from entrepot.exporters.building import Builder
 from entrepot.exporters.tensorflow.dtypes import numpy_type
 from entrepot.exporters.tensorflow.graphs.body import Step
 from entrepot.ir.errors import UnsupportedOpError
+
+if TYPE_CHECKING:
+    from entrepot.exporters.tensorflow.graphs.walk import Walk
 
 Shape: TypeAlias = "tuple[int | None, ...] | None"
 
@@ -27,13 +30,17 @@ class Node:
         operation: The node in TensorFlow's own graph, where shapes are inferred.
         step: The node as it was read.
         values: What it reads.
-        run: Translates a function that an attribute names, on values, into a builder.
+        walk: Translates the functions that attributes name.
     """
 
     operation: tf.Operation
     step: Step
     values: Sequence[Any]
-    run: Callable[[str, Builder, Sequence[Any]], list[Any]]
+    walk: Walk
+
+    def run(self, attribute: str, build: Builder, values: Sequence[Any]) -> list[Any]:
+        """Write the nodes of the function that an attribute names, applied to values."""
+        return self.walk.function(self[attribute], build, values)
 
     @property
     def op(self) -> str:
@@ -63,7 +70,7 @@ class Node:
 
     def shape(self, index: int) -> Shape:
         """The shape of an input; ``None`` where the rank is not known."""
-        return merged_shape(_dims(self.operation.inputs[index]), self.values[index], self.dtype(index))
+        return merged_shape(dims_of(self.operation.inputs[index]), self.values[index], self.dtype(index))
 
     def dtype(self, index: int) -> np.dtype[Any]:
         """The element type of an input, as TensorFlow states it."""
@@ -71,11 +78,15 @@ class Node:
 
     def result_shape(self, index: int = 0) -> Shape:
         """The shape of a result, as TensorFlow infers it."""
-        return _dims(self.operation.outputs[index])
+        return dims_of(self.operation.outputs[index])
 
     def result_dtype(self, index: int = 0) -> np.dtype[Any]:
         """The element type of a result."""
         return numpy_type(self.operation.outputs[index].dtype)
+
+    def is_complex(self) -> bool:
+        """Whether it reads or makes complex numbers."""
+        return any(each.dtype.is_complex for each in (*self.operation.inputs, *self.operation.outputs))
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """The value of an input, where it is the same in every run."""
@@ -112,7 +123,8 @@ def merged_shape(dims: Shape, value: Any, dtype: np.dtype[Any]) -> Shape:
     return tuple(one if two is None else two for one, two in zip(dims, own, strict=True))
 
 
-def _dims(tensor: tf.Tensor) -> Shape:
+def dims_of(tensor: tf.Tensor) -> Shape:
+    """The shape of a tensor of a graph, as TensorFlow infers it."""
     return None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tensorflow.python.framework import dtypes, op_def_registry, tensor_shape
+from tensorflow.lite.python import schema_py_generated
+from tensorflow.python.framework import dtypes, op_callbacks, op_def_registry, tensor_shape
 
 OpDef = Any
 
@@ -43,3 +46,38 @@ def variable_of(handle: Any) -> tuple[Any, Any]:
         return None, None
     shape = tensor_shape.TensorShape(data.shape_and_type[0].shape)
     return dtypes.as_dtype(data.shape_and_type[0].dtype), None if shape.rank is None else shape.as_list()
+
+
+@contextlib.contextmanager
+def counting_calls(most: int | None) -> Iterator[list[int]]:
+    """Count the operators that are run eagerly inside, in the one element of the list.
+
+    Args:
+        most: How many there may be; what makes more does not come to an end.
+
+    Raises:
+        RuntimeError: There are more.
+    """
+    count = [0]
+
+    def seen(*args: Any, **kwargs: Any) -> None:
+        count[0] += 1
+        if most is not None and count[0] > most:
+            raise RuntimeError(f"it does not come to an end: {most} operators of TensorFlow were run")
+
+    op_callbacks.add_op_callback(seen)
+    try:
+        yield count
+    finally:
+        op_callbacks.remove_op_callback(seen)
+
+
+def lite_schema() -> Any:
+    """The classes that read the flatbuffers of TensorFlow Lite."""
+    return schema_py_generated
+
+
+@functools.cache
+def lite_names(enumeration: str) -> dict[int, str]:
+    """The members of an enumeration of that schema, by their numbers."""
+    return {number: name for name, number in vars(getattr(schema_py_generated, enumeration)).items() if name.isupper()}

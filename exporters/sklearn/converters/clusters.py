@@ -58,7 +58,7 @@ def agglomerated(model: Any, x: Any) -> Results:
     if model.pooling_func not in pools:
         raise UnsupportedOpError("this pooling_func cannot be written", hint="use np.mean, np.max, np.min or np.sum")
     pool = pools[model.pooling_func]
-    parts = [getattr(x[:, model.labels_ == label], pool)(1, True) for label in np.unique(model.labels_)]
+    parts = [getattr(x[:, model.labels_ == label], pool)(axis=1, keepdims=True) for label in np.unique(model.labels_)]
     return {"transform": np.concatenate(parts, axis=1)}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from entrepot.exporters.sklearn.array import Array
+from entrepot.exporters.sklearn.columns import as_double
 from entrepot.exporters.sklearn.registration import REGISTERED
 from entrepot.exporters.sklearn.table import Results, converts
 from entrepot.ir.errors import ConversionError, EntrepotError
@@ -23,6 +24,9 @@ def called(function: Any, x: Any, given: Mapping[str, Any]) -> Any:
     Raises:
         ConversionError: It does something that a graph has no words for.
     """
+    inner = getattr(function, "func", function)
+    if getattr(inner, "__module__", "").startswith("sklearn.") and inner.__name__ == "check_array":
+        return as_double(x)  # how HistGradientBoosting passes on what are no categories
     name = getattr(function, "__name__", type(function).__name__)
     hint = f"register another in its place, written with NumPy: ep.register_converter({name})"
     try:

@@ -16,7 +16,7 @@ def decision(model: Any, x: Any) -> Any:
     return as_float(x) @ np.asarray(model.coef_).T + model.intercept_
 
 
-@converts("sklearn.LinearModel", "sklearn.LinearSVR", "sklearn.SGDRegressor", "sklearn.QuantileRegressor")
+@converts("sklearn.LinearModel", "sklearn.LinearSVR", "sklearn.BaseSGDRegressor", "sklearn.PassiveAggressiveRegressor")
 def linear(model: Any, x: Any) -> Results:
     """Regression."""
     return {"predict": decision(model, x)}

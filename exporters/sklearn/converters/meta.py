@@ -296,6 +296,14 @@ def _positive(answer: Any, method: str) -> Any:
     return answer[:, 1] if method == "predict_proba" else answer
 
 
+@converts("sklearn._ConstantPredictor")
+def constant(model: Any, x: Any) -> Results:
+    """What stands for a classifier where there was one class."""
+    column, one = each(x)[0], model.y_[0]
+    shares = np.array([1 - one, one], float)
+    return {"predict": column.rows(one), "decision_function": column.rows(one), "predict_proba": column.rows(shares)}
+
+
 @converts("sklearn.OneVsRestClassifier")
 def one_versus_rest(model: Any, x: Any) -> Results:
     """The class whose classifier is most certain."""

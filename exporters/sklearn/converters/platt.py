@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from entrepot.exporters.sklearn.array import Array, Symbolic, lifted
+from entrepot.exporters.sklearn.array import Symbolic, lifted
 from entrepot.exporters.sklearn.blocks import sigmoid
+from entrepot.exporters.sklearn.loops import repeated
 
 _LEAST = 1e-7
 
@@ -19,30 +20,18 @@ def pairwise_probabilities(pairs: Symbolic, slopes: Any, offsets: Any, count: in
     The loop of the graph goes on as long as any row needs it; rows that are done stay as they are.
     """
     first = np.clip(sigmoid(-(pairs * np.asarray(slopes) + np.asarray(offsets))), _LEAST, 1 - _LEAST)
-    if count == 2:
-        return np.stack([first[:, 0], 1 - first[:, 0]], axis=1)
-    build = pairs.build
     r = _table(first, count)
     square = r * r
     diagonal = square.sum(1)  # of column t: the sum over j of r[j, t] ** 2
     q = -(r.transpose(0, 2, 1) * r) + diagonal[:, :, None] * np.eye(count)
     start = pairs.rows(np.full(count, 1 / count))
-    body = build.body("coupling")
-    body.input("round", np.int64, [])
-    body.input("go_on", np.bool_, [])
-    p = Array(body, body.input("p", np.float64, [None, count]), np.float64, (None, count))
-    inside = Array(body, q.value, np.float64, q.shape)
-    moved, open_rows = _round(p, inside, count, 0.005 / count)
-    go_on = open_rows.astype(np.int64).max().astype(bool)
-    graph = body.graph([go_on.value, moved.value])
-    found = build.op(
-        "Loop",
-        build.constant(np.array(max(100, count), np.int64)),
-        build.constant(np.array(True)),
-        start.value,
-        body=graph,
-    )
-    return Array(build, found, np.float64, (pairs.shape[0], count))
+    [found] = repeated(max(100, count), [start], lambda p: _stepped(p, q, count))
+    return found
+
+
+def _stepped(p: Symbolic, q: Symbolic, count: int) -> tuple[list[Symbolic], Symbolic]:
+    moved, is_open = _round(p, q, count, 0.005 / count)
+    return [moved], is_open.any()
 
 
 def _table(first: Symbolic, count: int) -> Symbolic:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.sklearn.array import Symbolic, lifted
-from entrepot.exporters.sklearn.columns import as_double, as_float, beside, matrix
+from entrepot.exporters.sklearn.columns import as_float, matrix
 from entrepot.exporters.sklearn.table import Results, converts, result
-from entrepot.ir.errors import ConversionError
 
 
 @converts("sklearn.StandardScaler")
@@ -188,10 +187,10 @@ def _piecewise(spl: Any, x: Symbolic) -> Symbolic:
     """The polynomial of the interval that each element lies in."""
     from scipy.interpolate import PPoly
 
-    pieces = PPoly.from_spline((spl.t, np.eye(spl.c.shape[0])[:, : spl.c.shape[0]] @ spl.c, spl.k))
-    places = np.unique(pieces.x)
-    first = np.searchsorted(pieces.x, places, side="right") - 1
-    coefficients = pieces.c[:, np.minimum(first, pieces.c.shape[1] - 1)]
+    pieces = [PPoly.from_spline((spl.t, column, spl.k)) for column in spl.c.T]
+    places = np.unique(spl.t)
+    first = np.minimum(np.searchsorted(spl.t, places, side="right") - 1, pieces[0].c.shape[1] - 1)
+    coefficients = np.stack([piece.c[:, first] for piece in pieces], axis=2)
     inner = [at for at, place in enumerate(places) if spl.t[spl.k] <= place < spl.t[-spl.k - 1]]
     at = np.clip(bin_of(x, places[inner]) - 1, np.int64(0), np.int64(len(inner) - 1))
     away = (x - lifted(x.build, places[inner]).take(at, 0))[:, None]
@@ -199,150 +198,3 @@ def _piecewise(spl: Any, x: Symbolic) -> Symbolic:
     for row in coefficients:
         total = total * away + lifted(x.build, row[inner]).take(at, 0)
     return total
-
-
-@converts("sklearn.SimpleImputer")
-def imputer(model: Any, x: Any) -> Results:
-    """A number, or a word, for what is missing."""
-    x = matrix(x)
-    if x.dtype == object:
-        return _text_imputer(model, x)
-    x = x if x.dtype.kind != "b" else x.astype(np.float64)
-    gone = _missing(x, model.missing_values)
-    statistics = np.asarray(model.statistics_, float)
-    kept = np.flatnonzero(~np.isnan(statistics) | model.keep_empty_features)
-    fill = np.where(np.isnan(statistics), 0.0, statistics)[kept].astype(x.dtype)
-    table = np.where(gone, lifted(x.build, np.zeros(len(statistics), x.dtype)), x)[:, kept]
-    table = np.where(gone[:, kept], fill, table)
-    return {"transform": with_indicator(model, table, gone)}
-
-
-def _text_imputer(model: Any, x: Symbolic) -> Results:
-    if not isinstance(model.missing_values, str):
-        return {"transform": x}  # what a graph gets as text is never missing
-    gone = x == model.missing_values
-    return {"transform": np.where(gone, np.asarray(model.statistics_, object), x)}
-
-
-def _missing(x: Symbolic, value: Any) -> Symbolic:
-    is_nan = value is None or (isinstance(value, float) and np.isnan(value))
-    if not is_nan:
-        return x == x.dtype.type(value)
-    return np.isnan(x)
-
-
-def with_indicator(model: Any, table: Symbolic, gone: Symbolic) -> Symbolic:
-    """The table, and beside it what was missing if that is wanted."""
-    if not model.add_indicator:
-        return table
-    return beside([table, gone[:, list(model.indicator_.features_)].astype(table.dtype)])
-
-
-@converts("sklearn.MissingIndicator")
-def indicator(model: Any, x: Any) -> Results:
-    """What is missing."""
-    return {"transform": _missing(matrix(x), model.missing_values)[:, list(model.features_)]}
-
-
-@converts("sklearn.KNNImputer")
-def neighbour_imputer(model: Any, x: Any) -> Results:
-    """What the nearest rows have that have it, nearest by the columns that both have."""
-    from entrepot.exporters.sklearn.functions import top
-
-    x = as_float(x)
-    gone, known, known_gone = _missing(x, model.missing_values), model._fit_X, model._mask_fit_X
-    both = (~gone).astype(x.dtype) @ (~known_gone).astype(x.dtype).T
-    plain, clear = np.where(gone, x.dtype.type(0), x), np.where(known_gone, 0, known).astype(x.dtype)
-    present, there = (~gone).astype(x.dtype), (~known_gone).astype(x.dtype)
-    apart = (plain * plain) @ there.T - 2 * (plain @ clear.T) + present @ (clear * clear).T
-    scaled = np.maximum(apart, 0.0) / np.maximum(both, 1.0) * x.shape[1]
-    away: Symbolic = np.where(both == 0, np.inf, np.sqrt(scaled))
-    columns = []
-    for at in range(x.shape[1] or 0):
-        donors = np.flatnonzero(~known_gone[:, at])
-        if not len(donors):
-            columns.append(plain[:, at])
-            continue
-        nearest, places = top(away[:, donors], min(model.n_neighbors, len(donors)), 1, largest=False)
-        worth = lifted(x.build, known[donors, at].astype(x.dtype)).take(places, 0)
-        found = _weighted(worth, nearest, model.weights)
-        column_mean = known[donors, at].mean()
-        found = np.where(np.isinf(nearest[:, 0]), x.dtype.type(column_mean), found)
-        columns.append(np.where(gone[:, at], found, plain[:, at]))
-    kept = [at for at in range(len(columns)) if model._valid_mask[at] or model.keep_empty_features]
-    return {"transform": with_indicator(model, np.stack([columns[at] for at in kept], axis=1), gone)}
-
-
-def _weighted(worth: Symbolic, away: Symbolic, weights: Any) -> Symbolic:
-    shares = neighbour_weights(away, weights) * np.where(np.isinf(away), 0.0, 1.0).astype(worth.dtype)
-    total = shares.sum(1)
-    return (worth * shares).sum(1) / np.where(total == 0, 1.0, total)
-
-
-def neighbour_weights(away: Symbolic, weights: Any) -> Symbolic:
-    """What neighbours at some distances count.
-
-    Raises:
-        ConversionError: A function says so that cannot be followed.
-    """
-    if weights in (None, "uniform"):
-        return away * 0.0 + 1.0 if away.dtype.kind != "f" else np.where(np.isinf(away), 1.0, 1.0).astype(away.dtype)
-    if callable(weights):
-        return weights(away)
-    if weights != "distance":
-        raise ConversionError(f"weights={weights!r} is not known")
-    at_once = away == 0
-    inverse = 1.0 / np.where(at_once, 1.0, away)
-    return np.where(at_once.any(1, keepdims=True), at_once.astype(away.dtype), inverse).astype(away.dtype)
-
-
-@converts("sklearn.AdditiveChi2Sampler")
-def additive_chi2(model: Any, x: Any) -> Results:
-    """A map whose products are like those of a chi-squared kernel."""
-    x, interval = as_float(x), model.sample_interval
-    interval = {1: 0.8, 2: 0.5, 3: 0.4}[model.sample_steps] if interval is None else interval
-    positive = x > 0
-    clear = np.where(positive, x, x.dtype.type(1))
-    parts = [np.sqrt(clear * interval)]
-    log, twice = interval * np.log(clear), 2 * clear * interval
-    for step in range(1, model.sample_steps):
-        factor = np.sqrt(twice / np.cosh(np.pi * step * interval))
-        parts += [factor * np.cos(step * log), factor * np.sin(step * log)]
-    return {"transform": np.concatenate([np.where(positive, part, x.dtype.type(0)) for part in parts], axis=1)}
-
-
-@converts("sklearn.SkewedChi2Sampler")
-def skewed_chi2(model: Any, x: Any) -> Results:
-    """Cosines of random directions of logarithms."""
-    logs = np.log(as_float(x) + model.skewedness)
-    return {"transform": np.cos(logs @ model.random_weights_ + model.random_offset_) * np.sqrt(2 / model.n_components)}
-
-
-@converts("sklearn.RBFSampler")
-def random_cosines(model: Any, x: Any) -> Results:
-    """Cosines of random directions."""
-    turned = as_float(x) @ model.random_weights_ + model.random_offset_
-    return {"transform": np.cos(turned) * (2.0 / model.n_components) ** 0.5}
-
-
-@converts("sklearn.PolynomialCountSketch")
-def count_sketch(model: Any, x: Any) -> Results:
-    """Circular convolutions of sketches, which are products under the Fourier transform."""
-    x = as_double(x)
-    count, size = model.degree, model.n_components
-    if model.coef0 != 0:
-        x = np.concatenate([np.sqrt(model.gamma) * x, x.rows(np.full(1, np.sqrt(model.coef0)))], axis=1)
-    else:
-        x = np.sqrt(model.gamma) * x
-    total = None
-    for d in range(count):
-        spread = np.zeros((model.indexHash_.shape[1], size))
-        spread[np.arange(model.indexHash_.shape[1]), model.indexHash_[d]] = model.bitHash_[d]
-        sketch = x @ spread
-        total = sketch if total is None else _convolved(total, sketch, size)
-    return {"transform": total}
-
-
-def _convolved(a: Symbolic, b: Symbolic, size: int) -> Symbolic:
-    turned = (np.arange(size)[:, None] - np.arange(size)[None, :]) % size  # of b, for each place of the result and of a
-    return (b.take(turned, 1) * a[:, None, :]).sum(2)

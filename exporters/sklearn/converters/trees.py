@@ -10,6 +10,7 @@ import numpy as np
 from entrepot.exporters.sklearn.array import Symbolic, lifted
 from entrepot.exporters.sklearn.blocks import chosen, sigmoid, softmax, two_columns, voted
 from entrepot.exporters.sklearn.columns import as_double, as_float
+from entrepot.exporters.sklearn.questions import Questions
 from entrepot.exporters.sklearn.table import Results, converts, result
 from entrepot.exporters.sklearn.trees import Tree, leaf_numbers, leaf_values
 
@@ -147,10 +148,11 @@ def _boosted(model: Any, raw: Symbolic, loss: Any) -> Results:
 def histogram_boosting(model: Any, x: Any) -> Results:
     """The same on values that were put into bins; categories are sets."""
     x = as_double(x) if model._preprocessor is None else as_double(result(model._preprocessor, x, "transform"))
-    splits = _CategorySplits(model, x)
-    trees = [splits.tree(predictor) for stage in model._predictors for predictor in stage]
+    known, places = model._bin_mapper.make_known_categories_bitsets()
+    questions = Questions(x, _CODES)
+    trees = [_of_nodes(part, questions, known, places) for stage in model._predictors for part in stage]
     count = model.n_trees_per_iteration_
-    sums = leaf_values(splits.extended(), trees).reshape(-1, len(trees) // count, count).sum(1)
+    sums = leaf_values(questions.columns(), trees).reshape(-1, len(trees) // count, count).sum(1)
     found = _boosted(model, sums + model._baseline_prediction, model._loss)
     if hasattr(model, "classes_") and count == 1:
         positive = found["predict_proba"][:, 1]
@@ -159,58 +161,22 @@ def histogram_boosting(model: Any, x: Any) -> Results:
     return found
 
 
-class _CategorySplits:
-    """Nodes that ask whether a category is in a set, as columns of 0 (it is) and 1 that such nodes compare."""
-
-    def __init__(self, model: Any, x: Symbolic) -> None:
-        self._x = x
-        known, self._places = model._bin_mapper.make_known_categories_bitsets()
-        self._known = [_members(bits) for bits in known]
-        self._asked: dict[tuple[int, bytes, bool], int] = {}
-        self._sets: dict[int, list[np.ndarray[Any, Any]]] = {}
-        self._order: list[tuple[int, int]] = []
-
-    def tree(self, predictor: Any) -> Tree:
-        """A tree of which all nodes compare numbers."""
-        nodes = predictor.nodes
-        feature, threshold = nodes["feature_idx"].astype(int), nodes["num_threshold"].astype(float)
-        missing = nodes["missing_go_to_left"].astype(int)
-        for at in np.flatnonzero((nodes["is_categorical"] == 1) & (nodes["is_leaf"] == 0)):
-            bits = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][at]]
-            feature[at] = self._column(feature[at], bits, bool(missing[at]))
-            threshold[at] = 0.5
-        leaf = nodes["is_leaf"] == 1
-        left, right = (np.where(leaf, -1, nodes[name].astype(int)) for name in ("left", "right"))
-        return Tree(left, right, feature, threshold, nodes["value"].astype(float), missing)
-
-    def _column(self, feature: int, bits: Any, missing_left: bool) -> int:
-        key = (feature, np.asarray(bits).tobytes(), missing_left)
-        if key not in self._asked:
-            goes = np.full(_CODES + 1, 0.0 if missing_left else 1.0)  # the last is for missing values
-            goes[:_CODES][self._known[self._places[feature]]] = 1.0
-            goes[:_CODES][_members(bits)] = 0.0
-            self._asked[key] = (self._x.shape[1] or 0) + len(self._order)
-            self._order.append((feature, len(self._sets.setdefault(feature, []))))
-            self._sets[feature].append(goes)
-        return self._asked[key]
-
-    def extended(self) -> Symbolic:
-        """The columns, then one for each question."""
-        if not self._order:
-            return self._x
-        answers = {feature: self._answers(feature, np.stack(sets, 1)) for feature, sets in self._sets.items()}
-        return np.concatenate([self._x, *(answers[f][:, at : at + 1] for f, at in self._order)], axis=1)
-
-    def _answers(self, feature: int, table: Any) -> Symbolic:
-        value = self._x[:, feature]
-        odd = np.isnan(value) | (value < 0)
-        code = np.where(odd, float(_CODES), np.minimum(np.where(odd, 0.0, value), float(_CODES)))
-        return lifted(self._x.build, table).take(code.astype(np.int64), 0)
+def _of_nodes(predictor: Any, questions: Questions, known: Any, places: Any) -> Tree:
+    nodes = predictor.nodes
+    feature, threshold = nodes["feature_idx"].astype(int), nodes["num_threshold"].astype(float)
+    missing, leaf = nodes["missing_go_to_left"].astype(int), nodes["is_leaf"] == 1
+    for at in np.flatnonzero((nodes["is_categorical"] == 1) & ~leaf):
+        left = _members(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][at]])
+        everything = _members(known[places[feature[at]]])
+        feature[at] = questions.ask(feature[at], left, missing_left=bool(missing[at]), known=everything)
+        threshold[at] = 0.5
+    left, right = (np.where(leaf, -1, nodes[name].astype(int)) for name in ("left", "right"))
+    return Tree(left, right, feature, threshold, nodes["value"].astype(float), missing)
 
 
 _CODES = 256
 
 
-def _members(bits: Any) -> np.ndarray[Any, Any]:
-    """Whether each of 256 categories is in a set."""
-    return np.unpackbits(np.asarray(bits, np.uint32).view(np.uint8), bitorder="little").astype(bool)
+def _members(bits: Any) -> Any:
+    """Which of 256 categories are in a set."""
+    return np.flatnonzero(np.unpackbits(np.asarray(bits, np.uint32).view(np.uint8), bitorder="little"))

@@ -49,15 +49,3 @@ class Handle:
 def read_variable(node: Node, build: Builder, handle: Handle) -> Any:
     """The value that it has when it is exported."""
     return handle.read(build)
-
-
-@translates("Identity", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape", "CheckNumerics", handles=True)
-def identity(node: Node, build: Builder, x: Any, *rest: Any) -> Any:
-    """The value itself."""
-    return x
-
-
-@translates("IdentityN", handles=True)
-def identities(node: Node, build: Builder, *values: Any) -> Any:
-    """The values themselves."""
-    return values

@@ -11,6 +11,9 @@ from entrepot.exporters.tensorflow.upstream import operator_definition, output_o
 Ref: TypeAlias = tuple[str, int]
 """A result: the name of its step, and which of its outputs."""
 
+SAME = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot"})
+"""Operators that return what they are given, whatever it is."""
+
 
 @dataclass(frozen=True)
 class Step:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,16 @@ import tensorflow as tf
 from entrepot.exporters.building import Builder, typed
 from entrepot.exporters.tensorflow.arrays import texts
 from entrepot.exporters.tensorflow.dtypes import numpy_type, onnx_type
-from entrepot.exporters.tensorflow.graphs.body import Body, Ref, Step
+from entrepot.exporters.tensorflow.graphs.body import SAME, Body, Ref, Step
 from entrepot.exporters.tensorflow.graphs.expanding import Flat, Library, expanded
-from entrepot.exporters.tensorflow.graphs.folding import folded
+from entrepot.exporters.tensorflow.graphs.folding import folded, follow_sizes
 from entrepot.exporters.tensorflow.graphs.inference import Placed, inferred
-from entrepot.exporters.tensorflow.node import Node, known, merged_shape
-from entrepot.exporters.tensorflow.table import Rule, rules
+from entrepot.exporters.tensorflow.node import Node, Shape, dims_of, known, merged_shape
+from entrepot.exporters.tensorflow.table import Rule, pair_rules, rules
 from entrepot.ir.errors import UnsupportedOpError
 
 _SMALL = 64
-"""Elements of a constant that may be a shape; larger ones, and matrices, are called after their node."""
+"""Elements of a constant that may be a shape; larger ones, and vectors of floats, are called after their node."""
 
 
 class Walk:
@@ -33,11 +33,19 @@ class Walk:
     """
 
     def __init__(self, library: Library) -> None:
-        self._library = library
+        self.library = library
+
+    def flat(self, name: str) -> Flat:
+        """A function without calls."""
+        return expanded(self.library.body(name), self.library)
+
+    def types(self, name: str) -> list[tf.DType]:
+        """The element types of a function's arguments."""
+        return [tf.as_dtype(each.type) for each in self.library.definitions[name].signature.input_arg]
 
     def function(self, name: str, build: Builder, values: Sequence[Any]) -> list[Any]:
         """What a function returns for values; see ``body``."""
-        return self.body(self._library.body(name), build, values, _argument_types(self._library.definitions[name]))
+        return self.flatly(self.flat(name), build, values, self.types(name))
 
     def body(self, body: Body, build: Builder, values: Sequence[Any], types: Sequence[tf.DType]) -> list[Any]:
         """Write the nodes of a body, applied to values; returns its results.
@@ -46,10 +54,41 @@ class Walk:
             UnsupportedOpError: An operator has no counterpart.
             ConversionError: TensorFlow does not take the graph for these values.
         """
-        flat = expanded(body, self._library)
-        places = {ref: _place(value, dtype) for ref, value, dtype in zip(flat.arguments, values, types, strict=True)}
-        graph = inferred(flat, places, self._library)
+        return self.flatly(expanded(body, self.library), build, values, types)
+
+    def flatly(self, flat: Flat, build: Builder, values: Sequence[Any], types: Sequence[tf.DType]) -> list[Any]:
+        """The same for a body without calls."""
+        places = {ref: place(value, dtype) for ref, value, dtype in zip(flat.arguments, values, types, strict=True)}
+        graph = inferred(flat, places, self.library)
         return self._walked(flat, graph, dict(zip(flat.arguments, values, strict=True)), build)
+
+    def shapes(
+        self,
+        refs: Sequence[Ref],
+        flat: Flat,
+        values: Sequence[Any],
+        types: Sequence[tf.DType],
+        dims: Mapping[int, Shape],
+    ) -> list[Shape]:
+        """The shapes of what a function computes, for values of which some have other shapes.
+
+        Args:
+            refs: What is asked for.
+            flat: The function.
+            values: Its arguments.
+            types: Their element types.
+            dims: The shapes of some arguments, by number, which are then not taken for constants.
+        """
+        graph = self._inferred(flat, values, types, dims)
+        return [dims_of(graph.get_tensor_by_name(f"{name}:{at}")) for name, at in refs]
+
+    def _inferred(
+        self, flat: Flat, values: Sequence[Any], types: Sequence[tf.DType], dims: Mapping[int, Shape]
+    ) -> tf.Graph:
+        places = {}
+        for at, (ref, value, dtype) in enumerate(zip(flat.arguments, values, types, strict=True)):
+            places[ref] = Placed(dtype, dims[at]) if at in dims and isinstance(value, ir.Value) else place(value, dtype)
+        return inferred(flat, places, self.library)
 
     def _walked(self, flat: Flat, graph: tf.Graph, values: dict[Ref, Any], build: Builder) -> list[Any]:
         for step in flat.steps:
@@ -61,18 +100,26 @@ class Walk:
     def _translated(self, step: Step, graph: tf.Graph, inputs: Sequence[Any], build: Builder) -> Sequence[Any]:
         if step.op == "Const":
             return [_constant(step, build)]
-        node = Node(graph.get_operation_by_name(step.name), step, inputs, self.function)
+        if step.op in SAME:
+            return inputs
+        node = Node(graph.get_operation_by_name(step.name), step, inputs, self)
         constants = folded(node)
         if constants is not None:
             return [build.constant(array, onnx_type(array.dtype)) for array in constants]
         rule = _rule(node)
         made = rule.function(node, build, *inputs)
         results = made if isinstance(made, tuple | list) else (made,)
-        return [_stated(build, node, at, result) for at, result in enumerate(results)]
+        stated = [_stated(build, node, at, result) for at, result in enumerate(results)]
+        follow_sizes(node, stated)
+        return stated
 
 
 def _rule(node: Node) -> Rule:
     rule = rules().get(node.op)
+    if node.is_complex() and not (rule is not None and rule.handles):
+        rule = pair_rules().get(node.op)
+        if rule is None and node.op in rules():
+            node.refuse("has no counterpart for complex numbers")
     if rule is None:
         where = f" in layer '{node.step.path}'" if node.step.path else ""
         raise UnsupportedOpError(
@@ -109,7 +156,8 @@ def _combined(dims: Sequence[int | None], value: ir.Value) -> list[int | str | N
     return [mine if size is None else size for size, mine in zip(dims, own, strict=True)]
 
 
-def _place(value: Any, dtype: tf.DType) -> Placed:
+def place(value: Any, dtype: tf.DType) -> Placed:
+    """What TensorFlow is told of a value."""
     if not isinstance(value, ir.Value):
         described = getattr(value, "place", None)
         return Placed(dtype, None) if described is None else described
@@ -119,16 +167,14 @@ def _place(value: Any, dtype: tf.DType) -> Placed:
     return Placed(dtype, shape, array if small else None)
 
 
-def _argument_types(definition: Any) -> list[tf.DType]:
-    return [tf.as_dtype(argument.type) for argument in definition.signature.input_arg]
-
-
 def _constant(step: Step, build: Builder) -> ir.Value:
     array = tf.make_ndarray(step.attributes["value"].tensor)
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag], -1)
     array = texts(array)
-    weight = array.ndim > 1 or array.size > _SMALL
-    if weight and array.dtype.kind != "O":
-        return build.weight(step.name, array.astype(onnx_type(array.dtype).numpy(), copy=False))
+    kind = onnx_type(array.dtype)
+    if array.size > _SMALL or (array.ndim and kind.is_floating_point()):
+        own = step.name.rpartition("/")[2]
+        name = f"{step.path}/{own}" if step.path else own
+        return build.weight(name, array.astype(kind.numpy(), copy=False) if kind != ir.DataType.STRING else array)
     return build.constant(array, onnx_type(array.dtype))

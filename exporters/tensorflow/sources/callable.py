@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,10 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, same_structure, unflatten
 from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED
+from entrepot.exporters.tensorflow.sources.samples import made_sample
 from entrepot.exporters.tensorflow.translation import translated
-from entrepot.ir.errors import ConversionError
+from entrepot.exporters.tensorflow.upstream import counting_calls
+from entrepot.ir.errors import ConversionError, InputError
 
 FAILURES = (
     *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, AssertionError, ArithmeticError),
@@ -39,6 +42,10 @@ class Opened:
         noun: What such a thing is called.
         traceable: What is traced instead, where that differs.
         names: What its variables are called, by ``id`` of their handles, where not as TensorFlow names them.
+        has_python: Whether it is written in Python, instead of read from a file.
+        takes: Its arguments, as ``tf.TensorSpec``s, where it knows them.
+        keeps: What has to live as long as it does: functions do not hold their variables.
+        unsteadiness: How far its results may move where it rounds to steps, if it does.
     """
 
     function: Callable[..., Any]
@@ -47,6 +54,15 @@ class Opened:
     noun: str = "function"
     traceable: Callable[..., Any] | None = None
     names: Mapping[int, str] | None = None
+    has_python: bool = True
+    takes: tuple[Any, Any] | None = None
+    keeps: Any = None
+    unsteadiness: Callable[[Sequence[Any]], Sequence[float]] | None = None
+
+
+_TIMES = 100
+_MANY = 5_000
+"""How many more operators than for the sample may be run before a loop is held to be endless."""
 
 
 class CallableSource(Source):
@@ -58,17 +74,42 @@ class CallableSource(Source):
     def __init__(self, opened: Opened, sample: Any) -> None:
         self.opened = opened
         self.name, self.origin, self.noun = opened.name, opened.origin, opened.noun
+        if sample is None and opened.takes is not None:
+            sample = made_sample(opened.takes, opened.function, FAILURES)
+        if sample is None:
+            raise InputError(f"a {opened.noun} needs a sample to be exported", hint="ep.export(f, x): as it is called")
         self.call = flatten_call(Sample.of(sample, opened.function), opened.function, self.arrays)
-        self._weights: frozenset[str] = frozenset()
+        self._usual: int | None = None
 
     def __call__(self, arrays: Sequence[Array], /) -> Flat:
         """Call it eagerly, as its user does."""
         try:
             args, kwargs = unflatten(self.call.tree, [tf.constant(array) for array in arrays])
-            result = self.opened.function(*args, **kwargs)
+            with self._eagerly():
+                result = self.opened.function(*args, **kwargs)
         except FAILURES as error:
             raise Refusal(error) from error
         return flatten(result, numbers=self.numbers, arrays=self.arrays)
+
+    def unsteadiness(self, arrays: Sequence[Array]) -> Sequence[float]:
+        """How far each result may move because a number between two steps is rounded to the other."""
+        found = self.opened.unsteadiness
+        return [] if found is None else found([tf.constant(array) for array in arrays])
+
+    @contextlib.contextmanager
+    def _eagerly(self) -> Iterator[None]:
+        """Functions are run as Python inside, which spares a trace for each size, and ends loops that do not."""
+        if not self.opened.has_python:
+            yield
+            return
+        before = tf.config.functions_run_eagerly()
+        tf.config.run_functions_eagerly(True)
+        try:
+            with counting_calls(None if self._usual is None else _TIMES * self._usual + _MANY) as count:
+                yield
+            self._usual = count[0] if self._usual is None else self._usual
+        finally:
+            tf.config.run_functions_eagerly(before)
 
     def own_weights(self, graph: onnx_ir.Model, *, share: bool) -> None:
         """Nothing has to be done: TensorFlow copies a variable that is read elsewhere before it writes to it."""
