@@ -22,7 +22,7 @@ from entrepot.exporters.tensorflow.table import Rule, pair_rules, rules
 from entrepot.ir.errors import UnsupportedOpError
 
 _SMALL = 64
-"""Elements of a constant that may be a shape; larger ones, and matrices, are called after their node."""
+"""Elements of a constant that may be a shape; larger ones, and vectors of floats, are called after their node."""
 
 
 class Walk:
@@ -172,7 +172,9 @@ def _constant(step: Step, build: Builder) -> ir.Value:
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag], -1)
     array = texts(array)
-    weight = array.ndim > 1 or array.size > _SMALL
-    if weight and array.dtype.kind != "O":
-        return build.weight(step.name, array.astype(onnx_type(array.dtype).numpy(), copy=False))
+    kind = onnx_type(array.dtype)
+    if array.size > _SMALL or (array.ndim and kind.is_floating_point()):
+        own = step.name.rpartition("/")[2]
+        name = f"{step.path}/{own}" if step.path else own
+        return build.weight(name, array.astype(kind.numpy(), copy=False) if kind != ir.DataType.STRING else array)
     return build.constant(array, onnx_type(array.dtype))
