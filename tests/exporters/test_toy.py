@@ -140,7 +140,6 @@ def test_a_broken_registration_is_an_error_of_its_distribution_only_when_it_is_n
 
 
 CONTENTS = {
-    "a TensorFlow Lite model": b"\x1c\0\0\0TFL3\0\0",
     "an HDF5 file": b"\x89HDF\r\n\x1a\n",
     "a safetensors file": b'\x40\0\0\0\0\0\0\0{"a":{}}',
     "a GGUF file": b"GGUF\x03\0\0\0",
@@ -163,10 +162,6 @@ def test_an_onnx_model_may_have_any_name(tmp_path):
     for name in ("net.pt", "net.bin", "net"):
         model.save(tmp_path / name)
         assert ep.export(tmp_path / name, opset=18).report
-    (tmp_path / "saved").mkdir()
-    (tmp_path / "saved" / "saved_model.pb").write_bytes(b"\x08\x01\x12\x04")
-    with pytest.raises(ep.InputError, match="is a TensorFlow SavedModel"):
-        ep.export(tmp_path / "saved")
 
 
 class Lonely(Net):
