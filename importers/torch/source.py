@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -194,12 +194,16 @@ def _loading(name: str) -> str:
 def _head(model: Model, name: str, body: Sequence[str], steps: int, more: Sequence[str]) -> list[str]:
     text = "\n".join(body)
     used = {line for word, line in _IMPORTS if re.search(rf"\b{word}\.", text)} | {*_ALWAYS, *more}
-    near = sorted(line for line in used if line.split()[1].split(".")[0] in sys.stdlib_module_names)
-    far = sorted(used - {*near})
-    plain = [line for line in far if line.startswith("import ")] + [line for line in far if line.startswith("from ")]
+    near = _sorted(line for line in used if line.split()[1].split(".")[0] in sys.stdlib_module_names)
+    plain = _sorted(used - {*near})
     title = f"{printable(name)}: {counted(steps, 'step')} over torch, written by entrepot {entrepot.__version__}."
     ahead = ["from __future__ import annotations", ""] if more else []
     return [*wrapped(f'"""{title}"""', WIDTH), "", *ahead, *near, *([""] if near else []), *plain]
+
+
+def _sorted(lines: Iterable[str]) -> list[str]:
+    """Imports as formatters have them: those of modules first."""
+    return sorted(lines, key=lambda line: (not line.startswith("import "), line))
 
 
 _ALWAYS = ("from pathlib import Path", "from safetensors.torch import load_model", "from torch import nn")

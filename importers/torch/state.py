@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -233,18 +233,22 @@ def _hold(state: State, block: Block) -> None:
         for position, value in enumerate(step.inputs):
             if value is not None and value.constant is not None and _is_kept(state, step, position, value):
                 readers.setdefault(value, []).append(state.scopes[step])
-        for value in _returned(*step.blocks.values()):
+        for value in _returned(step):
             readers.setdefault(value, []).append(state.scopes[step])
-    for value in _returned(block):
+    for value in _constants(block.outputs):
         readers.setdefault(value, []).append(())
     for value, paths in readers.items():
         _hold_one(state, value, shared(paths))
 
 
-def _returned(*blocks: Block) -> Iterator[Value]:
-    """Constants among the results of blocks."""
-    for block in blocks:
-        yield from (value for value in block.outputs if value is not None and value.constant is not None)
+def _returned(step: Step) -> Iterator[Value]:
+    """Constants among the results of a step's blocks, but for whether a loop goes on."""
+    for block in step.blocks.values():
+        yield from _constants(block.outputs[1 if step.op_type == "Loop" else 0 :])
+
+
+def _constants(values: Sequence[Value | None]) -> Iterator[Value]:
+    yield from (value for value in values if value is not None and value.constant is not None)
 
 
 def _is_kept(state: State, step: Step, position: int, value: Value) -> bool:

@@ -325,7 +325,7 @@ class ModuleWriter(Writer):
         if step.op_type == "Shape":
             made = self._shape(step)
         else:
-            given = [None if value is None else self._known(value) for value in step.inputs]
+            given = [None if value is None else self.known(value) for value in step.inputs]
             made = None if any(g is None and v is not None for g, v in zip(given, step.inputs, strict=True)) else (
                 lane.computed(step, given)
             )  # fmt: skip
@@ -334,7 +334,8 @@ class ModuleWriter(Writer):
         self.sizes[out] = self._named(made, out)
         return True
 
-    def _known(self, value: Value) -> Sizes | None:
+    def known(self, value: Value) -> Sizes | None:
+        """A value as numbers of Python, if no tensor has to be read for them."""
         if value in self.sizes:
             return self.sizes[value]
         return None if value in self.state.held else of_constant(value)

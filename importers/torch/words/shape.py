@@ -195,6 +195,9 @@ def gather(op: Op) -> str | None:
         return None
     axis = axis if rank is None else axis % rank
     index = op.number(1) if op.rank(1) == 0 else None
+    if index is None and op.rank(1) == 0 and not op.writer.exists(op.value(1)):
+        # torch reads the value of an index without axes, which no captured graph has
+        return f"{op[0]}{_indexed({axis: f'{op[1]}.reshape(1)'}, rank)}.squeeze({axis})"
     if index is None:
         index = op[1] if op.ints(1) is None or op.writer.exists(op.value(1)) else None
         if index is None:
