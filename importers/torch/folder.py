@@ -19,7 +19,7 @@ def save(folder: Path, text: Text) -> None:
     place = destination(folder / "model.py")
     with place.errors():
         os.makedirs(folder, exist_ok=True)
-    kept = {name: array for name, array in text.tensors.items() if name not in text.ties}
+    kept = {name: array for name, array in text.tensors.items() if name not in {*text.ties, *text.unsaved}}
     weights = packed({name: tensor_of(array).contiguous().clone() for name, array in kept.items()})
     needed = ["torch>=2.4", "safetensors", *(name for line, name in _NEEDS if line in text.module)]
     write_file(folder / "model.safetensors", lambda file: file.write(weights))

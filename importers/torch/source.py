@@ -46,6 +46,7 @@ class Text:
         name: The class in it.
         tensors: What its state holds, by the names of ``state_dict``.
         ties: Names of tensors that are another one: the other's name.
+        unsaved: Names of tensors that are in the text, and in no state.
         inputs: What its forward takes, by the names of the graph.
     """
 
@@ -53,6 +54,7 @@ class Text:
     name: str
     tensors: dict[str, Array]
     ties: dict[str, str]
+    unsaved: frozenset[str]
     inputs: tuple[str, ...]
 
 
@@ -118,7 +120,7 @@ class _Drawing:
         head = _head(model, name, body, len(self.state.plan.block.steps), list(self.helpers.bundle.imports))
         module = "\n".join([*head, *body]) + "\n"
         inputs = tuple(value.name for value in self.root.inputs)
-        return Text(module, name, self._tensors(), ties, inputs)
+        return Text(module, name, self._tensors(), ties, self._unsaved(), inputs)
 
     def _forward(self, made: Made) -> list[str]:
         parts = [node.part for node in made.nodes if node.part is not None]
@@ -138,6 +140,11 @@ class _Drawing:
             held = {**held, **{name: each.array for name, each in node.held.items()}}
             found.update({".".join([*path, name]): array for name, array in held.items()})
         return found
+
+    def _unsaved(self) -> frozenset[str]:
+        places = self.state.tree.walk()
+        return frozenset(".".join([*path, name]) for path, node in places for name, held in node.held.items()
+                         if not held.is_saved)  # fmt: skip
 
     def _ties(self) -> dict[str, str]:
         """Matrices that are one weight of the file, or a large one and a copy without a name of its own."""

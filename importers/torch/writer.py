@@ -117,7 +117,7 @@ class ModuleWriter(Writer):
         """The expression for a tensor of the module's state."""
         path, leaf = self.state.held[value]
         text = self.place(path) + f".{leaf}"
-        return f"{text}.T" if value in self.state.turned else text
+        return text + self.state.moved.get(value, "")
 
     def place(self, path: Sequence[str]) -> str:
         """The expression for a module."""
@@ -423,7 +423,7 @@ class ModuleWriter(Writer):
 
     def _layer(self, op: Op, step: Step) -> str | None:
         found = self.state.layers.get(step)
-        return None if found is None else found[0].call(op, self.place(found[1]))
+        return None if found is None else found[0].call(op, self.place(found[1]) if found[1] else "super().forward")
 
     def _word(self, op: Op, step: Step) -> str | None:
         entry = WORDS.find(*step.key)
