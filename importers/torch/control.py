@@ -103,12 +103,11 @@ def _around(form: Form, steady: Callable[[ModuleWriter, Step], bool] = lambda *_
 
     def write(writer: Writer, step: Step) -> None:
         own = cast("ModuleWriter", writer)
-        sizes, spare, made = dict(own.sizes), own.spare(), dict(own.made)
-        own.fix_sizes(step)
+        sizes, saved = dict(own.sizes), own.dimensions.save()
         if not steady(own, step):
             form(writer, step)
         own.sizes = sizes
-        own.restore(spare, made)
+        own.dimensions.restore(saved)
 
     return write
 

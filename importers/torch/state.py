@@ -10,11 +10,12 @@ import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS, NAMES
 from entrepot.importers.torch.layer import Layer
-from entrepot.importers.torch.layers import STATELESS, layer_of
+from entrepot.importers.torch.layers import layer_of
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.planning import Plan
 from entrepot.importers.torch.scopes import Path, scope_of, shared, split
 from entrepot.importers.torch.sizes import Sizes
+from entrepot.importers.torch.stateless import STATELESS
 from entrepot.importers.torch.tree import Held, Node, attribute
 from entrepot.ir.traits import host_operands, unread_operands
 from entrepot.runtime.plan import Block, Step, Value
