@@ -101,6 +101,16 @@ def test_tensors_keep_their_roles(optimize: str) -> None:
         torch.testing.assert_close(net.get_parameter(name).grad, parameter.grad)
 
 
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    model = ep.export(nn.Linear(4, 2).eval(), (torch.zeros(1, 4),), verify=False)
+    (tmp_path / "model.py").mkdir()
+    (tmp_path / "model.safetensors").write_bytes(b"before")
+    with pytest.raises(ep.StorageError, match="a folder has that name"):
+        ep.to_torch(model, source=tmp_path, verify=False)
+    assert {each.name for each in tmp_path.iterdir()} == {"model.py", "model.safetensors"}
+    assert (tmp_path / "model.safetensors").read_bytes() == b"before"
+
+
 def test_numbers_that_are_in_no_state_are_in_the_text(tmp_path: Path) -> None:
     original, x = Mixed().eval(), torch.rand(2, 3, 4, 4)
     net = ep.to_torch(ep.export(original, (x,), verify=False), source=tmp_path, verify=False)
