@@ -117,7 +117,7 @@ def _unsure(node: onnx_ir.Node, values: Mapping[str, Any]) -> Sequence[onnx_ir.V
         return node.outputs
     if not _tied(node, array, values):
         return ()
-    in_order = node.op_type == "TopK" and node.attributes.get_int("sorted", 1)
+    in_order = node.op_type == "TopK" and node.attributes.get_int("sorted", 1) == 1
     return node.outputs[1:] if in_order else node.outputs
 
 
