@@ -45,7 +45,7 @@ def test_training_a_module_afterwards_does_not_change_the_model() -> None:
 def test_an_operator_without_a_counterpart_is_named_with_its_layer() -> None:
     def network(x: tf.Tensor) -> tf.Tensor:
         with tf.name_scope("encoder"):
-            return tf.raw_ops.Fingerprint(data=tf.io.encode_base64(tf.io.serialize_tensor(x)), method="farmhash64")
+            return tf.raw_ops.Fingerprint(data=tf.io.encode_base64([tf.io.serialize_tensor(x)]), method="farmhash64")
 
     assert "EncodeBase64" not in rules()
     with pytest.raises(
