@@ -1,4 +1,4 @@
-"""Both corpora of ``tests/export_cases`` exported with nothing but a sample, judged by ``tests.sweeps.exports``.
+"""The corpora of ``tests/export_cases`` exported with nothing but a sample, judged by ``tests.sweeps``.
 
     python -m benchmarks.export_sweep [--corpus modules] [--only recurrence] [--list static] [--json FILE [--resume]]
 
@@ -25,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.export_cases import CORPORA, cases
+from tests.export_cases import CORPORA, cases, judge_of
 from tests.export_cases.case import Case
 
 COLUMNS = ("passed", "static", "refused", "wrong", "crashed", "invalid")
@@ -53,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _tell(outcome, len(known), len(chosen), options)
     outcomes = [known[case.name] for case in chosen]
     _print(outcomes)
+    if "raw_ops" in options.corpus:
+        _print_coverage()
     return int(any(outcome["verdict"] in ("wrong", "crashed") for outcome in outcomes))
 
 
@@ -186,7 +188,7 @@ class _Worker:
 
 
 def _failed(case: Case, why: str) -> dict[str, object]:
-    from tests.sweeps.exports import Outcome
+    from tests.sweeps.outcome import Outcome
 
     return dataclasses.asdict(Outcome(case.name, case.corpus, "crashed", why))
 
@@ -200,17 +202,12 @@ def _serve(memory: float, timeout: float) -> None:
     os.dup2(2, 1)
     limit = int(memory * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    import torch
-
-    from tests.sweeps.exports import judge
-
-    torch.set_num_threads(1)
     found: dict[str, dict[str, Case]] = {}
     for line in sys.stdin:
         corpus, _, name = line.strip().partition(" ")
         by_name = found.setdefault(corpus, {}) or found[corpus].update({case.name: case for case in cases(corpus)})
         signal.setitimer(signal.ITIMER_PROF, timeout)
-        outcome = judge((by_name or found[corpus])[name])
+        outcome = judge_of(corpus)((by_name or found[corpus])[name])
         signal.setitimer(signal.ITIMER_PROF, 0)
         answers.write(json.dumps(dataclasses.asdict(outcome)) + "\n")
         answers.flush()
@@ -224,7 +221,7 @@ def _tell(outcome: dict[str, object], done: int, total: int, options: argparse.N
 
 
 def _print(outcomes: Sequence[dict[str, object]]) -> None:
-    from tests.sweeps.exports import reason
+    from tests.sweeps.outcome import reason
 
     table: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome in outcomes:
@@ -241,6 +238,15 @@ def _print(outcomes: Sequence[dict[str, object]]) -> None:
             print(f"\n{verdict}")
         for text, count in reasons.most_common(40):
             print(f"{count:>6}  {text}")
+
+
+def _print_coverage() -> None:
+    """Which operators of TensorFlow have a translation."""
+    from tests.sweeps.raw_ops import coverage
+
+    translated, missing = coverage()
+    print(f"\n{len(translated)} of {len(translated) + len(missing)} numeric operators with a kernel are translated")
+    print(f"not translated: {' '.join(missing)}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from entrepot.exporters.recognition import Found, is_onnx, is_torch
+from entrepot.exporters.recognition import Found, is_jax, is_keras, is_onnx, is_sklearn, is_tensorflow, is_torch
 from entrepot.ir.arguments import as_path
 from entrepot.ir.errors import EntrepotError, InputError, MissingDependencyError
 from entrepot.ir.plugins import plugins
@@ -52,7 +52,11 @@ class Room:
 
 ROOMS = (
     Room("entrepot.exporters.onnx.exporter", is_onnx),
+    Room("entrepot.exporters.keras.exporter", is_keras, extra="tensorflow"),  # whose models are its backend's, too
     Room("entrepot.exporters.torch.exporter", is_torch, extra="torch"),
+    Room("entrepot.exporters.sklearn.exporter", is_sklearn, extra="sklearn"),
+    Room("entrepot.exporters.tensorflow.exporter", is_tensorflow, extra="tensorflow"),
+    Room("entrepot.exporters.jax.exporter", is_jax, extra="jax"),
 )
 """In the order in which they are asked; a new framework adds a line."""
 

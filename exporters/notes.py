@@ -135,6 +135,12 @@ def weight_notes(model: onnx_ir.Model) -> list[str]:
     return [f"normalisations are absorbed into weights, whose values differ: {listed(names)}"] if names else []
 
 
+def limit_notes(limited: Mapping[Axis, Fixed], groups: Sequence[Group], names: Sequence[str]) -> list[str]:
+    """The groups of axes whose size 1 the source takes and the graph does not, and why."""
+    first = [min(group.axes) for group in groups if not group.axes.isdisjoint(limited)]
+    return [f"{axis_name(axis, names)} is at least 2: {_short(limited[axis])}" for axis in first if axis in limited]
+
+
 def naming_notes(model: onnx_ir.Model, dynamic: object, names: Sequence[str]) -> list[str]:
     """The axes whose names follow from others, which the caller did not know.
 

@@ -28,6 +28,7 @@ from entrepot.exporters.notes import (
     add_notes,
     constant_notes,
     fixed_axes,
+    limit_notes,
     naming_notes,
     require_all,
     weight_notes,
@@ -72,6 +73,7 @@ class _Export:
         source.check(result)
         self.prober = Prober(source, source.call.tensors, result)
         self.fixed: dict[Axis, Fixed] = {}
+        self.limited: dict[Axis, Fixed] = {}
         self.allowed: Collection[Axis] = ()
         self.attempts = Attempts()
         self._first: Report | None = None
@@ -83,7 +85,7 @@ class _Export:
         for way in self.source.ways if self.options.verify else self.source.ways[:1]:
             self.source.way, self.source.lost = way, self.attempts.lost
             self.source.numbers, self._first = frozenset(), None
-            self.fixed = dict(known)
+            self.fixed, self.limited = dict(known), {}
             self.attempts.made.append(self._attempt(way, copy.deepcopy(groups)))
             if self.attempts.enough:
                 break
@@ -102,7 +104,7 @@ class _Export:
         except FAILURES as error:
             self.options.tell(f"{way}: {error.message}")
             return Attempt(way, error=error)
-        return Attempt(way, model, varying)
+        return Attempt(way, model, varying, frozenset(self.limited) & varying)
 
     def _proved(self, groups: list[Group]) -> tuple[Model, frozenset[Axis]]:
         """Capture, finish, prove; with fewer dynamic axes again where the proof fails because of one."""
@@ -149,6 +151,7 @@ class _Export:
         if options.dynamic_all:
             require_all(fixed, source.call.names)
         names = naming_notes(graph, options.dynamic, options.input_names or source.call.names)
+        names += limit_notes(self.limited, captured.groups, source.call.names)
         earlier = self.attempts.notes(source.way, lambda axis: axis_name(axis, source.call.names))
         known = (*source.notes(), *earlier, *constant_notes(source.call, result), *weight_notes(graph), *names)
         add_notes(graph, fixed, *known)
@@ -166,22 +169,15 @@ class _Export:
         """
         self._first = report if self._first is None else self._first
         failed = {run.symbol: run for run in report.failures}
-        at_sample = any(
-            run.label in ("sample", "other values") or run.label.startswith(BRANCH) for run in report.failures
-        )
+        at_sample = _at_sample(report)
         if all(run.edge for run in report.failures):
             raise unequal(report)
         free = [group for group in groups if group.formula is None]
-        if _leave_out_nothing(free, report):
-            return groups
         if at_sample:  # the operators for varying sizes may be at fault
             guilty = free[1:] if len(free) > 1 else free
         else:
             guilty = [group for group in free if group.symbol in failed] or free[-1:]  # only together: give up one
-        again = [group for group in guilty if group.single and group.symbol in failed]
-        if again and not at_sample and self.source.follows_sizes():
-            for group in again:
-                group.single = False
+        if self._kept(free, guilty, report):
             return groups
         if not guilty or any(group.required for group in guilty):
             raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
@@ -193,26 +189,57 @@ class _Export:
             self._fix(group, report.failures[0] if at_sample else failed.get(group.symbol))
         return [group for group in groups if group not in guilty]
 
+    def _kept(self, free: Sequence[Group], guilty: Sequence[Group], report: Report) -> bool:
+        """Whether there is a way to keep all groups: without size 0, in several captures, without size 1."""
+        failed = {run.symbol: run for run in report.failures}
+        if _begin_later(free, report, 1):
+            return True
+        again = [group for group in guilty if group.single and group.symbol in failed]
+        if again and not _at_sample(report) and self.source.follows_sizes():
+            for group in again:
+                group.single = False
+            return True
+        limited = _begin_later(free, report, 2)
+        for group in limited:
+            self._limit(group, failed[group.symbol])
+        return bool(limited)
+
+    def _limit(self, group: Group, run: Run) -> None:
+        for axis in sorted(group.axes):
+            self.limited[axis] = _unfollowed(run)
+        self.options.tell(f"'{group.symbol}' begins at 2: {_unfollowed(run)}")
+
     def _fix(self, group: Group, run: Run | None) -> None:
-        reason = Fixed(UNFOLLOWED, "" if run is None else f"{run.label} on {run.provider}: {run.message}")
+        reason = Fixed(UNFOLLOWED) if run is None else _unfollowed(run)
         for axis in sorted(group.axes):
             self.fixed[axis] = reason
             self.options.tell(f"axis {axis_name(axis, self.source.call.names)} is fixed: {reason}")
 
 
-def _leave_out_nothing(groups: Sequence[Group], report: Report) -> bool:
-    """Let groups begin at size 1, where size 0 is all that refutes a graph; returns whether that is so.
+def _at_sample(report: Report) -> bool:
+    """Whether a model is wrong at the sizes of the sample."""
+    return any(run.label in ("sample", "other values") or run.label.startswith(BRANCH) for run in report.failures)
+
+
+def _unfollowed(run: Run) -> Fixed:
+    return Fixed(UNFOLLOWED, f"{run.label} on {run.provider}: {run.message}")
+
+
+def _begin_later(groups: Sequence[Group], report: Report, least: int) -> list[Group]:
+    """Let groups begin at a size, where smaller ones are all that refutes a graph; returns those that now do.
 
     Frameworks have shapes of their own for results without elements: torch (2.13) leaves an empty image as it is
-    where it would rearrange its pixels.
+    where it would rearrange its pixels. At size 1, differences of neighbours are empty, and what is divided by one
+    less than the size is divided by nothing.
     """
     failed = {run.symbol for run in report.failures}
-    empty = [group for group in groups if group.symbol in failed and group.wants(0)]
-    if len(empty) < len(failed) or any(run.label != f"{run.symbol}=0" for run in report.failures):
-        return False
-    for group in empty:
-        group.asked = 1, group.asked[1]
-    return True
+    small = {f"{symbol}={size}" for symbol in failed for size in range(least)}
+    found = [group for group in groups if group.symbol in failed and group.asked[0] < least]
+    if len(found) < len(failed) or any(run.label not in small for run in report.failures):
+        return []
+    for group in found:
+        group.asked = least, group.asked[1]
+    return found
 
 
 def _axes(groups: Sequence[Group]) -> frozenset[Axis]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CellType
+from types import CellType, ModuleType
 from typing import Any
 
 from entrepot.exporters.sample import Sample
@@ -135,6 +135,13 @@ def is_onnx(found: Found) -> bool:
     return by_content or (found.has_suffix(".onnx") and found.foreign is None)
 
 
+def is_keras(found: Found) -> bool:
+    """A model or a layer of Keras, on whatever backend, or a file of one."""
+    if found.path is None:
+        return found.is_of("keras")
+    return found.foreign is not None and found.foreign.framework == "keras"
+
+
 def _is_of_torch(found: Found) -> bool:
     """Whether a function takes torch's tensors, or is a method of a module."""
     return found.samples("torch") or found.uses("torch")
@@ -147,3 +154,85 @@ def is_torch(found: Found) -> bool:
     if found.foreign is not None:
         return found.foreign.framework == "torch"
     return found.has_suffix(*_TORCH_SUFFIXES)
+
+
+_TABULAR = ("sklearn", "xgboost", "lightgbm")
+
+
+def is_sklearn(found: Found) -> bool:
+    """An estimator of scikit-learn or in its manner, a booster, or a method of one."""
+    owner = getattr(found.obj, "__self__", None)
+    return found.path is None and (found.is_of(*_TABULAR) or (owner is not None and Found(owner).is_of(*_TABULAR)))
+
+
+def is_tensorflow(found: Found) -> bool:
+    """A function, a module or a graph of TensorFlow, or a file or folder that it writes."""
+    if found.path is None:
+        return found.is_of("tensorflow") or (
+            found.is_function and (found.samples("tensorflow") or found.uses("tensorflow"))
+        )
+    if checkpoint_prefix(found.path) is not None:
+        return True
+    if found.foreign is not None:
+        return found.foreign.framework == "tensorflow"
+    path, signature = split_signature(found.path)
+    return bool(signature) or (found.has_suffix(".pb") and path.is_file())
+
+
+def split_signature(path: Path) -> tuple[Path, str]:
+    """A SavedModel and the signature of it that is meant, written ``folder#name``; nothing for any other path."""
+    folder, mark, name = str(path).rpartition("#")
+    if mark and not path.exists() and os.path.isfile(os.path.join(folder, "saved_model.pb")):
+        return Path(folder), name
+    return path, ""
+
+
+def checkpoint_prefix(path: Path) -> Path | None:
+    """What the files of a checkpoint of TensorFlow 1 begin with: ``model.ckpt`` for ``model.ckpt.meta``.
+
+    Args:
+        path: That, or one of the files, or the folder in which there is one such checkpoint.
+    """
+    if path.suffix in (".meta", ".index"):
+        path = path.with_suffix("")
+    if os.path.isdir(path):
+        found = sorted(path.glob("*.meta"))
+        path = found[-1].with_suffix("") if found else path
+    both = os.path.isfile(f"{path}.meta") and os.path.isfile(f"{path}.index")
+    return path if both else None
+
+
+_JAX = ("jax", "jaxlib", "flax.linen", "flax.nnx", "flax.core", "equinox")
+_JAX_PACKAGES = ("jax", "jaxlib", "flax", "equinox")
+
+
+def is_jax(found: Found) -> bool:
+    """A module of flax or equinox, also with its variables, or a function of JAX's arrays."""
+    if found.path is not None:
+        return False
+    if isinstance(found.obj, tuple) and len(found.obj) == 2:
+        return Found(found.obj[0]).is_of("flax.linen")
+    if found.is_of(*_JAX):
+        return True
+    return found.is_function and (found.samples(*_JAX) or _holds_jax(found.obj, 4))
+
+
+def _holds_jax(value: Any, depth: int) -> bool:
+    """Whether a function, or one that it calls or holds, mentions JAX or holds an array of its."""
+    if isinstance(value, functools.partial):
+        held: Iterable[Any] = (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, Mapping):
+        held = value.values()
+    elif isinstance(value, tuple | list):
+        held = value
+    elif _home(value).partition(".")[0] in _JAX_PACKAGES:
+        return True
+    else:
+        held = surroundings(value).values() if Found(value).is_function else ()
+    return depth > 0 and any(_holds_jax(each, depth - 1) for each in held)
+
+
+def _home(value: Any) -> str:
+    """The module that a value is, or that it or its class is defined in."""
+    name = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
+    return name if isinstance(name, str) else ""

@@ -24,20 +24,24 @@ class Attempt:
         way: Its name.
         model: The proved model, or ``None``.
         varying: The axes that vary in it.
+        limited: Those of them that do not take the smallest sizes which the source takes.
         error: Why there is none.
     """
 
     way: str
     model: Model | None = None
     varying: frozenset[Axis] = frozenset()
+    limited: frozenset[Axis] = frozenset()
     error: EntrepotError | None = None
 
     def describe(self, wanted: Collection[Axis], name: Callable[[Axis], str]) -> str:
         """Its outcome in a few words."""
         if self.error is not None:
             return f"{self.way}: {self.error.message}"
-        lost = sorted(set(wanted) - self.varying)
-        return f"{self.way}: {'fixes ' + ', '.join(map(name, lost)) if lost else 'every axis varies'}"
+        lost, limited = sorted(set(wanted) - self.varying), sorted(self.limited)
+        said = [f"fixes {', '.join(map(name, lost))}"] if lost else []
+        said += [f"does not take size 1 of {', '.join(map(name, limited))}"] if limited else []
+        return f"{self.way}: {' and '.join(said) or 'every axis varies'}"
 
 
 @dataclass
@@ -54,14 +58,14 @@ class Attempts:
 
     @property
     def best(self) -> Attempt | None:
-        """The first of those in which most axes vary."""
+        """The first of those in which most axes vary, as far as possible from size 1 on."""
         done = [each for each in self.made if each.model is not None]
-        return max(done, key=lambda each: len(each.varying), default=None)
+        return max(done, key=lambda each: (len(each.varying), -len(each.limited)), default=None)
 
     @property
     def lost(self) -> frozenset[Axis]:
-        """The axes that vary in no result so far."""
-        return self.wanted - (frozenset() if self.best is None else self.best.varying)
+        """The axes that vary in no result so far, or not from size 1 on."""
+        return self.wanted - (frozenset() if self.best is None else self.best.varying - self.best.limited)
 
     @property
     def enough(self) -> bool:

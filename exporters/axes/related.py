@@ -11,7 +11,7 @@ from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.ones import enlarge_ones
 from entrepot.exporters.axes.relations import Relation, derived_groups, disproved
 from entrepot.exporters.axes.steps import stepped_relations
-from entrepot.exporters.axes.together import free_groups
+from entrepot.exporters.axes.together import free_groups, grows_freely
 
 if TYPE_CHECKING:
     from entrepot.exporters.axes.probe import Prober
@@ -21,13 +21,8 @@ def may_be_related(prober: Prober, groups: Sequence[Group]) -> bool:
     """Whether there are two or more axes that do not vary, or only to some sizes, or whose sizes add up."""
     varying = {axis for group in groups for axis in group.axes}
     stuck = [axis for axis in prober.candidates() if axis not in varying]
-    narrow = [group for group in groups if not _grows_freely(prober, group)]
+    narrow = [group for group in groups if not grows_freely(prober, group)]
     return len({prober.size(axis) for axis in stuck}) + len(narrow) > 1 or add_up(prober, groups)
-
-
-def _grows_freely(prober: Prober, group: Group) -> bool:
-    larger = [size for size in prober.fresh_sizes(group.sizes[0], step=group.step) if size > group.sizes[0]]
-    return all(prober.takes(dict.fromkeys(group.axes, size)) is None for size in larger)
 
 
 def add_up(prober: Prober, groups: Sequence[Group]) -> bool:
@@ -78,7 +73,7 @@ def _suggested(prober: Prober, groups: Sequence[Group]) -> list[Relation] | None
 def _stepped(prober: Prober, groups: Sequence[Group]) -> list[Relation]:
     """The relations that changing sizes in step shows, among axes that do not vary freely by themselves."""
     loose = [group for group in groups if len(group.axes) == 1 or {axis for _, axis in group.axes} == {0}]
-    free = frozenset[Axis]().union(*(group.axes for group in loose if _grows_freely(prober, group)))
+    free = frozenset[Axis]().union(*(group.axes for group in loose if grows_freely(prober, group)))
     return stepped_relations(prober, [axis for axis in prober.candidates() if axis not in free])
 
 

@@ -18,8 +18,9 @@ def free_groups(prober: Prober) -> list[Group]:
     found = {axis: prober.group([axis]) for axis in prober.candidates()}
     alone = {axis: group for axis, group in found.items() if group is not None}
     growing = [axis for axis, group in alone.items() if max(group.sizes) > prober.size(axis)]
-    groups: list[Group] = []
-    rest = [axis for axis in prober.candidates() if axis not in growing]
+    groups = _in_step(prober, alone)
+    settled = {axis for group in groups for axis in group.axes}
+    rest = [axis for axis in prober.candidates() if axis not in growing and axis not in settled]
     for size, members in _by_size(prober, rest).items():
         linked = _linked(prober, [axis for axis in members if axis not in alone])
         bound = {axis for group in linked for axis in group.axes}
@@ -51,6 +52,34 @@ def bound_groups(prober: Prober, group: Group, groups: Sequence[Group]) -> list[
     together.automatic = any(each.automatic for each in (group, *others))
     together.bounds |= {"max": min(most)} if (most := [*filter(None, map(_most, (group, *others)))]) else {}
     return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
+
+
+def grows_freely(prober: Prober, group: Group) -> bool:
+    """Whether the model accepts every larger size that is tried."""
+    larger = [size for size in prober.fresh_sizes(group.sizes[0], step=group.step) if size > group.sizes[0]]
+    return all(prober.takes(dict.fromkeys(group.axes, size)) is None for size in larger)
+
+
+def _in_step(prober: Prober, alone: dict[Axis, Group]) -> list[Group]:
+    """Groups of axes that take some sizes alone, and all of them only together; they are taken out of ``alone``.
+
+    The root of a number of tokens is a whole number for some heights beside a width, and for every square.
+    """
+    narrow = [axis for axis, group in alone.items() if not grows_freely(prober, group)]
+    groups: list[Group] = []
+    for members in _by_size(prober, narrow).values():
+        left = members
+        while together := next((axes for axes in subsets(left) if _all_grow(prober, axes)), None):
+            groups += filter(None, [prober.group(together)])
+            left = [axis for axis in left if axis not in together]
+            for axis in together:
+                alone.pop(axis)
+    return groups
+
+
+def _all_grow(prober: Prober, axes: list[Axis]) -> bool:
+    group = prober.group(axes)
+    return group is not None and grows_freely(prober, group)
 
 
 def _by_size(prober: Prober, axes: Iterable[Axis]) -> dict[int, list[Axis]]:

@@ -11,6 +11,7 @@ from entrepot.exporters.cleanup.identities import DropIdentities
 from entrepot.exporters.cleanup.idle import drop_idle, forget_half_spectra
 from entrepot.exporters.cleanup.indices import widen_indices
 from entrepot.exporters.cleanup.pack import pack_weights
+from entrepot.exporters.cleanup.reductions import count_axes_from_the_front
 from entrepot.ir.passes.cleanup import clean_up
 from entrepot.ir.passes.levels import Level
 from entrepot.runtime.constants import evaluate
@@ -28,6 +29,7 @@ def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_pla
     drop_idle(model, weights)
     widen_indices(model)
     forget_half_spectra(model)
+    count_axes_from_the_front(model, weights)
     DropIdentities()(model)
     common.CommonSubexpressionEliminationPass()(model)
     common.RemoveUnusedNodesPass()(model)

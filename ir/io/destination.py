@@ -184,17 +184,17 @@ def write_folder(folder: Path, files: Mapping[str, Callable[[BinaryIO], object]]
     places = [destination(folder / name) for name in files]
     stagings = [Staging(each.path) for each in places]
     try:
-        for each in stagings:
-            each.clear_killed(locked=False)
+        for staging in stagings:
+            staging.clear_killed(locked=False)
         with place.errors():
-            written = [each.write(write) for each, write in zip(stagings, files.values(), strict=True)]
+            written = [staging.write(write) for staging, write in zip(stagings, files.values(), strict=True)]
             for temporary, each in zip(written, places, strict=True):
                 os.replace(temporary, each.path)
             sync_folder(folder)
     finally:
-        for each in stagings:
+        for staging in stagings:
             with contextlib.suppress(OSError):
-                each.clear()
+                staging.clear()
 
 
 def open_file(target: Target) -> BinaryIO | None:

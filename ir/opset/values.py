@@ -20,6 +20,11 @@ LIMIT = 1 << 16
 
 _TENSORS = (ir.AttributeType.TENSOR, ir.AttributeType.SPARSE_TENSOR)
 
+_EXTENTS = ("Shape", "Size")
+
+_CHOOSING = ("Gather", "Slice")
+"""Operators that may leave out the sizes that are not fixed."""
+
 DEPTH = 64
 """Nodes in a foldable chain."""
 
@@ -64,29 +69,32 @@ class Known:
             return None
         if node.op_type == "Constant":
             return constant(node)
-        if node.op_type in ("Shape", "Size"):
+        if node.op_type in _EXTENTS:
             return self._extent(node)
         return self._fold(node, value, depth)
 
     def _extent(self, node: ir.Node) -> Array | None:
-        shape = None if self.types is None else self.types.shape(node.inputs[0])
-        if shape is None or not all(isinstance(dim, int) for dim in shape):
+        sizes = _settled(self._sizes(node))
+        return np.asarray(sizes.prod(), np.int64) if sizes is not None and node.op_type == "Size" else sizes
+
+    def _sizes(self, node: ir.Node | None) -> Array | None:
+        """What a Shape returns, or a Size multiplies, as objects: ``None`` is a size that is not fixed."""
+        if node is None or node.domain or node.op_type not in _EXTENTS or self.types is None:
             return None
-        dims = np.array(list(shape), np.int64)
-        if node.op_type == "Size":
-            return np.asarray(dims.prod(), np.int64)
-        if any(attr.is_ref() for attr in node.attributes.values()):
+        shape = self.types.shape(node.inputs[0])
+        if shape is None or any(attr.is_ref() for attr in node.attributes.values()):
             return None
-        start, end = (node.attributes.get_int(name, default) for name, default in (("start", 0), ("end", len(dims))))
-        return dims[start:end]
+        start, end = (node.attributes.get_int(name, default) for name, default in (("start", 0), ("end", len(shape))))
+        return np.array([dim if isinstance(dim, int) else None for dim in shape], object)[start:end]
 
     def _fold(self, node: ir.Node, value: ir.Value, depth: int) -> Array | None:
         fold: Callable[..., Any] | None = FOLDS.get(node.op_type)
         if fold is None or value.index() != 0 or any(attr.is_ref() for attr in node.attributes.values()):
             return None
         inputs: list[Array | None] = []
+        sizes = self._sizes(node.inputs[0].producer()) if node.op_type in _CHOOSING and node.inputs[0] else None
         for item in node.inputs:  # stop at the first unknown one: asking for all would walk every path back
-            inputs.append(self.array(item, depth - 1))
+            inputs.append(self.array(item, depth - 1) if sizes is None or inputs else sizes)
             if item is not None and inputs[-1] is None:
                 return None
         try:
@@ -102,7 +110,14 @@ class Known:
             ValueError,
         ):  # a form that folding does not cover
             return None
-        return np.asarray(result) if np.size(result) <= LIMIT else None
+        if np.size(result) > LIMIT:
+            return None
+        return np.asarray(result) if sizes is None else _settled(np.asarray(result))
+
+
+def _settled(sizes: Array | None) -> Array | None:
+    """Sizes as integers, if all of them are fixed."""
+    return None if sizes is None or any(size is None for size in sizes.flat) else sizes.astype(np.int64)
 
 
 def constant(node: ir.Node) -> Array | None:

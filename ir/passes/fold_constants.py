@@ -83,10 +83,17 @@ class FoldConstants(ir.passes.InPlacePass):
 
 
 def _extents(graph: ir.Graph, types: Types) -> dict[ir.Value, ir.TensorProtocol]:
-    """What Shape and Size return for values whose shape is static."""
-    made = [node.outputs[0] for node in graph if not node.domain and node.op_type in {"Shape", "Size"}]
+    """What Shape and Size return for values whose shape is static, and choices among the static sizes of others."""
+    made = [node.outputs[0] for node in graph if _is_extent(node)]
     arrays = {value: types.known.array(value) for value in made if value.uses() and not value.is_graph_output()}
     return {value: ir.tensor(array) for value, array in arrays.items() if array is not None}
+
+
+def _is_extent(node: ir.Node) -> bool:
+    if node.domain or node.op_type not in {"Shape", "Size", "Gather", "Slice"}:
+        return False
+    source = None if node.inputs[0] is None else node.inputs[0].producer()
+    return node.op_type in {"Shape", "Size"} or (source is not None and source.op_type == "Shape")
 
 
 def _constant_nodes(graph: ir.Graph, types: Types, weights: Collection[str]) -> list[ir.Node]:

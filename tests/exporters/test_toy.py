@@ -167,3 +167,21 @@ def test_an_onnx_model_may_have_any_name(tmp_path):
     (tmp_path / "saved" / "saved_model.pb").write_bytes(b"\x08\x01\x12\x04")
     with pytest.raises(ep.InputError, match="is a TensorFlow SavedModel"):
         ep.export(tmp_path / "saved")
+
+
+class Lonely(Net):
+    """A net that does nothing with a single row."""
+
+    def forward(self, x, extra):
+        found = super().forward(x, extra)
+        return {"y": found["y"] * (len(x) > 1), "sums": [found["sums"][0] * (len(x) > 1)]}
+
+
+def test_a_size_of_one_that_the_graph_gets_wrong_costs_that_size_and_not_the_axis(toy):
+    sample = (np.concatenate([X, X]), {"bias": BIAS})
+    model = ep.export(Lonely(WEIGHT), sample)
+    assert (model.inputs[0].shape, model.report.ok) == (("batch", 4), True)
+    assert any(note.startswith("x.0 is at least 2: the graph does not follow other sizes") for note in model.notes)
+    assert "x.0" not in model.metadata["entrepot.fixed_axes"]
+    with pytest.raises(ep.InputError, match=r"axis 0 of 'x' is 1, but the model was made for batch >= 2"):
+        ep.Session(model).run([X, BIAS])

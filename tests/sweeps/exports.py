@@ -16,7 +16,6 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,32 +27,7 @@ from entrepot.parity.sensitivity import sensitivity
 from entrepot.parity.untouched import Untouched
 from entrepot.runtime.feeds import feeds_of
 from tests.export_cases.case import Call, Case
-
-VERDICTS = ("passed", "static", "refused", "wrong", "crashed", "invalid")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one case.
-
-    Attributes:
-        name: The case.
-        corpus: Where it is from.
-        verdict: One of ``VERDICTS``; ``crashed`` means an error that is not ours, ``invalid`` a case that its own
-            module does not accept.
-        why: The reason, in a line.
-        fixed: What the export says about axes that it kept static.
-        seconds: CPU time of the export.
-        nodes: How many the graph has.
-    """
-
-    name: str
-    corpus: str
-    verdict: str
-    why: str = ""
-    fixed: str = ""
-    seconds: float = 0.0
-    nodes: int = 0
+from tests.sweeps.outcome import Outcome, line
 
 
 def judge(case: Case) -> Outcome:
@@ -62,7 +36,7 @@ def judge(case: Case) -> Outcome:
         calls = case.build().calls
         expected = [_eager(case, at) for at in range(len(calls))]
     except Exception as error:  # noqa: BLE001 - whatever a module raises, the case is at fault
-        return Outcome(case.name, case.corpus, "invalid", _line(error))
+        return Outcome(case.name, case.corpus, "invalid", line(error))
     module, sample = case.build().module, calls[0]
     started = time.process_time()
     try:
@@ -70,9 +44,9 @@ def judge(case: Case) -> Outcome:
             warnings.simplefilter("ignore")
             model = ep.export(module, sample, progress=False)
     except ep.EntrepotError as error:
-        return Outcome(case.name, case.corpus, "refused", _line(error), seconds=time.process_time() - started)
+        return Outcome(case.name, case.corpus, "refused", line(error), seconds=time.process_time() - started)
     except Exception as error:  # noqa: BLE001 - this is what the sweep is looking for
-        return Outcome(case.name, case.corpus, "crashed", _line(error), seconds=time.process_time() - started)
+        return Outcome(case.name, case.corpus, "crashed", line(error), seconds=time.process_time() - started)
     seconds = time.process_time() - started
     verdict, why = _judged(model, case, expected)
     nodes = sum(1 for _ in model.ir.graph.all_nodes())
@@ -110,11 +84,11 @@ class _Engine:
         try:
             feeds_of(self._model, feeds)
         except ep.InputError as error:
-            return "static", _static(self._model, _line(error))
+            return "static", _static(self._model, line(error))
         try:
             results = self._session.run(feeds)
         except ep.EntrepotError as error:
-            return "wrong", f"does not run: {_line(error)}"
+            return "wrong", f"does not run: {line(error)}"
         answers = self._returned(answers)
         if len(answers) != len(self._outputs):
             return "wrong", f"the file gives {len(self._outputs)} outputs, the module {len(answers)} tensors"
@@ -225,18 +199,6 @@ def _described(call: Call) -> str:
     args, kwargs = _split(call)
     shapes = [str(tuple(array.shape)) for array in arrays([*args, *kwargs.values()])]
     return f"at {', '.join(shapes[:6])}{', ...' if len(shapes) > 6 else ''}"
-
-
-def _line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text if isinstance(error, ep.EntrepotError) else f"{type(error).__name__}: {text}"
-
-
-def reason(why: str) -> str:
-    """A reason without what differs from case to case: where it was, shapes, numbers, names in quotes."""
-    why = re.sub(r"^at .*?\): |^[\w.]+\.\d+: ", "", re.sub(r"^at .*?\): (?!\()", "", why))
-    why = re.sub(r" at [\w./]+\.py:\d+ in \w+: .*?(?=, which|: \w+Error|: \w+\.\w|$)", "", why)
-    return re.sub(r"'[^']*'|\"[^\"]*\"|\d+|, used at.*|\(hint.*", "_", why)[:120]
 
 
 def totals(outcomes: Sequence[Outcome]) -> Counter[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.translations import bessel_coefficients as table
+from entrepot.exporters.functions import bessel_coefficients as table
 from entrepot.exporters.torch.translations.precision import clenshaw
 
 aten = torch.ops.aten

@@ -14,8 +14,8 @@ import onnx_ir
 import torch
 from onnxscript import opset20
 
+from entrepot.exporters.functions.matrix_loops import exponential, orthogonalised, reflected, reflections_of
 from entrepot.exporters.torch.translations.linear_algebra import split_reflections
-from entrepot.exporters.torch.translations.matrix_loops import exponential, orthogonalised, reflected, reflections_of
 
 op: Any = opset20
 aten = torch.ops.aten

@@ -11,7 +11,7 @@ import onnx_ir
 import torch
 from onnxscript import opset20
 
-from entrepot.exporters.torch.translations.matrix_loops import (
+from entrepot.exporters.functions.matrix_loops import (
     factorised,
     lower_root,
     permutation,

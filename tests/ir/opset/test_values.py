@@ -67,6 +67,34 @@ def test_a_shape_that_is_not_fixed_is_not_known() -> None:
     assert known(parse("s = Shape(x) y = Relu(x)", 18), "s") is None
 
 
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("start = 1", [4, 5]), ("start = -1", [5]), ("start = 1, end = 2", [4]), ("start = -9", None),
+        ("end = 1", None), ("start = 2, end = 1", []), ("start = 1, end = 9", [4, 5]), ("end = -3", []),
+    ],
+)  # fmt: skip
+def test_the_fixed_part_of_a_shape_is_known(part: str, expected: list[int] | None) -> None:
+    found = known(parse(f"s = Shape<{part}>(x) y = Relu(x)", 18, "float[n,4,5] x) => (float[n,4,5] y"), "s")
+    assert (None if found is None else found.tolist()) == expected
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("c = Gather(s, one)", [4]), ("c = Gather(s, both)", [[4, 5]]), ("c = Gather(s, zero)", None),
+        ("c = Slice(s, one, end)", [4, 5]), ("c = Slice(s, zero, end)", None), ("c = Slice(s, end, one)", []),
+        ("a = Gather(s, one) b = Slice(s, one, end) c = Mul(a, b)", [16, 20]),
+    ],
+)  # fmt: skip
+def test_a_choice_among_sizes_is_known_if_the_chosen_ones_are_fixed(choice: str, expected: list[int] | None) -> None:
+    stored = "int64[1] zero = {0}, int64[1] one = {1}, int64[1] end = {9}, int64[1, 2] both = {1, -1}"
+    model = parse(f"s = Shape(x) {choice} y = Relu(x)", 18, "float[n,4,5] x) => (float[n,4,5] y", stored=stored)
+    found = known(model, "c")
+    assert (None if found is None else found.tolist()) == expected
+    assert found is None or found.dtype == np.int64
+
+
 def test_weights_are_not_read() -> None:
     def explode() -> ir.Tensor:
         raise AssertionError("a weight was read")

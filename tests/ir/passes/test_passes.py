@@ -168,6 +168,15 @@ def test_constants_are_computed_once(body, weights, expected):
     check(FoldConstants(evaluate), model(body, weights=weights), expected)
 
 
+@pytest.mark.parametrize("size", ["Gather(s, i)", "Slice(s, i, j)"])
+def test_the_sizes_that_are_static_are_constants_beside_those_that_vary(size):
+    body = (
+        "i = Constant<value_ints = [1]>() j = Constant<value_ints = [2]>() r = Constant<value_ints = [-1]>() "
+        f"s = Shape(x) d = {size} t = Concat<axis = 0>(r, d) y = Reshape(x, t)"
+    )
+    check(FoldConstants(evaluate), model(body, "float[n, 3] x", "float[n, 3] y"), "s = Shape(x); y = Reshape(x, t)")
+
+
 @pytest.mark.parametrize(
     ("body", "inputs", "weights", "ir_version"),
     [

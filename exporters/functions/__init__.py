@@ -1,0 +1,1 @@
+"""Mathematical functions and algorithms that ONNX has no operators for, written in its operators, for any framework."""

@@ -1,0 +1,143 @@
+"""A function traced with symbols for the sizes that vary, and translated; axes that it does not let vary stay fixed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import jax
+import onnx_ir as ir
+
+from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.building import Builder
+from entrepot.exporters.exporter import Captured
+from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
+from entrepot.exporters.jax.lowering import Lowering
+from entrepot.exporters.jax.running import model_errors, user_line
+from entrepot.exporters.jax.step import Unfollowed
+from entrepot.exporters.notes import CAPTURED, Fixed
+from entrepot.exporters.options import Options
+from entrepot.exporters.tree import Flat
+from entrepot.ir.errors import ConversionError, EntrepotError
+
+if TYPE_CHECKING:
+    from entrepot.exporters.jax.source import JaxSource
+
+
+class _Traced:
+    """A program, and the result that it has."""
+
+    def __init__(self, source: JaxSource, specs: Sequence[Any]) -> None:
+        self.flat: Flat | None = None
+
+        def traced(*leaves: Any) -> list[Any]:
+            self.flat = source.flat(leaves)
+            return self.flat.tensors
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.program = jax.make_jaxpr(traced)(*specs)
+
+
+def capture(source: JaxSource, prober: Prober, groups: list[Group], options: Options) -> Captured:
+    """See ``Source.capture``."""
+    options.tell(f"tracing the {source.noun}, and translating to ONNX")
+    source.numbers = frozenset()
+    fixed: dict[Axis, Fixed] = {}
+    found, failure = _with_all(source, prober, groups)
+    kept = groups
+    if found is None:
+        if not groups:
+            raise _untraceable(source, failure)
+        found, kept, fixed = _one_by_one(source, prober, groups)
+    graph, numbers = found
+    names = [name for name in graph.graph.initializers if name in source.model.weights.values()]
+    return Captured(graph, kept, fixed, numbers, names)
+
+
+_Found: TypeAlias = "tuple[ir.Model, frozenset[str]]"
+
+
+def _with_all(source: JaxSource, prober: Prober, groups: list[Group]) -> tuple[_Found | None, Exception | None]:
+    """A graph in which every group varies; what JAX cannot say of all sizes, it may of those from 2 on."""
+    failure = None
+    two = [f"{group.symbol} >= 2" for group in groups if group.formula is None and group.step == 1]
+    for constraints in ([], two) if two else ([],):
+        try:
+            return _graph(source, prober, groups, constraints), None
+        except EntrepotError:
+            raise
+        except _failures() as error:
+            failure = failure or error
+    return None, failure
+
+
+def _one_by_one(
+    source: JaxSource, prober: Prober, groups: list[Group]
+) -> tuple[_Found, list[Group], dict[Axis, Fixed]]:
+    """A graph in which as many groups vary as it allows, one after the other."""
+    kept: list[Group] = []
+    fixed: dict[Axis, Fixed] = {}
+    found, failure = _with_all(source, prober, [])
+    if found is None:
+        raise _untraceable(source, failure)
+    for group in groups:
+        more, failure = _with_all(source, prober, [*kept, group])
+        if more is None:
+            assert failure is not None
+            fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, _first_line(failure), user_line(failure)))
+        else:
+            found = more
+            kept.append(group)
+    return found, kept, fixed
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    return (*model_errors(), Unfollowed)
+
+
+def _graph(source: JaxSource, prober: Prober, groups: list[Group], constraints: Sequence[str]) -> _Found:
+    traced = _Traced(source, symbolic_specs(prober.base, groups, constraints))
+    assert traced.flat is not None
+    return _translated(source, traced, prober, groups), traced.flat.numbers
+
+
+def _untraceable(source: JaxSource, error: BaseException | None) -> ConversionError:
+    assert error is not None
+    at = user_line(error)
+    return ConversionError(
+        f"JAX cannot trace the {source.noun}: {_first_line(error)}{f', at {at}' if at else ''}",
+        hint="it has to work under jax.jit: choose by jnp.where or jax.lax.cond, loop by jax.lax.scan or while_loop",
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+
+
+def _translated(source: JaxSource, traced: _Traced, prober: Prober, groups: list[Group]) -> ir.Model:
+    build = Builder(source.name)
+    closed = traced.program
+    inputs = [
+        build.input(f"{at}_in", aval.dtype, _stated(aval.shape, at, groups)) for at, aval in enumerate(closed.in_avals)
+    ]
+    symbols = symbol_values(build, inputs, groups)
+    outputs: list[Any] = Lowering(build, symbols, source.weight_name).inline(closed, inputs)
+    return build.model([_own(build, each, at, outputs, inputs) for at, each in enumerate(outputs)])
+
+
+def _stated(shape: Sequence[Any], at: int, groups: Sequence[Group]) -> list[Any]:
+    symbols = {axis: group.symbol for group in groups for index, axis in group.axes if index == at}
+    return [symbols.get(axis, dim) for axis, dim in enumerate(stated(shape))]
+
+
+def _own(build: Builder, value: ir.Value, at: int, outputs: Sequence[Any], inputs: Sequence[Any]) -> ir.Value:
+    """An output of its own, where a function returns an argument, a constant, or one result twice."""
+    shared = value.const_value is not None or any(value is each for each in (*inputs, *outputs[:at]))
+    if not shared:
+        return value
+    copy: ir.Value = build.op("Identity", value)
+    copy.type, copy.shape = value.type, value.shape
+    return copy

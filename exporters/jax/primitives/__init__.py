@@ -1,0 +1,1 @@
+"""Rules for the primitives of JAX, in files by family; ``table.rules`` imports all of them."""

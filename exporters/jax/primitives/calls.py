@@ -1,0 +1,56 @@
+"""Primitives that call a program: it is written in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from entrepot.exporters.jax.step import Step
+from entrepot.exporters.jax.table import complex_rule, rule
+
+_PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
+
+
+@complex_rule(
+    "jit",
+    "pjit",
+    "closed_call",
+    "core_call",
+    "call",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "custom_vjp_call_jaxpr",
+    "remat2",
+    "checkpoint",
+    "remat",
+    "custom_vmap_call",
+    "composite",
+    "custom_lin",
+    "core_closed_call",
+    "xla_call",
+    "remat_opt",
+)
+@rule(
+    "jit",
+    "pjit",
+    "closed_call",
+    "core_call",
+    "call",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "custom_vjp_call_jaxpr",
+    "remat2",
+    "checkpoint",
+    "remat",
+    "custom_vmap_call",
+    "composite",
+    "custom_lin",
+    "core_closed_call",
+    "xla_call",
+    "remat_opt",
+)
+def called(step: Step, *operands: Any) -> list[Any]:
+    """The program's results; how it is differentiated or mapped is left out."""
+    program = next(step.params[name] for name in _PROGRAMS if name in step.params)
+    if hasattr(program, "consts"):
+        return step.lowering.inline(program, operands)
+    return step.lowering.run(program, [], operands)

@@ -1,0 +1,270 @@
+"""Sums, extremes, statistics, searches, sorting, running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.exporters.building import typed
+from entrepot.exporters.keras.dtypes import element_of, is_float
+from entrepot.exporters.keras.reading.step import Step, rank_of, shape_of
+from entrepot.exporters.keras.reading.table import operation
+
+_REDUCTIONS = {
+    "Sum": "ReduceSum", "Mean": "ReduceMean", "Prod": "ReduceProd",
+    "Max": "ReduceMax", "Amax": "ReduceMax", "Min": "ReduceMin", "Amin": "ReduceMin", "Logsumexp": "ReduceLogSumExp",
+}  # fmt: skip
+
+
+def reduced(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: bool) -> ir.Value:
+    """A reduction over an axis, several, or all."""
+    axes = None if axis is None else [axis] if isinstance(axis, int) else [int(each) for each in axis]
+    if axes == []:
+        return value
+    return step.op(name, value, axes, keepdims=int(keepdims))
+
+
+@operation(*_REDUCTIONS)
+def reduction(step: Step, x: Any) -> ir.Value:
+    """One operator, in the type of the result; truth is reduced as 0 and 1."""
+    given, name = step.operation, _REDUCTIONS[type(step.operation).__name__]
+    value = step.value(x)
+    narrow = step.dtype if step.dtype not in _NARROW else element_of("int32")
+    result = reduced(step, name, step.build.cast(value, narrow), given.axis, keepdims=given.keepdims)
+    initial = getattr(given, "initial", None)
+    if initial is not None:
+        result = step.op("Max" if name == "ReduceMax" else "Min", result, step.value(initial, narrow))
+    return step.build.cast(result, step.dtype)
+
+
+_NARROW = frozenset(map(element_of, ("bool", "int8", "uint8", "int16", "uint16")))
+
+
+@operation("Any", "All")
+def truth(step: Step, x: Any) -> ir.Value:
+    """Whether one holds, or all do."""
+    value = step.build.cast(step.value(x, "bool"), np.int32)
+    name = "ReduceMax" if type(step.operation).__name__ == "Any" else "ReduceMin"
+    result = reduced(step, name, value, step.operation.axis, keepdims=step.operation.keepdims)
+    return step.build.cast(result, np.bool_)
+
+
+@operation("CountNonzero")
+def count_nonzero(step: Step, x: Any) -> ir.Value:
+    """How many are not zero."""
+    value = step.build.cast(step.value(x, "bool"), np.int64)
+    return reduced(step, "ReduceSum", value, step.operation.axis, keepdims=False)
+
+
+@operation("Var", "Std")
+def variance(step: Step, x: Any) -> ir.Value:
+    """The mean square of what is left without the mean."""
+    value, given = step.value(x, step.dtype), step.operation
+    mean = reduced(step, "ReduceMean", value, given.axis, keepdims=True)
+    rest = step.op("Sub", value, mean)
+    result = reduced(step, "ReduceMean", step.op("Mul", rest, rest), given.axis, keepdims=given.keepdims)
+    return step.op("Sqrt", result) if type(given).__name__ == "Std" else result
+
+
+@operation("Moments")
+def moments(step: Step, x: Any) -> tuple[ir.Value, ir.Value]:
+    """Mean and variance."""
+    value, given = step.value(x, step.dtype), step.operation
+    wide = step.build.cast(value, np.float32) if step.dtype.itemsize < 4 else value
+    mean = reduced(step, "ReduceMean", wide, given.axes, keepdims=True)
+    rest = step.op("Sub", wide, mean)
+    spread = reduced(step, "ReduceMean", step.op("Mul", rest, rest), given.axes, keepdims=given.keepdims)
+    if not given.keepdims:
+        mean = reduced(step, "ReduceMean", wide, given.axes, keepdims=False)
+    return step.build.cast(mean, step.dtype), step.build.cast(spread, step.dtype)
+
+
+@operation("Average")
+def average(step: Step, x: Any, weights: Any = None) -> ir.Value:
+    """The mean, weighted."""
+    value, axis = step.value(x, step.dtype), step.operation.axis
+    if weights is None:
+        return reduced(step, "ReduceMean", value, axis, keepdims=False)
+    by = step.value(weights, step.dtype)
+    if rank_of(by) == 1 and rank_of(value) > 1 and isinstance(axis, int):
+        by = step.reshaped(by, [-1 if at == axis % rank_of(value) else 1 for at in range(rank_of(value))])
+    whole = step.op("Add", step.op("Mul", value, 0.0), by)
+    top = reduced(step, "ReduceSum", step.op("Mul", value, by), axis, keepdims=False)
+    return step.op("Div", top, reduced(step, "ReduceSum", whole, axis, keepdims=False))
+
+
+@operation("Ptp")
+def ptp(step: Step, x: Any) -> ir.Value:
+    """From the smallest to the largest."""
+    value, given = step.value(x, step.dtype), step.operation
+    ends = [reduced(step, f"Reduce{end}", value, given.axis, keepdims=given.keepdims) for end in ("Max", "Min")]
+    return step.op("Sub", *ends)
+
+
+@operation("Nansum", "Nanmean", "Nanmax", "Nanmin", "Nanprod", "Nanvar", "Nanstd")
+def without_nan(step: Step, x: Any) -> ir.Value:
+    """Reductions of what is a number."""
+    value, given, name = step.value(x, step.dtype), step.operation, type(step.operation).__name__
+    if not is_float(step.dtype):
+        raise step.refuse("integers are never not a number")
+    missing, zero = step.op("IsNaN", value), step.value(0.0, step.dtype)
+
+    def over(kind: str, item: ir.Value, *, keepdims: bool = given.keepdims) -> ir.Value:
+        return reduced(step, kind, item, given.axis, keepdims=keepdims)
+
+    if name in ("Nanmax", "Nanmin"):
+        edge = step.value(-np.inf if name == "Nanmax" else np.inf, step.dtype)
+        nothing = step.op("Cast", over("ReduceMin", step.build.cast(missing, np.int32)), to=int(ir.DataType.BOOL))
+        found = over(f"ReduceM{name[-2:]}", step.op("Where", missing, edge, value))
+        return step.op("Where", nothing, step.value(np.nan, step.dtype), found)
+    if name == "Nanprod":
+        return over("ReduceProd", step.op("Where", missing, step.value(1.0, step.dtype), value))
+    present = step.build.cast(step.op("Not", missing), step.dtype)
+    kept = step.op("Where", missing, zero, value)
+    if name == "Nansum":
+        return over("ReduceSum", kept)
+    if name == "Nanmean":
+        return step.op("Div", over("ReduceSum", kept), over("ReduceSum", present))
+    mean = step.op("Div", over("ReduceSum", kept, keepdims=True), over("ReduceSum", present, keepdims=True))
+    rest = step.op("Where", missing, zero, step.op("Sub", value, mean))
+    result = step.op("Div", over("ReduceSum", step.op("Mul", rest, rest)), over("ReduceSum", present))
+    return step.op("Sqrt", result) if name == "Nanstd" else result
+
+
+@operation("Argmax", "Argmin")
+def arg_extreme(step: Step, x: Any) -> ir.Value:
+    """Where the first extreme is; of everything in a row if no axis is given."""
+    value, given = step.value(x), step.operation
+    value = step.build.cast(value, np.int32) if value.dtype == ir.DataType.BOOL else value
+    axis = given.axis
+    if axis is None:
+        value, axis = step.op("Reshape", value, [-1]), 0
+    name = "ArgMax" if type(given).__name__ == "Argmax" else "ArgMin"
+    found = step.op(name, value, axis=axis, keepdims=int(given.keepdims and given.axis is not None))
+    if given.axis is None and given.keepdims:
+        found = step.op("Reshape", found, [1] * len(step.shape))
+    return step.build.cast(typed(found, np.int64, step.shape), step.dtype)
+
+
+@operation("Cumsum")
+def cumsum(step: Step, x: Any) -> ir.Value:
+    """Running sums; of everything in a row if no axis is given."""
+    value, axis = step.value(x, step.dtype), step.operation.axis
+    if axis is None:
+        value, axis = step.op("Reshape", value, [-1]), 0
+    return step.op("CumSum", value, step.build.constant(axis, "int64"))
+
+
+@operation("Sort", "Argsort")
+def sort(step: Step, x: Any) -> ir.Value:
+    """The smallest first; equal ones in their order."""
+    value, axis = step.value(x), step.operation.axis
+    if axis is None:
+        value, axis = typed(step.op("Reshape", value, [-1]), value.dtype, [None]), 0
+    kind = value.dtype
+    value = step.build.cast(value, np.int32) if kind in _NARROW else value
+    size = step.op("Shape", value, start=axis, end=axis + 1 if axis != -1 else None)
+    ordered, places = step.op("TopK", value, size, outputs=2, axis=axis, largest=0, sorted=1)
+    if type(step.operation).__name__ == "Sort":
+        return step.build.cast(ordered, kind)
+    return step.build.cast(typed(places, np.int64, shape_of(value)), step.dtype)
+
+
+@operation("TopK")
+def top_k(step: Step, x: Any) -> tuple[ir.Value, ir.Value]:
+    """The largest along the last axis, and where they are."""
+    values, places = step.op("TopK", step.value(x), [int(step.operation.k)], outputs=2, axis=-1, largest=1, sorted=1)
+    return values, step.build.cast(typed(places, np.int64, step.shape), element_of(step.results[1].dtype))
+
+
+@operation("InTopK")
+def in_top_k(step: Step, targets: Any, predictions: Any) -> ir.Value:
+    """Whether fewer than k are larger than the target's."""
+    scores = step.value(predictions)
+    at = step.op("Unsqueeze", step.value(targets, "int64"), [-1])
+    own = step.op("GatherElements", scores, at, axis=-1)
+    larger = step.build.cast(step.op("Greater", scores, own), np.int64)
+    return step.op("Less", step.op("ReduceSum", larger, [-1], keepdims=0), int(step.operation.k))
+
+
+@operation("Median", "Quantile", "Percentile")
+def quantile(step: Step, x: Any, q: Any = 0.5) -> ir.Value:
+    """Between the sorted values, by a straight line or as the method says."""
+    given, value = step.operation, step.value(x, step.dtype)
+    method = getattr(given, "method", "linear")
+    if isinstance(q, ir.Value):
+        raise step.refuse("a quantile that is computed")
+    levels = np.asarray(q, np.float64) / (100 if type(given).__name__ == "Percentile" else 1)
+    value, axis = _last(step, value, given.axis)
+    size = step.op("Shape", value, start=-1)
+    ordered, _ = step.op("TopK", value, size, outputs=2, axis=-1, largest=0, sorted=1)
+    last = step.build.cast(step.op("Sub", size, [1]), np.float64)
+    exact = step.op("Mul", last, step.build.constant(levels.reshape(-1)))
+    ends = _ends(step, exact, method)
+    low, high = (step.op("Gather", ordered, step.build.cast(end, np.int64), axis=-1) for end in ends)
+    part = step.build.cast(step.op("Sub", exact, ends[0]) if method == "linear" else _half(step, *ends), step.dtype)
+    result = step.op("Add", low, step.op("Mul", step.op("Sub", high, low), part))
+    order = [rank_of(value) - 1, *range(rank_of(value) - 1)]
+    result = step.op("Transpose", result, perm=order)
+    result = step.op("Squeeze", result, [0]) if levels.ndim == 0 else result
+    return step.op("Unsqueeze", result, [a + levels.ndim for a in axis]) if given.keepdims else result
+
+
+def _ends(step: Step, exact: ir.Value, method: str) -> tuple[ir.Value, ir.Value]:
+    floor, ceil, near = step.op("Floor", exact), step.op("Ceil", exact), step.op("Round", exact)
+    ends = {"linear": (floor, ceil), "midpoint": (floor, ceil), "lower": (floor,) * 2}
+    ends |= {"higher": (ceil,) * 2, "nearest": (near,) * 2}
+    return ends[method]
+
+
+def _half(step: Step, low: ir.Value, high: ir.Value) -> ir.Value:
+    return step.op("Mul", step.op("Sub", high, low), 0.5)
+
+
+def _last(step: Step, value: ir.Value, axis: Any) -> tuple[ir.Value, list[int]]:
+    """The value with the axes that are searched as its last one, and which those are."""
+    rank = rank_of(value)
+    axes = sorted(at % rank for at in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))
+    rest = [at for at in range(rank) if at not in axes]
+    sizes: Sequence[Any] = step.sizes(value)
+    moved = step.transposed(value, [*rest, *axes])
+    return (moved if len(axes) == 1 else step.reshaped(moved, [*(sizes[at] for at in rest), -1])), axes
+
+
+@operation("Norm")
+def norm(step: Step, x: Any) -> ir.Value:
+    """Of vectors, and Frobenius' of matrices."""
+    value, given = step.value(x, step.dtype), step.operation
+    axis, order = given.axis, given.ord
+    count = rank_of(value) if axis is None else 1 if isinstance(axis, int) else len(axis)
+    if order in (None, "fro") or (order == 2 and count == 1):
+        return reduced(step, "ReduceL2", value, axis, keepdims=given.keepdims)
+    if count > 1:
+        raise step.refuse(f"norm {order!r} of matrices")
+    if order == 1:
+        return reduced(step, "ReduceL1", value, axis, keepdims=given.keepdims)
+    size = step.op("Abs", value)
+    if order in (float("inf"), float("-inf")):
+        return reduced(step, "ReduceMax" if order > 0 else "ReduceMin", size, axis, keepdims=given.keepdims)
+    if order == 0:
+        some = step.build.cast(step.build.cast(value, np.bool_), step.dtype)
+        return reduced(step, "ReduceSum", some, axis, keepdims=given.keepdims)
+    powers = reduced(step, "ReduceSum", step.op("Pow", size, float(order)), axis, keepdims=given.keepdims)
+    return step.op("Pow", powers, 1 / float(order))
+
+
+@operation("Normalize")
+def normalize(step: Step, x: Any) -> ir.Value:
+    """Divided by its norm, which is no smaller than a bound."""
+    value, given = step.value(x, step.dtype), step.operation
+    epsilon = 1e-7 if given.epsilon is None else given.epsilon
+    axis = given.axis
+    if given.order == 2:
+        squares = reduced(step, "ReduceSumSquare", value, axis, keepdims=True)
+        return step.op("Mul", value, step.op("Reciprocal", step.op("Sqrt", step.op("Max", squares, epsilon**2))))
+    powers = step.op("Pow", step.op("Abs", value), float(given.order))
+    length = step.op("Pow", reduced(step, "ReduceSum", powers, axis, keepdims=True), 1 / float(given.order))
+    return step.op("Div", value, step.op("Max", length, float(epsilon)))

@@ -1,0 +1,1 @@
+"""A model's layers and operations, read one after another."""

@@ -1,0 +1,165 @@
+"""A Keras model with a sample."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import onnx_ir as ir
+from keras import tree
+
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.building import Builder
+from entrepot.exporters.exporter import Captured, Refusal, Source
+from entrepot.exporters.keras import upstream
+from entrepot.exporters.keras.arrays import KERAS, KerasArrays, numpy_of
+from entrepot.exporters.keras.dtypes import element_of
+from entrepot.exporters.keras.reading.reader import FAULTS, Reader
+from entrepot.exporters.keras.sample import given_arrays, made_arrays
+from entrepot.exporters.options import Options
+from entrepot.exporters.sample import Sample
+from entrepot.exporters.structure import Flat, flatten, flatten_call, flatten_named, unflatten
+from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+
+_READ = "from its layers"
+
+
+class KerasSource(Source):
+    """A model or a layer, called for inference.
+
+    Args:
+        model: What is called.
+        sample: What with; a model that knows its inputs needs none.
+    """
+
+    framework = f"keras {keras.__version__}"
+    noun = "model"
+    arrays = KERAS
+    ways = (_READ,)
+
+    def __init__(self, model: Any, sample: Any) -> None:
+        kind = type(model)
+        self.model = model
+        self.name, self.origin = str(model.name), f"{kind.__module__}:{kind.__qualname__}"
+        self.graph = upstream.graph_of(model)
+        self.call = self._flat(sample)
+        self.parameters = {str(variable.path) for variable in model.variables}
+
+    def _flat(self, sample: Any) -> Flat:
+        if self.graph is not None:
+            arrays = made_arrays(self.graph) if sample is None else given_arrays(self.graph, sample)
+            named = zip(upstream.input_names(self.graph), self.graph.inputs, arrays, strict=True)
+            return flatten_named([(name, _as_array(item, spec)) for name, spec, item in named], {}, KERAS)
+        if sample is None:
+            raise InputError(
+                f"'{self.name}' does not say what it is called with", hint="ep.export(model, x): as it is called"
+            )
+        return flatten_call(Sample.of(sample, self.model.call), self.model.call, KERAS)
+
+    def __call__(self, arrays: Sequence[Any], /) -> Flat:
+        """Call the model for inference."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what Keras thinks of masks and structures
+            try:
+                result = flatten(self._called(arrays), arrays=KERAS)
+            except _faults() as error:
+                raise Refusal(error) from error
+        if all(each.size for each in arrays) and not all(each.size for each in result.tensors):
+            raise Refusal(ValueError("of what is too small for it, it returns nothing"))
+        return result
+
+    def _called(self, arrays: Sequence[Any]) -> Any:
+        args, kwargs = self._arguments(arrays)
+        accepts = "training" in upstream.signature_of(self.model).parameters
+        return self.model(*args, **({**kwargs, "training": False} if accepts else kwargs))
+
+    def _arguments(self, items: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Flat items as the model takes them."""
+        if self.graph is not None:
+            return [tree.pack_sequence_as(upstream.input_structure(self.graph), list(items))], {}
+        args, kwargs = unflatten(self.call.tree, items)
+        return args, kwargs
+
+    def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        """Read the model layer by layer."""
+        options.tell("reading the layers")
+        build = Builder(self.name)
+        symbols = {axis: group.symbol for group in groups for axis in group.axes}
+        inputs = [
+            build.input(name, array.dtype, [symbols.get((at, axis), size) for axis, size in enumerate(array.shape)])
+            for at, (name, array) in enumerate(zip(self.call.names, prober.base, strict=True))
+        ]
+        with upstream.unrecorded(self.model), _refusals(self.name):
+            outputs = self._read(Reader(build), inputs)
+        return Captured(build.model(outputs), groups, weights=self.parameters)
+
+    def _read(self, reader: Reader, inputs: list[ir.Value]) -> list[ir.Value]:
+        if self.graph is not None:
+            specs = self.graph.inputs
+            values = [reader.build.cast(v, element_of(s.dtype)) for v, s in zip(inputs, specs, strict=True)]
+            result = reader.graph(self.graph, values)
+        else:
+            args, kwargs = self._arguments(inputs)
+            result = reader.call(self.model, args, kwargs)
+        flat = flatten(result, arrays=_VALUES).tensors
+        return [reader.build.op("Identity", each) if each in inputs else each for each in flat]
+
+    def own_weights(self, graph: ir.Model, *, share: bool) -> None:
+        """Nothing to do: they are copies."""
+        return
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[None]:
+        """Afterwards the state of the model is what it was before."""
+        before = [(variable, numpy_of(variable)) for variable in self._state()]
+        try:
+            yield
+        finally:
+            for variable, array in before:
+                variable.assign(array)
+
+    def _state(self) -> list[Any]:
+        return [each for each in self.model.non_trainable_variables if "seed" in each.path or "state" in each.path]
+
+
+class _Values(KerasArrays):
+    """Values of a graph as the leaves of a result."""
+
+    def leaf(self, value: Any, name: str) -> Any:
+        return value if isinstance(value, ir.Value) else super().leaf(value, name)
+
+
+_VALUES = _Values()
+
+
+def _as_array(item: Any, spec: Any) -> Any:
+    """A list of numbers as an array of the type of an input."""
+    if isinstance(item, list | tuple | int | float):
+        return np.asarray(item, element_of(spec.dtype).numpy())
+    return item
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What a model raises where it does not take its inputs; a backend has errors of its own."""
+    if keras.backend.backend() != "tensorflow":
+        return FAULTS
+    import tensorflow as tf
+
+    known: type[Exception] = tf.errors.OpError
+    return (*FAULTS, known)
+
+
+@contextlib.contextmanager
+def _refusals(name: str) -> Iterator[None]:
+    try:
+        yield
+    except EntrepotError:
+        raise
+    except FAULTS as error:
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ConversionError(f"'{name}' cannot be read layer by layer: {first}") from error

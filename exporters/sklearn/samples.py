@@ -1,0 +1,134 @@
+"""Samples of tabular data: an array, a table with columns of different types, or text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from entrepot.exporters.sample import Sample
+from entrepot.exporters.structure import Flat, flatten_named
+from entrepot.ir.errors import InputError
+
+_WHOLE = "X"
+"""The input of a model that takes one array, as scikit-learn calls it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """What an estimator is called with.
+
+    Attributes:
+        call: Its arrays by name.
+        rebuild: Makes of arrays like those what the estimator takes.
+        names: The columns, if each is an input of its own.
+    """
+
+    call: Flat
+    rebuild: Callable[[Sequence[np.ndarray]], Any]
+    names: Sequence[Any] | None = None
+
+    @classmethod
+    def of(cls, sample: Any, known: Sequence[str] | None = None) -> Table:
+        """Read a sample.
+
+        Args:
+            sample: As the caller gave it.
+            known: Names of the columns that the estimator was fitted with.
+
+        Raises:
+            InputError: It is not data that an estimator could be called with.
+        """
+        x = _one(sample)
+        if isinstance(x, Mapping):
+            return cls._columns(list(x), list(x.values()), _joined(list(x)))
+        if hasattr(x, "columns") and hasattr(x, "shape") and not isinstance(x, np.ndarray):
+            kind, names = type(x), list(x.columns)
+            return cls._columns(
+                names, [x[name] for name in names], lambda arrays: kind(dict(zip(names, arrays, strict=True)))
+            )
+        if hasattr(x, "tocsr"):
+            raise InputError(
+                "a sparse matrix cannot be an input of a graph", hint="give x.toarray(): dense, same values"
+            )
+        if type(x).__name__ == "DMatrix":
+            raise InputError("a DMatrix cannot be read back", hint="give the array that it was made of")
+        x = np.asarray(x) if not hasattr(x, "to_numpy") else x.to_numpy()
+        if x.dtype == object and x.ndim == 2 and not all(isinstance(item, str) for item in x.ravel()):
+            names = list(known) if known is not None else [f"x{at}" for at in range(x.shape[1])]
+            return cls._columns(names, [_plain(column) for column in x.T], _mixed)
+        return cls(flatten_named([(_WHOLE, _feedable(_WHOLE, x))], {}), lambda arrays: arrays[0])
+
+    @classmethod
+    def _columns(
+        cls, names: Sequence[Any], values: Sequence[Any], rebuild: Callable[[Sequence[np.ndarray]], Any]
+    ) -> Table:
+        arrays = [_feedable(str(name), _flat(value)) for name, value in zip(names, values, strict=True)]
+        call = flatten_named([(str(name), array) for name, array in zip(names, arrays, strict=True)], {})
+        return cls(call, rebuild, names)
+
+
+def _one(sample: Any) -> Any:
+    """The one argument of an estimator's methods."""
+    if sample is None:
+        raise InputError(
+            "an estimator needs a sample to be exported", hint="ep.export(model, X): some rows of its data"
+        )
+    if isinstance(sample, Sample):
+        given = [*sample.args, *sample.kwargs.values()]
+    else:
+        given = list(sample) if isinstance(sample, tuple) else [sample]
+    if len(given) != 1:
+        raise InputError(
+            f"an estimator takes one argument, the sample has {len(given)}", hint="give X alone, without y"
+        )
+    return given[0]
+
+
+def _flat(value: Any) -> np.ndarray:
+    array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
+    return _plain(array.reshape(len(array))) if array.ndim == 2 and array.shape[1] == 1 else _plain(array)
+
+
+def _plain(column: np.ndarray) -> np.ndarray:
+    """A column of Python objects with the type that they have in common."""
+    if column.dtype != object or any(isinstance(item, str) for item in column):
+        return column
+    return np.array([np.nan if item is None else item for item in column])
+
+
+def _feedable(name: str, array: np.ndarray) -> np.ndarray:
+    """An array that can be an input of a graph.
+
+    Raises:
+        InputError: There is no type for its elements.
+    """
+    if array.dtype.kind in "fiub":
+        return np.ascontiguousarray(array)
+    texts = array.astype(object)
+    if array.dtype.kind in "OUT" and all(isinstance(item, str) for item in texts.ravel()):
+        return texts
+    odd = next((item for item in texts.ravel() if not isinstance(item, str)), array.dtype)
+    raise InputError(
+        f"'{name}' holds {odd!r} of {type(odd).__name__}, for which a graph has no type",
+        hint="give numbers, or text without missing values: an empty string, or a word of your own, for those",
+    )
+
+
+def _joined(names: list[Any]) -> Callable[[Sequence[np.ndarray]], Any]:
+    """Columns by name as a data frame where pandas is installed, else as an array of objects."""
+    try:
+        from pandas import DataFrame
+    except ModuleNotFoundError:
+        return _mixed
+    return lambda arrays: DataFrame(dict(zip(names, arrays, strict=True)))
+
+
+def _mixed(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    if len({len(array) for array in arrays}) > 1:
+        raise ValueError("columns have one length")
+    if len({array.dtype for array in arrays}) == 1 and arrays[0].dtype != object:
+        return np.stack(list(arrays), 1)
+    return np.stack([array.astype(object) for array in arrays], 1)

@@ -1,0 +1,112 @@
+"""Which formula is whose: a converter per class, found by name, so that no library has to be imported for it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from entrepot.exporters.sklearn.registration import REGISTERED, Converter
+from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
+
+Results: TypeAlias = "Mapping[str, Any]"
+
+METHODS = {
+    "predict": "label",
+    "predict_proba": "probabilities",
+    "decision_function": "scores",
+    "transform": "transformed",
+    "score_samples": "sample_scores",
+}
+"""What is exported of an estimator that has it, and what the output is called; a regressor's is ``prediction``."""
+
+CONVERTERS: dict[str, Converter] = {}
+"""By ``package.Class``."""
+
+
+def converts(*names: str) -> Callable[[Converter], Converter]:
+    """Register the formulas of classes, ``sklearn.Ridge``: from an estimator and its input to results by method.
+
+    What nobody asks for is cleaned up, so that a converter returns all that it knows.
+    """
+
+    def register(converter: Converter) -> Converter:
+        CONVERTERS.update(dict.fromkeys(names, converter))
+        return converter
+
+    return register
+
+
+def results(model: Any, x: Any) -> Results:
+    """What the methods of an estimator return, written into the graph of ``x``.
+
+    Raises:
+        UnsupportedOpError: Nothing is known about its class.
+        ConversionError: It is fitted in a way that a graph cannot express.
+    """
+    return _converter(model)(model, x)
+
+
+def result(model: Any, x: Any, method: str) -> Any:
+    """What one method returns."""
+    found = results(model, x)
+    if method not in found:
+        raise UnsupportedOpError(
+            f"no converter for {method} of {_named(type(model))}", hint="register one: ep.register_converter"
+        )
+    return found[method]
+
+
+def class_name(cls: type) -> str:
+    """``sklearn.Ridge``."""
+    return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+
+
+def _converter(model: Any) -> Converter:
+    _load()
+    own: set[str] = set()
+    for cls in type(model).__mro__:
+        if cls in REGISTERED:
+            return REGISTERED[cls]
+        found = CONVERTERS.get(class_name(cls))
+        if found is not None and not own:
+            return found
+        if cls.__module__.partition(".")[0] not in _LIBRARIES:
+            own |= METHODS.keys() & vars(cls).keys()
+    if own:
+        return _traced
+    raise UnsupportedOpError(
+        f"no converter for {_named(type(model))}", hint="write its formula with NumPy: ep.register_converter"
+    )
+
+
+_LIBRARIES = ("sklearn", "xgboost", "lightgbm")
+
+
+@functools.cache
+def _load() -> None:
+    package = importlib.import_module("entrepot.exporters.sklearn.converters")
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+
+
+def _traced(model: Any, x: Any) -> Results:
+    """A user's own class, run on an array that writes a graph."""
+    try:
+        return {method: getattr(model, method)(x) for method in METHODS if hasattr(model, method)}
+    except EntrepotError as error:
+        raise ConversionError(
+            f"{_named(type(model))} does something that cannot be written into a graph: {error.message}",
+            hint="write its formula with NumPy: ep.register_converter",
+        ) from error
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ConversionError(
+            f"{_named(type(model))} does not take an array that stands for others: {type(error).__name__}: {error}",
+            hint="write its formula with NumPy: ep.register_converter",
+        ) from error
+
+
+def _named(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,1 @@
+"""TensorFlow: functions, modules, SavedModels, graphs and TensorFlow Lite."""

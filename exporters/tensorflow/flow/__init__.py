@@ -1,0 +1,1 @@
+"""Operators that carry functions, variables or lists of tensors."""

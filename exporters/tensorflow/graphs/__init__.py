@@ -1,0 +1,1 @@
+"""Graphs of TensorFlow: put into one, given shapes by TensorFlow, and walked from node to node."""

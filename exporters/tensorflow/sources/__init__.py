@@ -1,0 +1,1 @@
+"""What a source is for each thing that TensorFlow makes."""

@@ -1,0 +1,172 @@
+"""Anything of TensorFlow that can be called, with its sample."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx_ir
+import tensorflow as tf
+
+from entrepot.exporters.arrays import Array
+from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.exporter import Captured, Refusal, Source
+from entrepot.exporters.notes import CAPTURED, Fixed
+from entrepot.exporters.options import Options
+from entrepot.exporters.sample import Sample
+from entrepot.exporters.structure import Flat, flatten, flatten_call, same_structure, unflatten
+from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED
+from entrepot.exporters.tensorflow.sources.samples import made_sample
+from entrepot.exporters.tensorflow.translation import translated
+from entrepot.exporters.tensorflow.upstream import counting_calls
+from entrepot.ir.errors import ConversionError, InputError
+
+FAILURES = (
+    *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, AssertionError, ArithmeticError),
+    tf.errors.OpError,
+)
+"""What a user's function may raise."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Something that can be exported.
+
+    Attributes:
+        function: It, called as its user would.
+        name: What it is called.
+        origin: Where it is from.
+        noun: What such a thing is called.
+        traceable: What is traced instead, where that differs.
+        names: What its variables are called, by ``id`` of their handles, where not as TensorFlow names them.
+        has_python: Whether it is written in Python, instead of read from a file.
+        takes: Its arguments, as ``tf.TensorSpec``s, where it knows them.
+        keeps: What has to live as long as it does: functions do not hold their variables.
+        unsteadiness: How far its results may move where it rounds to steps, if it does.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    origin: str
+    noun: str = "function"
+    traceable: Callable[..., Any] | None = None
+    names: Mapping[int, str] | None = None
+    has_python: bool = True
+    takes: tuple[Any, Any] | None = None
+    keeps: Any = None
+    unsteadiness: Callable[[Sequence[Any]], Sequence[float]] | None = None
+
+
+_TIMES = 100
+_MANY = 5_000
+"""How many more operators than for the sample may be run before a loop is held to be endless."""
+
+
+class CallableSource(Source):
+    """See ``Source``."""
+
+    framework = f"tensorflow {tf.__version__}"
+    arrays = TENSORFLOW
+
+    def __init__(self, opened: Opened, sample: Any) -> None:
+        self.opened = opened
+        self.name, self.origin, self.noun = opened.name, opened.origin, opened.noun
+        if sample is None and opened.takes is not None:
+            sample = made_sample(opened.takes, opened.function, FAILURES)
+        if sample is None:
+            raise InputError(f"a {opened.noun} needs a sample to be exported", hint="ep.export(f, x): as it is called")
+        self.call = flatten_call(Sample.of(sample, opened.function), opened.function, self.arrays)
+        self._usual: int | None = None
+
+    def __call__(self, arrays: Sequence[Array], /) -> Flat:
+        """Call it eagerly, as its user does."""
+        try:
+            args, kwargs = unflatten(self.call.tree, [tf.constant(array) for array in arrays])
+            with self._eagerly():
+                result = self.opened.function(*args, **kwargs)
+        except FAILURES as error:
+            raise Refusal(error) from error
+        return flatten(result, numbers=self.numbers, arrays=self.arrays)
+
+    def unsteadiness(self, arrays: Sequence[Array]) -> Sequence[float]:
+        """How far each result may move because a number between two steps is rounded to the other."""
+        found = self.opened.unsteadiness
+        return [] if found is None else found([tf.constant(array) for array in arrays])
+
+    @contextlib.contextmanager
+    def _eagerly(self) -> Iterator[None]:
+        """Functions are run as Python inside, which spares a trace for each size, and ends loops that do not."""
+        if not self.opened.has_python:
+            yield
+            return
+        before = tf.config.functions_run_eagerly()
+        tf.config.run_functions_eagerly(True)
+        try:
+            with counting_calls(None if self._usual is None else _TIMES * self._usual + _MANY) as count:
+                yield
+            self._usual = count[0] if self._usual is None else self._usual
+        finally:
+            tf.config.run_functions_eagerly(before)
+
+    def own_weights(self, graph: onnx_ir.Model, *, share: bool) -> None:
+        """Nothing has to be done: TensorFlow copies a variable that is read elsewhere before it writes to it."""
+        return
+
+    def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        """Trace it with the axes of groups left open; axes that the trace needs to know keep their sizes."""
+        options.tell("tracing")
+        function, kept, fixed = self._traced(prober, groups)
+        options.tell("translating to ONNX")
+        symbols = {axis: group.symbol for group in kept for axis in group.axes}
+        dims = [
+            [symbols.get((at, axis), size) for axis, size in enumerate(array.shape)]
+            for at, array in enumerate(prober.base)
+        ]
+        graph, weights = translated(function, self.call.names, dims, self.name, self.opened.names or {})
+        return Captured(graph, kept, fixed, weights=weights)
+
+    def _traced(self, prober: Prober, groups: Sequence[Group]) -> tuple[Any, list[Group], dict[Axis, Fixed]]:
+        """A trace in which as many groups vary as it allows."""
+        try:
+            return self._trace(prober, groups), list(groups), {}
+        except FAILURES as error:
+            if not groups:
+                raise ConversionError(f"the {self.noun} cannot be traced: {error}") from error
+        kept: list[Group] = []
+        fixed: dict[Axis, Fixed] = {}
+        function = None
+        for group in groups:
+            try:
+                function = self._trace(prober, [*kept, group])
+                kept.append(group)
+            except FAILURES as error:
+                fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, next(iter(str(error).splitlines()), "")))
+        try:
+            return function if kept and function is not None else self._trace(prober, []), kept, fixed
+        except FAILURES as error:
+            raise ConversionError(f"the {self.noun} cannot be traced: {error}") from error
+
+    def _trace(self, prober: Prober, groups: Sequence[Group]) -> Any:
+        """The concrete function that takes flat tensors and returns flat tensors."""
+        open_axes = {axis for group in groups for axis in group.axes}
+        specs = [
+            tf.TensorSpec(
+                [None if (at, axis) in open_axes else size for axis, size in enumerate(array.shape)],
+                tf.constant(array).dtype,
+                name=f"input_{at}",
+            )
+            for at, array in enumerate(prober.base)
+        ]
+        traceable = self.opened.traceable or self.opened.function
+
+        def flat(*tensors: Any) -> list[Any]:
+            args, kwargs = unflatten(self.call.tree, tensors)
+            result = flatten(traceable(*args, **kwargs), arrays=TRACED)
+            if not same_structure(result.tree, prober.result.tree):
+                raise ConversionError("the results have another structure when it is traced than when it is called")
+            return [tf.identity(tensor) for tensor in result.tensors]
+
+        return tf.function(flat, autograph=False).get_concrete_function(*specs)

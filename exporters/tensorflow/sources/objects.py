@@ -1,0 +1,54 @@
+"""Objects of TensorFlow that can be called: functions, concrete ones, modules."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+import tensorflow as tf
+
+from entrepot.exporters.tensorflow.sources.callable import Opened
+from entrepot.exporters.tensorflow.sources.saved import opened_concrete, opened_object
+from entrepot.ir.errors import InputError
+
+
+def opened(obj: Any) -> Opened:
+    """A function, a concrete function, or a module that can be called.
+
+    Raises:
+        InputError: It is none of these.
+    """
+    if isinstance(obj, tf.types.experimental.ConcreteFunction):
+        name = tf.compat.as_str(obj.name).removeprefix("__inference_").rstrip("0123456789_") or "function"
+        return opened_concrete(obj, name, f"tensorflow:{name}")
+    if hasattr(obj, "signatures") and hasattr(obj, "tensorflow_version"):
+        return opened_object(obj, "model")
+    if isinstance(obj, tf.Module):
+        return _module(obj)
+    if callable(obj):
+        return _function(obj)
+    raise InputError(
+        f"cannot export a {type(obj).__qualname__}", hint="give a tf.function, or a tf.Module that can be called"
+    )
+
+
+def _module(module: tf.Module) -> Opened:
+    if not callable(module):
+        raise InputError(
+            f"a {type(module).__qualname__} cannot be called",
+            hint="give it a __call__, or export one of its functions: ep.export(module.function, x)",
+        )
+    cls = type(module)
+    return Opened(
+        module.__call__, cls.__name__, f"{cls.__module__}:{cls.__qualname__}", "module", tf.function(module.__call__)
+    )
+
+
+def _function(function: Any) -> Opened:
+    plain: Any = function.func if isinstance(function, functools.partial) else function
+    is_graph = isinstance(plain, tf.types.experimental.PolymorphicFunction)
+    plain = inspect.unwrap(plain.python_function if is_graph else plain)
+    name = getattr(plain, "__name__", type(plain).__name__)
+    origin = f"{getattr(plain, '__module__', '')}:{getattr(plain, '__qualname__', name)}"
+    return Opened(function, name, origin, traceable=None if is_graph else tf.function(function))

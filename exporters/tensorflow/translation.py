@@ -1,0 +1,84 @@
+"""A concrete function of TensorFlow as a graph of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx_ir as ir
+import tensorflow as tf
+
+from entrepot.exporters.building import Builder
+from entrepot.exporters.tensorflow.dtypes import numpy_type, onnx_type
+from entrepot.exporters.tensorflow.flow.variables import Handle
+from entrepot.exporters.tensorflow.graphs.body import of_graph
+from entrepot.exporters.tensorflow.graphs.expanding import Library
+from entrepot.exporters.tensorflow.graphs.walk import Walk
+from entrepot.exporters.tensorflow.upstream import captured
+from entrepot.ir.errors import ConversionError, InputError
+
+
+def translated(
+    function: Any,
+    names: Sequence[str],
+    dims: Sequence[Sequence[int | str | None]],
+    title: str,
+    called: Mapping[int, str],
+) -> tuple[ir.Model, frozenset[str]]:
+    """The graph of a concrete function, and the names of the initializers in it that are weights.
+
+    Args:
+        function: It takes flat tensors, and returns flat tensors.
+        names: Of its inputs.
+        dims: Their shapes.
+        title: What the graph is called.
+        called: What variables are called, by ``id`` of their handles.
+
+    Raises:
+        UnsupportedOpError: An operator has no counterpart.
+    """
+    definition = function.graph.as_graph_def()
+    outer = dict(captured(function))
+    free = [tensor for tensor in function.graph.inputs if tensor.op.name not in outer]
+    build = Builder(title)
+    values = [_input(build, *each) for each in zip(free, names, dims, strict=True)]
+    handles = [_outside(build, value, function, called) for value in outer.values()]
+    arguments = [(tensor.op.name, 0) for tensor in free] + [(name, 0) for name in outer]
+    types = [tensor.dtype for tensor in free] + [value.dtype for value in outer.values()]
+    results = [(tensor.op.name, tensor.value_index) for tensor in function.graph.outputs]
+    body = of_graph(title, definition.node, arguments, results)
+    walk = Walk(Library(definition.library.function))
+    outputs = walk.body(body, build, [*values, *handles], types)
+    for tensor, value in zip(function.graph.outputs, outputs, strict=True):
+        _refuse_result(tensor, value)
+    model = build.model([_own(build, value) for value in outputs])
+    return model, frozenset(model.graph.initializers)
+
+
+def _input(build: Builder, tensor: Any, name: str, dims: Sequence[int | str | None]) -> ir.Value:
+    dtype = numpy_type(tensor.dtype)
+    if dtype.kind == "c":
+        raise InputError("an input is complex, and no runtime takes such tensors", value=name)
+    return build.input(name, onnx_type(dtype), dims)
+
+
+def _refuse_result(tensor: Any, value: Any) -> None:
+    if not isinstance(value, ir.Value):
+        raise ConversionError(f"a result is no tensor: {tensor.name}")
+    if tensor.dtype.is_complex:
+        raise ConversionError("a result is complex, and no runtime returns such tensors", hint="return its parts")
+
+
+def _own(build: Builder, value: ir.Value) -> ir.Value:
+    """The value, as one that a node of the graph makes."""
+    return value if value.producer() is not None else build.op("Identity", value)
+
+
+def _outside(build: Builder, value: Any, function: Any, called: Mapping[int, str]) -> Any:
+    """What a function reads from around it: a handle, or a constant."""
+    if value.dtype in (tf.resource, tf.variant):
+        variables = {id(each.handle): each.name.partition(":")[0] for each in function.graph.variables}
+        name = called.get(id(value)) or variables.get(id(value), "variable")
+        return Handle.of(value, name)
+    array = value.numpy()
+    return build.constant(array, onnx_type(array.dtype)) if array.ndim == 0 else build.weight("captured", array)

@@ -1,0 +1,83 @@
+"""Everything that is taken from TensorFlow's private side, each with a canary in its tests."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tensorflow.lite.python import schema_py_generated
+from tensorflow.python.framework import dtypes, op_callbacks, op_def_registry, tensor_shape
+
+OpDef = Any
+
+
+def operator_definition(name: str) -> OpDef | None:
+    """The definition of an operator that is registered in this process, or ``None``."""
+    return op_def_registry.get(name)
+
+
+def output_offsets(definition: OpDef, attributes: Any) -> dict[str, int]:
+    """Where the outputs of each name begin, for a node with these attributes."""
+    offsets, count = {}, 0
+    for output in definition.output_arg:
+        offsets[output.name] = count
+        if output.number_attr:
+            count += attributes[output.number_attr].i
+        elif output.type_list_attr:
+            count += len(attributes[output.type_list_attr].list.type)
+        else:
+            count += 1
+    return offsets
+
+
+def captured(function: Any) -> Iterator[tuple[str, Any]]:
+    """What a concrete function takes from outside: the name of its placeholder, and the tensor or handle."""
+    placeholders: Sequence[Any] = function.graph.internal_captures
+    for placeholder, value in zip(placeholders, function.captured_inputs, strict=True):
+        yield placeholder.op.name, value
+
+
+def variable_of(handle: Any) -> tuple[Any, Any]:
+    """The element type and the shape of the variable that a handle refers to; nothing of a table."""
+    data = getattr(handle, "_handle_data", None)
+    if data is None or not data.is_set or not data.shape_and_type:
+        return None, None
+    shape = tensor_shape.TensorShape(data.shape_and_type[0].shape)
+    return dtypes.as_dtype(data.shape_and_type[0].dtype), None if shape.rank is None else shape.as_list()
+
+
+@contextlib.contextmanager
+def counting_calls(most: int | None) -> Iterator[list[int]]:
+    """Count the operators that are run eagerly inside, in the one element of the list.
+
+    Args:
+        most: How many there may be; what makes more does not come to an end.
+
+    Raises:
+        RuntimeError: There are more.
+    """
+    count = [0]
+
+    def seen(*args: Any, **kwargs: Any) -> None:
+        count[0] += 1
+        if most is not None and count[0] > most:
+            raise RuntimeError(f"it does not come to an end: {most} operators of TensorFlow were run")
+
+    op_callbacks.add_op_callback(seen)
+    try:
+        yield count
+    finally:
+        op_callbacks.remove_op_callback(seen)
+
+
+def lite_schema() -> Any:
+    """The classes that read the flatbuffers of TensorFlow Lite."""
+    return schema_py_generated
+
+
+@functools.cache
+def lite_names(enumeration: str) -> dict[int, str]:
+    """The members of an enumeration of that schema, by their numbers."""
+    return {number: name for name, number in vars(getattr(schema_py_generated, enumeration)).items() if name.isupper()}

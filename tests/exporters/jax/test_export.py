@@ -1,0 +1,88 @@
+"""Functions and modules of JAX: weights under their paths, axes that vary, modules in the names of nodes."""
+
+from __future__ import annotations
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen, nnx
+
+import entrepot as ep
+
+KEY = jax.random.key(0)
+X = np.linspace(-1, 1, 10, dtype=np.float32).reshape(2, 5)
+
+
+def dense(params, x):
+    for layer in params["layers"]:
+        x = jnp.tanh(x @ layer["kernel"] + layer["bias"])
+    return x
+
+
+PARAMS = {
+    "layers": [
+        {"kernel": jax.random.normal(KEY, (5, 7)), "bias": jnp.ones(7)},
+        {"kernel": jax.random.normal(KEY, (7, 3)), "bias": jnp.zeros(3)},
+    ]
+}
+
+
+class Linen(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        return linen.Dense(3)(linen.relu(linen.Dense(4, name="first")(x)))
+
+
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.List([nnx.Linear(5, 5, rngs=rngs) for _ in range(2)])
+        self.norm = nnx.BatchNorm(5, use_running_average=True, rngs=rngs)
+
+    def __call__(self, x):
+        for layer in self.inner:
+            x = nnx.relu(layer(x))
+        return self.norm(x)
+
+
+LINEN = Linen()
+VARIABLES = LINEN.init(KEY, X)
+EQUINOX = eqx.nn.MLP(5, 3, 4, 2, key=KEY)
+LAYERS = {"layers/0/kernel", "layers/0/bias", "layers/1/kernel", "layers/1/bias"}
+DENSE = {"first/kernel", "first/bias", "Dense_0/kernel", "Dense_0/bias"}
+MLP = {f"layers/{at}/{name}" for at in range(3) for name in ("weight", "bias")}
+FORMS = {
+    "a closure": (lambda x: dense(PARAMS, x), LAYERS),
+    "a partial function": (functools.partial(dense, PARAMS), LAYERS),
+    "a jitted function": (jax.jit(lambda x: dense(PARAMS, x)), LAYERS),
+    "a bound module": (LINEN.bind(VARIABLES), DENSE),
+    "a module and its variables": ((LINEN, VARIABLES), DENSE),
+    "a partial apply": (functools.partial(LINEN.apply, VARIABLES), DENSE),
+    "a function of apply": (lambda x: LINEN.apply(VARIABLES, x), DENSE),
+    "an equinox module": (jax.vmap(EQUINOX), MLP),
+    "an nnx module": (Block(nnx.Rngs(0)), {"inner/0/kernel", "inner/1/bias", "norm/mean", "norm/scale"}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_keep_their_paths_and_the_batch_varies(form):
+    obj, names = FORMS[form]
+    model = ep.export(obj, X, progress=False)
+    assert model.report.ok
+    assert names <= set(model.ir.graph.initializers)
+    assert [(spec.name, spec.shape) for spec in model.inputs] == [("x", ("batch", 5))]
+    assert {run.label for run in model.report.runs} >= {"batch=1"}
+
+
+def test_params_in_the_sample_are_inputs():
+    model = ep.export(dense, (PARAMS, X), progress=False)
+    names = [spec.name for spec in model.inputs]
+    assert (names[0], names[-1]) == ("params.layers.0.kernel", "x")
+
+
+def test_nodes_are_named_by_modules():
+    model = ep.export((LINEN, VARIABLES), X, progress=False)
+    assert next(node.name for node in model.ir.graph) == "Linen/first/MatMul"

@@ -1,0 +1,71 @@
+"""Models of Keras, exported without a sample and proved."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import entrepot as ep
+
+
+def sequential(shape, *parts, dtype="float32"):
+    return keras.Sequential([keras.Input(shape, dtype=dtype), *parts])
+
+
+def attention():
+    x = keras.Input((None, 8), name="x")
+    seen = layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)
+    return keras.Model(x, layers.LayerNormalization()(layers.Add()([x, seen])))
+
+
+MODELS = {
+    "dense": lambda: sequential((4,), layers.Dense(3, activation="gelu"), layers.Dropout(0.5), layers.Dense(2)),
+    "convolutions": lambda: sequential(
+        (None, None, 3), layers.Conv2D(4, 3, padding="same", strides=2, activation="relu"),
+        layers.BatchNormalization(), layers.MaxPooling2D(2), layers.GlobalAveragePooling2D(),
+    ),
+    "masked": lambda: sequential(
+        (None,), layers.Embedding(10, 4, mask_zero=True), layers.LSTM(5, return_sequences=True), layers.LSTM(3),
+        dtype="int32",
+    ),
+    "both directions": lambda: sequential((None, 4), layers.Bidirectional(layers.GRU(5)), layers.Dense(3)),
+    "stacked cells": lambda: sequential((None, 4), layers.RNN([layers.LSTMCell(3), layers.GRUCell(4)])),
+    "causal attention": attention,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_size_that_a_model_leaves_open_varies(name):
+    model = MODELS[name]()
+    exported = ep.export(model, progress=False)
+    assert exported.report.ok
+    sizes = [spec.shape for spec in exported.inputs]
+    assert [[isinstance(size, str) for size in shape] for shape in sizes] == [
+        [size is None for size in tensor.shape] for tensor in model.inputs
+    ]
+
+
+class Branching(keras.Model):
+    """A subclassed model, which nothing says the inputs of."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = layers.Dense(3), layers.Dense(2)
+
+    def call(self, x, training=None):
+        return {"y": self.second(keras.ops.relu(self.first(x)) + 1.0)}
+
+
+def test_a_subclassed_model_takes_a_sample_and_keeps_the_names_of_its_weights():
+    model = Branching()
+    exported = ep.export(model, np.ones((2, 4), np.float32), progress=False)
+    assert exported.report.ok
+    assert [spec.name for spec in exported.outputs] == ["y"]
+    assert {variable.path for variable in model.variables} <= set(exported.ir.graph.initializers)
+
+
+def test_a_subclassed_model_without_a_sample_is_refused():
+    with pytest.raises(ep.InputError, match="does not say what it is called with"):
+        ep.export(Branching(), progress=False)

@@ -1,0 +1,55 @@
+"""Estimators and pipelines as models, and what they are called in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import entrepot as ep
+
+X, Y = load_iris(return_X_y=True)
+TABLE, TARGET = load_diabetes(return_X_y=True)
+
+
+def in_onnxruntime(model, tmp_path, feeds):
+    path = tmp_path / "model.onnx"
+    model.save(path)
+    session = onnxruntime.InferenceSession(path)
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds), strict=True))
+
+
+def test_a_pipeline_gives_labels_probabilities_and_scores(tmp_path):
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
+    model = ep.export(pipeline, X[:5])
+    assert model.report.ok
+    assert [spec.name for spec in model.outputs] == ["label", "probabilities", "scores"]
+    found = in_onnxruntime(model, tmp_path, {"X": X[40:60]})
+    np.testing.assert_array_equal(found["label"], pipeline.predict(X[40:60]))
+    np.testing.assert_allclose(found["probabilities"], pipeline.predict_proba(X[40:60]), rtol=1e-12)
+    np.testing.assert_allclose(found["scores"], pipeline.decision_function(X[40:60]), rtol=1e-12)
+
+
+def test_the_number_of_rows_varies_and_that_of_columns_does_not():
+    model = ep.export(LinearRegression().fit(TABLE, TARGET), TABLE[:1])
+    assert model.inputs[0].shape == ("batch", 10)
+    assert model.outputs[0].name == "prediction"
+    assert model.outputs[0].shape == ("batch",)
+
+
+@pytest.mark.parametrize("opset", [13, 17, 20])
+def test_forests_are_exact_at_every_opset(opset, tmp_path):
+    forest = RandomForestClassifier(10, random_state=0).fit(X, Y)
+    model = ep.export(forest, X[:5], opset=opset)
+    found = in_onnxruntime(model, tmp_path, {"X": X})
+    np.testing.assert_allclose(found["probabilities"], forest.predict_proba(X), rtol=0, atol=1e-15)
+
+
+def test_one_method_is_exported_by_itself():
+    model = ep.export(LogisticRegression(max_iter=500).fit(X, Y).predict_proba, X[:5])
+    assert [spec.name for spec in model.outputs] == ["probabilities"]

@@ -1,0 +1,79 @@
+"""Functions, concrete functions and modules: recognised, called as their users call them, traced, flattened by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import entrepot as ep
+from entrepot.exporters.tensorflow.table import rules
+
+
+def _x(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+class Scaled(tf.Module):
+    def __init__(self) -> None:
+        self.factor = tf.Variable(3.0, name="factor")
+        self.shift = tf.Variable([1.0, 2.0], name="shift")
+
+    @tf.function(jit_compile=True)
+    def inner(self, x: tf.Tensor) -> tf.Tensor:
+        return tf.identity(x) if self.shift is None else self.shift
+
+    def __call__(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"kept": tf.identity(x), "shift": self.inner(x)}
+
+
+def test_a_module_is_exported_with_its_variables_under_their_names() -> None:
+    model = ep.export(Scaled(), _x(3, 2))
+    assert model.report
+    assert [spec.name for spec in model.outputs] == ["kept", "shift"]
+    assert "shift" in model.ir.graph.initializers
+
+
+def test_training_a_module_afterwards_does_not_change_the_model() -> None:
+    module = Scaled()
+    model = ep.export(module, _x(3, 2))
+    module.shift.assign_add([10.0, 10.0])
+    module.shift.scatter_update(tf.IndexedSlices(tf.constant([7.0]), tf.constant([0])))
+    np.testing.assert_array_equal(model.ir.graph.initializers["shift"].const_value.numpy(), [1.0, 2.0])
+
+
+def test_an_operator_without_a_counterpart_is_named_with_its_layer() -> None:
+    def network(x: tf.Tensor) -> tf.Tensor:
+        with tf.name_scope("encoder"):
+            return tf.raw_ops.Fingerprint(data=tf.io.encode_base64([tf.io.serialize_tensor(x)]), method="farmhash64")
+
+    assert "EncodeBase64" not in rules()
+    with pytest.raises(
+        ep.UnsupportedOpError, match=r"encoder/.*TensorFlow's \w+ has no counterpart in layer 'encoder'"
+    ):
+        ep.export(network, tf.ones(3))
+
+
+def test_a_function_that_mentions_tensorflow_is_recognised_without_a_tensor() -> None:
+    assert ep.export(lambda x: {"y": tf.identity(x)}, _x(2, 3)).report
+
+
+def test_constants_are_computed_by_tensorflow() -> None:
+    model = ep.export(lambda x: {"x": tf.identity(x), "c": tf.cumsum(tf.range(5) * 2, exclusive=True)}, _x(2))
+    assert model.report
+    assert {node.op_type for node in model.ir.graph} <= {"Identity", "Constant"}
+
+
+def test_a_constant_is_computed_by_an_operator_whose_python_names_are_others() -> None:
+    def network(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        first, second = tf.split(tf.constant([[1.0, 2.0, 3.0, 4.0]]), [1, 3], axis=1)
+        return {"first": x + first, "second": tf.reduce_sum(second, axis=1), "flat": tf.squeeze(second, [0])}
+
+    model = ep.export(network, _x(2, 1))
+    assert model.report
+
+
+def test_a_convolution_leaves_every_other_axis_open() -> None:
+    weight = tf.Variable(_x(3, 3, 3, 4))
+    model = ep.export(lambda x: tf.nn.conv2d(x, weight, 2, "SAME"), _x(2, 8, 9, 3))
+    assert [isinstance(size, str) for size in model.inputs[0].shape] == [True, True, True, False]
