@@ -117,7 +117,7 @@ def test_weights_and_gradients_are_those_of_the_network(name: str, monkeypatch: 
     net, original = copy.deepcopy(kept(name)).double(), copy.deepcopy(built(name).module).double()
     state = original.state_dict()
     for key, value in net.state_dict().items():
-        if key in state:
+        if key in state and not key.endswith("num_batches_tracked"):  # nothing in a file reads it
             torch.testing.assert_close(value, state[key], rtol=0, atol=0)
     found, expected = gradients(net, name), gradients(original, name)
     for key, row in padding(original):
