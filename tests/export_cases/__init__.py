@@ -2,7 +2,8 @@
 
 ``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
 every architecture of transformers small; ``sklearn`` fits every estimator; ``jax`` has primitives, functions,
-layers and models of JAX. Names of models occur here and nowhere in the library.
+layers and models of JAX; ``raw_ops`` has the operators of TensorFlow. Names of models occur here and nowhere in the
+library.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from typing import Any
 from tests.export_cases import modules
 from tests.export_cases.case import CASES, Case
 
-CORPORA = ("modules", "architectures", "sklearn", "jax")
+CORPORA = ("modules", "architectures", "sklearn", "jax", "raw_ops")
 
 
-_JUDGES = {"sklearn": "tests.sweeps.estimators", "jax": "tests.sweeps.exports_of_jax"}
+_JUDGES = {
+    "sklearn": "tests.sweeps.estimators",
+    "jax": "tests.sweeps.exports_of_jax",
+    "raw_ops": "tests.sweeps.raw_ops",
+}
 """Who judges a corpus that is none of torch's."""
 
 
@@ -37,6 +42,10 @@ def cases(corpus: str) -> list[Case]:
             for module in pkgutil.iter_modules(modules.__path__, f"{modules.__name__}."):
                 importlib.import_module(module.name)
         return list(CASES)
+    if corpus == "raw_ops":
+        from tests.export_cases import raw_ops
+
+        return [*raw_ops.catalogue()]
     if corpus == "sklearn":
         from tests.export_cases import sklearn
 

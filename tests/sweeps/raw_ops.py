@@ -16,11 +16,12 @@ import numpy as np
 import tensorflow as tf
 
 import entrepot as ep
-from entrepot.exporters.tensorflow.table import rules
+from entrepot.exporters.tensorflow.graphs.body import SAME
+from entrepot.exporters.tensorflow.table import pair_rules, rules
 from entrepot.exporters.tensorflow.translation import translated
 from entrepot.parity.untouched import Untouched
 from tests.export_cases.raw_ops.case import RawCase
-from tests.sweeps.exports import Outcome
+from tests.sweeps.outcome import Outcome
 
 _TOLERANCES = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 5e-6, "float64": 1e-11}
 _NO_NUMBERS = (tf.string, tf.resource, tf.variant)
@@ -60,6 +61,7 @@ def coverage() -> tuple[list[str], list[str]]:
     from tensorflow.python.framework import kernels, op_def_registry
 
     registered = {kernel.op for kernel in kernels.get_all_registered_kernels().kernel if kernel.device_type == "CPU"}
+    known = {*SAME, *rules(), *pair_rules()}
     found: tuple[list[str], list[str]] = ([], [])
     for name in sorted(registered & set(dir(tf.raw_ops))):
         definition = op_def_registry.get(name)
@@ -68,7 +70,7 @@ def coverage() -> tuple[list[str], list[str]]:
         arguments = [*definition.input_arg, *definition.output_arg]
         if any(argument.is_ref or tf.as_dtype(argument.type or 1) in _NO_NUMBERS for argument in arguments):
             continue
-        found[name not in rules()].append(name)
+        found[name not in known].append(name)
     return found
 
 
@@ -110,7 +112,7 @@ def _call(case: RawCase, arguments: Sequence[Any]) -> Any:
 
 
 def _flat(case: RawCase, results: Sequence[Any]) -> list[np.ndarray]:
-    return [np.asarray(_real(result)) for result in results]
+    return [_text(np.asarray(_real(result))) for result in results]
 
 
 def _real(value: Any) -> Any:
@@ -171,7 +173,15 @@ def _problem(case: RawCase, model: ep.Model, expected: Sequence[np.ndarray]) -> 
 
 
 def _fed(array: np.ndarray) -> np.ndarray:
-    return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else array
+    return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else _text(array)
+
+
+def _text(array: np.ndarray) -> np.ndarray:
+    """Text as ``str``, which TensorFlow has as bytes."""
+    if array.dtype.kind != "O":
+        return array
+    plain = [each.decode() if isinstance(each, bytes) else each for each in array.ravel()]
+    return np.array([*plain, None], object)[:-1].reshape(array.shape)
 
 
 def _difference(case: RawCase, wanted: np.ndarray, found: np.ndarray) -> str:
