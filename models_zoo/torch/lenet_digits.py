@@ -41,6 +41,21 @@ def digits() -> Digits:
     return Digits(train_x, train_y, test_x, test_y)
 
 
+def flattened(data: Digits) -> Digits:
+    """The same images as rows of numbers, for classical models."""
+    return data._replace(
+        train_images=data.train_images.reshape(len(data.train_images), -1),
+        test_images=data.test_images.reshape(len(data.test_images), -1),
+    )
+
+
+def channels_last(data: Digits) -> Digits:
+    """The same images with their channel last, as Keras has them."""
+    return data._replace(
+        train_images=np.moveaxis(data.train_images, 1, -1), test_images=np.moveaxis(data.test_images, 1, -1)
+    )
+
+
 class LeNet(nn.Module):
     """Two convolutions with pooling, three linear layers."""
 

@@ -21,6 +21,19 @@ def test_lenet_agrees_everywhere_and_tells_its_accuracy(tour):
     assert "differs" not in printed
 
 
+def test_a_pipeline_agrees_everywhere(tour):
+    assert tour.pipeline()
+    printed = tour.console.file.getvalue()
+    assert (tour.folder / "forest.onnx").exists()
+    assert all(name in printed for name in ("scikit-learn", "entrepot", "onnxruntime"))
+
+
+def test_without_keras_the_tour_says_what_to_install(tour, monkeypatch):
+    monkeypatch.setattr(demo.importlib.util, "find_spec", lambda name: None)
+    assert tour.keras()
+    assert "pip install 'entrepot[tensorflow]'" in tour.console.file.getvalue()
+
+
 def test_a_module_that_computes_something_else_is_noticed(tour, monkeypatch):
     honest = demo.TorchSource.run
     monkeypatch.setattr(
@@ -33,7 +46,9 @@ def test_a_module_that_computes_something_else_is_noticed(tour, monkeypatch):
 def test_exit_code_tells_whether_everything_agreed(third, code, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo.Tour, "lenet", lambda self: True)
     monkeypatch.setattr(demo.Tour, "resnet50", lambda self: True)
-    monkeypatch.setattr(demo.Tour, "bert", lambda self: third)
+    monkeypatch.setattr(demo.Tour, "bert", lambda self: True)
+    monkeypatch.setattr(demo.Tour, "pipeline", lambda self: True)
+    monkeypatch.setattr(demo.Tour, "keras", lambda self: third)
     assert demo.main([str(tmp_path / "made")]) == code
     assert "What to try next" in capsys.readouterr().out
 
