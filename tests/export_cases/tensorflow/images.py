@@ -36,7 +36,7 @@ for _name, _function in {
     "crop_and_resize": lambda x: tf.image.crop_and_resize(
         x, [[0.1, 0.1, 0.8, 0.9], [0.0, 0.2, 1.0, 0.7]], [0, 1], [4, 4]),
     "psnr": lambda x: tf.image.psnr(x, x * 0.9, 1.0), "gradients": tf.image.image_gradients,
-    "batch_norm": lambda x: tf.nn.batch_normalization(x, tf.constant([0.1, 0.2, 0.3]), tf.constant([1.0, 2.0, 0.5]), None, tf.constant([1.0, 2.0, 3.0]), 1e-3),
+    "batch_norm": lambda x: tf.nn.batch_normalization(x, *tf.nn.moments(x, [0, 1, 2]), None, tf.ones([3]) * 2.0, 1e-3),
 }.items():  # fmt: skip
     add(_name, _function, X, Y)
 
