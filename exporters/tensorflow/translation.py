@@ -9,6 +9,7 @@ import onnx_ir as ir
 import tensorflow as tf
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.tensorflow.arrays import texts
 from entrepot.exporters.tensorflow.dtypes import numpy_type, onnx_type
 from entrepot.exporters.tensorflow.flow.variables import Handle
 from entrepot.exporters.tensorflow.graphs.body import of_graph
@@ -114,5 +115,5 @@ def _outside(build: Builder, value: Any, function: Any, called: Mapping[int, str
         variables = {id(each.handle): each.name.partition(":")[0] for each in function.graph.variables}
         name = called.get(id(value)) or variables.get(id(value), "variable")
         return Handle.of(value, name)
-    array = value.numpy()
+    array = texts(value.numpy())
     return build.constant(array, onnx_type(array.dtype)) if array.ndim == 0 else build.weight("captured", array)
