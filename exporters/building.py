@@ -97,8 +97,14 @@ class Builder:
         kind = None if dtype is None else element(dtype)
         array = np.asarray(value) if kind is None or isinstance(value, np.ndarray) else np.asarray(value, kind.numpy())
         array = array if kind is None else array.astype(kind.numpy(), copy=False)
-        key = (array.dtype.str, array.dtype.name, array.shape, array.tobytes() if array.dtype != object else id(value))
-        return self._store.same.get(key) or self._store.add(key, "constant", ir.tensor(array, dtype=kind))
+        key = (
+            array.dtype.str,
+            array.dtype.name,
+            array.shape,
+            array.tobytes() if array.dtype != object else tuple(array.flat),
+        )
+        tensor = _text(array) if array.dtype == object else ir.tensor(array, dtype=kind)
+        return self._store.same.get(key) or self._store.add(key, "constant", tensor)
 
     # nodes -----------------------------------------------------------------------------------------------------------
 
@@ -226,6 +232,11 @@ class Builder:
             if isinstance(other, (np.ndarray, np.generic)) and name == names[at]:
                 return self.constant(item, other.dtype)
         return self.constant(np.asarray(item, {bool: np.bool_, int: np.int64, float: np.float32}[type(item)]))
+
+
+def _text(array: np.ndarray[Any, Any]) -> ir.StringTensor:
+    encoded = [each if isinstance(each, bytes) else str(each).encode("utf-8", "surrogateescape") for each in array.flat]
+    return ir.StringTensor(encoded, shape=ir.Shape(array.shape))
 
 
 def typed(value: ir.Value, dtype: Any, shape: Sequence[Dim] | None) -> ir.Value:
