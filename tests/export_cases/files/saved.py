@@ -34,11 +34,7 @@ def _served(path: str) -> Any:
     loaded = tf.saved_model.load(folder)
     chosen = loaded.signatures[name or "serving_default"]
 
-    def call(**arrays: Any) -> Any:
-        found = chosen(**arrays)
-        return [found[key] for key in sorted(found)], loaded
-
-    return lambda **arrays: call(**arrays)[0]
+    return lambda **arrays: loaded and chosen(**arrays)  # which holds the variables
 
 
 def _signature(saved: Saved, folder: Path) -> str:
