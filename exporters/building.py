@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -178,6 +178,35 @@ class Builder:
             yield
         finally:
             self._path.pop()
+
+    def splice(self, model: ir.Model, given: Mapping[str, ir.Value]) -> dict[str, ir.Value]:
+        """Write the nodes of another model here; its weights become weights of this one.
+
+        What is known of its shapes is left behind: in the body of a loop, sizes change from turn to turn.
+
+        Args:
+            model: What is copied; it stays as it is.
+            given: What its inputs are.
+
+        Returns:
+            Its results, by name.
+        """
+        graph = model.graph.clone()
+        for name, value in list(graph.initializers.items()):
+            tensor = model.graph.initializers[name].const_value
+            value.replace_all_uses_with(self.weight(name, tensor), replace_graph_outputs=True)
+        for value in graph.inputs:
+            value.replace_all_uses_with(given[value.name or ""], replace_graph_outputs=True)
+        results = {name.name or "": value for name, value in zip(model.graph.outputs, graph.outputs, strict=True)}
+        nodes = list(graph)
+        graph.outputs.clear()
+        graph.remove(nodes)
+        for node in nodes:
+            for value in node.outputs:
+                value.shape = None
+                value.name = None
+        self._nodes += nodes
+        return results
 
     # what comes out --------------------------------------------------------------------------------------------------
 
