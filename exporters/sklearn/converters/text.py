@@ -1,8 +1,8 @@
-"""Words of texts, counted: a graph can split text at certain characters, and takes it only where those are all there are.
+"""Words of texts, counted: a graph splits text at certain characters, and takes no text with others than it knows.
 
-Tokens of all texts are one list, with the row of each beside it, so that nothing grows with the longest text. Characters
-are letters, digits, ASCII and common typographic punctuation; under ``lowercase`` capital letters are ASCII. A text with
-any other character makes the graph fail, since it might be split elsewhere by scikit-learn.
+Tokens of all texts are one list, with the row of each beside it, so that nothing grows with the longest text. Known
+characters are letters, digits, ASCII and common typographic punctuation; under ``lowercase`` capital letters are ASCII.
+At any other character the graph fails, since scikit-learn might split there, or not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from entrepot.exporters.sklearn.encoding import position
 from entrepot.exporters.sklearn.table import Results, converts
 from entrepot.ir.errors import ConversionError
 
-_SEPARATORS = "".join(sorted(set(string.punctuation) - {"_"})) + "–—‘’“”…•«»¡¿"
+_SEPARATORS = "".join(sorted(set(string.punctuation) - {"_"})) + "\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2022«»¡¿"
+_SPACES = " \t\n\r\f\v"
 _PATTERNS = {r"(?u)\b\w\w+\b": 2, r"\b\w\w+\b": 2, r"(?u)\b\w+\b": 1, r"\b\w+\b": 1, r"\w+": 1, r"(?u)\w+": 1}
 """The patterns of tokens that are known, and the length of the shortest token."""
 
@@ -27,7 +28,7 @@ _PATTERNS = {r"(?u)\b\w\w+\b": 2, r"\b\w\w+\b": 2, r"(?u)\b\w+\b": 1, r"\b\w+\b"
 @converts("sklearn.CountVectorizer")
 def counted(model: Any, x: Any) -> Results:
     """How often each word, or sequence of words, occurs."""
-    texts = matrix(x)
+    texts: Symbolic = matrix(x)
     if texts.dtype != object or texts.ndim != 1:
         raise ConversionError("a vectoriser takes text along one axis", hint="give a list of strings, or one column")
     tokens, rows = _tokens(model, texts)
@@ -52,7 +53,7 @@ def _refuse_unknown(model: Any) -> int:
     if odd or model.analyzer != "word" or model.token_pattern not in _PATTERNS:
         what = odd[0] if odd else "analyzer" if model.analyzer != "word" else "token_pattern"
         raise ConversionError(
-            f"a vectoriser with {what}={getattr(model, what)!r} cannot be written: ONNX splits text at given characters only",
+            f"a vectoriser with {what}={getattr(model, what)!r} cannot be written: ONNX splits at given characters",
             hint="use analyzer='word' with the default token_pattern; or export what follows it by itself",
         )
     return _PATTERNS[model.token_pattern]
@@ -63,11 +64,11 @@ def _tokens(model: Any, texts: Symbolic) -> tuple[Symbolic, Symbolic]:
     shortest = _refuse_unknown(model)
     letters = r"A-Za-z\p{Ll}\p{Lm}\p{Lo}" if model.lowercase else r"\pL"
     marks = "".join(f"\\{mark}" if mark in string.punctuation else mark for mark in _SEPARATORS)
-    texts = _only(texts, rf"[{letters}\p{{Nd}}_ \t\n\r\f\v{marks}]*")
+    zero = _zero_if_known(texts, rf"[{letters}\p{{Nd}}_{_SPACES}{marks}]*")
     if model.lowercase:
         texts = texts.op("StringNormalizer", case_change_action="LOWER", is_case_sensitive=1, locale="C")
-    tokens, rows = _split(texts, _row_numbers(texts), "")
-    for mark in _SEPARATORS:
+    tokens, rows = texts, _row_numbers(texts) + zero
+    for mark in (*_SPACES, *_SEPARATORS):
         tokens, rows = _split(tokens, rows, mark)
     if shortest > 1:
         tokens, rows = _kept(tokens, rows, tokens.op("RegexFullMatch", pattern="(?s).", dtype=bool).op("Not"))
@@ -82,18 +83,17 @@ def _row_numbers(x: Symbolic) -> Symbolic:
     return Array(build, numbers, np.int64, x.shape)
 
 
-def _only(texts: Symbolic, pattern: str) -> Symbolic:
-    """The texts, if all of them match; else the graph fails."""
+def _zero_if_known(texts: Symbolic, pattern: str) -> Symbolic:
+    """A zero, from a node that fails unless all texts match: see ``exporters/size_checks.py``."""
+    odd = texts.op("RegexFullMatch", pattern=pattern, dtype=bool).op("Not").astype(np.int64).max()
     build = texts.build
-    fine = texts.op("RegexFullMatch", pattern=pattern, dtype=bool).astype(np.int64).min()
-    size = Array(build, build.size(texts.value, 0), np.int64, ())
-    wanted = (size + 1 - fine).reshape(1)
-    return Array(build, build.op("Reshape", texts.value, wanted.value), object, texts.shape)
+    zero = build.op("Reshape", np.zeros(1, np.int64), (odd + 1).reshape(1).value)
+    return Array(build, zero, np.int64, [None])  # a size that is said to be known would make it a copy
 
 
 def _split(tokens: Symbolic, rows: Symbolic, mark: str) -> tuple[Symbolic, Symbolic]:
     build = tokens.build
-    parts, _ = build.op("StringSplit", tokens.value, delimiter=mark or None, outputs=2)
+    parts, _ = build.op("StringSplit", tokens.value, delimiter=mark, outputs=2)
     apart = Array(build, parts, object, [None, None])
     sizes = build.op("Shape", parts)
     each = Array(build, build.op("Expand", rows[:, None].value, sizes), np.int64, [None, None])
@@ -102,7 +102,7 @@ def _split(tokens: Symbolic, rows: Symbolic, mark: str) -> tuple[Symbolic, Symbo
 
 
 def _kept(tokens: Symbolic, rows: Symbolic, which: Symbolic) -> tuple[Symbolic, Symbolic]:
-    return tuple(x.op("Compress", which, axis=0, shape=[None]) for x in (tokens, rows))  # type: ignore[return-value]
+    return tuple(x.op("Compress", which, axis=0, shape=[None]) for x in (tokens, rows))
 
 
 def _sequences(tokens: Symbolic, rows: Symbolic, length: int) -> tuple[Symbolic, Symbolic]:

@@ -13,12 +13,12 @@ from entrepot.ir.opset import OPSET
 from entrepot.ir.table import OpKey
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.providers.cpu.table import native
-from tests.op_cases import all_cases
+from tests.op_cases import all_cases, other_cases
 from tests.op_cases.case import Case
 
 KEYS = sorted({*shared, *native})
 CASES: dict[str, list[Case]] = defaultdict(list)
-for _case in all_cases():
+for _case in [*all_cases(), *other_cases()]:
     CASES[_case.op_type].append(_case)
 
 
