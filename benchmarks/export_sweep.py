@@ -53,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _tell(outcome, len(known), len(chosen), options)
     outcomes = [known[case.name] for case in chosen]
     _print(outcomes)
+    if "raw_ops" in options.corpus:
+        _print_coverage()
     return int(any(outcome["verdict"] in ("wrong", "crashed") for outcome in outcomes))
 
 
@@ -236,6 +238,15 @@ def _print(outcomes: Sequence[dict[str, object]]) -> None:
             print(f"\n{verdict}")
         for text, count in reasons.most_common(40):
             print(f"{count:>6}  {text}")
+
+
+def _print_coverage() -> None:
+    """Which operators of TensorFlow have a translation."""
+    from tests.sweeps.raw_ops import coverage
+
+    translated, missing = coverage()
+    print(f"\n{len(translated)} of {len(translated) + len(missing)} numeric operators with a kernel are translated")
+    print(f"not translated: {' '.join(missing)}")
 
 
 if __name__ == "__main__":

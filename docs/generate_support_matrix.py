@@ -40,8 +40,9 @@ refused by name when a session is made. `torch:cuda` and `torch:mps` run what `t
 BROUGHT = """
 ## What a framework brings itself
 
-All other operators of ai.onnx that run on `cpu` run on any framework that has the fifty array functions of the backend
-protocol, through shared meanings or function bodies. These {count} run there only by a kernel of its own; its provider
+Classical models, of ai.onnx.ml, run on `cpu` alone: give it as the second provider, `["torch", "cpu"]`. All other
+operators of ai.onnx that run on `cpu` run on any framework that has the fifty array functions of the backend protocol,
+through shared meanings or function bodies. These {count} run there only by a kernel of its own; its provider
 declines them otherwise. Computed on the host whatever the device is: {hosted}, and all operators on strings.
 
 | operator | why it has no shared meaning |
@@ -69,7 +70,7 @@ def page() -> str:
 
 def _brought() -> str:
     """What has no meaning that is shared by all frameworks."""
-    missing = sorted(key for key in set(native) - set(shared) if not runs_on_host(key))
+    missing = sorted(key for key in set(native) - set(shared) if not key.domain and not runs_on_host(key))
     rows = "".join(f"| {key.op_type} | {NATIVE_ONLY[key.op_type]} |\n" for key in missing)
     hosted = ", ".join(sorted(key.op_type for key in set(native) - set(shared) if runs_on_host(key)))
     return f"{BROUGHT.format(count=len(missing), hosted=hosted)}{rows}"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CellType
+from types import CellType, ModuleType
 from typing import Any
 
 from entrepot.exporters.sample import Sample
@@ -171,11 +171,39 @@ def is_tensorflow(found: Found) -> bool:
         return found.is_of("tensorflow") or (
             found.is_function and (found.samples("tensorflow") or found.uses("tensorflow"))
         )
-    return found.foreign is not None and found.foreign.framework == "tensorflow"
+    if checkpoint_prefix(found.path) is not None:
+        return True
+    if found.foreign is not None:
+        return found.foreign.framework == "tensorflow"
+    path, signature = split_signature(found.path)
+    return bool(signature) or (found.has_suffix(".pb") and path.is_file())
+
+
+def split_signature(path: Path) -> tuple[Path, str]:
+    """A SavedModel and the signature of it that is meant, written ``folder#name``; nothing for any other path."""
+    folder, mark, name = str(path).rpartition("#")
+    if mark and not path.exists() and os.path.isfile(os.path.join(folder, "saved_model.pb")):
+        return Path(folder), name
+    return path, ""
+
+
+def checkpoint_prefix(path: Path) -> Path | None:
+    """What the files of a checkpoint of TensorFlow 1 begin with: ``model.ckpt`` for ``model.ckpt.meta``.
+
+    Args:
+        path: That, or one of the files, or the folder in which there is one such checkpoint.
+    """
+    if path.suffix in (".meta", ".index"):
+        path = path.with_suffix("")
+    if os.path.isdir(path):
+        found = sorted(path.glob("*.meta"))
+        path = found[-1].with_suffix("") if found else path
+    both = os.path.isfile(f"{path}.meta") and os.path.isfile(f"{path}.index")
+    return path if both else None
 
 
 _JAX = ("jax", "jaxlib", "flax.linen", "flax.nnx", "flax.core", "equinox")
-_JAX_NAMES = ("jax", "jax.numpy", "flax", "flax.linen", "flax.nnx", "equinox")
+_JAX_PACKAGES = ("jax", "jaxlib", "flax", "equinox")
 
 
 def is_jax(found: Found) -> bool:
@@ -197,8 +225,14 @@ def _holds_jax(value: Any, depth: int) -> bool:
         held = value.values()
     elif isinstance(value, tuple | list):
         held = value
-    elif Found(value).is_function:
-        held = surroundings(value).values()
+    elif _home(value).partition(".")[0] in _JAX_PACKAGES:
+        return True
     else:
-        return Found(value).is_of(*_JAX) or getattr(value, "__name__", "") in _JAX_NAMES
+        held = surroundings(value).values() if Found(value).is_function else ()
     return depth > 0 and any(_holds_jax(each, depth - 1) for each in held)
+
+
+def _home(value: Any) -> str:
+    """The module that a value is, or that it or its class is defined in."""
+    name = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
+    return name if isinstance(name, str) else ""

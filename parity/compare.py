@@ -225,7 +225,7 @@ def _rule(expected: np.ndarray, tolerance: Tolerance | None, scale: float, noise
     if classify(expected.dtype) in {"bool", "string"}:
         return Tolerance(0.0, 0.0)
     if classify(expected.dtype) == "integer":
-        return Tolerance(0.0, 0.0, steps=rule.steps)
+        return Tolerance(0.0, 0.0, steps=max(rule.steps, round(NOISE * noise)))
     if not rule.scaled:
         return rule
     # a tensor of zeros has no scale of its own: treat it like ordinary activations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import onnx_ir as ir
@@ -16,10 +16,11 @@ from entrepot.exporters.exporter import Captured
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
 from entrepot.exporters.jax.lowering import Lowering
 from entrepot.exporters.jax.running import model_errors, user_line
+from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.tree import Flat
-from entrepot.ir.errors import ConversionError
+from entrepot.ir.errors import ConversionError, EntrepotError
 
 if TYPE_CHECKING:
     from entrepot.exporters.jax.source import JaxSource
@@ -42,44 +43,65 @@ class _Traced:
 
 def capture(source: JaxSource, prober: Prober, groups: list[Group], options: Options) -> Captured:
     """See ``Source.capture``."""
-    options.tell(f"tracing the {source.noun}")
+    options.tell(f"tracing the {source.noun}, and translating to ONNX")
     source.numbers = frozenset()
-    traced, kept, fixed = _trace(source, prober, groups)
-    options.tell("translating to ONNX")
-    graph = _translated(source, traced, prober, kept)
-    assert traced.flat is not None
+    fixed: dict[Axis, Fixed] = {}
+    found, failure = _with_all(source, prober, groups)
+    kept = groups
+    if found is None:
+        if not groups:
+            raise _untraceable(source, failure)
+        found, kept, fixed = _one_by_one(source, prober, groups)
+    graph, numbers = found
     names = [name for name in graph.graph.initializers if name in source.model.weights.values()]
-    return Captured(graph, kept, fixed, traced.flat.numbers, names)
+    return Captured(graph, kept, fixed, numbers, names)
 
 
-def _trace(source: JaxSource, prober: Prober, groups: list[Group]) -> tuple[_Traced, list[Group], dict[Axis, Fixed]]:
-    """A program in which as many groups vary as it allows, one after the other."""
+_Found: TypeAlias = "tuple[ir.Model, frozenset[str]]"
+
+
+def _with_all(source: JaxSource, prober: Prober, groups: list[Group]) -> tuple[_Found | None, Exception | None]:
+    """A graph in which every group varies; what JAX cannot say of all sizes, it may of those from 2 on."""
     failure = None
-    for constraints in ([], [f"{group.symbol} >= 2" for group in groups if group.formula is None and group.step == 1]):
+    two = [f"{group.symbol} >= 2" for group in groups if group.formula is None and group.step == 1]
+    for constraints in ([], two) if two else ([],):
         try:
-            return _Traced(source, symbolic_specs(prober.base, groups, constraints)), groups, {}
-        except model_errors() as error:
+            return _graph(source, prober, groups, constraints), None
+        except EntrepotError:
+            raise
+        except _failures() as error:
             failure = failure or error
-    if not groups:
-        raise _untraceable(source, failure)
+    return None, failure
+
+
+def _one_by_one(
+    source: JaxSource, prober: Prober, groups: list[Group]
+) -> tuple[_Found, list[Group], dict[Axis, Fixed]]:
+    """A graph in which as many groups vary as it allows, one after the other."""
     kept: list[Group] = []
     fixed: dict[Axis, Fixed] = {}
-    traced = _at_concrete_sizes(source, prober)
+    found, failure = _with_all(source, prober, [])
+    if found is None:
+        raise _untraceable(source, failure)
     for group in groups:
-        try:
-            traced = _Traced(source, symbolic_specs(prober.base, [*kept, group]))
-        except model_errors() as error:
-            fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, _first_line(error), user_line(error)))
+        more, failure = _with_all(source, prober, [*kept, group])
+        if more is None:
+            assert failure is not None
+            fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, _first_line(failure), user_line(failure)))
         else:
+            found = more
             kept.append(group)
-    return traced, kept, fixed
+    return found, kept, fixed
 
 
-def _at_concrete_sizes(source: JaxSource, prober: Prober) -> _Traced:
-    try:
-        return _Traced(source, symbolic_specs(prober.base, []))
-    except model_errors() as error:
-        raise _untraceable(source, error) from error
+def _failures() -> tuple[type[Exception], ...]:
+    return (*model_errors(), Unfollowed)
+
+
+def _graph(source: JaxSource, prober: Prober, groups: list[Group], constraints: Sequence[str]) -> _Found:
+    traced = _Traced(source, symbolic_specs(prober.base, groups, constraints))
+    assert traced.flat is not None
+    return _translated(source, traced, prober, groups), traced.flat.numbers
 
 
 def _untraceable(source: JaxSource, error: BaseException | None) -> ConversionError:

@@ -15,7 +15,7 @@ from entrepot.exporters.jax.dims import Sizes, stated
 from entrepot.exporters.jax.keys import is_key, packed_key
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import Operand, Pair, complex_rules, rules
-from entrepot.exporters.jax.upstream import is_drop_var, scope_of, user_frame
+from entrepot.exporters.jax.upstream import scope_of
 from entrepot.ir.errors import UnsupportedOpError
 
 Name = Callable[[Any], str]
@@ -28,11 +28,15 @@ class Lowering:
         build: Where nodes go.
         symbols: Values of sizes that vary.
         name: What a captured array is called; empty for one that is no weight.
+
+    Attributes:
+        tails: What the complementary error function was taken of, by the ``id`` of its value.
     """
 
     def __init__(self, build: Builder, symbols: Mapping[str, ir.Value], name: Name) -> None:
         self.build, self._symbols, self._name = build, symbols, name
         self.sizes = Sizes(build, symbols)
+        self.tails: dict[int, ir.Value] = {}
 
     def body(self, name: str = "body") -> Lowering:
         """The same for a body, which may use every value of this graph."""
@@ -80,9 +84,9 @@ class Lowering:
         complex_ones = any(isinstance(each, Pair) for each in given) or any(_is_complex(each) for each in step.outs)
         found = custom or (complex_rules() if complex_ones else rules()).get(name)
         if found is None:
-            what = "on complex numbers " if complex_ones and name in rules() else ""
+            what = " on complex numbers" if complex_ones and name in rules() else ""
             raise UnsupportedOpError(
-                f"no rule for the JAX primitive '{name}' {what}{where(eqn)}".rstrip(),
+                f"no rule for the JAX primitive '{name}'{what}{step.place}",
                 hint=f"teach it: ep.register_translation('jax::{name}', function, into='onnx')",
             )
         result = found(step, *given)
@@ -103,12 +107,6 @@ class Lowering:
         return scope_of(eqn) or next((name.rpartition("/")[0] for name in weights if "/" in name), "")
 
 
-def where(eqn: Any) -> str:
-    """The user's line, to be put behind what is said of an equation."""
-    line = user_frame(eqn)
-    return f" (at {line})" if line else ""
-
-
 def _is_complex(aval: Any) -> bool:
     return not is_key(aval) and hasattr(aval, "dtype") and np.dtype(aval.dtype).kind == "c"
 
@@ -122,7 +120,7 @@ def _needed(jaxpr: Any) -> list[Any]:
     wanted = {each for each in jaxpr.outvars if not hasattr(each, "val")}
     kept = []
     for eqn in reversed(jaxpr.eqns):
-        if any(out in wanted for out in eqn.outvars if not is_drop_var(out)):
+        if any(out in wanted for out in eqn.outvars):
             kept.append(eqn)
             wanted |= {each for each in eqn.invars if not hasattr(each, "val")}
     return kept[::-1]

@@ -60,6 +60,8 @@ class Run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._traced = jax.jit(traced).trace(*specs)
+        if len(self._traced.jaxpr.in_avals) > len(specs):
+            raise jax.errors.UnexpectedTracerError("the function holds a tracer of an earlier trace")
 
     def promised(self, arrays: Sequence[Array]) -> Flat:
         """The result for arrays of these sizes, computed when it is read."""

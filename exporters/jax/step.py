@@ -12,11 +12,17 @@ import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, element
 from entrepot.exporters.jax.dims import Sizes, is_known
+from entrepot.exporters.jax.running import model_errors
+from entrepot.exporters.jax.upstream import user_frame
 from entrepot.ir.errors import UnsupportedOpError
 
 if TYPE_CHECKING:
     from entrepot.exporters.jax.lowering import Lowering
     from entrepot.exporters.jax.table import Operand
+
+
+class Unfollowed(Exception):  # noqa: N818 - an answer, not a fault
+    """What a primitive consists of cannot be written for sizes that vary."""
 
 
 class Step:
@@ -105,13 +111,24 @@ class Step:
         """
         known = self.ins if avals is None else avals
         specs = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in known]
-        return self.lowering.inline(jax.make_jaxpr(function)(*specs), operands)
+        try:
+            traced = jax.make_jaxpr(function)(*specs)
+        except model_errors() as error:
+            if all(is_known(dim) for each in specs for dim in each.shape):
+                raise
+            first = next(iter(str(error).splitlines()), "")
+            raise Unfollowed(f"{self.eqn.primitive.name}{self.place}: {first}") from error
+        return self.lowering.inline(traced, operands)
 
     def unsupported(self, why: str, hint: str = "") -> UnsupportedOpError:
         """The error for a use of a primitive that has no counterpart."""
-        from entrepot.exporters.jax.lowering import where
+        return UnsupportedOpError(f"{self.eqn.primitive.name}{self.place}: {why}", hint=hint or None)
 
-        return UnsupportedOpError(f"{self.eqn.primitive.name}{where(self.eqn)}: {why}", hint=hint or None)
+    @property
+    def place(self) -> str:
+        """The user's line, to be put behind what is said of the equation."""
+        line = user_frame(self.eqn)
+        return f" (at {line})" if line else ""
 
 
 def kind_of(dtype: Any) -> ir.DataType:

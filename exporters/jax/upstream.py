@@ -10,7 +10,14 @@ from jax._src.lax import lax, linalg, special
 from jax._src.random import core as random_core
 from jax._src.random import prng, threefry2x32
 
-__all__ = ["IMPLEMENTED", "is_drop_var", "key_impl_name", "scope_of", "threefry", "threefry_bits", "user_frame"]
+__all__ = [
+    "IMPLEMENTED",
+    "is_threefry",
+    "scope_of",
+    "threefry",
+    "threefry_generator",
+    "user_frame",
+]
 
 
 def scope_of(eqn: Any) -> str:
@@ -27,14 +34,9 @@ def user_frame(eqn: Any) -> str:
     return f"{frame.file_name.rpartition('/')[2]}:{frame.start_line} in {frame.function_name.rpartition('.')[2]}"
 
 
-def is_drop_var(variable: Any) -> bool:
-    """Whether a result of an equation is not used."""
-    return type(variable).__name__ == "DropVar"
-
-
-def key_impl_name(dtype: Any) -> str:
-    """How keys of a type draw: ``fry``, ``rbg``; empty for a type that is not one of keys."""
-    return dtype._impl.tag if isinstance(dtype, prng.KeyTy) else ""  # noqa: SLF001
+def is_threefry(dtype: Any) -> bool:
+    """Whether keys of a type draw by JAX's default algorithm."""
+    return isinstance(dtype, prng.KeyTy) and dtype._impl is threefry2x32.threefry_prng_impl  # noqa: SLF001
 
 
 def threefry(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
@@ -42,8 +44,8 @@ def threefry(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
     return threefry2x32._threefry2x32_lowering(key0, key1, x0, x1, use_rolled_loops=False)  # noqa: SLF001
 
 
-def threefry_bits() -> Any:
-    """The functions of the default generator: ``seed``, ``split``, ``random_bits``, ``fold_in``, on raw words."""
+def threefry_generator() -> Any:
+    """The functions of the default generator: ``seed``, ``split``, ``random_bits``, ``fold_in``, on words."""
     return threefry2x32.threefry_prng_impl
 
 
@@ -60,6 +62,9 @@ IMPLEMENTED: dict[str, Callable[..., Any]] = {
     "mulhi": lax._mulhi_impl,  # noqa: SLF001
     "lu_pivots_to_permutation": linalg._generic_lu_pivots_to_permutation,  # noqa: SLF001
     "ragged_dot_general": lax._ragged_dot_general_impl,  # noqa: SLF001
+    "cholesky_update": linalg._cholesky_update_jax_fn,  # noqa: SLF001
+    "symmetric_product": linalg._symmetric_product_jax_fn,  # noqa: SLF001
+    "tridiagonal_solve": linalg._tridiagonal_solve_jax,  # noqa: SLF001
     "random_gamma": random_core._gamma_impl,  # noqa: SLF001
 }
 """How JAX itself writes some primitives in terms of others."""

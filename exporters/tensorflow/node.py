@@ -84,6 +84,10 @@ class Node:
         """The element type of a result."""
         return numpy_type(self.operation.outputs[index].dtype)
 
+    def is_complex(self) -> bool:
+        """Whether it reads or makes complex numbers."""
+        return any(each.dtype.is_complex for each in (*self.operation.inputs, *self.operation.outputs))
+
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """The value of an input, where it is the same in every run."""
         return known(self.values[index])

@@ -13,6 +13,7 @@ Function: TypeAlias = Callable[..., Any]
 _F = TypeVar("_F", bound=Function)
 
 _RULES: dict[str, Rule] = {}
+_PAIRS: dict[str, Rule] = {}
 _PACKAGES = ("entrepot.exporters.tensorflow.translations", "entrepot.exporters.tensorflow.flow")
 
 
@@ -29,18 +30,20 @@ class Rule:
     handles: bool = False
 
 
-def translates(*operators: str, handles: bool = False) -> Callable[[_F], _F]:
+def translates(*operators: str, handles: bool = False, pairs: bool = False) -> Callable[[_F], _F]:
     """Enter a function as the translation of operators.
 
     Args:
         operators: Their names, as TensorFlow's nodes have them.
         handles: See ``Rule``.
+        pairs: Whether it is the translation for complex numbers, which are pairs of reals along a last axis.
     """
+    table = _PAIRS if pairs else _RULES
 
     def enter(function: _F) -> _F:
         for name in operators:
-            assert name not in _RULES, f"two translations of {name}"
-            _RULES[name] = Rule(function, handles)
+            assert name not in table, f"two translations of {name}"
+            table[name] = Rule(function, handles)
         return function
 
     return enter
@@ -54,3 +57,9 @@ def rules() -> dict[str, Rule]:
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{name}.{module.name}")
     return _RULES
+
+
+def pair_rules() -> dict[str, Rule]:
+    """The rules for complex numbers."""
+    rules()
+    return _PAIRS

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensorflow.lite.python import schema_py_generated
 from tensorflow.python.framework import dtypes, op_callbacks, op_def_registry, tensor_shape
 
 OpDef = Any
@@ -68,3 +70,14 @@ def counting_calls(most: int | None) -> Iterator[list[int]]:
         yield count
     finally:
         op_callbacks.remove_op_callback(seen)
+
+
+def lite_schema() -> Any:
+    """The classes that read the flatbuffers of TensorFlow Lite."""
+    return schema_py_generated
+
+
+@functools.cache
+def lite_names(enumeration: str) -> dict[int, str]:
+    """The members of an enumeration of that schema, by their numbers."""
+    return {number: name for name, number in vars(getattr(schema_py_generated, enumeration)).items() if name.isupper()}

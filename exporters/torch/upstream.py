@@ -7,6 +7,8 @@ who uses it.
 from __future__ import annotations
 
 import contextlib
+import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +32,7 @@ from torch.ao.nn import quantized
 from torch.ao.quantization import FakeQuantizeBase
 from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
-from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx
+from torch.fx.experimental.proxy_tensor import _sympy_handlers, disable_proxy_modes_tracing, make_fx
 from torch.fx.experimental.symbolic_shapes import (
     DimDynamic,
     ShapeEnv,
@@ -53,6 +55,7 @@ from torch.onnx._internal.exporter._registration import ONNXRegistry
 from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._sympy import functions as size_functions
 
 __all__ = [
     "BasePruningMethod",
@@ -87,6 +90,7 @@ __all__ = [
     "insert_type_promotion_nodes",
     "int8_product",
     "integer_product",
+    "know_functions_of_sizes",
     "make_fx",
     "pack_padded",
     "pad_packed",
@@ -95,6 +99,7 @@ __all__ = [
     "remove_assertion_nodes",
     "scan",
     "statically_known_true",
+    "sym_log2",
     "to_onnx_program",
 ]
 
@@ -113,6 +118,29 @@ pad_packed: Any = torch._pad_packed_sequence  # noqa: SLF001 - what torch.nn.uti
 def flat_weights(layer: Any) -> list[torch.Tensor]:
     """The weights of an LSTM, GRU or RNN in the order in which its operator takes them."""
     return list(layer._flat_weights)  # noqa: SLF001 - as its own forward does
+
+
+sym_log2: Any = torch._sym_log2  # type: ignore[attr-defined]  # noqa: SLF001 - the one logarithm that sizes have
+"""The logarithm of a size to the base 2."""
+
+
+def know_functions_of_sizes(others: Mapping[str, Callable[..., Any]]) -> None:
+    """Let torch (2.13) trace sizes that were computed where it did not look, whatever functions they are made of."""
+    known = _sympy_handlers()
+    for name, function in {**_OF_SIZES, **others}.items():
+        known.setdefault(getattr(size_functions, name), function)
+
+
+_OF_SIZES: dict[str, Callable[..., Any]] = {
+    "CeilToInt": math.ceil,
+    "FloatTrueDiv": operator.truediv,
+    "FloorToInt": math.floor,
+    "IntTrueDiv": operator.truediv,
+    "OpaqueUnaryFn_sqrt": torch.sym_sqrt,
+    "PowByNatural": operator.pow,
+    "ToFloat": torch.sym_float,
+    "TruncToInt": math.trunc,
+}
 
 
 quantized_decomposed: Any = torch.ops.quantized_decomposed

@@ -33,8 +33,7 @@ class Foreign:
 
 _WEIGHTS = "weights have no graph: build the model in its framework, load them into it, and give that to ep.export"
 _KERAS = "load it with keras.models.load_model and export that: model.export(path, format='onnx')"
-_TENSORFLOW = "convert it with tf2onnx: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx"
-_LITE = "convert it with tf2onnx: python -m tf2onnx.convert --tflite FILE --output model.onnx"
+_GIVE = "give it to ep.export"
 _TORCH = (
     "loading it can run any code, so load it yourself (weights into their module) and give the module to ep.export, "
     "or save it with torch.export.save or torch.jit.save"
@@ -47,7 +46,7 @@ _PACKED = "unpack it first"
 _SOURCE = "export from the framework that the model was made with"
 _DATA = "it holds arrays, not a model"
 
-_SAVED_MODEL = Foreign("a TensorFlow SavedModel", _TENSORFLOW)
+_SAVED_MODEL = Foreign("a TensorFlow SavedModel", _GIVE, framework="tensorflow")
 
 _PROGRAM = Foreign("an exported program or TorchScript of PyTorch", "give it to ep.export", framework="torch")
 
@@ -55,7 +54,7 @@ _SIGNATURES: tuple[tuple[int, bytes, Foreign], ...] = (
     (0, b"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file, as Keras writes with the suffix .h5", _KERAS)),
     (0, b"GGUF", Foreign("a GGUF file of llama.cpp", _WEIGHTS)),
     (0, b"\x93NUMPY", Foreign("a NumPy array", _DATA)),
-    (4, b"TFL3", Foreign("a TensorFlow Lite model", _LITE)),
+    (4, b"TFL3", Foreign("a TensorFlow Lite model", _GIVE, framework="tensorflow")),
     (4, b"ORTM", Foreign("a model in onnxruntime's own format", "it was made from an .onnx file: use that one")),
     (257, b"ustar", Foreign("a tar archive", _PACKED)),
     (0, b"\x1f\x8b", Foreign("a gzip archive", _PACKED)),
@@ -82,7 +81,7 @@ _ZIPPED: tuple[tuple[str, Foreign], ...] = (
     ),
     (r"\.npy$", Foreign("a NumPy archive of arrays (.npz)", _DATA)),
     (r"\.mlmodel$", Foreign("a Core ML package", _SOURCE)),
-    (r"(^|/)saved_model\.pb$", Foreign("a zipped SavedModel of TensorFlow", f"unpack it and {_TENSORFLOW}")),
+    (r"(^|/)saved_model\.pb$", Foreign("a zipped SavedModel of TensorFlow", f"unpack it and {_GIVE}")),
     (r"\.onnx$", Foreign("a zip archive with an .onnx file inside", _PACKED)),
     (r"", Foreign("a zip archive", _PACKED)),
 )
@@ -180,5 +179,5 @@ _TESTS: tuple[tuple[Callable[[bytes], bool], Foreign], ...] = (
     (_starts("<?xml"), Foreign("an XML file, such as OpenVINO's", _SOURCE)),
     (_is_textual, Foreign("a model in ONNX's textual form", "read it with onnx.parser.parse_model")),
     (_starts("{", "["), Foreign("a JSON file", "it describes something, but holds no model")),
-    (_is_tensorflow, Foreign("a graph of TensorFlow", _TENSORFLOW)),
+    (_is_tensorflow, Foreign("a graph of TensorFlow", _GIVE, framework="tensorflow")),
 )

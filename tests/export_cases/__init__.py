@@ -1,8 +1,9 @@
 """The corpora that exports are tried on.
 
 ``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
-every architecture of transformers small; ``sklearn`` fits every estimator. Names of
-models occur here and nowhere in the library.
+every architecture of transformers small; ``sklearn`` fits every estimator; ``jax`` has primitives, functions,
+layers and models of JAX; ``raw_ops`` has the operators of TensorFlow. Names of models occur here and nowhere in the
+library.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from typing import Any
 from tests.export_cases import modules
 from tests.export_cases.case import CASES, Case
 
-CORPORA = ("modules", "architectures", "sklearn")
+CORPORA = ("modules", "architectures", "sklearn", "jax", "raw_ops")
 
 
-_JUDGES = {"sklearn": "tests.sweeps.estimators"}
+_JUDGES = {
+    "sklearn": "tests.sweeps.estimators",
+    "jax": "tests.sweeps.exports_of_jax",
+    "raw_ops": "tests.sweeps.raw_ops",
+}
 """Who judges a corpus that is none of torch's."""
 
 
@@ -37,10 +42,18 @@ def cases(corpus: str) -> list[Case]:
             for module in pkgutil.iter_modules(modules.__path__, f"{modules.__name__}."):
                 importlib.import_module(module.name)
         return list(CASES)
+    if corpus == "raw_ops":
+        from tests.export_cases import raw_ops
+
+        return [*raw_ops.catalogue()]
     if corpus == "sklearn":
         from tests.export_cases import sklearn
 
         return [*sklearn.catalogue()]
+    if corpus == "jax":
+        from tests.export_cases.jax.catalogue import catalogue as of_jax
+
+        return of_jax()
     from tests.export_cases.architectures.catalogue import catalogue
 
     return catalogue()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.judges import learnt
 from tests.judges.oracle import by_onnxruntime, by_reference
 from tests.op_cases.case import Case
 
@@ -278,6 +279,9 @@ COMPOSED: dict[str, Callable[[Use], list[Any]]] = {
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), _window),
     **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp"), _logarithm),
     **dict.fromkeys(("RNN", "GRU", "LSTM"), _recurrent),
+    **dict.fromkeys(("LinearClassifier", "LinearRegressor"), learnt.linear),
+    **dict.fromkeys(("SVMClassifier", "SVMRegressor"), learnt.machines),
+    **dict.fromkeys(("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"), learnt.trees),
     **dict.fromkeys(("ScatterElements", "ScatterND"), _scattered),
     "AffineGrid": _grid,
     "Attention": _attention,
@@ -293,6 +297,7 @@ COMPOSED: dict[str, Callable[[Use], list[Any]]] = {
     "LpPool": _kernel_norm,
     "MeanVarianceNormalization": _mean_variance_normalization,
     "NegativeLogLikelihoodLoss": _picked_loss,
+    "Normalizer": learnt.normalised,
     "RMSNormalization": _rms_normalization,
     "Range": _count_up,
     "RoiAlign": _pooled_region,

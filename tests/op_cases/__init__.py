@@ -12,11 +12,18 @@ import pkgutil
 from tests.op_cases.case import Case
 
 ML = "ai.onnx.ml"
+MAPS = ("CastMap", "DictVectorizer")
+"""Operators that take dictionaries, which no provider of ours is fed with."""
 
 
 def all_cases() -> list[Case]:
     """The cases of every operator in force at the hub but those of ai.onnx.ml: what every kernel must pass."""
     return [case for case in _every_case() if case.domain != ML and not case.is_retired]
+
+
+def ml_cases() -> list[Case]:
+    """The cases of ai.onnx.ml that the cpu provider runs: those fed with tensors, older forms of trees among them."""
+    return [case for case in _every_case() if case.domain == ML and case.op_type not in MAPS]
 
 
 def other_cases() -> list[Case]:

@@ -8,7 +8,7 @@ import pytest
 
 import entrepot as ep
 from entrepot.parity.plan import Case
-from entrepot.parity.ties import undecided
+from entrepot.parity.ties import undecided, with_equal_choices
 from entrepot.parity.verify import verify
 
 BEST = """<ir_version: 10, opset_import: ["": 20]>
@@ -80,3 +80,53 @@ def test_a_source_that_takes_another_of_equal_elements_agrees_at_edge_values() -
 
 def test_a_wrong_result_at_edge_values_is_found_where_nothing_is_tied() -> None:
     assert not at_edges(Last(wrong=1.0), [1, 2, 0.5])
+
+
+PLACES = """<ir_version: 10, opset_import: ["": 20]>
+g (float[N, 4] x) => (float[N, 2] values, int64[N, 2] places, int32[N] first) {
+  k = Constant <value_ints = [2]> ()
+  values, places = TopK (x, k)
+  least = ArgMin <axis = 1, keepdims = 0> (x)
+  first = Cast <to = 6> (least) }"""
+
+
+@pytest.mark.parametrize(
+    ("places", "first", "right"),
+    [
+        ([1, 2], 0, {"places", "first"}),
+        ([2, 1], 0, {"places", "first"}),
+        ([2, 1], 3, {"places", "first"}),
+        ([2, 2], 3, {"first"}),  # one place twice
+        ([2, 0], 0, {"first"}),  # another number
+        ([1, 2], 2, {"places"}),
+        ([1, 7], 0, {"first"}),  # no such place
+    ],
+)
+def test_an_index_is_right_where_it_points_to_the_same_number(places: list[int], first: int, right: set[str]) -> None:
+    x = np.array([[0, 5, 5, 0]], np.float32)
+    expected = {"values": x[:, 1:3], "places": np.array([[1, 2]]), "first": np.array([0], np.int32)}
+    actual = {**expected, "places": np.array([places]), "first": np.array([first], np.int32)}
+    settled = with_equal_choices(model(PLACES), {"x": x}, expected, actual)
+    assert {name for name in ("places", "first") if (settled[name] == expected[name]).all()} == right
+
+
+def test_a_model_that_chooses_the_other_of_two_equal_elements_is_verified_and_one_that_chooses_a_smaller_is_not() -> (
+    None
+):
+    class Source:
+        name = "source"
+        places = np.array([[2, 1]])
+
+        def run(self, feeds):
+            x = feeds["x"]
+            return {
+                "values": np.sort(x)[:, :1:-1],
+                "places": np.broadcast_to(self.places, (len(x), 2)).copy(),
+                "first": x.argmin(1).astype(np.int32),
+            }
+
+    source = Source()
+    cases = [Case("sample", {"x": np.array([[0, 5, 5, 1]], np.float32)})]
+    assert verify(source, model(PLACES), cases).ok
+    source.places = np.array([[1, 3]])
+    assert not verify(source, model(PLACES), cases).ok

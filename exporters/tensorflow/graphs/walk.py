@@ -18,11 +18,11 @@ from entrepot.exporters.tensorflow.graphs.expanding import Flat, Library, expand
 from entrepot.exporters.tensorflow.graphs.folding import folded, follow_sizes
 from entrepot.exporters.tensorflow.graphs.inference import Placed, inferred
 from entrepot.exporters.tensorflow.node import Node, Shape, dims_of, known, merged_shape
-from entrepot.exporters.tensorflow.table import Rule, rules
+from entrepot.exporters.tensorflow.table import Rule, pair_rules, rules
 from entrepot.ir.errors import UnsupportedOpError
 
 _SMALL = 64
-"""Elements of a constant that may be a shape; larger ones, and matrices, are called after their node."""
+"""Elements of a constant that may be a shape; larger ones, and vectors of floats, are called after their node."""
 
 
 class Walk:
@@ -116,6 +116,10 @@ class Walk:
 
 def _rule(node: Node) -> Rule:
     rule = rules().get(node.op)
+    if node.is_complex() and not (rule is not None and rule.handles):
+        rule = pair_rules().get(node.op)
+        if rule is None and node.op in rules():
+            node.refuse("has no counterpart for complex numbers")
     if rule is None:
         where = f" in layer '{node.step.path}'" if node.step.path else ""
         raise UnsupportedOpError(
@@ -168,7 +172,9 @@ def _constant(step: Step, build: Builder) -> ir.Value:
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag], -1)
     array = texts(array)
-    weight = array.ndim > 1 or array.size > _SMALL
-    if weight and array.dtype.kind != "O":
-        return build.weight(step.name, array.astype(onnx_type(array.dtype).numpy(), copy=False))
+    kind = onnx_type(array.dtype)
+    if array.size > _SMALL or (array.ndim and kind.is_floating_point()):
+        own = step.name.rpartition("/")[2]
+        name = f"{step.path}/{own}" if step.path else own
+        return build.weight(name, array.astype(kind.numpy(), copy=False) if kind != ir.DataType.STRING else array)
     return build.constant(array, onnx_type(array.dtype))

@@ -19,9 +19,10 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, same_structure, unflatten
 from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED
+from entrepot.exporters.tensorflow.sources.samples import made_sample
 from entrepot.exporters.tensorflow.translation import translated
 from entrepot.exporters.tensorflow.upstream import counting_calls
-from entrepot.ir.errors import ConversionError
+from entrepot.ir.errors import ConversionError, InputError
 
 FAILURES = (
     *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, AssertionError, ArithmeticError),
@@ -42,6 +43,9 @@ class Opened:
         traceable: What is traced instead, where that differs.
         names: What its variables are called, by ``id`` of their handles, where not as TensorFlow names them.
         has_python: Whether it is written in Python, instead of read from a file.
+        takes: Its arguments, as ``tf.TensorSpec``s, where it knows them.
+        keeps: What has to live as long as it does: functions do not hold their variables.
+        unsteadiness: How far its results may move where it rounds to steps, if it does.
     """
 
     function: Callable[..., Any]
@@ -51,6 +55,9 @@ class Opened:
     traceable: Callable[..., Any] | None = None
     names: Mapping[int, str] | None = None
     has_python: bool = True
+    takes: tuple[Any, Any] | None = None
+    keeps: Any = None
+    unsteadiness: Callable[[Sequence[Any]], Sequence[float]] | None = None
 
 
 _TIMES = 100
@@ -67,6 +74,10 @@ class CallableSource(Source):
     def __init__(self, opened: Opened, sample: Any) -> None:
         self.opened = opened
         self.name, self.origin, self.noun = opened.name, opened.origin, opened.noun
+        if sample is None and opened.takes is not None:
+            sample = made_sample(opened.takes, opened.function, FAILURES)
+        if sample is None:
+            raise InputError(f"a {opened.noun} needs a sample to be exported", hint="ep.export(f, x): as it is called")
         self.call = flatten_call(Sample.of(sample, opened.function), opened.function, self.arrays)
         self._usual: int | None = None
 
@@ -79,6 +90,11 @@ class CallableSource(Source):
         except FAILURES as error:
             raise Refusal(error) from error
         return flatten(result, numbers=self.numbers, arrays=self.arrays)
+
+    def unsteadiness(self, arrays: Sequence[Array]) -> Sequence[float]:
+        """How far each result may move because a number between two steps is rounded to the other."""
+        found = self.opened.unsteadiness
+        return [] if found is None else found([tf.constant(array) for array in arrays])
 
     @contextlib.contextmanager
     def _eagerly(self) -> Iterator[None]:

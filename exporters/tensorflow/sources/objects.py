@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.tensorflow.sources.callable import Opened
+from entrepot.exporters.tensorflow.sources.saved import opened_concrete, opened_object
 from entrepot.ir.errors import InputError
 
 
@@ -19,7 +20,10 @@ def opened(obj: Any) -> Opened:
         InputError: It is none of these.
     """
     if isinstance(obj, tf.types.experimental.ConcreteFunction):
-        return Opened(obj, obj.name, f"tensorflow:{obj.name}", has_python=False)
+        name = tf.compat.as_str(obj.name).removeprefix("__inference_").rstrip("0123456789_") or "function"
+        return opened_concrete(obj, name, f"tensorflow:{name}")
+    if hasattr(obj, "signatures") and hasattr(obj, "tensorflow_version"):
+        return opened_object(obj, "model")
     if isinstance(obj, tf.Module):
         return _module(obj)
     if callable(obj):

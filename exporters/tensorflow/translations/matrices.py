@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.tensorflow.dtypes import onnx_type
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.numeric import computed
 from entrepot.exporters.tensorflow.sizes import rank_of, transposed
@@ -27,7 +28,7 @@ def dense_in_name_only(node: Node, build: Builder, a: Any, b: Any) -> Any:
 @translates("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_matmul(node: Node, build: Builder, a: Any, b: Any) -> Any:
     """Of many pairs of matrices."""
-    kind = node.result_dtype()
+    kind = onnx_type(node.result_dtype())
     return product(node, build, build.cast(a, kind), build.cast(b, kind), node["adj_x"], node["adj_y"])
 
 

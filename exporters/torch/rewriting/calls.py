@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from entrepot.exporters.torch.rewriting.environment import expression
+from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.rewriting.sequences import (
     Backwards,
     Grown,
@@ -113,6 +114,10 @@ def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
 
 def _sqrt(plain: Any, value: Any) -> Any:
     return math.sqrt(value) if not isinstance(value, _SIZES) else torch.sym_sqrt(value)
+
+
+def _log(base: float, plain: Any, value: Any, *more: Any) -> Any:
+    return logarithm(value, base) if isinstance(value, torch.SymInt) and not more else plain(value, *more)
 
 
 def _prod(plain: Any, values: Any, *more: Any, **how: Any) -> Any:
@@ -243,9 +248,15 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     list: _sequence,
     tuple: _sequence,
     math.sqrt: _sqrt,
+    math.log: functools.partial(_log, math.e),
+    math.log2: functools.partial(_log, 2.0),
+    math.log10: functools.partial(_log, 10.0),
     math.prod: _prod,
     np.prod: _prod,
     np.sqrt: _sqrt,
+    np.log: functools.partial(_log, math.e),
+    np.log2: functools.partial(_log, 2.0),
+    np.log10: functools.partial(_log, 10.0),
     np.ceil: functools.partial(_sized, math.ceil),
     np.floor: functools.partial(_sized, math.floor),
     np.maximum: functools.partial(_extreme, torch.sym_max),

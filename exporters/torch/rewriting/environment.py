@@ -15,11 +15,13 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 
+from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.upstream import (
     ConstantSource,
     DimDynamic,
     FakeTensor,
     disable_proxy_modes_tracing,
+    know_functions_of_sizes,
     statically_known_true,
 )
 
@@ -100,6 +102,7 @@ def aside(env: Any) -> Iterator[Aside]:
     before = {name: copy.copy(getattr(env, name)) for name in _KEPT if hasattr(env, name)}
     asserts = {key: list(each) for key, each in env.deferred_runtime_asserts.items()}
     count, made = len(env.guards), env.num_deferred_runtime_asserts
+    know_functions_of_sizes({"OpaqueUnaryFn_log2": logarithm})
     with disable_proxy_modes_tracing(), env.ignore_fresh_unbacked_symbols():
         try:
             yield found

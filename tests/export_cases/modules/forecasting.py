@@ -119,13 +119,13 @@ class Seasons(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.embed = nn.Linear(3, 6)
+        self.query, self.embed = nn.Linear(3, 6), nn.Linear(3, 6)
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.embed(x).transpose(1, 2)
         length = y.shape[-1]
-        spectrum = torch.fft.rfft(y, dim=-1)
-        correlation = torch.fft.irfft(spectrum * spectrum.conj(), n=length, dim=-1)
+        spectrum = torch.fft.rfft(self.query(x).transpose(1, 2), dim=-1)
+        correlation = torch.fft.irfft(spectrum * torch.fft.rfft(y, dim=-1).conj(), n=length, dim=-1)
         weights, delays = correlation.mean(1).topk(int(2 * math.log(length)), dim=-1)
         weights = weights.softmax(-1)
         start = torch.arange(length).repeat(y.shape[0], y.shape[1], 1)

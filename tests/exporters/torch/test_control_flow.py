@@ -316,6 +316,25 @@ class Halving(Module):
         return x
 
 
+class Evened(Module):
+    def forward(self, x):
+        length = x.shape[1]
+        even = int(math.ceil(length / 2) * 2)
+        resized = even != length
+        if resized:
+            x = F.interpolate(x.mT, size=even).mT
+        x = self.a(x.reshape(-1, 2, 4).flip(1).reshape(x.shape[0], even, 4))
+        return F.interpolate(x.mT, size=length).mT if resized else x
+
+
+class Logarithms(Module):
+    def forward(self, x):
+        length = x.shape[1]
+        few = min(math.ceil(math.log(length)), length)
+        levels, digits = int(math.log2(length)), int(math.log10(length) + 1)
+        return x[:, :few].mean(1) / levels + x[:, -few:].sum(1) * digits
+
+
 VALUES = [
     (IfElse, x(2, 4), x(5, 4).abs(), -x(3, 4).abs()),
     (IfOnly, x(2, 4), x(3, 4, scale=9), x(3, 4, scale=0.01)),
@@ -350,6 +369,8 @@ LENGTHS = [
     (Half, x(2, 8, 4), x(3, 11, 4), x(3, 2, 4)),
     (ShortOrLong, x(2, 6, 4), x(3, 8, 4), x(3, 9, 4), x(1, 30, 4)),
     (Halving, x(2, 6, 4), x(2, 13, 4), x(1, 2, 4)),
+    (Evened, x(2, 8, 4), x(3, 9, 4), x(1, 3, 4)),
+    (Logarithms, x(2, 12, 4), x(2, 8, 4), x(1, 10, 4), x(3, 100, 4), x(3, 64, 4), x(1, 99, 4)),
 ]
 
 

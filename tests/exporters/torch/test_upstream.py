@@ -36,7 +36,7 @@ def imports(path: Path) -> list[tuple[str, str, str]]:
 
 
 TAKEN = imports(ROOM / "upstream.py")
-OWN = ("OPDEFS", "native", "_EffectType", "_register_effectful_op")
+OWN = ("OPDEFS", "native", "size_functions", "_EffectType", "_register_effectful_op", "_sympy_handlers")
 """What upstream.py uses itself, behind functions of its own."""
 
 
@@ -316,3 +316,12 @@ def test_a_script_that_torch_cannot_translate_is_not_printed(capfd: pytest.Captu
     with pytest.raises(ep.ConversionError):
         translate_script(script, call, [])
     assert "graph(" not in "".join(capfd.readouterr())
+
+
+def test_torch_traces_sizes_of_more_functions_once_it_knows_them() -> None:
+    """In ``rewriting/environment.py``: torch (2.13) rebuilds sizes from expressions, but not from these functions."""
+    upstream.know_functions_of_sizes({"OpaqueUnaryFn_log2": upstream.sym_log2})
+    known = upstream._sympy_handlers()
+    for name in (*upstream._OF_SIZES, "OpaqueUnaryFn_log2"):
+        assert getattr(upstream.size_functions, name) in known
+    assert upstream.sym_log2(8.0) == 3

@@ -13,17 +13,17 @@ from entrepot.ir.opset import OPSET
 from entrepot.ir.table import OpKey
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.providers.cpu.table import native
-from tests.op_cases import all_cases, other_cases
+from tests.op_cases import all_cases, ml_cases
 from tests.op_cases.case import Case
 
 KEYS = sorted({*shared, *native})
 CASES: dict[str, list[Case]] = defaultdict(list)
-for _case in [*all_cases(), *other_cases()]:
+for _case in [*all_cases(), *ml_cases()]:
     CASES[_case.op_type].append(_case)
 
 
 def _schema(key: OpKey) -> onnx.defs.OpSchema:
-    return onnx.defs.get_schema(key.op_type, OPSET, key.domain)
+    return onnx.defs.get_schema(key.op_type, key.since if key.domain else OPSET, key.domain)
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.op_type)
@@ -58,6 +58,11 @@ FEW_TYPES = {
     "OptionalGetElement",
     "SequenceConstruct",
     "SplitToSequence",
+    "Imputer",
+    "LinearClassifier",
+    "OneHotEncoder",
+    "SVMClassifier",
+    "SVMRegressor",
 }
 """Element types are cast on entry or only passed on: one or two of them say as much as all."""
 

@@ -31,7 +31,11 @@ def _entries() -> list[Any]:
 
 
 def _schema(key: OpKey) -> onnx.defs.OpSchema:
-    return onnx.defs.get_schema(key.op_type, OPSET, key.domain)
+    """The newest one in use: models with the older forms of tree ensembles stay at ai.onnx.ml 4."""
+    newest = onnx.defs.get_schema(key.op_type, OPSET, key.domain)
+    if not newest.deprecated:
+        return newest
+    return onnx.defs.get_schema(key.op_type, newest.since_version - 1, key.domain)
 
 
 def _positional(table: OpTable[Any], key: OpKey) -> list[inspect.Parameter] | None:

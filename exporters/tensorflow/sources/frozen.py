@@ -1,0 +1,158 @@
+"""Graphs without variables: a GraphDef, and checkpoints of TensorFlow 1 that become one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from entrepot.exporters.tensorflow.sources.callable import Opened
+from entrepot.exporters.tensorflow.sources.harmless import check_harmless
+from entrepot.ir.errors import InputError, ModelFormatError
+
+_SINKS = frozenset({
+    "NoOp", "Assert", "Const", "Placeholder", "PlaceholderWithDefault", "SaveV2", "RestoreV2", "Assign", "AssignAdd",
+    "AssignSub", "AssignVariableOp", "VariableV2", "VarHandleOp", "Print", "PrintV2", "ShardedFilename",
+    "MergeV2Checkpoints", "VarIsInitializedOp", "IsVariableInitialized", "Variable", "SaveSlices", "ScalarSummary",
+    "HistogramSummary", "MergeSummary", "InitializeTableV2", "LookupTableImportV2",
+})  # fmt: skip
+"""Operators whose results nobody means when nothing reads them."""
+
+
+def opened_graph(path: Path) -> Opened:
+    """A frozen graph: its placeholders are what it takes, and what nothing reads is what it returns.
+
+    Raises:
+        ModelFormatError: It is no graph, or has operators that TensorFlow does not know.
+    """
+    definition = tf.compat.v1.GraphDef()
+    try:
+        definition.ParseFromString(path.read_bytes())
+    except DecodeError as error:
+        raise ModelFormatError(f"it is no GraphDef of TensorFlow: {error}", path=path) from error
+    return opened_definition(definition, path.stem, path)
+
+
+def opened_definition(
+    definition: Any,
+    name: str,
+    path: Path,
+    outputs: Mapping[str, str] | None = None,
+    inputs: Mapping[str, str] | None = None,
+) -> Opened:
+    """A ``GraphDef``, with what its inputs and outputs are called where that is known.
+
+    Raises:
+        ModelFormatError: TensorFlow does not take it.
+        InputError: It takes or returns nothing.
+    """
+    given = inputs or {node.name: f"{node.name}:0" for node in definition.node if node.op == "Placeholder"}
+    wanted = outputs or {name: f"{name}:0" for name in _ends(definition)}
+    if not wanted:
+        raise InputError("the graph has no result: something reads every node", path=path)
+    try:
+        wrapped = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(definition, name=""), [])
+        graph = wrapped.graph
+        feeds = [graph.get_tensor_by_name(at) for at in given.values()]
+        concrete = wrapped.prune(feeds, {key: graph.get_tensor_by_name(at) for key, at in wanted.items()})
+    except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
+        text = next(iter(str(error).splitlines()), "")
+        raise ModelFormatError(f"TensorFlow does not take the graph: {text}", path=path) from error
+    check_harmless(concrete)
+    return _called_by_name(concrete, list(given), name)
+
+
+def _called_by_name(concrete: Any, names: Sequence[str], title: str) -> Opened:
+    def call(*given: Any) -> Any:
+        return concrete(*tensors(given))
+
+    words = [name.replace("/", "_").replace("-", "_").replace(".", "_") for name in names]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    call.__signature__ = inspect.Signature([inspect.Parameter(word, kind) for word in words])  # type: ignore[attr-defined]
+    specs = tuple(tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in concrete.inputs[: len(names)])
+    return Opened(call, title, f"graph:{title}", noun="graph", has_python=False, takes=(specs, {}))
+
+
+def _ends(definition: Any) -> list[str]:
+    """Nodes whose results nothing reads."""
+    read = {text.lstrip("^").partition(":")[0] for node in definition.node for text in node.input}
+    return [node.name for node in definition.node if node.name not in read and node.op not in _SINKS]
+
+
+def opened_checkpoint(prefix: Path) -> Opened:
+    """A checkpoint of TensorFlow 1 with its graph, ``prefix.meta``.
+
+    Raises:
+        ModelFormatError: It cannot be restored.
+    """
+    meta = prefix.with_name(f"{prefix.name}.meta")
+    v1 = tf.compat.v1
+    try:
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            v1.train.import_meta_graph(str(meta), clear_devices=True).restore(session, str(prefix))
+            proto = v1.MetaGraphDef.FromString(meta.read_bytes())
+            outputs = _signature(proto)
+            scope = proto.saver_def.restore_op_name.partition("/")[0]
+            definition = graph.as_graph_def()
+            ends = [name for name in _ends(definition) if not name.startswith(f"{scope}/")]
+            wanted = outputs or {name: f"{name}:0" for name in ends}
+            nodes = [text.partition(":")[0] for text in wanted.values()]
+            frozen = v1.graph_util.convert_variables_to_constants(session, definition, nodes)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, DecodeError, tf.errors.OpError) as error:
+        text = next(iter(str(error).splitlines()), "")
+        raise ModelFormatError(f"TensorFlow cannot restore the checkpoint: {text}", path=meta) from error
+    return opened_definition(frozen, prefix.name.partition(".")[0], meta, wanted)
+
+
+def opened_sessions(folder: Path, wanted: str) -> Opened:
+    """A SavedModel of TensorFlow 1, whose variables become constants.
+
+    Raises:
+        ModelFormatError: It cannot be restored.
+        InputError: It has no such signature.
+    """
+    v1 = tf.compat.v1
+    try:
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            proto = v1.saved_model.load(session, ["serve"], str(folder))
+            signature = _named_signature(proto, wanted, folder)
+            inputs, outputs = (
+                {key: places[key].name for key in sorted(places)} for places in (signature.inputs, signature.outputs)
+            )
+            nodes = [text.partition(":")[0] for text in outputs.values()]
+            frozen = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), nodes)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, tf.errors.OpError) as error:
+        if isinstance(error, InputError):
+            raise
+        text = next(iter(str(error).splitlines()), "")
+        raise ModelFormatError(f"TensorFlow cannot restore it: {text}", path=folder) from error
+    return opened_definition(frozen, folder.name, folder, outputs, inputs)
+
+
+def _named_signature(proto: Any, wanted: str, folder: Path) -> Any:
+    found = dict(proto.signature_def)
+    usable = {name: each for name, each in found.items() if each.outputs}
+    chosen = wanted or ("serving_default" if "serving_default" in usable or len(usable) != 1 else next(iter(usable)))
+    if chosen not in usable:
+        raise InputError(
+            f"the SavedModel has no signature '{chosen}'; it has: {', '.join(sorted(usable)) or 'none'}",
+            hint=f"name one: '{folder.name}#{next(iter(sorted(usable)))}'" if usable else "save it with signatures",
+        )
+    return usable[chosen]
+
+
+def tensors(values: Any) -> Any:
+    """Arrays as tensors, which functions from files insist on."""
+    return tf.nest.map_structure(lambda value: tf.constant(value) if isinstance(value, np.ndarray) else value, values)
+
+
+def _signature(proto: Any) -> Mapping[str, str]:
+    """What the outputs of the default or only signature are called, and where they are."""
+    found = dict(proto.signature_def)
+    chosen = found.get("serving_default") or (next(iter(found.values())) if len(found) == 1 else None)
+    return {} if chosen is None else {key: chosen.outputs[key].name for key in sorted(chosen.outputs)}

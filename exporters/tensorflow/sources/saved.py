@@ -1,0 +1,105 @@
+"""SavedModels, as folders or loaded: one of their signatures, or of the functions that were saved with them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from entrepot.exporters.tensorflow.sources.callable import Opened
+from entrepot.exporters.tensorflow.sources.frozen import opened_sessions, tensors
+from entrepot.exporters.tensorflow.sources.harmless import check_harmless
+from entrepot.ir.errors import InputError, ModelFormatError
+
+_DEFAULT = "serving_default"
+
+
+def opened_folder(folder: Path, wanted: str = "") -> Opened:
+    """A SavedModel on disk.
+
+    Args:
+        folder: Where it is.
+        wanted: The signature or function to take; the default one if empty.
+
+    Raises:
+        ModelFormatError: TensorFlow cannot read it.
+        InputError: There is no such signature.
+    """
+    try:
+        loaded = tf.saved_model.load(str(folder))
+    except (*_UNREADABLE, tf.errors.OpError) as error:
+        raise ModelFormatError(f"TensorFlow cannot load it: {_first_line(error)}", path=folder) from error
+    if hasattr(loaded, "prune"):
+        return opened_sessions(folder, wanted)
+    return opened_object(loaded, folder.resolve().name, wanted)
+
+
+_UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, NotImplementedError)
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def opened_object(loaded: Any, name: str, wanted: str = "") -> Opened:
+    """A SavedModel that was loaded.
+
+    Raises:
+        InputError: It has no such signature, or several and no default one.
+    """
+    found = _choices(loaded)
+    chosen = wanted or _DEFAULT
+    if chosen not in found and not wanted:
+        chosen = "__call__" if "__call__" in found else next(iter(found)) if len(found) == 1 else ""
+    if chosen not in found:
+        missing = f"no signature '{wanted}'" if wanted else "no default signature"
+        have = ", ".join(sorted(found)) or "none"
+        raise InputError(
+            f"the SavedModel has {missing}; it has: {have}",
+            hint=f"name one: '{name}#{next(iter(found))}'" if found else "save it with signatures=...",
+        )
+    function = found[chosen]
+    concrete = _concrete(function)
+    check_harmless(concrete)
+    title = name if chosen in (_DEFAULT, "__call__") else chosen
+    return opened_concrete(concrete, title, f"{name}:{chosen}", noun="signature", keeps=loaded)
+
+
+def _choices(loaded: Any) -> Mapping[str, Any]:
+    """Its signatures, and the functions that were saved with it, by name."""
+    signatures = dict(getattr(loaded, "signatures", {}))
+    functions = {
+        name: value
+        for name, value in vars(loaded).items()
+        if isinstance(value, tf.types.experimental.PolymorphicFunction) and not name.startswith("_")
+    }
+    if callable(loaded) and hasattr(loaded.__call__, "concrete_functions"):
+        functions["__call__"] = loaded.__call__
+    usable = {name: value for name, value in functions.items() if getattr(value, "concrete_functions", ())}
+    return {**usable, **signatures}
+
+
+def _concrete(function: Any) -> Any:
+    """The one concrete function, or the last one that was traced: it is the most general where shapes were relaxed."""
+    concrete = getattr(function, "concrete_functions", None)
+    return function if concrete is None else concrete[-1]
+
+
+def opened_concrete(concrete: Any, name: str, origin: str, noun: str = "function", keeps: Any = None) -> Opened:
+    """A concrete function, which knows what it takes."""
+    args, kwargs = concrete.structured_input_signature
+    parameters = getattr(concrete, "function_type", None)
+    names = list(parameters.parameters) if parameters is not None else []
+    keywords = [*kwargs] if not args else []
+
+    def call(*given: Any, **named: Any) -> Any:
+        return concrete(*tensors(given), **tensors(named))
+
+    order = keywords or names
+    kind = inspect.Parameter.KEYWORD_ONLY if keywords else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    if order:
+        call.__signature__ = inspect.Signature([inspect.Parameter(each, kind) for each in order])  # type: ignore[attr-defined]
+    return Opened(call, name, origin, noun=noun, has_python=False, takes=(args, kwargs), keeps=keeps)

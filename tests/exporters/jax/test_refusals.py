@@ -1,0 +1,91 @@
+"""What cannot be exported is refused with the reason and the line; axes that cannot vary are fixed with theirs."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen
+
+import entrepot as ep
+
+X = np.ones((2, 4), np.float32)
+
+
+def test_a_branch_on_values_is_refused_with_the_line():
+    def chooses(x):
+        return jnp.sin(x) if x.sum() > 0 else x
+
+    with pytest.raises(ep.InputError, match=r"TracerBoolConversionError.*chooses"):
+        ep.export(chooses, X, progress=False)
+
+
+def test_a_module_without_variables_is_refused():
+    with pytest.raises(ep.InputError, match="has no variables"):
+        ep.export(linen.Dense(3), X, progress=False)
+
+
+def test_a_sample_that_does_not_fit_is_refused():
+    with pytest.raises(ep.InputError, match="does not take the sample"):
+        ep.export(lambda x: x @ jnp.ones((3, 2)), X, progress=False)
+
+
+def test_a_function_without_a_sample_is_refused():
+    with pytest.raises(ep.InputError, match="needs a sample"):
+        ep.export(jax.jit(jnp.sin), progress=False)
+
+
+def test_complex_inputs_and_results_are_refused():
+    with pytest.raises(ep.InputError, match="complex64"):
+        ep.export(jnp.abs, jnp.ones(3, np.complex64), progress=False)
+    with pytest.raises(ep.InputError, match="complex64"):
+        ep.export(jnp.fft.fft, jnp.ones(3), progress=False)
+
+
+def test_a_sample_of_numbers_only_is_refused():
+    with pytest.raises(ep.InputError, match="contains no array"):
+        ep.export(jax.jit(lambda x: x + 1), (1.0,), progress=False)
+
+
+def test_a_primitive_without_a_rule_is_named_with_the_line():
+    def asks(x):
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.raises(ep.UnsupportedOpError, match=r"'pure_callback' \(at test_refusals.py:\d+ in asks\)"):
+        ep.export(asks, X, dynamic=False, progress=False)
+
+
+def test_a_leaked_tracer_is_refused():
+    kept = []
+
+    @jax.jit
+    def leaks(x):
+        kept.append(x)
+        return x
+
+    leaks(X)
+    with pytest.raises(ep.InputError, match="UnexpectedTracerError"):
+        ep.export(lambda x: x + kept[0], jnp.asarray(X), progress=False)
+
+
+def test_a_size_compared_with_a_number_fixes_the_axis_with_the_reason():
+    def compares(x):
+        return jnp.sin(x) if x.shape[0] > 3 else x
+
+    model = ep.export(compares, X, progress=False)
+    assert model.inputs[0].shape == (2, 4) or model.inputs[0].shape[0] == 2
+    assert "compares" in model.metadata["entrepot.fixed_axes"]
+
+
+def test_users_teach_a_primitive():
+    def asks(x):
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    def written(build, x, **params):
+        return [build.op("Sin", x)]
+
+    with ep.register_translation("jax::pure_callback", written, into="onnx"):
+        model = ep.export(asks, X, dynamic=False, progress=False)
+    assert model.report.ok
+    assert [node.op_type for node in model.ir.graph] == ["Sin"]

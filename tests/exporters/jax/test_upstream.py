@@ -1,0 +1,52 @@
+"""What is private in JAX is still what it was: each canary says what broke."""
+
+from __future__ import annotations
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from entrepot.exporters.jax import upstream
+
+
+def program():
+    def function(x):
+        with jax.named_scope("encoder"), jax.named_scope("layer_0"):
+            y, _ = jnp.sin(x), jnp.cos(x)
+            return y
+
+    return jax.make_jaxpr(function)(1.0)
+
+
+def test_equations_bear_the_scope_that_they_are_from():
+    assert upstream.scope_of(program().eqns[0]) == "encoder/layer_0"
+
+
+def test_equations_bear_the_line_of_the_user():
+    assert upstream.user_frame(program().eqns[0]).startswith("test_upstream.py:")
+    assert upstream.user_frame(program().eqns[0]).endswith(" in function")
+
+
+def test_keys_of_the_default_generator_are_told():
+    assert upstream.is_threefry(jax.random.key(0).dtype)
+    assert not upstream.is_threefry(jax.random.key(0, impl="rbg").dtype)
+    assert not upstream.is_threefry(np.dtype(np.float32))
+
+
+def test_threefry_is_the_algorithm():
+    """The vector of test of the paper that it is from: Salmon and others, 2011."""
+    found = upstream.threefry(*(np.uint32(each) for each in (0x13198A2E, 0x03707344, 0x243F6A88, 0x85A308D3)))
+    assert [int(each) for each in found] == [0xC4923A9C, 0x483DF7A0]
+
+
+def test_the_generator_has_its_functions():
+    generator = upstream.threefry_generator()
+    assert all(callable(getattr(generator, name)) for name in ("seed", "split", "random_bits", "fold_in"))
+
+
+@pytest.mark.parametrize("name", upstream.IMPLEMENTED)
+def test_formulas_are_functions(name):
+    assert inspect.isroutine(upstream.IMPLEMENTED[name]) or callable(upstream.IMPLEMENTED[name])

@@ -1,0 +1,144 @@
+"""SavedModels with their signatures, frozen graphs and checkpoints: opened without a sample, judged by TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import entrepot as ep
+
+V1 = tf.compat.v1
+
+
+class Net(tf.Module):
+    def __init__(self) -> None:
+        self.weight = tf.Variable(np.eye(3, 4, dtype=np.float32) * 2.0, name="weight")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], name="x")])
+    def __call__(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": tf.nn.relu(x @ self.weight)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], name="x"), tf.TensorSpec([None], tf.int32, name="rows")])
+    def pick(self, x: tf.Tensor, rows: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"picked": tf.gather(x @ self.weight, rows)}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("saved") / "net"
+    net = Net()
+    tf.saved_model.save(net, str(folder), signatures={"serving_default": net.__call__, "pick": net.pick})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph of TensorFlow 1: frozen, as a checkpoint, as a SavedModel."""
+    folder = tmp_path_factory.mktemp("old")
+    with tf.Graph().as_default() as graph, V1.Session() as session:
+        x = V1.placeholder(tf.float32, [None, 3], name="x")
+        weight = V1.get_variable("weight", [3, 2], initializer=tf.constant_initializer(0.5), use_resource=False)
+        probabilities = tf.nn.softmax(tf.matmul(x, weight), name="probabilities")
+        session.run(V1.global_variables_initializer())
+        V1.train.Saver().save(session, str(folder / "checkpoint" / "model.ckpt"))
+        frozen = V1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), ["probabilities"])
+        (folder / "frozen.pb").write_bytes(frozen.SerializeToString())
+        signature = V1.saved_model.predict_signature_def({"x": x}, {"p": probabilities})
+        builder = V1.saved_model.Builder(str(folder / "saved"))
+        builder.add_meta_graph_and_variables(session, ["serve"], signature_def_map={"serving_default": signature})
+        builder.save()
+    return folder
+
+
+def test_a_saved_model_is_exported_by_its_default_signature(saved: Path) -> None:
+    model = ep.export(saved)
+    assert model.report
+    assert [spec.name for spec in (*model.inputs, *model.outputs)] == ["x", "y"]
+    assert model.inputs[0].shape == ("batch", 3)
+    assert "weight" in model.ir.graph.initializers
+
+
+@pytest.mark.parametrize("way", ["by name", "itself"])
+def test_another_signature_is_named_after_the_folder_or_given_itself(saved: Path, way: str) -> None:
+    loaded = tf.saved_model.load(str(saved))  # which holds the variables
+    given = f"{saved}#pick" if way == "by name" else loaded.signatures["pick"]
+    model = ep.export(given, {"x": np.ones((2, 3), np.float32), "rows": np.array([1, 0, 1], np.int32)})
+    assert model.report
+    assert [spec.name for spec in model.outputs] == ["picked"]
+
+
+def test_a_signature_that_is_missing_is_refused_with_those_that_are_there(saved: Path) -> None:
+    with pytest.raises(ep.InputError, match=r"no signature 'other'; it has: .*pick.*serving_default"):
+        ep.export(f"{saved}#other")
+
+
+@pytest.mark.parametrize(
+    "path", ["frozen.pb", "checkpoint/model.ckpt.meta", "checkpoint", "saved", "saved/saved_model.pb"]
+)
+def test_graphs_of_tensorflow_1_are_exported_with_their_variables(old: Path, path: str) -> None:
+    model = ep.export(old / path)
+    assert model.report
+    assert model.inputs[0].shape == ("batch", 3)
+    np.testing.assert_array_equal(model.ir.graph.initializers["weight"].const_value.numpy(), np.full((3, 2), 0.5))
+
+
+def test_a_folder_that_is_no_saved_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ep.InputError, match="cannot tell what"):
+        ep.export(tmp_path)
+
+
+def test_a_graph_that_is_cut_off_is_refused(old: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.pb"
+    broken.write_bytes((old / "frozen.pb").read_bytes()[:-30])
+    with pytest.raises(ep.ModelFormatError, match="no GraphDef"):
+        ep.export(broken)
+
+
+def test_an_operator_that_tensorflow_does_not_know_is_named(tmp_path: Path) -> None:
+    graph = V1.GraphDef()
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    graph.node.add(name="y", op="Unheard", input=["x"])
+    (tmp_path / "unheard.pb").write_bytes(graph.SerializeToString())
+    with pytest.raises(ep.ModelFormatError, match="Unheard"):
+        ep.export(tmp_path / "unheard.pb")
+
+
+@pytest.mark.parametrize("kind", ["python", "files"])
+def test_a_graph_that_reaches_beyond_its_tensors_is_refused_before_it_is_run(tmp_path: Path, kind: str) -> None:
+    written = tmp_path / "written"
+
+    @tf.function(input_signature=[tf.TensorSpec([2])])
+    def reaches(x: tf.Tensor) -> tf.Tensor:
+        if kind == "python":
+            return tf.py_function(lambda value: value, [x], tf.float32)
+        tf.io.write_file(str(written), "text")
+        return x
+
+    module = tf.Module()
+    module.reaches = reaches
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    with pytest.raises(ep.UnsupportedOpError, match="EagerPyFunc" if kind == "python" else "WriteFile"):
+        ep.export(tmp_path / "saved")
+    assert not written.exists()
+
+
+@pytest.mark.parametrize("kind", ["Ragged", "Sparse"])
+def test_inputs_that_are_several_tensors_in_one_are_refused(kind: str) -> None:
+    given = tf.ragged.constant([[1.0], [2.0, 3.0]]) if kind == "Ragged" else tf.sparse.eye(2)
+    with pytest.raises(ep.InputError, match=f"tf.{kind}Tensor cannot be an input"):
+        ep.export(tf.function(lambda x: tf.reduce_sum(x.values)), given)
+
+
+def test_lookup_tables_come_with_their_entries(tmp_path: Path) -> None:
+    entries = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
+    module = tf.Module()
+    module.table = tf.lookup.StaticHashTable(entries, -1)
+    module.find = tf.function(module.table.lookup, input_signature=[tf.TensorSpec([None], tf.string)])
+    tf.saved_model.save(module, str(tmp_path))
+    model = ep.export(tmp_path)
+    assert model.report
+    found = ep.Session(model, providers=["onnxruntime"]).run({model.inputs[0].name: np.array(["b", "z", "a"], object)})
+    np.testing.assert_array_equal(next(iter(found.values())), [2, -1, 1])
