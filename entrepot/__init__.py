@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from entrepot.exporters.sample import Sample
     from entrepot.exporters.simplification import optimize, simplify
     from entrepot.exporters.sklearn.registration import register_converter
+    from entrepot.exporters.transformers.api import export_transformer
+    from entrepot.exporters.transformers.roles import Roles
     from entrepot.exporters.translation import register_translation
     from entrepot.importers.dispatch import to
     from entrepot.importers.numpy.convert import to_numpy
@@ -35,12 +37,13 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from entrepot.ir.extract import extract
-    from entrepot.ir.io.read import load
     from entrepot.ir.limits import Limits
     from entrepot.ir.model import Model
     from entrepot.ir.opset.convert import can_convert
     from entrepot.parity.compare import compare
     from entrepot.parity.tolerance import Tolerance
+    from entrepot.runtime.generation.package import Package
+    from entrepot.runtime.loading import load
     from entrepot.runtime.session import Session
 
 __version__ = "0.1.0"
@@ -55,7 +58,10 @@ _HOMES = {
     "to": "entrepot.importers.dispatch",
     "to_numpy": "entrepot.importers.numpy.convert",
     "to_torch": "entrepot.importers.torch.convert",
-    "load": "entrepot.ir.io.read",
+    "load": "entrepot.runtime.loading",
+    "export_transformer": "entrepot.exporters.transformers.api",
+    "Roles": "entrepot.exporters.transformers.roles",
+    "Package": "entrepot.runtime.generation.package",
     "extract": "entrepot.ir.extract",
     "simplify": "entrepot.exporters.simplification",
     "optimize": "entrepot.exporters.simplification",
@@ -83,6 +89,7 @@ _HOMES = {
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export", "load", "Model", "Sample", "Limits",
     "convert_opset", "can_convert", "simplify", "optimize", "extract",
+    "export_transformer", "Package", "Roles",
     "to", "to_numpy", "to_torch",
     "Session", "compare", "Tolerance", "verify",
     "register_translation", "register_converter", "op",

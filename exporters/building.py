@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -92,8 +92,14 @@ class Builder:
         kind = None if dtype is None else element(dtype)
         array = np.asarray(value) if kind is None or isinstance(value, np.ndarray) else np.asarray(value, kind.numpy())
         array = array if kind is None else array.astype(kind.numpy(), copy=False)
-        key = (array.dtype.str, array.dtype.name, array.shape, array.tobytes() if array.dtype != object else id(value))
-        return self._store.same.get(key) or self._store.add(key, "constant", ir.tensor(array, dtype=kind))
+        key = (
+            array.dtype.str,
+            array.dtype.name,
+            array.shape,
+            array.tobytes() if array.dtype != object else tuple(array.flat),
+        )
+        tensor = _text(array) if array.dtype == object else ir.tensor(array, dtype=kind)
+        return self._store.same.get(key) or self._store.add(key, "constant", tensor)
 
     # nodes -----------------------------------------------------------------------------------------------------------
 
@@ -173,6 +179,35 @@ class Builder:
         finally:
             self._path.pop()
 
+    def splice(self, model: ir.Model, given: Mapping[str, ir.Value]) -> dict[str, ir.Value]:
+        """Write the nodes of another model here; its weights become weights of this one.
+
+        What is known of its shapes is left behind: in the body of a loop, sizes change from turn to turn.
+
+        Args:
+            model: What is copied; it stays as it is.
+            given: What its inputs are.
+
+        Returns:
+            Its results, by name.
+        """
+        graph = model.graph.clone()
+        for name, value in list(graph.initializers.items()):
+            tensor = model.graph.initializers[name].const_value
+            value.replace_all_uses_with(self.weight(name, tensor), replace_graph_outputs=True)
+        for value in graph.inputs:
+            value.replace_all_uses_with(given[value.name or ""], replace_graph_outputs=True)
+        results = {name.name or "": value for name, value in zip(model.graph.outputs, graph.outputs, strict=True)}
+        nodes = list(graph)
+        graph.outputs.clear()
+        graph.remove(nodes)
+        for node in nodes:
+            for value in node.outputs:
+                value.shape = None
+                value.name = None
+        self._nodes += nodes
+        return results
+
     # what comes out --------------------------------------------------------------------------------------------------
 
     def body(self, name: str = "body") -> Builder:
@@ -221,6 +256,11 @@ class Builder:
             if isinstance(other, (np.ndarray, np.generic)) and name == names[at]:
                 return self.constant(item, other.dtype)
         return self.constant(np.asarray(item, {bool: np.bool_, int: np.int64, float: np.float32}[type(item)]))
+
+
+def _text(array: np.ndarray[Any, Any]) -> ir.StringTensor:
+    encoded = [each if isinstance(each, bytes) else str(each).encode("utf-8", "surrogateescape") for each in array.flat]
+    return ir.StringTensor(encoded, shape=ir.Shape(array.shape))
 
 
 def typed(value: ir.Value, dtype: Any, shape: Sequence[Dim] | None) -> ir.Value:

@@ -11,7 +11,7 @@ from entrepot.exporters.axes.probe import Prober
 def size_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
     """The smallest size of each group that the model accepts, and the largest that the capture found."""
     free = [group for group in groups if group.formula is None]
-    return [text for group in free for text in (*limits_of(group, *_bounds(prober, group)), *_steps(group))]
+    return [text for group in free for text in (*limits_of(group, *_bounds(prober, group, free)), *_steps(group))]
 
 
 def _steps(group: Group) -> Iterator[str]:
@@ -19,11 +19,11 @@ def _steps(group: Group) -> Iterator[str]:
         yield f"{group.symbol} % {group.step} == {group.remainder}"
 
 
-def _bounds(prober: Prober, group: Group) -> tuple[int, int | None]:
+def _bounds(prober: Prober, group: Group, free: Sequence[Group]) -> tuple[int, int | None]:
     """What the model accepts, within what was asked for."""
     least, most = group.asked
     ends = [end for end in (most, group.bounds.get("max")) if end is not None]
-    return max(least, _least(prober, group)), min(ends, default=None)
+    return max(least, _least(prober, group, free)), min(ends, default=None)
 
 
 def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
@@ -34,22 +34,29 @@ def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
         yield f"{group.symbol} <= {most}"
 
 
-def _least(prober: Prober, group: Group) -> int:
+def _least(prober: Prober, group: Group, free: Sequence[Group]) -> int:
     """Found by bisection; size 0 is not tried, as hardly any model is made for it."""
     taken, step = prober.size(min(group.axes)), group.step
     first = taken % step or step
-    if taken > first and _accepts(prober, group, first):
+    if taken > first and _accepts(prober, group, first, free):
         return first
     refused = first - step if taken == first else first
     while taken - refused > step:
         middle = refused + (taken - refused) // (2 * step) * step
-        if _accepts(prober, group, middle):
+        if _accepts(prober, group, middle, free):
             taken = middle
         else:
             refused = middle
     return taken
 
 
-def _accepts(prober: Prober, group: Group, size: int) -> bool:
+def _accepts(prober: Prober, group: Group, size: int, free: Sequence[Group]) -> bool:
+    """Whether a size is accepted, perhaps with small numbers, or with another one small: it may have to be no less.
+
+    A mask that has to have a row for each token is as small as there are tokens, which says nothing of masks.
+    """
     sizes = dict.fromkeys(group.axes, size)
-    return prober.takes(sizes) is None or prober.takes_with_small_numbers(sizes)
+    if prober.takes(sizes) is None or prober.takes_with_small_numbers(sizes):
+        return True
+    small = ({axis: min(each.remainder or each.step, prober.size(axis)) for axis in each.axes} for each in free)
+    return any(prober.takes({**other, **sizes}) is None for other in small if other.keys() != group.axes)

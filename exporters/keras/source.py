@@ -66,9 +66,12 @@ class KerasSource(Source):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what Keras thinks of masks and structures
             try:
-                return flatten(self._called(arrays), arrays=KERAS)
+                result = flatten(self._called(arrays), arrays=KERAS)
             except _faults() as error:
                 raise Refusal(error) from error
+        if all(each.size for each in arrays) and not all(each.size for each in result.tensors):
+            raise Refusal(ValueError("of what is too small for it, it returns nothing"))
+        return result
 
     def _called(self, arrays: Sequence[Any]) -> Any:
         args, kwargs = self._arguments(arrays)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import inspect
+import types
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
+from keras.src import backend
 from keras.src.backend.common.global_state import get_global_attribute, set_global_attribute
 from keras.src.backend.common.masking import get_keras_mask, set_keras_mask
 from keras.src.backend.common.variables import AutocastScope
 from keras.src.models import Functional
 from keras.src.ops.node import Node
 from keras.src.ops.operation import Operation
+from keras.src.utils.backend_utils import DynamicBackend
 
 __all__ = ["AutocastScope", "Functional", "Node", "Operation", "get_keras_mask", "set_keras_mask"]
 
@@ -93,6 +97,64 @@ def nested_layers(layer: Any) -> list[Any]:
     return list(layer._flatten_layers())
 
 
+class _Operations:
+    """A backend whose functions are those of ``keras.ops``, which take symbolic tensors, too."""
+
+    image, linalg = keras.ops.image, keras.ops.linalg
+    core = math = nn = numpy = keras.ops
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(keras.ops if hasattr(keras.ops, name) else backend, name)
+
+
+_OPERATIONS = _Operations()
+
+
+def stand_in(layer: Any, symbol: Callable[[Any], Any]) -> Any:
+    """A copy of a layer that can be called on symbolic tensors.
+
+    Its variables are such tensors themselves, since the operators of variables take no others, and Keras' own layers
+    and activations name ``keras.ops`` where they name their backend.
+    """
+    other = object.__new__(type(layer))
+    for name, value in layer.__dict__.items():
+        known = symbol(value) if isinstance(value, keras.Variable) else _renamed(value)
+        other.__dict__[name] = known
+    if type(layer).call.__module__.startswith("keras.src"):
+        other.__dict__["call"] = types.MethodType(_renamed(type(layer).call), other)
+    return other
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, DynamicBackend):
+        return _OPERATIONS
+    inner = inspect.unwrap(value) if inspect.isfunction(value) else value
+    if (
+        not inspect.isfunction(inner)
+        or not inner.__module__.startswith("keras.src")
+        or "backend" not in inner.__globals__
+    ):
+        return value
+    return _in(inner, {name: _static(item) for name, item in inner.__globals__.items()})
+
+
+def _in(function: Any, scope: dict[str, Any]) -> Any:
+    """A function that finds ``keras.ops`` where its module has the backend."""
+    scope["backend"] = _OPERATIONS
+    made = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def _static(item: Any) -> Any:
+    """An operation that is called without an instance, which looks its backend up for itself."""
+    function = inspect.getattr_static(item, "static_call", None) if inspect.isclass(item) else None
+    if not isinstance(function, staticmethod):
+        return item
+    renamed = staticmethod(_in(function.__func__, {**function.__func__.__globals__}))
+    return type(item.__name__, (item,), {"static_call": renamed, "__module__": item.__module__})
+
+
 @contextlib.contextmanager
 def unrecorded(layer: Any) -> Iterator[None]:
     """Calls on symbolic tensors inside leave no traces in the layers, nor in the names of later ones."""
@@ -109,7 +171,7 @@ def unrecorded(layer: Any) -> Iterator[None]:
         set_global_attribute(_COUNTERS, kept)
 
 
-def attention_scores(layer: Any, query: Any, key: Any) -> Any:
+def attention_scores(layer: Any, *, query: Any, key: Any) -> Any:
     """How well each key fits each query, by an attention layer."""
     return layer._calculate_scores(query=query, key=key)
 

@@ -12,6 +12,7 @@ import pytest
 from onnxscript import FLOAT, script
 from onnxscript import opset18 as op
 
+import entrepot as ep
 from entrepot.exporters.building import Builder, typed
 
 X = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
@@ -107,3 +108,12 @@ def test_a_function_that_calls_another_is_written_out() -> None:
     (result,) = run(build, [y], {"x": X})
     assert np.array_equal(result, X / 4)
     assert op.version == 18  # what functions are written in: they become part of a graph of opset 20
+
+
+def test_texts_are_constants_of_their_own_and_can_be_written() -> None:
+    build = Builder()
+    x = build.input("x", ir.DataType.STRING, ["n"])
+    first, second = (build.constant(np.array(text, object), ir.DataType.STRING) for text in ("<", ">"))
+    model = ep.Model(build.model([build.op("StringConcat", build.op("StringConcat", first, x), second)]))
+    (result,) = ep.Session(model, providers=["onnxruntime"]).run({"x": np.array(["a"], object)}).values()
+    assert result.tolist() == ["<a>"]

@@ -112,7 +112,7 @@ def _call(case: RawCase, arguments: Sequence[Any]) -> Any:
 
 
 def _flat(case: RawCase, results: Sequence[Any]) -> list[np.ndarray]:
-    return [np.asarray(_real(result)) for result in results]
+    return [_text(np.asarray(_real(result))) for result in results]
 
 
 def _real(value: Any) -> Any:
@@ -173,7 +173,15 @@ def _problem(case: RawCase, model: ep.Model, expected: Sequence[np.ndarray]) -> 
 
 
 def _fed(array: np.ndarray) -> np.ndarray:
-    return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else array
+    return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else _text(array)
+
+
+def _text(array: np.ndarray) -> np.ndarray:
+    """Text as ``str``, which TensorFlow has as bytes."""
+    if array.dtype.kind != "O":
+        return array
+    plain = [each.decode() if isinstance(each, bytes) else each for each in array.ravel()]
+    return np.array([*plain, None], object)[:-1].reshape(array.shape)
 
 
 def _difference(case: RawCase, wanted: np.ndarray, found: np.ndarray) -> str:

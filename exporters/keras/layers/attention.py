@@ -21,7 +21,9 @@ def heads(step: Step, query: Any, value: Any, key: Any = None, **given: Any) -> 
         past = _past(step, query, key if key is not None else value)
         other = given.pop("attention_mask", None)
         given["attention_mask"] = past if other is None else _both(step, past, other)
-    return step.follow(step.operation.call, query, value, key, training=False, **given)
+    return step.follow_layer(
+        lambda layer, *args, **named: layer.call(*args, **named), query, value, key, training=False, **given
+    )
 
 
 def _past(step: Step, query: ir.Value, key: ir.Value) -> ir.Value:
@@ -43,13 +45,13 @@ def attention(
     """Scores, a mask of what is later and of what is padded, a sum."""
     query, value = inputs[:2]
     key = inputs[2] if len(inputs) > 2 else value
-    scores = step.follow(attention_scores, step.operation, query, key)
+    scores = step.follow_layer(attention_scores, query=query, key=key)
     kept = None if mask is None or mask[1] is None else step.op("Unsqueeze", step.value(mask[1], np.bool_), [-2])
     if use_causal_mask:
         past = step.op("Unsqueeze", causal(step, scores), [0])
         kept = past if kept is None else step.op("And", kept, past)
     kept = None if kept is None else typed(kept, np.bool_, [None] * 3)
-    result, weights = step.follow(attention_weights, step.operation, scores, value, kept)
+    result, weights = step.follow_layer(attention_weights, scores, value, kept)
     if mask is not None and mask[0] is not None:
         wide = step.op("Unsqueeze", step.value(mask[0], np.bool_), [-1])
         result = typed(step.op("Where", wide, result, step.value(0, result.dtype)), result.dtype, shape_of(result))

@@ -18,10 +18,11 @@ def same(step: Step, inputs: Any, **_: Any) -> Any:
 
 
 @layer(
-    "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter", "RandomContrast", "RandomElasticTransform",
-    "RandomErasing", "RandomFlip", "RandomGaussianBlur", "RandomGrayscale", "RandomHue", "RandomInvert",
-    "RandomPerspective", "RandomPosterization", "RandomRotation", "RandomSaturation", "RandomSharpness",
-    "RandomShear", "RandomTranslation", "RandomZoom", "AugMix", "CutMix", "MixUp", "RandAugment",
+    "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter", "RandomContrast", "RandomCrop",
+    "RandomElasticTransform", "RandomErasing", "RandomFlip", "RandomGaussianBlur", "RandomGrayscale",
+    "RandomHue", "RandomInvert", "RandomPerspective", "RandomPosterization", "RandomRotation",
+    "RandomSaturation", "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom", "AugMix",
+    "CutMix", "MixUp", "RandAugment",
 )  # fmt: skip
 def augmented(step: Step, data: Any, **_: Any) -> Any:
     """The images themselves, in the type of the layer."""

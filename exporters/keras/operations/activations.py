@@ -179,7 +179,7 @@ def sparsemax(step: Step, x: Any) -> ir.Value:
     inside = step.op("Greater", step.op("Add", step.op("Mul", ordered, count), 1.0), sums)
     picked = step.build.cast(inside, step.dtype)
     number = step.op("ReduceSum", picked, [axis])
-    total = step.op("ReduceSum", step.op("Mul", ordered, picked), [axis])
+    total = step.op("ReduceSum", step.op("Mul", sums, picked), [axis])  # as Keras has it: sums of running sums
     bound = step.op("Div", step.op("Sub", total, 1.0), number)
     return step.op("Relu", step.op("Sub", value, bound))
 

@@ -43,6 +43,8 @@ def padding(value: ir.Value, mode: str, size: Sequence[int], strides: Sequence[i
     """The padding of a window as attributes: in numbers where the size of the image does not matter or is known."""
     if mode == "valid":
         return {}
+    if mode == "causal":
+        return {"pads": [size[0] - 1, 0]}
     pads = [
         _same(extent, window, stride) for extent, window, stride in zip(shape_of(value)[2:], size, strides, strict=True)
     ]
@@ -92,8 +94,12 @@ def _arranged(step: Step, kernel: Any, change: Any) -> ir.Value:
     return step.transposed(value, [rank - 1, rank - 2, *range(rank - 2)])
 
 
-def convolve(step: Step, inputs: Any, kernel: Any, change: Any, groups: int, size: Sequence[int | None]) -> ir.Value:
-    """A convolution with a kernel that is brought into ONNX's order by ``change``."""
+def convolve(step: Step, inputs: Any, kernel: Any, bias: Any = None, *, deep: bool = False) -> ir.Value:
+    """A convolution: ``deep`` if each channel is by itself, else in as many groups as the kernel has fewer channels."""
+    change, shape = _depthwise_kernel if deep else _kernel_first, tuple(kernel.shape)
+    channels = step.value(inputs).shape[-1 if is_last(step.operation.data_format) else 1]  # type: ignore[index]
+    groups = int(shape[-2]) if deep else int(channels) // int(shape[-2]) if isinstance(channels, int) else 1
+    size = shape[:-2]
     given, value = step.operation, channels_first(step, step.value(inputs, step.dtype), step.operation.data_format)
     count = rank_of(value) - 2
     strides, dilations = per_axis(given.strides, count), per_axis(given.dilation_rate, count)
@@ -101,26 +107,22 @@ def convolve(step: Step, inputs: Any, kernel: Any, change: Any, groups: int, siz
     if "auto_pad" in where and any(each > 1 for each in dilations):
         raise step.refuse("strides and dilation with padding 'same', on images whose size varies")
     result = step.op(
-        "Conv", value, _arranged(step, kernel, change), strides=strides, dilations=dilations, group=groups,
-        kernel_shape=[int(each or 1) for each in size], **where,
+        "Conv", value, _arranged(step, kernel, change), None if bias is None else step.value(bias, step.dtype),
+        strides=strides, dilations=dilations, group=groups, kernel_shape=[int(each or 1) for each in size], **where,
     )  # fmt: skip
-    return as_given(step, result, given.data_format)
+    return as_given(step, typed(result, step.dtype, [None] * (count + 2)), given.data_format)
 
 
 @operation("Conv")
 def conv(step: Step, inputs: Any, kernel: Any) -> ir.Value:
     """In as many groups as the kernel has fewer channels than the image."""
-    shape = tuple(kernel.shape)
-    channels = step.value(inputs).shape[-1 if is_last(step.operation.data_format) else 1]  # type: ignore[index]
-    groups = int(channels) // int(shape[-2]) if isinstance(channels, int) else 1
-    return convolve(step, inputs, kernel, _kernel_first, groups, shape[:-2])
+    return convolve(step, inputs, kernel)
 
 
 @operation("DepthwiseConv")
 def depthwise_conv(step: Step, inputs: Any, kernel: Any) -> ir.Value:
     """Each channel by itself."""
-    shape = tuple(kernel.shape)
-    return convolve(step, inputs, kernel, _depthwise_kernel, int(shape[-2]), shape[:-2])
+    return convolve(step, inputs, kernel, deep=True)
 
 
 @operation("SeparableConv")
@@ -140,6 +142,11 @@ def separable_conv(step: Step, inputs: Any, depthwise_kernel: Any, pointwise_ker
 
 @operation("ConvTranspose")
 def conv_transpose(step: Step, inputs: Any, kernel: Any) -> ir.Value:
+    """Without a bias."""
+    return convolve_back(step, inputs, kernel)
+
+
+def convolve_back(step: Step, inputs: Any, kernel: Any, bias: Any = None) -> ir.Value:
     """As the gradient of a convolution is; what is cropped goes by the size of the window alone."""
     given, value = step.operation, channels_first(step, step.value(inputs, step.dtype), step.operation.data_format)
     shape, count = tuple(kernel.shape), rank_of(value) - 2
@@ -151,7 +158,8 @@ def conv_transpose(step: Step, inputs: Any, kernel: Any) -> ir.Value:
     ]
     weight = _arranged(step, kernel, _kernel_first)  # outputs and inputs change places in Keras' kernels, too
     result = step.op(
-        "ConvTranspose", value, weight, strides=strides, dilations=dilations, kernel_shape=list(shape[:-2]),
+        "ConvTranspose", value, weight, None if bias is None else step.value(bias, step.dtype),
+        strides=strides, dilations=dilations, kernel_shape=list(shape[:-2]),
         pads=[*(max(left, 0) for left, _ in crops), *(max(right, 0) for _, right in crops)],
         output_padding=[max(-right, 0) for _, right in crops],
     )  # fmt: skip

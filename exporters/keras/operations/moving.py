@@ -22,15 +22,20 @@ def reshape(step: Step, x: Any) -> ir.Value:
 
 
 def resolved(step: Step, value: ir.Value, wanted: list[Any]) -> list[Any]:
-    """A shape without unknown sizes: one of them is left to the runtime, more are taken from the operand."""
+    """A shape without unknown sizes: one of them is left to the runtime, more are taken from the operand.
+
+    Code that asks for sizes gets them from their axes, and mostly leaves them there.
+    """
     unknown = [at for at, size in enumerate(wanted) if size is None]
     if not unknown or (len(unknown) == 1 and -1 not in wanted):
         return [-1 if size is None else size for size in wanted]
     source = [at for at, size in enumerate(shape_of(value)) if size is None]
-    if len(source) < len(unknown):
+    same = [at for at in unknown if at in source]
+    rest = [at for at in source if at not in same]
+    axes = {at: at for at in same} | dict(zip([at for at in unknown if at not in same], rest, strict=False))
+    if len(axes) < len(unknown):
         raise step.refuse("it is not known which sizes its shape has")
-    sizes = {at: step.build.size(value, axis) for at, axis in zip(unknown, source, strict=False)}
-    return [sizes.get(at, size) for at, size in enumerate(wanted)]
+    return [step.build.size(value, axes[at]) if size is None else size for at, size in enumerate(wanted)]
 
 
 @operation("Ravel")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -80,17 +81,19 @@ class Reader:
         if isinstance(item, keras.KerasTensor):
             return known[id(item)]
         if isinstance(item, keras.Variable):
-            return self._variable(item)
+            return self.variable(item)
         return item
 
-    def _variable(self, variable: Any) -> ir.Value:
+    def variable(self, variable: Any) -> ir.Value:
+        """The value of a variable, in the type in which its layer computes."""
         value, kind = self.weights.value(variable), self._types[-1]
         casts = kind is not None and upstream.is_cast(variable) and is_float(value.dtype)
         return self.build.cast(value, kind) if casts else value
 
     def _applied(self, operation: Any, args: Any, kwargs: Any, specs: Sequence[Any]) -> list[ir.Value]:
         if isinstance(operation, keras.Layer):
-            return self._settled(self.call(operation, args, kwargs, specs), specs)
+            flat = [part for part in tree.flatten(self.call(operation, args, kwargs, specs)) if part is not None]
+            return [self._shaped(value, spec) for value, spec in zip(flat, specs, strict=True)]
         rule = operation_rule(type(operation))
         if rule is not None:
             return self._settled(rule(Step(self, operation, specs), *args, **kwargs), specs)
@@ -105,16 +108,20 @@ class Reader:
         return [self._stated(value, spec) for value, spec in zip(flat, specs, strict=True)]
 
     def _stated(self, value: ir.Value, spec: Any) -> ir.Value:
-        kind = element_of(spec.dtype)
-        if value.dtype is None:
-            value.type = ir.TensorType(kind)
-        known = [None] * len(spec.shape) if value.shape is None else shape_of(value)
-        if len(known) == len(spec.shape) and not value.is_initializer() and value.producer() is not None:
-            typed(value, value.dtype, [a if b is None else b for a, b in zip(known, spec.shape, strict=True)])
-        result = self.build.cast(value, kind)
+        value = self._shaped(value, spec)
+        result = self.build.cast(value, element_of(spec.dtype))
         if result is not value:
             self.set_mask(result, self.mask(value))
         return result
+
+    def _shaped(self, value: ir.Value, spec: Any) -> ir.Value:
+        """A value with the shape that Keras states; what it states of types is not always so."""
+        if value.dtype is None:
+            value.type = ir.TensorType(element_of(spec.dtype))
+        known = [None] * len(spec.shape) if value.shape is None else shape_of(value)
+        if len(known) == len(spec.shape) and not value.is_initializer() and value.producer() is not None:
+            typed(value, value.dtype, [a if b is None else b for a, b in zip(known, spec.shape, strict=True)])
+        return value
 
     # layers ----------------------------------------------------------------------------------------------------------
 
@@ -136,15 +143,13 @@ class Reader:
 
     def _called(self, layer: Any, args: Sequence[Any], kwargs: Mapping[str, Any], specs: Sequence[Any]) -> Any:
         rule, graph = layer_rule(type(layer)), upstream.graph_of(layer)
-        if kwargs.get("training"):
-            raise ConversionError(f"'{layer.name}' is called with training=True, as it is when it learns")
         if rule is not None:
             return rule(Step(self, layer, specs), *args, **{k: v for k, v in kwargs.items() if k != "training"})
         if graph is not None:
             return self.graph(graph, tree.flatten(args[0] if args else kwargs["inputs"]))
         accepts = "training" in upstream.signature_of(layer).parameters
         try:
-            return self.follow(layer.call, args, {**kwargs, "training": False} if accepts else kwargs)
+            return self.follow_layer(_call, layer, args, {**kwargs, "training": False} if accepts else kwargs)
         except EntrepotError:
             raise
         except FAULTS as error:
@@ -217,13 +222,36 @@ class Reader:
 
     # what has no rule ------------------------------------------------------------------------------------------------
 
-    def follow(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def follow_layer(self, function: Any, layer: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The same for a function of a layer, which comes as one whose variables are symbolic."""
+        known: dict[int, Any] = {}
+        kept: list[Any] = []
+
+        def symbol(variable: Any) -> Any:
+            value = self.variable(variable)
+            tensor = keras.KerasTensor(tuple(variable.shape), keras_dtype(value.dtype))
+            known[id(tensor)] = value
+            kept.append(tensor)
+            return tensor
+
+        other = upstream.stand_in(layer, symbol)
+        return self.follow(functools.partial(function, other), args, kwargs, known)
+
+    def follow(
+        self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], known: dict[int, Any] | None = None
+    ) -> Any:
         """Call a function on symbolic tensors in place of values, and write the calls that it makes.
+
+        Args:
+            function: What is called.
+            args: Its arguments.
+            kwargs: Those by name.
+            known: Values of symbolic tensors that it has already.
 
         Returns:
             What it returns, with values in place of symbolic tensors.
         """
-        known: dict[int, Any] = {}
+        known = {} if known is None else known
         kept: list[Any] = []
 
         def symbolic(item: Any) -> Any:
@@ -257,6 +285,10 @@ class Reader:
             yield body
         finally:
             self.build = outer
+
+
+def _call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    return layer.call(*args, **kwargs)
 
 
 def _has_values(item: Any) -> bool:

@@ -40,8 +40,8 @@ class Step:
 
     @property
     def dtype(self) -> ir.DataType:
-        """The type of the first result."""
-        return element_of(self.results[0].dtype)
+        """The type of the first result: that in which a layer computes, where nothing is said of it."""
+        return element_of(self.results[0].dtype if self.results else self.operation.compute_dtype)
 
     @property
     def shape(self) -> tuple[int | None, ...]:
@@ -62,6 +62,8 @@ class Step:
         kind = None if dtype is None else element_of(dtype)
         if isinstance(item, list | tuple) and any(isinstance(part, ir.Value) for part in item):
             return self._stacked(item, kind)
+        if isinstance(item, keras.Variable):
+            item = self.reader.variable(item)
         value = item if isinstance(item, ir.Value) else self._constant(item, kind)
         return value if kind is None else self.build.cast(value, kind)
 
@@ -126,6 +128,10 @@ class Step:
     def follow(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         """The result of a function that is written in operations and layers of Keras."""
         return self.reader.follow(function, args, kwargs)
+
+    def follow_layer(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """The result of a function of the layer, whose variables it finds to be symbolic."""
+        return self.reader.follow_layer(function, self.operation, args, kwargs)
 
     def call(self, layer: Any, *args: Any, **kwargs: Any) -> Any:
         """The result of another layer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from entrepot.exporters.building import Builder
-from entrepot.exporters.functions import bessel, gamma, incomplete_gamma, normal_distribution
+from entrepot.exporters.functions import bessel, gamma, incomplete_gamma, integrals, normal_distribution
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.table import translates
 
@@ -13,6 +13,10 @@ _OF_ONE = {
     "Erf": normal_distribution.erf, "Erfc": normal_distribution.erfc, "Erfinv": normal_distribution.erfinv,
     "Ndtri": normal_distribution.ndtri, "Lgamma": gamma.lgamma, "Digamma": gamma.digamma,
     **{f"Bessel{name}": function for name, function in bessel.FUNCTIONS.items()},
+}  # fmt: skip
+_INTEGRALS = {
+    "Dawsn": integrals.dawson, "FresnelCos": integrals.fresnel_cosine, "FresnelSin": integrals.fresnel_sine,
+    "Expint": integrals.exponential_integral, "Spence": integrals.dilogarithm, "Betainc": integrals.betainc,
 }  # fmt: skip
 _OF_TWO = {
     "Igamma": incomplete_gamma.igamma, "Igammac": incomplete_gamma.igammac, "Zeta": gamma.zeta,
@@ -26,5 +30,5 @@ def _add(name: str, function: Any) -> None:
         return function(build, *values)
 
 
-for _name, _function in {**_OF_ONE, **_OF_TWO}.items():
+for _name, _function in {**_OF_ONE, **_OF_TWO, **_INTEGRALS}.items():
     _add(_name, _function)

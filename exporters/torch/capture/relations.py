@@ -43,13 +43,28 @@ def suggested_relations(
         for other in others:
             solved.add(noted.axes.get(first, 0) - noted.axes.get(other, 0))
     known = {*solved.found}
-    for left, right in noted.equations:
+    for left, right in _about_symbols(noted.equations):
         solved.add(left - right)
     needed = {*solved.found}
     for difference in _squeezed(solved, noted.at_most):
         solved.add(difference)
     found = [*_relations(solved, axes, known, needed)]
     return found if found or noted.complete else None
+
+
+def _about_symbols(equations: Sequence[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """The equations; where a loop of Python has made a number of a size, that number elsewhere is the size again.
+
+    ``length == 5`` and ``5 == rows - 1`` come of ``range(length)``, and of results beside ``rows[:-1]``.
+    """
+    sides = [(left, right) if right.is_Integer else (right, left) for left, right in equations]
+    made = {number: term for term, number in sides if number.is_Integer and number > 1 and term.is_Symbol}
+    meant = {made[number] for term, number in sides if number in made and not term.is_Symbol}
+    for term, number in sides:
+        if number in made and not term.is_Symbol and made[number] not in term.free_symbols:
+            yield term, made[number]
+        elif term not in meant:
+            yield term, number
 
 
 class _Solved:

@@ -160,7 +160,7 @@ def is_large(model: Model) -> bool:
 
 def _weight_bytes(model: Model) -> int:
     tensors = [value.const_value for value in model.ir.graph.initializers.values()]
-    return sum(tensor.nbytes for tensor in tensors if tensor is not None)
+    return sum(tensor.nbytes for tensor in tensors if tensor is not None and tensor.dtype != ir.DataType.STRING)
 
 
 _EXOTIC = ("bfloat16", "float8", "float4", "int4", "int2")

@@ -69,6 +69,21 @@ def test_inputs_share_a_batch_even_where_one_of_them_may_have_more_rows():
     assert [spec.shape for spec in model.inputs] == [("batch", "sequence")] * 2
 
 
+class LookedUp(nn.Module):
+    """Each token's row of a table that may be longer than there are tokens, as a draft and its target are."""
+
+    def forward(self, tokens, table):
+        return table.gather(1, tokens)
+
+
+def test_what_must_not_be_shorter_than_another_input_has_no_smallest_size_of_its_own():
+    model = ep.export(LookedUp(), (torch.randint(5, (4, 6)), torch.randn(7, 5)))
+    assert not any(">= " in condition for condition in model.conditions)
+    tokens, table = torch.randint(5, (2, 3)), torch.randn(3, 5)
+    found = ep.Session(model).run([tokens.numpy(), table.numpy()])["output"]
+    torch.testing.assert_close(torch.from_numpy(found), table.gather(1, tokens), rtol=0, atol=0)
+
+
 class Window(nn.Module):
     """What is further back than a window is forgotten, in ways that differ before and after that."""
 

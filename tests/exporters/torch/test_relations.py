@@ -55,6 +55,15 @@ def padding_call(batch, new, past):
     return random(batch, new), random(batch, new + past), random(batch, past)
 
 
+def discounted(rewards, values):
+    """From the last step back to the first, beside the value of the state that comes after all."""
+    found, last = torch.zeros_like(rewards), 0.0
+    for t in reversed(range(rewards.shape[0])):
+        last = rewards[t] + 0.9 * last
+        found[t] = last
+    return found + values[:-1]
+
+
 def vectors(*sizes):
     return tuple(random(size) for size in sizes)
 
@@ -65,6 +74,7 @@ CASES = {
     "padded": (Padding(), padding_call, [(2, 3, 5), (1, 1, 9), (4, 6, 2)], ("batch", "past + x_dim1")),
     "twice": (Function(lambda x, y: torch.cat([x, x]) + y), vectors, [(5, 10), (7, 14), (1, 2)], ("2*batch",)),
     "one more": (Function(lambda x, y: x * (y[1:] - y[:-1])), vectors, [(5, 6), (8, 9), (1, 2)], ("batch + 1",)),
+    "one more than a loop takes": (Function(discounted), vectors, [(5, 6), (8, 9), (2, 3)], ("batch + 1",)),
     "product": (
         Function(lambda x, z, y: (x[:, None] * y).reshape(-1) + z),
         lambda a, b: (random(a), random(a * b), random(b)),

@@ -1,0 +1,82 @@
+"""``export_transformer``: what is asked for is read once; torch is imported only when there is something to export."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from entrepot.exporters.options import Options
+from entrepot.exporters.transformers.roles import Roles, Task
+from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_integer, as_kind, as_opset, expected
+from entrepot.ir.errors import MissingDependencyError
+from entrepot.ir.progress import Progress, announcing, reporter
+
+if TYPE_CHECKING:
+    import torch
+
+    from entrepot.runtime.generation.package import Package
+
+
+def export_transformer(
+    model: torch.nn.Module,
+    samples: Any = None,
+    task: Task = "auto",
+    path: PathLike | None = None,
+    *,
+    roles: Roles | None = None,
+    loop: Literal["host", "in_graph"] = "host",
+    num_beams: IntegerLike = 1,
+    opset: IntegerLike | None = None,
+    verify: bool = True,
+    progress: Progress = None,
+) -> Package:
+    """Turn a transformer into a package that generates without torch and transformers.
+
+    Args:
+        model: A model of transformers, or any module that takes tokens and a cache and returns scores and a cache.
+        samples: What it is called with for a prompt: a dict, or whatever ``export`` takes; made from its configuration
+            if left out.
+        task: ``"generate"`` or ``"forward"``; by default, whatever the model is for.
+        path: Where to save the package, if anywhere.
+        roles: What its arguments are for, where their names do not tell.
+        loop: ``"host"``: graphs for single steps, which ``generate`` calls. ``"in_graph"``: one graph that generates by
+            itself, in any runtime of the standard.
+        num_beams: How many beams a loop in the graph searches; on the host, each call says so.
+        opset: Opset of the graphs; by default what every current runtime loads.
+        verify: Run the graphs beside the model at several sizes, and compare what both generate.
+        progress: See ``export``.
+
+    Returns:
+        The package.
+
+    Raises:
+        InputError: The model or an argument is none of the things above.
+        ConversionError: It cannot be expressed as graphs.
+        UnsupportedOpError: An operator has no counterpart.
+        VerificationError: The result does not compute the same thing; the error carries the report.
+    """
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("torch is needed to export this", hint="pip install 'entrepot[torch]'") from error
+    from entrepot.exporters.transformers.export import Wishes, exported
+
+    given: Any = model
+    if not isinstance(given, torch.nn.Module):
+        raise expected("the model", "a torch.nn.Module", given, hint="ep.export takes anything else")
+    opset = None if opset is None else as_opset(opset)
+    wishes = Wishes(
+        task=as_choice(task, ("auto", "generate", "forward"), "task"),
+        roles=None if roles is None else as_kind(roles, Roles, "roles"),
+        in_graph=as_choice(loop, ("host", "in_graph"), "loop") == "in_graph",
+        beams=as_integer(num_beams, "num_beams", least=1),
+        opset=opset,
+    )
+    options = Options(
+        opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)
+    )
+    with announcing(options.tell):
+        package = exported(model, samples, wishes, options)
+        if path is not None:
+            options.tell("saving")
+            package.save(path)
+    return package

@@ -1,0 +1,196 @@
+"""The graphs of a package: each part of a model, exported by the pipeline that exports everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from entrepot.exporters import pipeline
+from entrepot.exporters.options import Dynamic, Options
+from entrepot.exporters.torch.sources.module import ModuleSource
+from entrepot.exporters.transformers.caches import Part
+from entrepot.exporters.transformers.forms import Form, Trials
+from entrepot.exporters.transformers.parts import HIDDEN, Encoder, First, Step
+from entrepot.exporters.transformers.roles import Roles
+from entrepot.exporters.transformers.samples import Inputs, tokens
+from entrepot.exporters.transformers.upstream import generation_defaults, versions
+from entrepot.ir.model import Model
+from entrepot.runtime.generation.manifest import Manifest, State
+from entrepot.runtime.generation.settings import SETTINGS, Settings
+
+Tell = Callable[[str], None]
+Axes = dict[int, str]
+
+
+@dataclass
+class Building:
+    """What is exported, and how.
+
+    Attributes:
+        trials: The model with its sample.
+        form: How its decoder is called.
+        options: What every graph is exported with.
+    """
+
+    trials: Trials
+    form: Form
+    options: Options
+
+    @property
+    def _roles(self) -> Roles:
+        return self.trials.called.roles
+
+    def graphs(self) -> dict[str, Model]:
+        """Every graph by its role."""
+        found = {}
+        if self.form.hidden is not None:
+            found["encoder"] = self._encoder()
+        if self.form.prefill:
+            found["prefill"] = self._prefill()
+        found["decoder"] = self._decoder(found.get("encoder"))
+        return found
+
+    def _encoder(self) -> Model:
+        form, trials = self.form, self.trials
+        assert form.hidden is not None
+        part = Encoder(trials.called, form.layout, hidden=form.hidden.needed)
+        return self._export("the encoder", part, trials.others, _of_text(trials.others, "source"))
+
+    def _prefill(self) -> Model:
+        form, trials = self.form, self.trials
+        mask = trials.mask(trials.prompt, left=True)
+        given = trials.step_inputs(form, mask[:, :0], trials.prompt, mask) | trials.others
+        axes = self._axes(given)
+        for name, value in trials.others.items():  # what belongs to the text is as many rows, of a size of its own
+            axes[name] = {0: "batch"} if len(value) == len(trials.prompt) else {}
+        return self._export("the prompt", First(trials.called, form.layout), given, axes)
+
+    def _decoder(self, encoder: Model | None) -> Model:
+        form, trials = self.form, self.trials
+        mask = trials.mask(trials.prompt, left=bool(form.mask_of))
+        part = Step(trials.called, form.layout, form.hidden)
+        if form.layout is None:
+            given = trials.step_inputs(form, mask[:, :0], trials.prompt, mask) | trials.encoder_sample(
+                form, only_hidden=True
+            )
+            return self._export("the decoder", part, given, self._axes(given) | self._encoded(encoder, given))
+        more = tokens(trials.called.model, len(trials.prompt), form.new, seed=6)
+        given = trials.step_sample(form, mask, more)
+        return self._export("the decoder", part, given, self._axes(given) | self._encoded(encoder, given))
+
+    def _axes(self, given: Inputs) -> dict[str, Axes]:
+        """The axes that vary, by input."""
+        form, roles = self.form, self._roles
+        past = form.layout is not None and any(part.past in given for part in form.layout.states)
+        several = form.new > 1 or not past
+        new: Axes = {0: "batch"} | ({1: "sequence"} if several else {})
+        whole: Axes = {0: "batch", 1: ("past + sequence" if several else "past + 1") if past else "sequence"}
+        found = {roles.tokens: new}
+        if roles.mask in given:
+            found[roles.mask] = whole if form.mask_of == "all" else new
+        if roles.positions in given:
+            found[roles.positions] = new
+        for part in form.layout.states if form.layout is not None else ():
+            if part.past in given:
+                found[part.past] = self._of_part(part)
+        return found
+
+    def _of_part(self, part: Part) -> Axes:
+        axes = {part.batch: "batch"}
+        if part.growing is not None:
+            more = part.shape[part.growing] - self.trials.prompt.shape[1]
+            axes[part.growing] = "past" if more == 0 else f"past + {more}" if more > 0 else f"past - {-more}"
+        return axes
+
+    def _encoded(self, encoder: Model | None, given: Inputs) -> dict[str, Axes]:
+        """The axes of what an encoder leaves, which vary where its graph says so."""
+        if encoder is None:
+            return {}
+        found: dict[str, Axes] = {}
+        for spec in encoder.outputs:
+            if spec.name in given and spec.shape is not None:
+                symbols = {axis: dim for axis, dim in enumerate(spec.shape) if not isinstance(dim, int)}
+                found[spec.name] = {axis: self._source(axis, spec.name) for axis in symbols}
+        source = {axis: name for axes in found.values() for axis, name in axes.items() if name == "source"}
+        if "attention_mask" in given and self._roles.has_encoder:
+            lengths = {
+                given[name].shape[axis] for name in found for axis in found[name] if found[name][axis] == "source"
+            }
+            same = source and given["attention_mask"].shape[1] in lengths
+            found["attention_mask"] = {0: "batch"} | ({1: "source"} if same else {})
+        return found
+
+    def _source(self, axis: int, name: str) -> str:
+        layout = self.form.layout
+        batch = (
+            0 if name == HIDDEN or layout is None else next(part.batch for part in layout.parts if part.past == name)
+        )
+        return "batch" if axis == batch else "source"
+
+    def _export(self, what: str, part: torch.nn.Module, given: Mapping[str, Any], dynamic: Dynamic) -> Model:
+        self.options.tell(f"exporting {what}")
+        import dataclasses
+
+        options = dataclasses.replace(self.options, dynamic=dynamic)
+        return pipeline.export(ModuleSource(part.eval(), dict(given)), options)
+
+    def manifest(self, graphs: Mapping[str, Model]) -> Manifest:
+        """How the graphs fit together."""
+        form, roles, trials = self.form, self._roles, self.trials
+        parts = () if form.layout is None else form.layout.parts
+        encoder = roles.has_encoder
+        constants = {part.past: part.batch for part in parts if part.fixed}
+        if form.hidden is not None and form.hidden.needed:
+            constants[HIDDEN] = 0
+        settings, notes = settings_of(trials.called.model)
+        source = next(iter(trials.others), "") if encoder else ""
+        return Manifest(
+            kind="encoder-decoder" if encoder else "decoder",
+            tokens=roles.tokens,
+            logits="logits",
+            mask=roles.mask if form.mask_of else "",
+            mask_of="new" if form.mask_of == "new" else "all",
+            source=source,
+            source_mask="attention_mask" if encoder and "attention_mask" in trials.others else "",
+            positions=roles.positions if form.positions else "",
+            states=() if form.layout is None else tuple(_state(part) for part in form.layout.states),
+            constants=constants,
+            step=0 if form.layout is None or form.new > 1 else 1,
+            settings=settings,
+            notes=notes,
+            versions=versions(),
+        )
+
+
+def _state(part: Part) -> State:
+    sizes = {part.batch: -1} | ({} if part.growing is None else {part.growing: 0})
+    shape = tuple(sizes.get(axis, size) for axis, size in enumerate(part.shape))
+    return State(part.past, part.present, shape, str(part.dtype).removeprefix("torch."))
+
+
+def _of_text(given: Inputs, length: str) -> Dynamic:
+    """Axes of what an encoder of text is given; for anything else they are found by probing."""
+    if all(value.dim() == 2 and not value.is_floating_point() for value in given.values()):
+        return {name: {0: "batch", 1: length} for name in given}
+    return "auto"
+
+
+def settings_of(model: torch.nn.Module) -> tuple[Settings, tuple[str, ...]]:
+    """How a model generates by default, and what of its configuration is not heeded."""
+    defaults = generation_defaults(model)
+    known = {name: value for name, value in defaults.items() if name in SETTINGS}
+    if "decoder_start_token_id" not in known and isinstance(first := defaults.get("bos_token_id"), int):
+        known["decoder_start_token_id"] = first
+    others = sorted(defaults.keys() - SETTINGS - _ABOUT)
+    others = [name for name in others if not name.startswith(("_", "output_")) and defaults[name] is not False]
+    notes = [f"generation_config sets {', '.join(others)}, which generate does not heed"] if others else []
+    return Settings.of(known), tuple(notes)
+
+
+_ABOUT = frozenset(
+    {"transformers_version", "bos_token_id", "use_cache", "cache_implementation", "return_dict_in_generate"}
+)
+"""What says nothing about which tokens are chosen."""

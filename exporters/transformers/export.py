@@ -1,0 +1,104 @@
+"""From a model to its package, step by step."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from entrepot.exporters import pipeline
+from entrepot.exporters.options import Options
+from entrepot.exporters.torch.sources.module import ModuleSource
+from entrepot.exporters.transformers.build import Building
+from entrepot.exporters.transformers.called import Called, generates, roles_of
+from entrepot.exporters.transformers.forms import Trials
+from entrepot.exporters.transformers.in_graph.loop import looped
+from entrepot.exporters.transformers.roles import Roles, Task
+from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
+from entrepot.exporters.transformers.upstream import versions, whole_windows
+from entrepot.exporters.transformers.verify import check_reached, compared, verified
+from entrepot.ir.errors import ConversionError
+from entrepot.runtime.generation.manifest import Manifest
+from entrepot.runtime.generation.package import Package
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a caller of ``export_transformer`` asks for, beside what every graph is exported with.
+
+    Attributes:
+        task: What the model is for.
+        roles: What its arguments are for.
+        in_graph: Whether one graph generates by itself.
+        beams: How many beams that graph searches.
+        opset: Its opset.
+    """
+
+    task: Task = "auto"
+    roles: Roles | None = None
+    in_graph: bool = False
+    beams: int = 1
+    opset: int | None = None
+
+
+def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Options) -> Package:
+    """See ``export_transformer``."""
+    roles = roles_of(model, wishes.roles)
+    with _evaluating(model), whole_windows():
+        decodes = generates(model, roles, wishes.task)
+        options.tell("finding out how it is called")
+        given = sample_of(model, roles, samples, generates=decodes)
+        package = (_decoder if decodes else _forward)(model, roles, dict(given), options)
+        if wishes.in_graph:
+            options.tell("writing the loop")
+            package = _with_loop(package, given, wishes, verify=options.verify)
+        if samples is not None:
+            check_reached(package.graphs, given)
+    return package
+
+
+@contextlib.contextmanager
+def _evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """Evaluation mode, for as long as it takes."""
+    training = [part for part in model.modules() if part.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _with_loop(package: Package, inputs: Inputs, wishes: Wishes, *, verify: bool) -> Package:
+    """The package as one graph, compared with what the host's loop generates."""
+    whole = looped(package, num_beams=wishes.beams, opset=wishes.opset)
+    if verify:
+        compared(whole, package, inputs, wishes.beams)
+    return whole
+
+
+def _forward(model: torch.nn.Module, roles: Roles, given: Inputs, options: Options) -> Package:
+    graph = pipeline.export(ModuleSource(model, dict(given)), options)
+    return Package({"model": graph}, Manifest(versions=versions()), report=graph.report)
+
+
+def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, options: Options) -> Package:
+    prompt = given.pop(roles.tokens, None)
+    given.pop(roles.mask, None)
+    if prompt is None:
+        prompt = tokens(model, BATCH, LENGTH)
+    trials = Trials(Called(model, roles), prompt, given)
+    building = Building(trials, trials.form(), options)
+    try:
+        graphs = building.graphs()
+    except ConversionError as error:
+        if building.form.new == 1:
+            raise
+        options.tell(f"one token at a time, because several are refused: {error.message.splitlines()[0]}")
+        building = Building(trials, trials.form(sizes=(1,)), options)
+        graphs = building.graphs()
+    package = Package(graphs, building.manifest(graphs))
+    return verified(package, building) if options.verify else package

@@ -1,0 +1,85 @@
+"""What a caller of a generating graph says, as its inputs, and what that does to scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.exporters.building import Builder, typed
+from entrepot.runtime.generation.settings import Settings, padded_ends
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Inputs of a graph that generates; each has a default.
+
+    Attributes:
+        most: ``max_new_tokens``.
+        least: ``min_new_tokens``.
+        ends: ``eos_token_id``, as many as ``ENDS``; -1 stands for none.
+        pad: ``pad_token_id``.
+        settings: Of the package: tokens that are forbidden stay so.
+        penalty: ``repetition_penalty``; ``None`` for a graph that heeds none.
+    """
+
+    most: ir.Value
+    least: ir.Value
+    ends: ir.Value
+    pad: ir.Value
+    settings: Settings
+    penalty: ir.Value | None = None
+
+    @property
+    def penalises(self) -> bool:
+        """Whether scores depend on the tokens so far."""
+        return self.penalty is not None
+
+
+def asked(build: Builder, settings: Settings, *, penalty: bool) -> tuple[Asked, dict[str, ir.Value]]:
+    """Inputs with the settings for defaults, and these by name."""
+    defaults = {
+        "max_new_tokens": np.array(settings.max_new_tokens or settings.most(1), np.int64),
+        "min_new_tokens": np.array(settings.least(1), np.int64),
+        "eos_token_id": padded_ends(settings.eos_token_id),
+        "pad_token_id": np.array(settings.pad, np.int64),
+    }
+    if penalty:
+        defaults["repetition_penalty"] = np.array(settings.repetition_penalty, np.float32)
+    made = {name: build.input(name, value.dtype, value.shape) for name, value in defaults.items()}
+    for name, value in defaults.items():
+        made[name].const_value = ir.tensor(value, name=name)
+    most, least, ends, pad = (made[name] for name in list(defaults)[:4])
+    return Asked(most, least, ends, pad, settings, made.get("repetition_penalty")), made
+
+
+def among(build: Builder, tokens: ir.Value, ends: ir.Value) -> ir.Value:
+    """Which tokens are one of some, an empty list of which none is."""
+    last = build.op("Unsqueeze", tokens, np.array([-1]))
+    same = build.cast(build.op("Equal", last, ends), np.int32)
+    return build.cast(build.op("ReduceSum", same, np.array([-1]), keepdims=0), np.bool_)
+
+
+def adjusted(build: Builder, what: Asked, scores: ir.Value, turn: ir.Value, history: ir.Value | None) -> ir.Value:
+    """Scores of shape ``(rows, vocabulary)`` with everything applied that was asked for."""
+    if what.penalty is not None and history is not None:
+        scores = _penalised(build, scores, history, what.penalty)
+    size = build.op("Shape", scores, start=1, end=2)
+    early = build.op("Less", turn, what.least)
+    every = build.op("Range", np.array(0, np.int64), build.op("Squeeze", size), np.array(1, np.int64))
+    forbidden = build.op("And", among(build, typed(every, np.int64, None), what.ends), early)
+    for tokens, when in ((what.settings.suppress_tokens, None), (what.settings.begin_suppress_tokens, 0)):
+        if tokens:
+            listed = among(build, every, build.constant(list(tokens)))
+            now = listed if when is None else build.op("And", listed, build.op("Equal", turn, when))
+            forbidden = build.op("Or", forbidden, now)
+    return typed(build.op("Where", forbidden, np.array(-np.inf, np.float32), scores), np.float32, None)
+
+
+def _penalised(build: Builder, scores: ir.Value, history: ir.Value, penalty: ir.Value) -> ir.Value:
+    """Divide the scores of tokens that occurred, or multiply those below zero."""
+    found = build.op("GatherElements", scores, history, axis=1)
+    below = build.op("Less", found, np.array(0, np.float32))
+    changed = build.op("Where", below, build.op("Mul", found, penalty), build.op("Div", found, penalty))
+    return build.op("ScatterElements", scores, history, changed, axis=1)

@@ -1,0 +1,70 @@
+"""The body of a loop that takes the most likely token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.exporters.building import Builder, typed
+from entrepot.exporters.transformers.in_graph.asked import Asked, adjusted, among
+from entrepot.exporters.transformers.in_graph.step import Decoder
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Rows that go on until each has ended.
+
+    Attributes:
+        decoder: What scores tokens.
+        asked: What the caller says, as values of the outer graph.
+    """
+
+    decoder: Decoder
+    asked: Asked
+
+    def __call__(self, build: Builder, prompt: ir.Value, mask: ir.Value) -> ir.Value:
+        """Write the loop; returns the new tokens, ``(rows, new)``."""
+        rows = build.op("Shape", prompt, start=0, end=1)
+        live = build.op("Expand", np.array(True), rows)
+        states = self.decoder.empty(build, rows)
+        before = [prompt, mask, live, *self._history(prompt), *states]
+        body = build.body("token")
+        results = build.op(
+            "Loop",
+            self.asked.most,
+            np.array(True),
+            *before,
+            outputs=len(before) + 1,
+            body=self._body(body, before),
+        )
+        for result, value in zip(results, [*before, prompt], strict=True):
+            result.type = value.type
+        return build.op("Transpose", results[-1], perm=[1, 0])
+
+    def _history(self, prompt: ir.Value) -> list[ir.Value]:
+        """All tokens so far, where scores depend on them or the decoder takes them."""
+        return [prompt] if self.asked.penalises or not self.decoder.manifest.states else []
+
+    def _seen(self, body: Builder, history: ir.Value, mask: ir.Value) -> ir.Value:
+        """The tokens that occurred; the last one, which did, in place of padding."""
+        last = body.op("Gather", history, np.array([-1]), axis=1)
+        return body.op("Where", body.cast(mask, np.bool_), history, last)
+
+    def _body(self, body: Builder, before: list[ir.Value]) -> ir.Graph:
+        turn, _ = body.input("turn", np.int64, []), body.input("going", np.bool_, [])
+        inside = [body.input(f"before_{at}", value.dtype, None) for at, value in enumerate(before)]
+        tokens, mask, live, *rest = inside
+        history, states = (rest[:1], rest[1:]) if self._history(tokens) else ([], rest)
+        scores, after = self.decoder(body, tokens if self.decoder.manifest.states else history[0], mask, states)
+        seen = self._seen(body, history[0], mask) if self.asked.penalises else None
+        scores = adjusted(body, self.asked, scores, turn, seen)
+        best = body.op("ArgMax", scores, axis=1, keepdims=0)
+        token = typed(body.op("Where", live, best, self.asked.pad), np.int64, None)
+        going = body.op("And", live, body.op("Not", among(body, token, self.asked.ends)))
+        column = body.op("Unsqueeze", token, np.array([1]))
+        grown = body.op("Concat", mask, body.op("Expand", np.array(1, np.int64), body.op("Shape", column)), axis=1)
+        longer = [body.op("Concat", history[0], column, axis=1)] if history else []
+        more = body.cast(body.op("ReduceMax", body.cast(going, np.int32), keepdims=0), np.bool_)
+        return body.graph([more, column, grown, going, *longer, *after, token])

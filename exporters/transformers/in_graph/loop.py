@@ -1,0 +1,115 @@
+"""A package as one graph that generates by itself: one ``Loop`` of the standard, whose first turn is the prompt."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.exporters.building import Builder, typed
+from entrepot.exporters.transformers.in_graph.asked import asked
+from entrepot.exporters.transformers.in_graph.beams import BeamLoop
+from entrepot.exporters.transformers.in_graph.greedy import Greedy
+from entrepot.exporters.transformers.in_graph.step import Decoder
+from entrepot.ir.errors import ConversionError
+from entrepot.ir.model import Model
+from entrepot.ir.opset import DEFAULT
+from entrepot.ir.opset.convert import convert_opset
+from entrepot.runtime.generation.package import Package
+
+SEQUENCES = "sequences"
+"""The one output: all tokens, as ``generate`` returns them."""
+
+
+def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool = False) -> Package:
+    """The package as one graph.
+
+    Args:
+        package: What generates on the host.
+        num_beams: How many beams are searched; 1 for a greedy choice.
+        opset: Of the result.
+        penalty: Whether there is an input for the repetition penalty.
+
+    Raises:
+        ConversionError: Its steps cannot be turns of one loop.
+    """
+    manifest, settings, report = package.manifest, package.settings, package.report
+    if not package.generates:
+        raise ConversionError("the model does not generate, so there is no loop", hint="leave loop out")
+    heeded = {"no_repeat_ngram_size": settings.no_repeat_ngram_size, "do_sample": settings.do_sample}
+    heeded |= {"forced_bos_token_id": settings.forced_bos_token_id is not None}
+    heeded |= {"forced_eos_token_id": bool(settings.forced_eos_token_id), "min_length": settings.min_length}
+    if unheeded := [name for name, given in heeded.items() if given]:
+        raise ConversionError(
+            f"the model's generation_config sets {unheeded[0]}, which a loop in the graph does not heed",
+            hint="leave loop out, or change model.generation_config",
+        )
+    if "prefill" in package.graphs or manifest.step:
+        raise ConversionError(
+            "its prompt goes through a graph of its own, so it is no turn of a loop", hint="leave loop out"
+        )
+    package = Package(
+        {role: _at_default(model) for role, model in package.graphs.items()}, manifest, files=package.files
+    )
+    build = Builder("generate")
+    given = _inputs(build, package)
+    said, defaults = asked(build, settings, penalty=penalty or settings.repetition_penalty != 1)
+    constants = dict(given)
+    if "encoder" in package.graphs:
+        constants |= build.splice(package.graphs["encoder"].ir, given)
+    prompt, mask = _prompt(build, package, given)
+    needed = {value.name or "" for value in package.graphs["decoder"].ir.graph.inputs}
+    kept = {name: value for name, value in constants.items() if name in needed}
+    if num_beams > 1:
+        new = BeamLoop(package.graphs["decoder"], manifest, said, num_beams, kept)(build, prompt, mask)
+    else:
+        new = Greedy(Decoder(package.graphs["decoder"], manifest, kept), said)(build, prompt, mask)
+    result = typed(build.op("Concat", prompt, new, axis=1), np.int64, ["batch", "length"])
+    result.name = SEQUENCES
+    model = build.model([result])
+    for name, value in defaults.items():
+        model.graph.initializers[name] = value
+    whole = Model(model) if opset in (None, DEFAULT) else convert_opset(Model(model), opset)
+    whole.report = report
+    kind = dataclasses.replace(manifest, kind="loop", settings=dataclasses.replace(settings, num_beams=num_beams))
+    return Package({"loop": whole}, kind, files=package.files, report=report)
+
+
+def _at_default(model: Model) -> Model:
+    """A graph at the opset of the nodes that are written around it."""
+    return model if model.opset == DEFAULT else convert_opset(model, DEFAULT)
+
+
+def _inputs(build: Builder, package: Package) -> dict[str, ir.Value]:
+    encoder = "encoder" in package.graphs
+    specs = (spec for name, spec in package.inputs.items() if not (encoder and name == package.manifest.tokens))
+    found = {}
+    for spec in specs:
+        graph = next(each for each in package.graphs.values() if spec.name in {one.name for one in each.inputs})
+        value = next(one for one in graph.ir.graph.inputs if one.name == spec.name)
+        shape = _prompt_shape(spec.shape) if spec.name == package.manifest.mask else spec.shape
+        found[spec.name] = build.input(spec.name, value.dtype, shape)
+    return found
+
+
+def _prompt_shape(shape: tuple[int | str | None, ...] | None) -> tuple[int | str | None, ...] | None:
+    return None if shape is None else (shape[0], "sequence")
+
+
+def _prompt(build: Builder, package: Package, given: Mapping[str, ir.Value]) -> tuple[ir.Value, ir.Value]:
+    manifest = package.manifest
+    if "encoder" not in package.graphs:
+        prompt = given[manifest.tokens]
+        if manifest.mask in given:
+            return prompt, build.cast(given[manifest.mask], np.int64)
+    else:
+        start = package.settings.decoder_start_token_id
+        if start is None:
+            raise ConversionError(
+                "nothing says what decoding begins with", hint="set model.generation_config.decoder_start_token_id"
+            )
+        rows = build.op("Shape", given[manifest.source], start=0, end=1)
+        prompt = build.op("Expand", np.array([[start]]), build.op("Concat", rows, np.array([1]), axis=0))
+    return prompt, build.op("Expand", np.array(1, np.int64), build.op("Shape", prompt))

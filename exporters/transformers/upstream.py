@@ -1,0 +1,91 @@
+"""What is taken from transformers: names that no signature tells. Nothing here is about one architecture."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+FLAGS = {"use_cache": True, "return_dict": True}
+"""What forward is told, as far as it takes such arguments."""
+
+CACHES = ("past_key_values", "cache_params", "past", "cache", "state", "states", "mems")
+"""What parameters for a cache are called, in transformers and by others."""
+
+
+@contextlib.contextmanager
+def whole_windows() -> Iterator[None]:
+    """Let caches of windowed attention keep everything: what leaves a window is masked anyway.
+
+    A layer that crops itself counts what it has seen in a Python number, which a graph would keep for ever.
+    """
+    cache_utils = sys.modules.get("transformers.cache_utils")
+    if cache_utils is None:
+        yield
+        return
+    kinds = cache_utils.DYNAMIC_LAYER_TYPE_MAPPING
+    whole = {
+        cache_utils.DynamicSlidingWindowLayer: cache_utils.DynamicLayer,
+        cache_utils.LinearAttentionAndSlidingWindowAttentionLayer: cache_utils.LinearAttentionAndFullAttentionLayer,
+    }
+    before = dict(kinds)
+    kinds.update({name: whole.get(kind, kind) for name, kind in before.items()})
+    try:
+        yield
+    finally:
+        kinds.update(before)
+
+
+def is_pretrained(model: torch.nn.Module) -> bool:
+    """Whether it is a model of transformers."""
+    modeling = sys.modules.get("transformers.modeling_utils")
+    return modeling is not None and isinstance(model, modeling.PreTrainedModel)
+
+
+def can_generate(model: torch.nn.Module) -> bool:
+    """Whether transformers itself generates with it."""
+    return is_pretrained(model) and bool(model.can_generate())  # type: ignore[operator]
+
+
+def encoder_results(hidden: torch.Tensor) -> Any:
+    """What a decoder is given in place of an encoder's results."""
+    from transformers.modeling_outputs import BaseModelOutput
+
+    return BaseModelOutput(last_hidden_state=hidden)
+
+
+def generation_defaults(model: torch.nn.Module) -> dict[str, Any]:
+    """What the model's generation_config sets, by name."""
+    config = getattr(model, "generation_config", None)
+    if config is None:
+        return {}
+    return {name: value for name, value in config.to_diff_dict().items() if value is not None}
+
+
+def generated(model: torch.nn.Module, given: Mapping[str, Any], asked: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    """The tokens that transformers generates, by what all of its models share."""
+    from transformers import GenerationMixin
+
+    generate: Any = GenerationMixin.generate  # some models bring one of their own, which does more
+    with torch.no_grad():
+        return generate(model, **given, **asked).numpy()
+
+
+def config_of(model: torch.nn.Module) -> Any:
+    """Its configuration, or ``None``."""
+    return getattr(model, "config", None)
+
+
+def versions() -> dict[str, str]:
+    """The versions of what makes a package."""
+    import onnx
+
+    import entrepot
+
+    found = {"entrepot": entrepot.__version__, "torch": torch.__version__, "onnx": onnx.__version__}
+    transformers = sys.modules.get("transformers")
+    return found if transformers is None else found | {"transformers": transformers.__version__}

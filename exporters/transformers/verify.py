@@ -1,0 +1,192 @@
+"""A package beside its model: scores at several sizes, and the tokens that both generate."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.transformers.build import Building
+from entrepot.exporters.transformers.samples import Inputs, tokens
+from entrepot.exporters.transformers.upstream import can_generate, generated
+from entrepot.ir.errors import ConversionError, EntrepotError, VerificationError
+from entrepot.ir.model import Model
+from entrepot.parity.compare import compare
+from entrepot.parity.report.report import Report, Run
+from entrepot.runtime.generation.package import Package
+
+NEW_TOKENS = 8
+_MOST_DOUBLED = 1 << 28
+"""Parameters up to this number are copied as doubles, to see whether rounding alone changes the tokens."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A prompt.
+
+    Attributes:
+        label: What it shows.
+        prompt: Its tokens.
+        mask: Which of them count.
+        others: What else the model is given.
+    """
+
+    label: str
+    prompt: torch.Tensor
+    mask: torch.Tensor
+    others: Inputs
+
+
+def verified(package: Package, building: Building) -> Package:
+    """The package with its report.
+
+    Raises:
+        VerificationError: It does not compute the same thing.
+    """
+    building.options.tell("comparing with the model")
+    with quiet():
+        runs = tuple(_Judge(package, building).runs())
+    graphs = [model.report for model in package.graphs.values() if isinstance(model.report, Report)]
+    doubt = next((report.doubt for report in graphs if report.doubt), "")
+    made = sum((report.runs for report in graphs), ())
+    name = type(building.trials.called.model).__name__
+    providers = package.session("decoder").providers
+    package.report = report = Report(name, "package", providers, (*made, *runs), doubt=doubt)
+    if report.failures:
+        raise VerificationError(f"the package does not compute the same thing: {report.summary()}", report=report)
+    return package
+
+
+@dataclass(frozen=True)
+class _Judge:
+    package: Package
+    building: Building
+
+    def runs(self) -> Iterator[Run]:
+        cases = list(self._cases())
+        for case in cases:
+            yield self._scores(case)
+        if can_generate(self.building.trials.called.model):
+            for case in cases[:2]:
+                for beams in (1, 4):
+                    yield self._tokens(case, beams)
+
+    def _cases(self) -> Iterator[Case]:
+        trials, model = self.building.trials, self.building.trials.called.model
+        fixed = bool(trials.others) and not trials.called.roles.has_encoder  # a text that belongs to a picture
+        for number, (label, rows, length, left) in enumerate(_SIZES):
+            prompt = trials.prompt[torch.arange(rows) % len(trials.prompt)]
+            if not fixed and not trials.called.roles.has_encoder:
+                prompt = tokens(model, rows, length, seed=10 + number)
+            mask = torch.ones_like(prompt)
+            others = trials.rows(rows)
+            masked = mask if not trials.called.roles.has_encoder else others.get("attention_mask")
+            if masked is not None and rows > 1 and not fixed and (self.package.manifest.mask or masked is not mask):
+                masked = masked.clone()
+                masked[0] = 1
+                masked[0, slice(0, 2) if left else slice(-2, None)] = 0
+                mask, others = (
+                    (masked, others) if "attention_mask" not in others else (mask, others | {"attention_mask": masked})
+                )
+            yield Case(label, prompt, mask, others)
+
+    def _given(self, case: Case) -> dict[str, Any]:
+        manifest = self.package.manifest
+        given = {manifest.tokens: case.prompt, **case.others}
+        if manifest.mask:
+            given[manifest.mask] = case.mask
+        return {name: value.numpy() for name, value in given.items() if name in self.package.inputs}
+
+    def _scores(self, case: Case) -> Run:
+        """The scores of the prompt, and those after a further step."""
+        trials, form = self.building.trials, self.building.form
+        more = tokens(trials.called.model, len(case.prompt), form.new, seed=7)
+        whole = torch.cat([case.prompt, more], 1)
+        mask = torch.cat([case.mask, torch.ones_like(more)], 1)
+        wanted = trials.first(whole, mask, case.others, form)[0].float().numpy()
+        try:
+            decoding = self.package.start(**self._given(case))
+            got = [decoding.all_logits]
+            decoding.step(more.numpy())
+        except EntrepotError as error:
+            return Run(f"scores, {case.label}", "package", "error", message=error.message)
+        got.append(decoding.all_logits[:, -form.new :])
+        counted = mask.numpy().astype(bool)[..., None]
+        ours = np.concatenate(got, 1).astype(np.float32)
+        comparison = compare({"logits": np.where(counted, wanted, 0)}, {"logits": np.where(counted, ours, 0)})
+        verdict: Any = "agrees" if comparison.ok else "differs"
+        return Run(f"scores, {case.label}", "package", verdict, "; ".join(comparison.problems), comparison=comparison)
+
+    def _tokens(self, case: Case, beams: int) -> Run:
+        """The tokens that are generated, where rounding alone does not change them."""
+        label = f"{'tokens' if beams == 1 else f'{beams} beams'}, {case.label}"
+        model = self.building.trials.called.model
+        inputs = self._given(case)
+        asked: dict[str, Any] = {"max_new_tokens": NEW_TOKENS, "num_beams": beams, "do_sample": False}
+        if self.building.trials.called.roles.has_encoder:
+            first = int(inputs.pop(self.package.manifest.tokens)[0, 0])
+            asked["decoder_start_token_id"] = self.package.settings.decoder_start_token_id or first
+        given = {name: torch.from_numpy(value) for name, value in inputs.items()}
+        wanted = generated(model, given, asked)
+        try:
+            got = self.package.generate(**inputs, **asked)
+        except EntrepotError as error:
+            return Run(label, "package", "error", message=error.message)
+        if np.array_equal(wanted, got):
+            return Run(label, "package", "agrees")
+        doubled = self._doubled(given, asked)
+        if doubled is None or not np.array_equal(wanted, doubled):
+            return Run(
+                label, "package", "noted", message="tokens differ, as they do when the model computes in doubles"
+            )
+        return Run(label, "package", "differs", message=f"tokens are {got.tolist()}, expected {wanted.tolist()}")
+
+    def _doubled(self, given: Mapping[str, torch.Tensor], asked: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
+        """What the model generates in double precision; ``None`` if it is too large for that."""
+        model = self.building.trials.called.model
+        if sum(parameter.numel() for parameter in model.parameters()) > _MOST_DOUBLED:
+            return None
+        twin = copy.deepcopy(model).double()
+        inputs = {name: value.double() if value.is_floating_point() else value for name, value in given.items()}
+        return generated(twin, inputs, asked)
+
+
+_SIZES = (("padding left", 3, 6, True), ("batch 1", 1, 4, True), ("padding right", 2, 7, False))
+
+
+def compared(whole: Package, package: Package, inputs: Inputs, beams: int) -> None:
+    """Compare a graph that generates by itself with the loop on the host, which was compared with the model.
+
+    Raises:
+        VerificationError: They generate other tokens.
+    """
+    given: dict[str, Any] = {name: value.numpy() for name, value in inputs.items() if name in whole.inputs}
+    wanted = package.generate(**given, max_new_tokens=NEW_TOKENS, num_beams=beams, do_sample=False)
+    got = whole.generate(**given, max_new_tokens=NEW_TOKENS)
+    if not np.array_equal(wanted, got):
+        raise VerificationError(f"the loop in the graph generates {got.tolist()}, expected {wanted.tolist()}")
+
+
+def check_reached(graphs: Mapping[str, Model], given: Inputs) -> None:
+    """Refuse a package in which something that the caller gave has no effect.
+
+    Raises:
+        ConversionError: No graph reads it.
+    """
+    read = {
+        value.name
+        for model in graphs.values()
+        for value in model.ir.graph.inputs
+        if value.uses() or value.is_graph_output()
+    }
+    lost = [name for name in given if name not in read]
+    if lost:
+        raise ConversionError(
+            f"'{lost[0]}' of the samples has no effect on any graph",
+            hint="leave it out if the model does not look at it",
+        )

@@ -1,0 +1,134 @@
+"""One batch while it is generated: tokens, masks, and the state that goes from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from entrepot.ir.errors import InputError
+from entrepot.runtime.generation.manifest import Manifest
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+Run: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+"""Runs the graph of a role on those of the arrays that it takes."""
+
+
+class Decoding:
+    """A batch of sequences that grow; ``Package.start`` makes one.
+
+    Args:
+        manifest: What the package says of itself.
+        run: Runs its graphs.
+        roles: Its graphs.
+        needed: What the decoder takes.
+        given: The caller's inputs, by name.
+        tokens: The prompt, of shape ``(rows, length)``.
+        mask: Which tokens of the prompt count.
+
+    Attributes:
+        tokens: All tokens so far, of shape ``(rows, length)``.
+        mask: Which of them count.
+        logits: The scores of the next token, of shape ``(rows, vocabulary)``.
+        all_logits: The scores at every token of the last step, ``(rows, new, vocabulary)``.
+    """
+
+    logits: Array
+    all_logits: Array
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        run: Run,
+        roles: frozenset[str],
+        needed: frozenset[str],
+        given: Mapping[str, Array],
+        tokens: Array,
+        mask: Array,
+    ) -> None:
+        self._manifest, self._run = manifest, run
+        self.tokens, self.mask = tokens[:, :0], mask[:, :0]
+        self._state: dict[str, Any] = {}
+        encoded = run("encoder", given) if "encoder" in roles else {}
+        self._constants = {name: value for name, value in {**given, **encoded}.items() if name in needed}
+        if "prefill" in roles:
+            self._append(tokens, mask)
+            self._take(run("prefill", {**given, **encoded, **self._fed(tokens.shape[1])}))
+            return
+        self._state = {state.past: _empty(state.shape, state.dtype, len(tokens)) for state in manifest.states}
+        width = manifest.step or max(tokens.shape[1], 1)
+        for at in range(0, tokens.shape[1], width):
+            self.step(tokens[:, at : at + width], mask[:, at : at + width])
+
+    @property
+    def rows(self) -> int:
+        """How many sequences there are."""
+        return len(self.tokens)
+
+    def step(self, tokens: Any, mask: Any = None) -> Array:
+        """Append tokens to each row; returns the scores of the next one.
+
+        Args:
+            tokens: Of shape ``(rows,)`` or ``(rows, new)``.
+            mask: Which of them count, by default all.
+
+        Raises:
+            InputError: There is not one row of tokens for each sequence, or more than the graph takes at once.
+        """
+        tokens = np.asarray(tokens, self.tokens.dtype)
+        tokens = tokens[:, None] if tokens.ndim == 1 else tokens
+        if tokens.ndim != 2 or len(tokens) != self.rows or not tokens.shape[1]:
+            raise InputError(
+                f"the tokens of a step have shape {tokens.shape}, expected ({self.rows},) or ({self.rows}, new)"
+            )
+        if self._manifest.step and tokens.shape[1] > self._manifest.step:
+            raise InputError(f"{tokens.shape[1]} tokens were given, the graph takes {self._manifest.step} at once")
+        self._append(tokens, np.ones_like(tokens) if mask is None else np.asarray(mask, self.mask.dtype))
+        new = tokens.shape[1] if self._manifest.states else self.tokens.shape[1]
+        self._take(self._run("decoder", {**self._constants, **self._state, **self._fed(new)}))
+        return self.logits
+
+    def select(self, rows: Any) -> None:
+        """Go on with some of the rows, in any order, each as often as it is named."""
+        chosen = np.asarray(rows, np.int64)
+        self.tokens, self.mask, self.logits = self.tokens[chosen], self.mask[chosen], self.logits[chosen]
+        for state in self._manifest.states:
+            self._state[state.past] = _taken(self._state[state.past], chosen, state.batch)
+        for name, value in self._constants.items():
+            self._constants[name] = _taken(value, chosen, self._manifest.constants.get(name, 0))
+
+    def _append(self, tokens: Array, mask: Array) -> None:
+        self.tokens = np.concatenate([self.tokens, tokens], 1)
+        self.mask = np.concatenate([self.mask, mask], 1)
+
+    def _fed(self, new: int) -> dict[str, Array]:
+        manifest = self._manifest
+        fed = {manifest.tokens: self.tokens[:, -new:]}
+        if manifest.mask:
+            fed[manifest.mask] = self.mask if manifest.mask_of == "all" else self.mask[:, -new:]
+        if manifest.positions:
+            fed[manifest.positions] = np.maximum(self.mask.cumsum(1, np.int64) - 1, 0)[:, -new:]
+        return fed
+
+    def _take(self, results: Mapping[str, Any]) -> None:
+        counts = self.mask[:, -1].astype(bool)
+        one_by_one = self._manifest.step == 1 and len(self._state) > 0 and not counts.all()
+        for state in self._manifest.states:
+            new = results[state.present]
+            if one_by_one and 0 not in state.shape:  # padding leaves the state of its row as it is
+                rows = counts.reshape([-1 if size == -1 else 1 for size in state.shape])
+                new = np.where(rows, new, self._state[state.past])
+            self._state[state.past] = new
+        self.all_logits = np.asarray(results[self._manifest.logits])
+        self.logits = self.all_logits[:, -1].astype(np.float32, copy=False)
+
+
+def _empty(shape: tuple[int, ...], dtype: str, rows: int) -> Array:
+    return np.zeros([rows if size == -1 else size for size in shape], getattr(ml_dtypes, dtype, dtype))
+
+
+def _taken(value: Any, rows: Array, axis: int) -> Any:
+    return np.take(np.asarray(value), rows, axis)

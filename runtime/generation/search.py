@@ -1,0 +1,62 @@
+"""One token after the other: the most likely one, or one that is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from entrepot.runtime.generation.decoding import Decoding
+from entrepot.runtime.generation.scores import Scorer, drawn, warped
+from entrepot.runtime.generation.settings import Settings
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+Stopping: TypeAlias = Callable[[Array], Any]
+"""Given all tokens of the rows that are left; whether to stop, for all or for each of them."""
+
+Streamer: TypeAlias = Callable[[Array], Any]
+"""Given the new token of every row of the batch, those of finished rows being padding."""
+
+
+def padding_of(mask: Array) -> Array:
+    """How many of the first tokens of each row are padding."""
+    return np.argmax(mask != 0, axis=1)
+
+
+def search(
+    decoding: Decoding, settings: Settings, stopping: Stopping | None = None, streamer: Streamer | None = None
+) -> Array:
+    """All tokens of all rows, prompts first; rows that finish leave the batch and are filled with padding."""
+    prompt = decoding.tokens.shape[1]
+    score = Scorer(settings, prompt)
+    choose = _chooser(settings)
+    rows, padding, new = np.arange(decoding.rows), padding_of(decoding.mask), []
+    result = decoding.tokens.copy()
+    for at in range(settings.most(prompt)):
+        tokens = choose(score(decoding.logits, decoding.tokens, padding))
+        column = np.full(len(result), settings.pad, result.dtype)
+        column[rows] = tokens
+        new.append(column)
+        if streamer is not None:
+            streamer(column)
+        going = ~np.isin(tokens, settings.eos_token_id)
+        if stopping is not None:
+            going &= ~np.broadcast_to(
+                np.asarray(stopping(np.column_stack([decoding.tokens, tokens])), bool), going.shape
+            )
+        if not going.any() or at + 1 == settings.most(prompt):
+            break
+        if not going.all():
+            decoding.select(np.nonzero(going)[0])
+            rows, padding, tokens = rows[going], padding[going], tokens[going]
+        decoding.step(tokens)
+    return np.column_stack([result, *new]) if new else result
+
+
+def _chooser(settings: Settings) -> Callable[[Array], Array]:
+    if not settings.do_sample:
+        return lambda scores: scores.argmax(1)
+    random = np.random.default_rng(settings.seed)
+    return lambda scores: drawn(warped(scores, settings), random)

@@ -1,0 +1,146 @@
+"""The loops on packages whose scores are known: a table that says what follows which token."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import entrepot as ep
+from entrepot.runtime.generation.manifest import Manifest
+from entrepot.runtime.generation.package import Package
+from entrepot.runtime.generation.settings import Settings
+
+VOCABULARY = 5
+
+
+def chain(table: np.ndarray[Any, Any], **settings: Any) -> Package:
+    """A decoder for which the last token decides about the next one."""
+    proto = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+    chain (int64[batch, sequence] input_ids) => (float[batch, sequence, 5] logits) {
+        logits = Gather<axis = 0>(table, input_ids)
+    }""")
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(table.astype(np.float32), "table"))
+    return Package(
+        {"decoder": ep.load(proto)}, Manifest(kind="decoder", settings=Settings.of(settings)), providers="cpu"
+    )
+
+
+def successor() -> np.ndarray[Any, Any]:
+    """Each token is followed by the next one."""
+    return np.eye(VOCABULARY)[(np.arange(VOCABULARY) + 1) % VOCABULARY] * 9
+
+
+def test_the_most_likely_token_follows_and_rows_end_apart() -> None:
+    package = chain(successor(), eos_token_id=4, pad_token_id=0)
+    seen: list[Any] = []
+    result = package.generate(input_ids=[[1, 2], [2, 3], [0, 0]], max_new_tokens=4, streamer=seen.append)
+    assert result.tolist() == [[1, 2, 3, 4, 0, 0], [2, 3, 4, 0, 0, 0], [0, 0, 1, 2, 3, 4]]
+    assert np.column_stack(seen).tolist() == result[:, 2:].tolist()
+
+
+def test_a_row_stops_when_the_caller_says_so() -> None:
+    package = chain(successor(), pad_token_id=0)
+    result = package.generate(input_ids=[[0], [2]], max_new_tokens=4, stopping=lambda rows: rows[:, -1] == 3)
+    assert result.tolist() == [[0, 1, 2, 3], [2, 3, 0, 0]]
+
+
+def test_new_tokens_can_be_had_alone() -> None:
+    assert chain(successor()).generate(input_ids=[[0]], max_new_tokens=2, return_new_only=True).tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_beams_for_everything_the_best_sequence_is_found(seed: int) -> None:
+    scores = np.random.default_rng(seed).normal(size=(VOCABULARY, VOCABULARY)) * 2
+    logs = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+    every = itertools.product(range(VOCABULARY), repeat=3)
+    best = max(every, key=lambda row: sum(logs[a, b] for a, b in itertools.pairwise((2, *row))))
+    got = chain(scores).generate(input_ids=[[2]], max_new_tokens=3, num_beams=VOCABULARY**2)
+    assert got.tolist() == [[2, *best]]
+
+
+def test_samples_follow_the_probabilities_and_the_seed() -> None:
+    scores = np.log(np.array([[0.5, 0.25, 0.15, 0.07, 0.03]] * VOCABULARY))
+    package = chain(scores)
+    rows = np.zeros((4000, 1), np.int64)
+    drawn = package.generate(input_ids=rows, max_new_tokens=1, do_sample=True, seed=1)[:, 1]
+    counts = np.bincount(drawn, minlength=VOCABULARY) / len(rows)
+    assert np.abs(counts - np.exp(scores[0])).max() < 5 * np.sqrt(0.25 / len(rows))
+    again = package.generate(input_ids=rows, max_new_tokens=1, do_sample=True, seed=1)[:, 1]
+    assert np.array_equal(drawn, again)
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed"),
+    [
+        ({"top_k": 2}, {0, 1}),
+        ({"top_p": 0.6}, {0, 1}),
+        ({"temperature": 0.01}, {0}),
+        ({"suppress_tokens": [0, 1]}, {2, 3, 4}),
+    ],
+)
+def test_samples_keep_to_the_likely_tokens(asked: dict[str, Any], allowed: set[int]) -> None:
+    package = chain(np.log(np.array([[0.5, 0.25, 0.15, 0.07, 0.03]] * VOCABULARY)))
+    drawn = package.generate(input_ids=np.zeros((500, 1), np.int64), max_new_tokens=1, do_sample=True, seed=3, **asked)
+    assert set(drawn[:, 1].tolist()) == allowed
+
+
+def test_decoding_goes_step_by_step_with_rows_as_they_are_chosen() -> None:
+    decoding = chain(successor()).start(input_ids=[[0], [3]])
+    assert decoding.logits.argmax(1).tolist() == [1, 4]
+    decoding.select([1, 1, 0])
+    assert decoding.step([4, 2, 1]).argmax(1).tolist() == [0, 3, 2]
+    assert decoding.tokens.tolist() == [[3, 4], [3, 2], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"max_new_tokens": -1}, "max_new_tokens"),
+        ({"num_beams": 0}, "num_beams"),
+        ({"temperature": 0}, "temperature"),
+        ({"top_p": 2}, "top_p"),
+        ({"beams": 2}, "'beams'"),
+        ({"streamer": print, "num_beams": 2}, "streamed"),
+        ({"stopping": 3}, "stopping"),
+        ({"attention_mask": [[1]]}, "attention_mask"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ep.InputError, match=said):
+        chain(successor()).generate(input_ids=[[1]], **given)
+
+
+def test_a_package_survives_its_folder(tmp_path: Path) -> None:
+    package = chain(successor(), eos_token_id=4, pad_token_id=0)
+    package.save(tmp_path / "package")
+    again = ep.load(tmp_path / "package").using("cpu")
+    assert again.manifest == package.manifest
+    assert again.generate(input_ids=[[1]], max_new_tokens=5).tolist() == [[1, 2, 3, 4]]
+    again.save(tmp_path / "package")  # in place of what it reads
+    assert ep.load(tmp_path / "package").using("cpu").generate(input_ids=[[1]], max_new_tokens=1).tolist() == [[1, 2]]
+    assert [path.name for path in tmp_path.iterdir()] == ["package"]
+
+
+def test_other_folders_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(ep.InputError, match="no package"):
+        chain(successor()).save(tmp_path)
+    with pytest.raises(ep.MissingFileError):
+        chain(successor()).save(tmp_path / "nowhere" / "package")
+
+
+@pytest.mark.parametrize(
+    "change", [{"format": 99}, {"states": 3}, {"graphs": ["../decoder"]}, {"settings": {"nothing": 1}}, {"graphs": 1}]
+)
+def test_a_damaged_description_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    chain(successor()).save(tmp_path / "package")
+    file = tmp_path / "package" / "entrepot.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises((ep.ModelFormatError, ep.InputError)):
+        ep.load(tmp_path / "package")
