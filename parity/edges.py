@@ -26,6 +26,8 @@ _MOST_PAGES = 4
 _OWN = 32
 """How many times the source's own error a model may be off: two formulas round differently."""
 _DRAWS = 3
+_NEAR, _DRAWS_BESIDE = 2.0**-8, 8
+"""How far to look beside a number, relative to it: so far that what is rounded on the way is rounded otherwise."""
 
 Run = Callable[[dict[str, Any]], Mapping[str, Any]]
 
@@ -63,6 +65,42 @@ def moved(run: Run, feeds: Feeds, *, ties: bool) -> list[Mapping[str, Any]]:
     """
     rng = np.random.default_rng(0)
     return [run({name: _moved(value, rng, ties=ties) for name, value in feeds.items()}) for _ in range(_DRAWS)]
+
+
+def beside(
+    run: Run, exact: Callable[[dict[str, Any]], Mapping[str, Any] | None], feeds: Feeds
+) -> list[Mapping[str, Any]]:
+    """How a source would be off here, were it off as it is at inputs near by.
+
+    ``1 + erf(x)`` keeps few digits of a number below -2; at some numbers those happen to be the right ones.
+
+    Args:
+        run: The source.
+        exact: The same in float64.
+        feeds: Its inputs.
+    """
+    here, rng = run(dict(feeds)), np.random.default_rng(0)
+    found: list[Mapping[str, Any]] = []
+    for _ in range(_DRAWS_BESIDE):
+        there = {name: _near(value, rng) for name, value in feeds.items()}
+        rounded, right = run(there), exact(there)
+        if right is not None:
+            found.append({name: _off(value, rounded.get(name), right.get(name)) for name, value in here.items()})
+    return found
+
+
+def _near(value: Any, rng: np.random.Generator) -> Any:
+    if not _is_float(value):
+        return value
+    return (value.astype(np.float64) * (1 + _NEAR * rng.uniform(-1, 1, value.shape))).astype(value.dtype)
+
+
+def _off(here: Any, rounded: Any, right: Any) -> Any:
+    if not all(_is_float(each) for each in (here, rounded, right)) or here.shape != rounded.shape:
+        return here
+    with np.errstate(all="ignore"):
+        error = rounded.astype(np.float64) - right.astype(np.float64)
+        return here + np.where(np.isfinite(error), error, 0).astype(here.dtype)
 
 
 def without_doubt(

@@ -5,7 +5,7 @@ Edge values saturate: the scores of half the rows are exactly 1, and which of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,8 @@ def undecided(model: Model, feeds: Mapping[str, Any]) -> frozenset[str]:
         values = Session(hub, providers=["cpu"]).run(feeds, asked) if asked else {}
     except EntrepotError:
         return frozenset()
-    tied = [node for node in choices if _tied(node, values)]
-    return frozenset(_outputs_behind(hub.ir.graph, tied))
+    unsure = [value for node in choices for value in _unsure(node, values)]
+    return frozenset(_outputs_behind(hub.ir.graph, unsure))
 
 
 def with_equal_choices(
@@ -105,15 +105,25 @@ def _operands(node: onnx_ir.Node) -> Iterator[str]:
         yield from (str(value.name) for value in node.inputs if value is not None)
 
 
-def _tied(node: onnx_ir.Node, values: Mapping[str, Any]) -> bool:
+def _unsure(node: onnx_ir.Node, values: Mapping[str, Any]) -> Sequence[onnx_ir.Value]:
+    """The results of a node that a choice decides: equal elements may change places, the best of them stay the same."""
     names = list(_operands(node))
     if not names:
-        return True
+        return node.outputs
     array = np.asarray(values[names[0]])
     if array.size == 0 or array.ndim == 0:
-        return False
+        return ()
     if np.isnan(array.astype(np.float64)).any():
-        return True
+        return node.outputs
+    if not _tied(node, array, values):
+        return ()
+    in_order = node.op_type == "TopK" and node.attributes.get_int("sorted", 1) == 1
+    return node.outputs[1:] if in_order else node.outputs
+
+
+def _tied(node: onnx_ir.Node, array: np.ndarray, values: Mapping[str, Any]) -> bool:
+    """Whether an element that is chosen equals another."""
+    names = list(_operands(node))
     ascending = node.op_type == "ArgMin" or node.attributes.get_int("largest", 1) == 0
     axis = node.attributes.get_int("axis", -1 if node.op_type in ("TopK", "Hardmax") else 0)
     count = int(np.ravel(values[names[1]])[0]) if len(names) > 1 else 1
@@ -122,8 +132,8 @@ def _tied(node: onnx_ir.Node, values: Mapping[str, Any]) -> bool:
     return bool((best[..., 1:] == best[..., :-1]).any())
 
 
-def _outputs_behind(graph: onnx_ir.Graph, nodes: list[onnx_ir.Node]) -> Iterator[str]:
-    reached = {id(value) for node in nodes for value in node.outputs}
+def _outputs_behind(graph: onnx_ir.Graph, values: Sequence[onnx_ir.Value]) -> Iterator[str]:
+    reached = set(map(id, values))
     for node in graph:
         if any(id(value) in reached for value in _read(node)):
             reached.update(map(id, node.outputs))

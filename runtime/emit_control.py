@@ -30,16 +30,16 @@ def write_loop(writer: Writer, step: Step) -> None:
     states = len(body.inputs) - 2
     initial = [*step.inputs, *[None] * (2 + states - len(step.inputs))]
     condition = writer.values[body.inputs[1]] = _condition(writer, step, initial[1])
-    live = [at for at in range(states) if _is_read(body, body.inputs[2 + at]) or _is_wanted(step, at)]
+    live = [at for at in range(states) if is_read(body, body.inputs[2 + at]) or is_wanted(step, at)]
     carried = _carry(writer, [body.inputs[2 + at] for at in live], [initial[2 + at] for at in live])
     collected = _collectors(writer, body.outputs[1 + states :])
-    trip = writer.names.fresh("trip") if _is_read(body, body.inputs[0]) else "_"
+    trip = writer.names.fresh("trip") if is_read(body, body.inputs[0]) else "_"
     endless = writer.support.whiles and initial[0] is None and condition and trip == "_"
     with writer.indented(f"while {condition}:" if endless else _turns(writer, trip, initial[0])):
         if condition and not endless:
             with writer.indented(f"if not {writer.thing(writer.support.truth, 'truth')}({condition}):"):
                 writer.line("break")
-        if _is_read(body, body.inputs[0]):
+        if is_read(body, body.inputs[0]):
             number = writer.thing(writer.support.number, "number")
             writer.line(f"{writer.write(body.inputs[0])} = {number}({trip})")
         writer.steps(body)
@@ -76,7 +76,7 @@ def write_scan(writer: Writer, step: Step) -> None:
     with writer.indented(f"for {trip} in {writer.thing(writer.support.trips, 'trips')}({size}):"):
         pick = writer.thing(writer.support.pick, "pick")
         for value, array, axis, back in zip(body.inputs[states:], arrays, axes, backwards, strict=True):
-            if _is_read(body, value):
+            if is_read(body, value):
                 index = f"{size} - 1 - {trip}" if back else trip
                 writer.line(f"{writer.write(value)} = {pick}({array}, {index}, {axis})")
         writer.steps(body)
@@ -96,7 +96,7 @@ def write_sequence_map(writer: Writer, step: Step) -> None:
     trip = writer.names.fresh("trip")
     with writer.indented(f"for {trip} in {writer.thing(writer.support.trips, 'trips')}(len({names[0]})):"):
         for value, name in zip(body.inputs, names, strict=False):
-            if _is_read(body, value):
+            if is_read(body, value):
                 member = f"{name}[{trip}] if isinstance({name}, list) else {name}"
                 writer.line(f"{writer.write(value)} = {member}")
         writer.steps(body)
@@ -125,25 +125,26 @@ def _condition(writer: Writer, step: Step, initial: Value | None) -> str:
     """The variable that says whether to go on; empty for a loop that only its trip count ends."""
     body = step.blocks["body"]
     after, before = body.outputs[0], body.inputs[1]
-    always = initial is None or _is_true(initial)
+    always = initial is None or is_true(initial)
     read = before in body.outputs[1:] or any(before in step.uses() for step in body.steps)
-    if always and not read and (after is before or (after is not None and _is_true(after))):
+    if always and not read and (after is before or (after is not None and is_true(after))):
         return ""
     name = writer.names.fresh("going_on")
     writer.line(f"{name} = {writer.thing(writer.support.true, 'true') if initial is None else writer.read(initial)}")
     return name
 
 
-def _is_true(value: Value) -> bool:
+def is_true(value: Value) -> bool:
+    """Whether a condition is known to hold."""
     return value.constant is not None and bool(value.constant.all())
 
 
-def _is_wanted(step: Step, position: int) -> bool:
+def is_wanted(step: Step, position: int) -> bool:
     """Whether anything reads one of a step's outputs."""
     return position < len(step.outputs) and step.outputs[position] is not None
 
 
-def _is_read(body: Block, value: Value) -> bool:
+def is_read(body: Block, value: Value) -> bool:
     """Whether a body uses one of its inputs."""
     return value in body.outputs or any(value in step.uses() for step in body.steps)
 

@@ -45,9 +45,19 @@ def _initializer(graph: onnx_ir.Graph, recipe: Recipe, part: str, dtype: onnx_ir
     name = base if base not in graph.initializers else f"{base}_{len(graph.initializers)}"
     dtype = dtype or onnx_ir.DataType.from_numpy(recipe.make().dtype)
     tensor = DerivedTensor(recipe.make, recipe.sources, dtype=dtype, shape=recipe.shape, name=name)
-    value = onnx_ir.Value(name=name, shape=tensor.shape, type=onnx_ir.TensorType(dtype), const_value=tensor)
+    roles = [source.metadata_props.get("entrepot.role") for source in _sources(graph, recipe)]
+    notes = {"entrepot.role": "parameter"} if roles and set(roles) == {"parameter"} else {}
+    value = onnx_ir.Value(
+        name=name, shape=tensor.shape, type=onnx_ir.TensorType(dtype), const_value=tensor, metadata_props=notes
+    )
     graph.register_initializer(value)
     return value
+
+
+def _sources(graph: onnx_ir.Graph, recipe: Recipe) -> list[onnx_ir.Value]:
+    """The weights that an array is built from."""
+    names = [source.name for source in recipe.sources if source.name]
+    return [graph.initializers[name] for name in names if name in graph.initializers]
 
 
 def _recipe(value: onnx_ir.Value) -> Recipe | None:

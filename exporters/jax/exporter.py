@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.export
+
 from entrepot.exporters.exporter import Exporter, Source
 from entrepot.exporters.jax.models import model_of
 from entrepot.exporters.jax.source import JaxSource
@@ -21,7 +24,16 @@ class JaxExporter(Exporter):
         return is_jax(found)
 
     def open(self, obj: Any, sample: Any) -> Source:
-        """The source for a function or a module."""
+        """The source for a function or a module.
+
+        Raises:
+            InputError: It is neither, or what ``jax.export`` made, of which only compiled code for XLA is left.
+        """
+        if isinstance(obj, jax.export.Exported):
+            raise InputError(
+                f"'{obj.fun_name}' is what jax.export made: a program in StableHLO, without its function",
+                hint="export the function itself: ep.export(function, sample)",
+            )
         model = model_of(obj)
         if sample is None:
             raise InputError(

@@ -49,8 +49,11 @@ class Step:
         self.outs = [each.aval for each in eqn.outvars]
 
     def op(self, op_type: str, *operands: Any, **attributes: Any) -> Any:
-        """Write a node; see ``Builder.op``."""
-        return self.build.op(op_type, *operands, **attributes)
+        """Write a node; see ``Builder.op``. Numbers of attributes may be NumPy's, as JAX's parameters sometimes are."""
+        plain: Any = {
+            name: int(value) if isinstance(value, np.integer) else value for name, value in attributes.items()
+        }
+        return self.build.op(op_type, *operands, **plain)
 
     def number(self, value: Any, like: ir.Value) -> ir.Value:
         """A constant of the type of another value."""
@@ -80,9 +83,12 @@ class Step:
         return 1 if any(not is_known(dim) or dim == 0 for dim in shape) else None
 
     def expanded(self, value: ir.Value, shape: Sequence[Any]) -> ir.Value:
-        """The value repeated along axes of size 1."""
-        result: ir.Value = self.op("Expand", value, self.sizes.vector(shape))
-        return result
+        """The value repeated along axes of size 1; not at all along some, which onnxruntime (1.31) takes for once."""
+        nothing = [axis for axis, dim in enumerate(shape) if is_known(dim) and dim == 0]
+        whole = [1 if axis in nothing else dim for axis, dim in enumerate(shape)]
+        result: ir.Value = self.op("Expand", value, self.sizes.vector(whole))
+        none = [0] * len(nothing)
+        return self.op("Slice", result, none, none, nothing) if nothing else result
 
     def transposed(self, value: ir.Value, order: Sequence[int]) -> ir.Value:
         """The value with its axes in another order."""

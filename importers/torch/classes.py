@@ -13,6 +13,7 @@ import onnx_ir as ir
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.layer import Layer
 from entrepot.importers.torch.part import Part
+from entrepot.importers.torch.sizes import literal
 from entrepot.importers.torch.tree import Held, Node
 from entrepot.runtime.layout import wrapped
 from entrepot.runtime.names import Names
@@ -72,6 +73,8 @@ class Classes:
     def _entry(self, child: Node | Held, path: tuple[str, ...]) -> tuple[Any, list[tuple[str, str]]]:
         if isinstance(child, Held):
             kind = str(child.array.dtype)
+            if not child.is_saved:
+                return ("unsaved", kind), [("values", _values(child))]
             return ("held", kind, child.is_buffer, child.array.ndim), [
                 ("size", str(size)) for size in child.array.shape
             ]
@@ -123,7 +126,8 @@ class Classes:
             items = self._items(node, slots)
             given = ", ".join(items) if node.chained else f"[{', '.join(items)}]"
             return [*head, *wrapped(f"        super().__init__({given})", WIDTH), *(f"        {tie}" for tie in ties)]
-        lines = [*head, "        super().__init__()"]
+        own = "" if node.layer is None else ", ".join(map(str, node.layer.arguments))
+        lines = [*head, f"        super().__init__({own})"]
         for name, child in node.entries():
             lines += self._line(name, child, slots)
         lines += [f"        {tie}" for tie in ties]
@@ -132,9 +136,13 @@ class Classes:
     def base(self, made: Made) -> str:
         """What a class derives from: what is numbered is a list."""
         node = made.nodes[0]
+        if node.layer is not None:
+            return f"nn.{node.layer.kind}"
         return "nn.Module" if not node.is_indexed else "nn.Sequential" if node.chained else "nn.ModuleList"
 
     def _line(self, name: str, child: Node | Held, slots: Iterator[str]) -> list[str]:
+        if isinstance(child, Held) and not child.is_saved:
+            return [f'        self.register_buffer("{name}", {next(slots)}, persistent=False)']
         if isinstance(child, Held):
             return [f"        {_tensor(f'self.{name}', child, slots, name)}"]
         made = self._expression(child, slots)
@@ -165,6 +173,17 @@ class Classes:
 def _layer(layer: Layer, slots: Iterator[str]) -> str:
     given = [f"{each.name}={next(slots)}" if each.keyword else next(slots) for each in layer.arguments]
     return f"nn.{layer.kind}({', '.join(given)})"
+
+
+def _values(held: Held) -> str:
+    """A few numbers as the tensor that they are."""
+    kind = ir.DataType.from_numpy(held.array.dtype)
+    dtype = "" if held.array.dtype in (np.float32, np.int64, np.bool_) else f", dtype={NAMES[kind]}"
+    return f"torch.tensor({_nested(held.array)}{dtype})"
+
+
+def _nested(array: np.ndarray) -> str:
+    return f"[{', '.join(map(_nested, array))}]" if array.ndim else literal(array[()], array.dtype)
 
 
 def _tensor(target: str, held: Held, slots: Iterator[str], name: str) -> str:

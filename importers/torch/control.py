@@ -1,13 +1,14 @@
-"""If, Loop, Scan and SequenceMap over tensors: Python's own, and torch.cond where a graph is captured."""
+"""If, Loop, Scan and SequenceMap over tensors: Python's own, and torch's operators where a graph is captured."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import onnx_ir as ir
 
 from entrepot.importers.torch import support
+from entrepot.importers.torch.loops import write_steady_loop, write_steady_scan
 from entrepot.runtime.emit_control import write_loop, write_scan, write_sequence_map
 from entrepot.runtime.plan import Block, Step, Value
 from entrepot.runtime.writer import Form, Support, Writer
@@ -97,23 +98,23 @@ def _write_python(writer: ModuleWriter, step: Step) -> None:
             writer.values[value] = target
 
 
-def _around(form: Form) -> Form:
-    """What is computed in a body is not there after it."""
+def _around(form: Form, steady: Callable[[ModuleWriter, Step], bool] = lambda *_: False) -> Form:
+    """What is computed in a body is not there after it; a form for values of steady shapes comes first."""
 
     def write(writer: Writer, step: Step) -> None:
         own = cast("ModuleWriter", writer)
-        sizes, spare, made = dict(own.sizes), own.spare(), dict(own.made)
-        own.fix_sizes(step)
-        form(writer, step)
+        sizes, saved = dict(own.sizes), own.dimensions.save()
+        if not steady(own, step):
+            form(writer, step)
         own.sizes = sizes
-        own.restore(spare, made)
+        own.dimensions.restore(saved)
 
     return write
 
 
 FORMS: dict[str, Form] = {
     "If": write_if,
-    "Loop": _around(write_loop),
-    "Scan": _around(write_scan),
+    "Loop": _around(write_loop, write_steady_loop),
+    "Scan": _around(write_scan, write_steady_scan),
     "SequenceMap": _around(write_sequence_map),
 }

@@ -73,3 +73,7 @@ def positional(**given: object) -> tuple[Argument, ...]:
 def keywords(**given: object) -> tuple[Argument, ...]:
     """Arguments passed by name."""
     return tuple(Argument(name, str(value)) for name, value in given.items())
+
+
+Rule = Callable[[Op], Layer | None]
+"""The layer that a step is; ``None`` for a use of its operator that is none."""

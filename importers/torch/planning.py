@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,15 +32,17 @@ class Plan:
         block: The steps.
         origins: What constants were made of by moving elements: the constant before.
         weights: Names of the file's weights.
-        arranged: Names of those that the file stores transposed, compared with the module it was exported from.
+        stored: For those that the file stores otherwise than the module that it was exported from: how.
         ours: Whether the file says of every weight how its module had it.
+        roles: What weights were to their module: ``parameter``, ``buffer``, ``unsaved``; empty if nothing says it.
     """
 
     block: Block
     origins: Mapping[Value, Value]
     weights: frozenset[str]
-    arranged: frozenset[str]
+    stored: Mapping[str, str]
     ours: bool
+    roles: Mapping[str, str]
 
 
 def planned(model: Model, limits: Limits) -> Plan:
@@ -52,7 +54,9 @@ def planned(model: Model, limits: Limits) -> Plan:
     """
     hub = model.at_hub().ir
     origins: dict[Value, Value] = {}
-    lowering = Lowering(hub.functions, _known, evaluate=_noting(origins), limits=limits)
+    roles = {name: value.metadata_props.get("entrepot.role", "") for name, value in hub.graph.initializers.items()}
+    saved = {name for name, role in roles.items() if role in ("parameter", "buffer")}
+    lowering = Lowering(hub.functions, _known, evaluate=_noting(origins, saved), limits=limits)
     block = lowering.lower(hub.graph, hub.graph.opset_imports)
     pairs = zip(block.inputs, hub.graph.inputs, strict=True)
     block.inputs = [value for value, given in pairs if given.name not in hub.graph.initializers]
@@ -60,9 +64,10 @@ def planned(model: Model, limits: Limits) -> Plan:
     block = pruned(block)
     _forget_unread(block)
     weights = hub.graph.initializers
-    arranged = {name for name, value in weights.items() if value.metadata_props.get("entrepot.stored") == "transposed"}
+    stored = {name: note for name, value in weights.items() if (note := value.metadata_props.get("entrepot.stored"))}
     ours = model.metadata.get("entrepot.framework", "").startswith("torch")
-    return Plan(block, origins, frozenset(weights), frozenset(arranged), ours)
+    roles = roles if any(roles.values()) else {}
+    return Plan(block, origins, frozenset(weights), stored, ours, roles)
 
 
 def _forget_unread(block: Block) -> None:
@@ -81,12 +86,18 @@ def _known(key: OpKey) -> bool:
     return WORDS.find(*key) is not None or TORCH.is_known(key) or HOST.is_known(key)
 
 
-def _noting(origins: dict[Value, Value]) -> Callable[[Step], Any]:
-    """Folds, and remembers which weight a result is a rearrangement of."""
+_ARRANGING = ("Transpose", "Reshape", "Squeeze", "Unsqueeze", "Cast", "Flatten", "Identity")
+
+
+def _noting(origins: dict[Value, Value], saved: Collection[str]) -> Callable[[Step], Any]:
+    """Folds, and remembers which weight a result is a rearrangement of; other arithmetic on the state stays."""
 
     def evaluate(step: Step) -> Any:
+        arranges = step.is_a(*_ARRANGING) and len(step.outputs) == 1
+        if not arranges and any(value and origins.get(value, value).name in saved for value in step.inputs):
+            raise RuntimeError("weights may be trained, and state be loaded")
         result = HOST.evaluate(step)
-        if step.is_a("Transpose", "Reshape", "Squeeze", "Unsqueeze", "Cast", "Flatten") and len(step.outputs) == 1:
+        if arranges:
             made, source = step.outputs[0], step.inputs[0]
             if made is not None and source is not None and isinstance(source.constant, np.ndarray):
                 origins[made] = origins.get(source, source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,7 @@ class Text:
         name: The class in it.
         tensors: What its state holds, by the names of ``state_dict``.
         ties: Names of tensors that are another one: the other's name.
+        unsaved: Names of tensors that are in the text, and in no state.
         inputs: What its forward takes, by the names of the graph.
     """
 
@@ -53,6 +54,7 @@ class Text:
     name: str
     tensors: dict[str, Array]
     ties: dict[str, str]
+    unsaved: frozenset[str]
     inputs: tuple[str, ...]
 
 
@@ -118,7 +120,7 @@ class _Drawing:
         head = _head(model, name, body, len(self.state.plan.block.steps), list(self.helpers.bundle.imports))
         module = "\n".join([*head, *body]) + "\n"
         inputs = tuple(value.name for value in self.root.inputs)
-        return Text(module, name, self._tensors(), ties, inputs)
+        return Text(module, name, self._tensors(), ties, self._unsaved(), inputs)
 
     def _forward(self, made: Made) -> list[str]:
         parts = [node.part for node in made.nodes if node.part is not None]
@@ -138,6 +140,11 @@ class _Drawing:
             held = {**held, **{name: each.array for name, each in node.held.items()}}
             found.update({".".join([*path, name]): array for name, array in held.items()})
         return found
+
+    def _unsaved(self) -> frozenset[str]:
+        places = self.state.tree.walk()
+        return frozenset(".".join([*path, name]) for path, node in places for name, held in node.held.items()
+                         if not held.is_saved)  # fmt: skip
 
     def _ties(self) -> dict[str, str]:
         """Matrices that are one weight of the file, or a large one and a copy without a name of its own."""
@@ -194,12 +201,16 @@ def _loading(name: str) -> str:
 def _head(model: Model, name: str, body: Sequence[str], steps: int, more: Sequence[str]) -> list[str]:
     text = "\n".join(body)
     used = {line for word, line in _IMPORTS if re.search(rf"\b{word}\.", text)} | {*_ALWAYS, *more}
-    near = sorted(line for line in used if line.split()[1].split(".")[0] in sys.stdlib_module_names)
-    far = sorted(used - {*near})
-    plain = [line for line in far if line.startswith("import ")] + [line for line in far if line.startswith("from ")]
+    near = _sorted(line for line in used if line.split()[1].split(".")[0] in sys.stdlib_module_names)
+    plain = _sorted(used - {*near})
     title = f"{printable(name)}: {counted(steps, 'step')} over torch, written by entrepot {entrepot.__version__}."
     ahead = ["from __future__ import annotations", ""] if more else []
     return [*wrapped(f'"""{title}"""', WIDTH), "", *ahead, *near, *([""] if near else []), *plain]
+
+
+def _sorted(lines: Iterable[str]) -> list[str]:
+    """Imports as formatters have them: those of modules first."""
+    return sorted(lines, key=lambda line: (not line.startswith("import "), line))
 
 
 _ALWAYS = ("from pathlib import Path", "from safetensors.torch import load_model", "from torch import nn")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,11 +10,12 @@ import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS, NAMES
 from entrepot.importers.torch.layer import Layer
-from entrepot.importers.torch.layers import STATELESS, layer_of
+from entrepot.importers.torch.layers import layer_of
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.planning import Plan
 from entrepot.importers.torch.scopes import Path, scope_of, shared, split
 from entrepot.importers.torch.sizes import Sizes
+from entrepot.importers.torch.stateless import STATELESS
 from entrepot.importers.torch.tree import Held, Node, attribute
 from entrepot.ir.traits import host_operands, unread_operands
 from entrepot.runtime.plan import Block, Step, Value
@@ -29,7 +30,7 @@ class State:
         tree: The modules.
         layers: For steps that are layers: the layer and its path.
         held: For constants that steps read directly: the path of the module, and the name in it.
-        turned: Those of them that are read transposed.
+        moved: For those of them that are read in another arrangement: what makes it, such as ``.T``.
         scopes: The path that each step belongs to.
         floating: The type that follows ``half()``: that of the model's weights, if it has one.
     """
@@ -41,7 +42,7 @@ class State:
     scopes: dict[Step, Path] = field(default_factory=dict)
     floating: ir.DataType | None = None
     sizes: dict[Value, Sizes] = field(default_factory=dict)
-    turned: set[Value] = field(default_factory=set)
+    moved: dict[Value, str] = field(default_factory=dict)
 
     def is_parameter(self, value: Value | None) -> bool:
         """Whether a constant is trained: one of the file's weights, not a number that it computes with."""
@@ -49,6 +50,8 @@ class State:
         if value is None or not isinstance(array, np.ndarray) or ir.DataType.from_numpy(array.dtype) not in FLOATS:
             return False
         name = self.source(value)
+        if self.plan.roles:
+            return self.plan.roles.get(name) == "parameter"
         return name in self.plan.weights and ((array.ndim > 0 and array.size > 1) or "." in name)
 
     def source(self, value: Value) -> str:
@@ -99,7 +102,7 @@ def _place(state: State, step: Step, layer: Layer) -> None:
         return
     for path in wanted:
         node = state.tree.find(path)
-        if node is None or (node.layer is None and not node.children and not node.held):
+        if node is None or (node.layer is None and (not path or (not node.children and not node.held))):
             state.tree.at(path).layer = layer
             state.layers[step] = layer, path
             state.scopes[step] = path
@@ -113,12 +116,14 @@ def _place(state: State, step: Step, layer: Layer) -> None:
 def _wanted(state: State, step: Step, layer: Layer) -> Iterator[Path] | None:
     """Paths in the order of preference; ``None`` for what the module had as a parameter, not as a layer."""
     name = next((state.source(v) for v in step.inputs if v is not None and v.name == layer.source), layer.source)
-    if "." in name and name in state.plan.weights:
+    if ("." in name or state.plan.roles.get(name)) and name in state.plan.weights:
         *path, leaf = (attribute(part) for part in split(name) or (name,))
         if leaf not in layer.tensors and layer.kind not in _RECURRENT and state.plan.ours:
             return None
         if layer.kind == "Linear" and state.plan.ours and _is_straight(state, step, name):
             return None  # the module has the matrix as MatMul takes it
+        if not path and step not in state.plan.block.steps:
+            return None  # a class has no ``super()`` in a function within its forward
         found = [tuple(path)]
     else:
         found = []
@@ -127,7 +132,7 @@ def _wanted(state: State, step: Step, layer: Layer) -> Iterator[Path] | None:
 
 def _is_straight(state: State, step: Step, name: str) -> bool:
     """Whether a matrix multiplies as the module has it, which a linear layer's does not."""
-    moved = name in state.plan.arranged or any(each.name == name for each in state.plan.origins.values())
+    moved = name in state.plan.stored or any(each.name == name for each in state.plan.origins.values())
     return not moved and not (step.op_type == "Gemm" and step.attributes.get("transB"))
 
 
@@ -233,18 +238,22 @@ def _hold(state: State, block: Block) -> None:
         for position, value in enumerate(step.inputs):
             if value is not None and value.constant is not None and _is_kept(state, step, position, value):
                 readers.setdefault(value, []).append(state.scopes[step])
-        for value in _returned(*step.blocks.values()):
+        for value in _returned(step):
             readers.setdefault(value, []).append(state.scopes[step])
-    for value in _returned(block):
+    for value in _constants(block.outputs):
         readers.setdefault(value, []).append(())
     for value, paths in readers.items():
         _hold_one(state, value, shared(paths))
 
 
-def _returned(*blocks: Block) -> Iterator[Value]:
-    """Constants among the results of blocks."""
-    for block in blocks:
-        yield from (value for value in block.outputs if value is not None and value.constant is not None)
+def _returned(step: Step) -> Iterator[Value]:
+    """Constants among the results of a step's blocks, but for whether a loop goes on."""
+    for block in step.blocks.values():
+        yield from _constants(block.outputs[1 if step.op_type == "Loop" else 0 :])
+
+
+def _constants(values: Sequence[Value | None]) -> Iterator[Value]:
+    yield from (value for value in values if value is not None and value.constant is not None)
 
 
 def _is_kept(state: State, step: Step, position: int, value: Value) -> bool:
@@ -260,10 +269,10 @@ _FEW = 64
 
 
 def _hold_one(state: State, value: Value, readers: Path) -> None:
-    array, name = value.constant, state.source(value)
-    if array.ndim == 2 and (name in state.plan.arranged or _is_turned(state, value)):
-        array = array.T
-        state.turned.add(value)
+    name = state.source(value)
+    array, moved = _as_it_was(state, value)
+    if moved:
+        state.moved[value] = moved
     if "." in name and "/" not in name and "::" not in name:
         *parts, leaf = (attribute(part) for part in split(name) or (name,))
         path = tuple(parts)
@@ -283,14 +292,36 @@ def _hold_one(state: State, value: Value, readers: Path) -> None:
     while leaf in node.children or (leaf in node.held and not _is_that(node.held[leaf], array)):
         number += 1
         leaf = f"{stem}_{number}"
-    node.held[leaf] = Held(array, not state.is_parameter(value), name)
+    node.held[leaf] = Held(array, not state.is_parameter(value), name, _is_saved(state, name, array))
     state.held[value] = path, leaf
 
 
-def _is_turned(state: State, value: Value) -> bool:
-    """Whether a constant is a weight of the file, transposed."""
-    source = state.plan.origins.get(value)
-    return source is not None and np.array_equal(source.constant.T, value.constant, equal_nan=True)
+def _is_saved(state: State, name: str, array: np.ndarray) -> bool:
+    """Whether the module that the file was exported from had a tensor in its state, or it is too large for a text."""
+    return not state.plan.roles or state.plan.roles.get(name) in ("parameter", "buffer") or array.size > _FEW
+
+
+def _as_it_was(state: State, value: Value) -> tuple[np.ndarray, str]:
+    """A constant as its module had it, and what makes it what steps read."""
+    array = value.constant
+    source = state.plan.origins.get(value, value).constant
+    if not state.is_parameter(value) or source.dtype != array.dtype:
+        return array, ""
+    note = state.plan.stored.get(state.source(value), "")
+    if note == "transposed" and source.ndim == 2:
+        source = source.T
+    elif note.startswith("reshaped from "):
+        source = source.reshape([int(size) for size in note.removeprefix("reshaped from ").split(",") if size])
+    if _is_equal(source, array):
+        return source, ""
+    if array.ndim == 2 and _is_equal(source.T, array):
+        return source, ".T"
+    reshaped = f".reshape({', '.join(map(str, array.shape)) or '()'})"
+    return (source, reshaped) if _is_equal(source.reshape(array.shape), array) else (array, "")
+
+
+def _is_equal(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and np.array_equal(one, other, equal_nan=True)
 
 
 def _is_that(held: Held, array: np.ndarray) -> bool:

@@ -1,6 +1,6 @@
 """Functions that a file has beside its modules, where torch has no word; they are copied as they are."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="var-annotated"
 
 from __future__ import annotations
 
@@ -35,6 +35,60 @@ def chosen(condition, yes, no, *operands):
     if torch.compiler.is_compiling():
         return torch.cond(condition.reshape(()), yes, no, operands)
     return yes(*operands) if condition else no(*operands)
+
+
+def repeated(turn, count, going_on, *carried):
+    """What the turns of a loop leave behind; in a graph that is captured, they stay one loop.
+
+    There are no more than ``count`` turns unless it is None, and none after one that says not to go on.
+    """
+    if torch.compiler.is_compiling():
+        return captured_loop(turn, count, going_on, *carried)
+    trip = 0
+    while going_on and (count is None or trip < count):
+        going_on, *carried = turn(torch.tensor(trip), *carried)
+        trip += 1
+    return carried
+
+
+def captured_loop(turn, count, going_on, *carried):
+    """A loop as an operator, whose results are never its operands."""
+
+    def unfinished(trip, going_on, *carried):
+        return going_on.clone() if count is None else going_on & (trip < count)
+
+    def following(trip, going_on, *carried):
+        going_on, *carried = turn(trip, *carried)
+        return trip + 1, torch.as_tensor(going_on).reshape(()).clone(), *(each.clone() for each in carried)
+
+    start = torch.zeros((), dtype=torch.int64), torch.as_tensor(going_on).reshape(()).clone()
+    return torch.while_loop(unfinished, following, (*start, *(each.clone() for each in carried)))[2:]
+
+
+def scanned(turn, carried, rows, kinds):
+    """What turns over the rows of tensors leave behind, and what they make, put together along a new axis."""
+    if torch.compiler.is_compiling():
+        return captured_scan(turn, carried, rows)
+    made = [[] for _ in kinds]
+    for row in zip(*(each.unbind() for each in rows), strict=True):
+        results = turn(*carried, *row)
+        carried = results[: len(carried)]
+        for items, item in zip(made, results[len(carried) :], strict=True):
+            items.append(item)
+    return *carried, *(stack(items, 0, kind) for items, kind in zip(made, kinds, strict=True))
+
+
+def captured_scan(turn, carried, rows):
+    """Such turns as an operator, whose results are never its operands, nor twice the same."""
+    from torch._higher_order_ops.scan import scan  # torch 2.4 has none, and runs the rest
+
+    def step(carried, rows):
+        results = [each.clone() for each in turn(*carried[1:], *rows)]
+        return [carried[0].clone(), *results[: len(carried) - 1]], results[len(carried) - 1 :]
+
+    start = [torch.zeros(()), *(each.clone() for each in carried)]  # a scan must carry something
+    last, made = scan(step, start, rows)
+    return *last[1:], *made
 
 
 def first(results):

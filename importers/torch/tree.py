@@ -22,11 +22,19 @@ _MOST = 4096
 
 @dataclass(eq=False)
 class Held:
-    """A tensor of a module that is no layer."""
+    """A tensor of a module that is no layer.
+
+    Attributes:
+        array: Its values.
+        is_buffer: Whether it is not trained.
+        source: The name of the weight that it was.
+        is_saved: Whether it is in the module's ``state_dict``; else the text has its values.
+    """
 
     array: Array
     is_buffer: bool
     source: str = ""
+    is_saved: bool = True
 
 
 @dataclass(eq=False)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import onnx_ir as ir
 
 from entrepot.importers.torch import lane
+from entrepot.importers.torch.calls import dim_of, is_chain, write_part, write_run
+from entrepot.importers.torch.dimensions import Dimensions
 from entrepot.importers.torch.dtypes import COMPUTED, FLOATS, NAMES
 from entrepot.importers.torch.needs import OWN, Helpers
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.part import Item, Part, Run
+from entrepot.importers.torch.part import Item, Part
 from entrepot.importers.torch.sizes import Sizes, is_number, of_constant
 from entrepot.importers.torch.state import State
 from entrepot.importers.torch.table import WORDS
 from entrepot.importers.torch.tree import reference
-from entrepot.ir.errors import UnsupportedOpError
 from entrepot.runtime.names import Names
 from entrepot.runtime.plan import Step, Value
 from entrepot.runtime.writer import Style, Support, Writer
@@ -50,10 +51,7 @@ class ModuleWriter(Writer):
         self.floating = state.floating
         self.given: dict[Part, dict[Value, Sizes]] = {}
         self._root = state.tree.find(part.path) or state.tree
-        self.made: dict[str, str] = {}
-        self._spare: dict[Value, dict[int, str]] = {}
-        self._tops: dict[Value, dict[int, str]] = {}
-        self.symbols: dict[str, str] = {}
+        self.dimensions = Dimensions(self)
 
     def enter(self, sizes: Mapping[Value, Sizes], names: Sequence[str] | None) -> None:
         """Name what the part is called with; numbers among it come as numbers."""
@@ -80,7 +78,9 @@ class ModuleWriter(Writer):
 
     def _recomputed(self, known: Sizes) -> Sizes | None:
         """Numbers that are known, or are sizes of what the part is called with."""
-        items = tuple(item if is_number(item) else self.symbol(_dim(item)) for item in known.items or ("",))
+        items = tuple(
+            item if is_number(item) else self.dimensions.symbol(dim_of(item)) for item in known.items or ("",)
+        )
         return replace(known, items=items) if all(items) else None
 
     # names
@@ -117,7 +117,7 @@ class ModuleWriter(Writer):
         """The expression for a tensor of the module's state."""
         path, leaf = self.state.held[value]
         text = self.place(path) + f".{leaf}"
-        return f"{text}.T" if value in self.state.turned else text
+        return text + self.state.moved.get(value, "")
 
     def place(self, path: Sequence[str]) -> str:
         """The expression for a module."""
@@ -219,18 +219,11 @@ class ModuleWriter(Writer):
         given = ", ".join(["self", *self._given])
         with self.indented(f"def forward({given}):"):
             self.items(self.part.items)
-            self._root.chained |= self._is_chain()
+            self._root.chained |= is_chain(self)
             results = [self.read(value) for value in self.part.outputs]
             self.line(f"return {', '.join(results) or 'None'}")
         head = next(at for at, line in enumerate(self.lines) if line.endswith(":")) + 1
-        return [*self.lines[:head], *(line[4:] for line in self._openings()), *self.lines[head:]]
-
-    def _is_chain(self) -> bool:
-        """Whether the module is a list that runs its items one after another, and does nothing else."""
-        run = self.part.items[0] if len(self.part.items) == 1 else None
-        if not isinstance(run, Run) or run.path != self.part.path or not run.whole:
-            return False
-        return self.part.inputs == run.inputs[:1] and self.part.outputs == run.outputs and len(run.inputs) == 1
+        return [*self.lines[:head], *(line[4:] for line in self.dimensions.openings()), *self.lines[head:]]
 
     def items(self, items: Sequence[Item]) -> None:
         """Calls of other parts, and steps."""
@@ -238,71 +231,14 @@ class ModuleWriter(Writer):
             if isinstance(item, Step):
                 self.step(item)
             elif isinstance(item, Part):
-                self._call_part(item)
+                write_part(self, item)
             else:
-                self._call_run(item)
-
-    def _call_part(self, part: Part) -> None:
-        call = f"{self.place(part.path)}({', '.join(self._passed([part], part.inputs))})"
-        self.line(f"{', '.join(self.write(value) for value in part.outputs)} = {call}")
-
-    def _passed(self, parts: Sequence[Part], inputs: Sequence[Value]) -> list[str]:
-        """What parts are called with; numbers are passed as such, and those that are known are not."""
-        own = {text: dim for dim, text in self.symbols.items()}
-        sizes = {value: self.sizes[value] for value in inputs if value in self.sizes}
-        named = {value: _named_dims(known, own) for value, known in sizes.items()}
-        self.given.update(dict.fromkeys(parts, named))
-        dims = [_dims_of([value for value in part.inputs if value not in sizes]) for part in parts]
-        there = set.intersection(*dims) if dims else set()
-        texts = []
-        for value in inputs:
-            known = sizes.get(value)
-            if known is None:
-                texts.append(self.read(value))
-            elif known.items is None or not all(is_number(i) or _dim(i) in there for i in named[value].items or ()):
-                texts.append(known.items[0] if known.items is not None and len(known.items) == 1 else str(known))
-        return texts
-
-    def _call_run(self, run: Run) -> None:
-        parts = list(_parts(run, self.state))
-        given, *others = self._passed(parts, run.inputs)
-        target = self.write(run.outputs[0])
-        node = self.state.tree.find(run.path)
-        if run.whole and not others and node is not None and run.path != self.part.path:
-            node.chained = True
-            self.line(f"{target} = {self.place(run.path)}({given})")
-            return
-        self.line(f"{target} = {given}")
-        with self.indented(f"for block in {self._blocks(run)}:"):
-            self.line(f"{target} = block({', '.join([target, *others])})")
-
-    def _blocks(self, run: Run) -> str:
-        """The list of layers that run, or the part of it that does."""
-        place = self.place(run.path)
-        if run.whole:
-            return place
-        if run.path == self.part.path:
-            place = f"list({place})"  # a slice of a list of layers is made by its class, which may be this one
-        return f"{place}[{run.first or ''}:{run.first + len(run.items)}]"
+                write_run(self, item)
 
     def gap(self) -> None:
         """A blank line, but not two, nor at the beginning of a suite."""
         if self.lines and self.lines[-1] and not self.lines[-1].endswith(":"):
             self.lines.append("")
-
-    def spare(self) -> tuple[Any, ...]:
-        """Variables for sizes, before a body is written."""
-        return {value: dict(found) for value, found in self._spare.items()}, dict(self.symbols)
-
-    def restore(self, spare: tuple[Any, ...], made: dict[str, str]) -> None:
-        """Forget the variables of a body, as it may not run; those of inputs stay."""
-        self._spare, symbols = spare
-        tops = {name for found in self._tops.values() for name in found.values()}
-        self.symbols = {dim: name for dim, name in self.symbols.items() if dim in symbols or name in tops}
-        self.made = made
-
-    def fix_sizes(self, step: Step) -> None:
-        """Numbers that a loop starts with become tensors, as its body may change them."""
 
     def step(self, step: Step) -> None:
         """One step, and what is inside it."""
@@ -323,91 +259,22 @@ class ModuleWriter(Writer):
         if out is None or step.domain:
             return False
         if step.op_type == "Shape":
-            made = self._shape(step)
+            made = self.dimensions.of_shape(step)
         else:
-            given = [None if value is None else self._known(value) for value in step.inputs]
+            given = [None if value is None else self.known(value) for value in step.inputs]
             made = None if any(g is None and v is not None for g, v in zip(given, step.inputs, strict=True)) else (
                 lane.computed(step, given)
             )  # fmt: skip
         if made is None:
             return False
-        self.sizes[out] = self._named(made, out)
+        self.sizes[out] = self.dimensions.named(made, out)
         return True
 
-    def _known(self, value: Value) -> Sizes | None:
+    def known(self, value: Value) -> Sizes | None:
+        """A value as numbers of Python, if no tensor has to be read for them."""
         if value in self.sizes:
             return self.sizes[value]
         return None if value in self.state.held else of_constant(value)
-
-    def _named(self, sizes: Sizes, value: Value) -> Sizes:
-        """Computed numbers as variables."""
-        items = []
-        for item in sizes.items or ():
-            if re.fullmatch(r"[\w.\[\]]+|-\d+|float\(\"[-\w]+\"\)|float\(\w+\)", item):
-                items.append(item)
-                continue
-            if item not in self.made:
-                name = self.names.fresh(self.stem(value))
-                self.line(f"{name} = {item}")
-                self.made[item] = name
-            items.append(self.made[item])
-        return Sizes(tuple(items), sizes.rank, sizes.dtype, sizes.natural)
-
-    def _shape(self, step: Step) -> Sizes | None:
-        value = step.inputs[0]
-        known = None if value is None else value.type
-        if value is None or known is None or known.shape is None or known.kind != "tensor":
-            return None
-        start, end = step.attributes.get("start", 0), step.attributes.get("end")
-        axes = range(len(known.shape))[slice(start, end)]
-        if value.constant is not None:
-            return Sizes(tuple(str(value.constant.shape[axis]) for axis in axes), 1, natural=True)
-        if value in self.sizes:
-            return None
-        return Sizes(tuple(self.size(value, axis) for axis in axes), 1, natural=True)
-
-    def size(self, value: Value | None, axis: int) -> str:
-        """The expression for a size of a tensor: a number, or a variable that all of that name share."""
-        assert value is not None
-        shape = () if value.type is None or value.type.shape is None else value.type.shape
-        dim = shape[axis] if axis < len(shape) else None
-        if isinstance(dim, int):
-            return str(dim)
-        if isinstance(dim, str) and (found := self.symbol(dim)):
-            return found
-        known = self._spare.setdefault(value, {})
-        if axis not in known:
-            known[axis] = self.names.fresh(
-                dim if isinstance(dim, str) and dim.isidentifier() else f"{self.stem(value)}_size"
-            )
-            self.line(f"{known[axis]} = {self.read(value)}.shape[{axis}]")
-            if isinstance(dim, str):
-                self.symbols[dim] = known[axis]
-        return known[axis]
-
-    def symbol(self, dim: str) -> str:
-        """The variable for a size that the model has a name for, if an input of this forward has it."""
-        if dim not in self.symbols:
-            for value in self.part.inputs:
-                shape = () if value.type is None or value.type.shape is None else value.type.shape
-                if value in self.values and value not in self.sizes and dim in shape:
-                    name = self.symbols[dim] = self.names.fresh(dim if dim.isidentifier() else "size")
-                    self._tops.setdefault(value, {})[shape.index(dim)] = name
-                    break
-        return self.symbols.get(dim, "")
-
-    def _openings(self) -> list[str]:
-        """``b, t = x.shape[:2]``, for the sizes of inputs that are read."""
-        lines = []
-        for value, found in self._tops.items():
-            rank, last = len(value.type.shape or ()) if value.type else 0, max(found) + 1
-            if len(found) == 1:
-                ((axis, name),) = found.items()
-                lines.append(f"        {name} = {self.values[value]}.shape[{axis}]")
-                continue
-            targets = ", ".join(found.get(axis, "_") for axis in range(last))
-            lines.append(f"        {targets} = {self.values[value]}.shape{'' if last == rank else f'[:{last}]'}")
-        return lines
 
     def _call(self, step: Step) -> None:
         op = Op(self, step)
@@ -422,7 +289,7 @@ class ModuleWriter(Writer):
 
     def _layer(self, op: Op, step: Step) -> str | None:
         found = self.state.layers.get(step)
-        return None if found is None else found[0].call(op, self.place(found[1]))
+        return None if found is None else found[0].call(op, self.place(found[1]) if found[1] else "super().forward")
 
     def _word(self, op: Op, step: Step) -> str | None:
         entry = WORDS.find(*step.key)
@@ -440,35 +307,3 @@ class ModuleWriter(Writer):
             return True
         known = value.type
         return known is not None and known.kind == "tensor" and known.dtype in COMPUTED
-
-
-def _parts(run: Run, state: State) -> Iterator[Part]:
-    """The parts that a run calls; lists in it run one after another, too."""
-    for item in run.items:
-        if isinstance(item, Part):
-            yield item
-        elif isinstance(item, Run):
-            state.tree.at(item.path).chained = True
-            yield from _parts(item, state)
-
-
-def _named_dims(sizes: Sizes, own: Mapping[str, str]) -> Sizes:
-    """Numbers in which variables for sizes have the sizes' names, marked."""
-    items = sizes.items
-    return sizes if items is None else replace(sizes, items=tuple(f"<{own[i]}>" if i in own else i for i in items))
-
-
-def _dim(item: str) -> str:
-    return item[1:-1] if item.startswith("<") else ""
-
-
-def _dims_of(values: Sequence[Value]) -> set[str]:
-    shapes = [value.type.shape for value in values if value.type is not None and value.type.shape is not None]
-    return {dim for shape in shapes for dim in shape if isinstance(dim, str)}
-
-
-def refuse_text(step: Step) -> None:
-    """Raise for a step on strings."""
-    raise UnsupportedOpError(
-        "torch has no strings", node=step.where, hint="run it with ep.Session, or cut the model before it"
-    )

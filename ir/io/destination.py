@@ -10,7 +10,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
@@ -164,6 +164,37 @@ def write_file(target: Target, write: Callable[[BinaryIO], object]) -> None:
                 write(stream)
         else:
             _replace(place.path, write)
+
+
+def write_folder(folder: Path, files: Mapping[str, Callable[[BinaryIO], object]]) -> None:
+    """Write the files of a folder, which is made if it is not there: all of them, or none.
+
+    They are written in full under hidden names before the first one is put in its place.
+
+    Args:
+        folder: Where they go; other files in it stay.
+        files: By name: writes everything of a file.
+
+    Raises:
+        StorageError: One of them cannot be written; those that were there before are untouched.
+    """
+    place = destination(folder / next(iter(files)))
+    with place.errors():
+        os.makedirs(folder, exist_ok=True)
+    places = [destination(folder / name) for name in files]
+    stagings = [Staging(each.path) for each in places]
+    try:
+        for staging in stagings:
+            staging.clear_killed(locked=False)
+        with place.errors():
+            written = [staging.write(write) for staging, write in zip(stagings, files.values(), strict=True)]
+            for temporary, each in zip(written, places, strict=True):
+                os.replace(temporary, each.path)
+            sync_folder(folder)
+    finally:
+        for staging in stagings:
+            with contextlib.suppress(OSError):
+                staging.clear()
 
 
 def open_file(target: Target) -> BinaryIO | None:

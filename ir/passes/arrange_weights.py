@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir as ir
 
@@ -8,6 +10,7 @@ from entrepot.ir.opset.values import INITIALIZERS_ARE_INPUTS
 from entrepot.ir.passes.graphs import has_references, is_fixed, typed_graphs
 from entrepot.ir.typing.query import Types
 
+_STORED = "entrepot.stored"
 _MOVES = frozenset({"Transpose", "Reshape", "Squeeze", "Unsqueeze"})
 
 
@@ -15,9 +18,9 @@ class ArrangeWeights(ir.passes.InPlacePass):
     """Store a weight in the arrangement in which it is used, under its name.
 
     Before: ``MatMul(x, Transpose(w))``, ``w`` of 10 by 20. After: ``MatMul(x, w)``, ``w`` of 20 by 10.
-    A matrix notes that it is stored transposed, for whoever makes a module of the model. The same for Reshape,
-    Squeeze and Unsqueeze. A weight with another reader stays as it is, and so is never stored twice. The array is
-    made when it is read. Subgraphs are covered; functions have no weights.
+    It notes how it was before, for whoever makes a module of the model. The same for Reshape, Squeeze and Unsqueeze.
+    A weight with another reader stays as it is, and so is never stored twice. The array is made when it is read.
+    Subgraphs are covered; functions have no weights.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -56,12 +59,21 @@ def _arrange(node: ir.Node, types: Types) -> bool:
         shape=sizes,
     )
     successor = _store(weight, arranged)
-    if moves and list(perm) == [1, 0]:
-        successor.metadata_props["entrepot.stored"] = "transposed"
+    _note(successor, tensor.shape.numpy(), list(perm) if moves else None)
     output.replace_all_uses_with(successor)
     assert node.graph is not None
     node.graph.remove(node, safe=True)
     return True
+
+
+def _note(successor: ir.Value, before: Sequence[int], perm: list[int] | None) -> None:
+    """Say how the weight was before: ``transposed``, ``reshaped from 4,3``, or ``rearranged`` in other ways."""
+    notes = successor.metadata_props
+    was = notes.get(_STORED, "")
+    if perm is None and (not was or was.startswith("reshaped")):
+        notes[_STORED] = was or f"reshaped from {','.join(map(str, before))}"
+    else:
+        notes[_STORED] = "transposed" if perm == [1, 0] and not was else "rearranged"
 
 
 def _store(weight: ir.Value, tensor: ir.TensorProtocol) -> ir.Value:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from entrepot.parity.edges import edge_cases, moved, without_doubt
+from entrepot.parity.edges import beside, edge_cases, moved, without_doubt
 
 
 def feeds_of(cases, name, edge):
@@ -87,3 +87,27 @@ def test_ties_are_broken_where_that_is_asked_for():
         seen.clear()
         moved(lambda feeds: seen.append(feeds["x"]) or {}, {"x": np.zeros(50, np.float32)}, ties=ties)
         assert bool(np.any(seen)) is ties
+
+
+def spread(function, x):
+    """How far off a function of float32 is near some numbers, in units in the last place of its results."""
+    here = {"y": function(x)}
+    found = beside(lambda feeds: {"y": function(feeds["x"])}, lambda feeds: {"y": exactly(function, feeds)}, {"x": x})
+    return np.max([np.abs(each["y"] - here["y"]) for each in found], axis=0) / np.spacing(np.abs(here["y"]))
+
+
+def exactly(function, feeds):
+    return function(feeds["x"].astype(np.float64))
+
+
+def test_a_formula_that_cancels_is_as_uncertain_at_a_number_where_it_happens_to_be_exact():
+    x = np.linspace(-6, -3, 200, dtype=np.float32)
+    far = spread(lambda x: 1 + np.tanh(x), x)
+    exact = np.abs((1 + np.tanh(x)) - (1 + np.tanh(x.astype(np.float64)))) < np.finfo(np.float32).eps / 64
+    assert exact.any()
+    assert np.median(far[exact]) > 32
+
+
+def test_a_formula_that_keeps_its_digits_is_not_uncertain_anywhere():
+    x = np.concatenate([np.linspace(-80, 80, 200), [-1e4, -2.5, 1e-30, 1e4]]).astype(np.float32)
+    assert spread(lambda x: 2 / (1 + np.exp(-np.clip(x, -80, 80))), x).max() <= 8

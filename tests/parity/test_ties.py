@@ -46,6 +46,23 @@ def test_outputs_behind_a_choice_between_equal_elements_are_named(x: list[float]
     assert undecided(model(BEST), {"x": np.array(x, np.float32)}) == names
 
 
+@pytest.mark.parametrize(
+    ("x", "how", "names"),
+    [
+        ([1, 1, 0.5], "", {"y"}),  # which one is open, but not what the best two are
+        ([1, 1, 0.5], "<sorted = 0>", {"v", "y"}),
+        ([1, np.nan, 0.5], "", {"v", "y"}),
+        ([1, 0.75, 0.5], "", set()),
+    ],
+)
+def test_the_best_values_are_the_same_whichever_of_equal_elements_they_come_from(
+    x: list[float], how: str, names: set[str]
+) -> None:
+    text = f"""<ir_version: 10, opset_import: ["": 20]>
+    g (float[N] x) => (float[K] v, int64[K] y) {{ k = Constant <value_ints = [2]> ()  v, y = TopK {how} (x, k) }}"""
+    assert undecided(model(text), {"x": np.array(x, np.float32)}) == names
+
+
 def test_choices_in_a_branch_are_taken_for_undecided() -> None:
     feeds = {"x": np.array([1, 2], np.float32), "c": np.array(True)}
     assert undecided(model(INSIDE), feeds) == {"y"}

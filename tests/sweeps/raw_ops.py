@@ -92,10 +92,15 @@ def _line(error: BaseException) -> str:
     return text if isinstance(error, ep.EntrepotError) else f"{type(error).__name__}: {text}"
 
 
-def _given(case: RawCase) -> Iterator[np.ndarray]:
+def _named(case: RawCase) -> Iterator[tuple[str, list[Any]]]:
     for name, value in case.inputs.items():
         if name not in case.known:
-            yield from (np.asarray(each) for each in (value if isinstance(value, list) else [value]))
+            yield name, value if isinstance(value, list) else [value]
+
+
+def _given(case: RawCase) -> Iterator[np.ndarray]:
+    for _, values in _named(case):
+        yield from map(np.asarray, values)
 
 
 def _call(case: RawCase, arguments: Sequence[Any]) -> Any:
@@ -123,10 +128,10 @@ def _real(value: Any) -> Any:
 
 
 def _traced(case: RawCase, dynamic: bool) -> Any:
-    arrays = list(_given(case))
-    specs = []
-    for array in arrays:
-        shape = [None] * array.ndim if dynamic else list(array.shape)
+    arrays, specs = list(_given(case)), []
+    closed = [name in case.closed for name, array in _named(case) for _ in range(len(array))]
+    for array, sized in zip(arrays, closed, strict=True):
+        shape = [None] * array.ndim if dynamic and not sized else list(array.shape)
         kind = tf.as_dtype(array.dtype)
         if kind.is_complex:
             shape, kind = [*shape, 2], kind.real_dtype

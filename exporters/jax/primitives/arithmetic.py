@@ -156,6 +156,31 @@ def ne(step: Step, x: ir.Value, y: ir.Value) -> ir.Value:
     return step.op("Not", step.op("Equal", x, y))
 
 
+@rule("lt_to")
+def lt_to(step: Step, x: ir.Value, y: ir.Value) -> ir.Value:
+    """Less in the order of sorting: minus zero comes before zero, NaN after everything."""
+    less = step.op("Less", x, y)
+    if np.dtype(step.ins[0].dtype).kind != "f":
+        return less
+    zeros = step.op("And", step.op("Equal", x, 0.0), step.op("Equal", y, 0.0))
+    turned = step.op("And", negative(step, x), step.op("Not", negative(step, y)))
+    is_nan = [step.op("IsNaN", _wide(step, each)) for each in (x, y)]
+    beyond = step.op("And", step.op("Not", is_nan[0]), is_nan[1])
+    return step.op("Or", step.op("Or", less, beyond), step.op("And", zeros, turned))
+
+
+@rule("le_to")
+def le_to(step: Step, x: ir.Value, y: ir.Value) -> ir.Value:
+    """Not greater, in that order."""
+    return step.op("Not", lt_to(step, y, x))
+
+
+@rule("eq_to")
+def eq_to(step: Step, x: ir.Value, y: ir.Value) -> ir.Value:
+    """Neither less nor greater."""
+    return step.op("And", le_to(step, x, y), le_to(step, y, x))
+
+
 @rule("select_n")
 def select_n(step: Step, which: ir.Value, *cases: ir.Value) -> ir.Value:
     """The case whose number ``which`` is, for each element, or for all."""

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import complex_rule, rule
 
 _PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
+
+
+@rule("platform_index")
+def platform_index(step: Step) -> Any:
+    """Which of several ways is for the processor that results are compared on."""
+    names = step.params["platforms"]
+    at = next(at for at, each in enumerate(names) if each is None or "cpu" in each)
+    return step.build.constant(np.array(at, np.int32))
 
 
 @complex_rule(

@@ -94,20 +94,30 @@ def computed(node: Node, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]] | 
     if function is None or definition is None:
         return None
     given, waiting = {}, list(arrays)
-    for argument in definition.input_arg:
+    stated = {attribute.name for attribute in definition.attr}
+    names = [name for name in inspect.signature(function).parameters if name not in stated | {"name"}]
+    if len(names) != len(definition.input_arg):  # an attribute is called differently as well
+        return None
+    for argument, name in zip(definition.input_arg, _in_order(definition, names), strict=True):
         count = node[argument.number_attr] if argument.number_attr else 1
         if argument.type_list_attr:
             count = len(node[argument.type_list_attr])
         taken, waiting = waiting[:count], waiting[count:]
-        given[argument.name] = taken if argument.number_attr or argument.type_list_attr else taken[0]
-    names = inspect.signature(function).parameters.keys() - given.keys() - {"name"}
-    attributes = {name: node.operation.get_attr(name) for name in names}
+        given[name] = taken if argument.number_attr or argument.type_list_attr else taken[0]
+    chosen = {name: node.operation.get_attr(name) for name in inspect.signature(function).parameters if name in stated}
     try:
         with tf.device("CPU"):
-            found = tf.nest.flatten(function(**given, **attributes))
+            found = tf.nest.flatten(function(**given, **chosen))
     except (tf.errors.OpError, ValueError, TypeError):
         return None
     return [texts(np.asarray(tensor.numpy())) for tensor in found]
+
+
+def _in_order(definition: Any, names: Sequence[str]) -> list[str]:
+    """What Python calls each input: the names of some differ from those of the operator's definition."""
+    own = [argument.name for argument in definition.input_arg]
+    others = iter([name for name in names if name not in own])
+    return [name if name in names else next(others) for name in own]
 
 
 def _is_plain(node: Node) -> bool:

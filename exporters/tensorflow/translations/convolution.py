@@ -19,9 +19,7 @@ def convolution(node: Node, build: Builder, x: Any, weight: Any) -> Any:
     """Filters have their channels last; fewer of them than the image has are groups."""
     layout = Layout.of(node, rank_of(node))
     shape = _filter_shape(node, 1)
-    channels = (node.shape(0) or ())[layout.channel]
-    if channels is None:
-        node.refuse("reads an image of which the number of channels is not known")
+    channels = (node.shape(0) or ())[layout.channel] or shape[-2]  # where it is open, as many as the filter has
     windows = Windows.of(node, layout, shape[:-2], node.shape(0) or ())
     turned = transposed(build, weight, [len(shape) - 1, len(shape) - 2, *range(len(shape) - 2)])
     return _convolved(build, layout, windows, x, turned, channels // shape[-2])

@@ -75,6 +75,8 @@ def max_pool_with_places(node: Node, build: Builder, x: Any) -> Any:
     layout = Layout(4, last=True)
     sizes = node["ksize"]
     windows = Windows.of(node, layout, sizes[1:3], node.shape(0) or (None,) * 4)
+    if windows.open():
+        node.refuse("with windows further apart than they are wide needs an image of a size that is known")
     values, places = build.op("MaxPool", layout.first(build, x), outputs=2, **windows.attributes())
     height, width, channels = (build.size(x, axis) for axis in (1, 2, 3))
     area = build.op("Mul", height, width)

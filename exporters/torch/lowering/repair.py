@@ -83,3 +83,14 @@ def _name_weights(model: onnx_ir.Model, module: torch.nn.Module) -> None:
         value.name = first
         if tensor is not None:
             tensor.name = first
+    _note_roles(model, module)
+
+
+def _note_roles(model: onnx_ir.Model, module: torch.nn.Module) -> None:
+    """Say what weights were to the module, which an importer cannot tell from their names."""
+    saved = module.state_dict(keep_vars=True)
+    roles = {name: "buffer" if name in saved else "unsaved" for name, _ in module.named_buffers()}
+    roles |= {name: "parameter" for name, _ in module.named_parameters()}
+    for name, value in model.graph.initializers.items():
+        if role := roles.get(name):
+            value.metadata_props["entrepot.role"] = role

@@ -68,4 +68,4 @@ def _is_kept(op: Op, axis: int, found: dict[int, str], given: Sizes) -> bool:
         return True
     if not op.has(3):
         return found[axis] in ("1.0", "1")
-    return found[axis] == op.writer.size(op.value(0), axis)
+    return found[axis] == op.writer.dimensions.size(op.value(0), axis)

@@ -20,7 +20,7 @@ def reshape(op: Op) -> str | None:
     if op.attribute("allowzero") or "0" not in shape.items:
         risky = [item for item in shape.items if not is_number(item)]
         return f"{op[0]}.reshape({shape.arguments or '()'})" if shape.items or risky else f"{op[0]}.reshape(())"
-    items = [op.writer.size(op.value(0), at) if item == "0" else item for at, item in enumerate(shape.items)]
+    items = [op.writer.dimensions.size(op.value(0), at) if item == "0" else item for at, item in enumerate(shape.items)]
     return f"{op[0]}.reshape({', '.join(items)})"
 
 
@@ -146,113 +146,6 @@ def tile(op: Op) -> str | None:
     """Repeated along every axis."""
     repeats = op.sizes(1)
     return None if repeats is None or not op.rank(0) else f"{op[0]}.repeat({repeats.arguments})"
-
-
-_FAR = 2**31 - 1
-
-
-@word("Slice")
-def slice_(op: Op) -> str | None:
-    """``x[:, 1:]``."""
-    starts, ends, axes, steps = (op.sizes(at) for at in (1, 2, 3, 4))
-    if starts is None or starts.items is None or ends is None or ends.items is None:
-        return None
-    known = list(range(len(starts.items))) if axes is None else axes.known
-    strides = [1] * len(starts.items) if steps is None else steps.known
-    if known is None or strides is None or min(strides, default=1) < 1 or len(ends.items) != len(starts.items):
-        return None
-    if (rank := op.rank(0)) is not None:
-        known = [axis % rank for axis in known]
-    if min(known, default=0) < 0 or len(set(known)) != len(known):
-        return None
-    ranges = map(_range, starts.items, ends.items, strides)
-    parts = dict(zip(known, ranges, strict=True))
-    text = _indexed({axis: part for axis, part in parts.items() if part != ":"}, op.rank(0))
-    return f"{op[0]}{text}"
-
-
-def _range(start: str, end: str, stride: int) -> str:
-    begin = "" if start == "0" else start
-    until = "" if is_number(end) and int(end) >= _FAR else end
-    return f"{begin}:{until}" + (f":{stride}" if stride != 1 else "")
-
-
-def _indexed(parts: dict[int, str], rank: int | None) -> str:
-    """Brackets around an index for some axes."""
-    if not parts:
-        return ""
-    if rank is not None and set(parts) == {rank - 1} and rank > 1:
-        return f"[..., {parts[rank - 1]}]"
-    return f"[{', '.join(parts.get(axis, ':') for axis in range(max(parts) + 1))}]"
-
-
-@word("Gather")
-def gather(op: Op) -> str | None:
-    """``x[:, 0]``, or whole slices by a tensor of indices."""
-    rank = op.rank(0)
-    axis = op.attribute("axis")
-    if rank is None and axis < 0:
-        return None
-    axis = axis if rank is None else axis % rank
-    index = op.number(1) if op.rank(1) == 0 else None
-    if index is None:
-        index = op[1] if op.ints(1) is None or op.writer.exists(op.value(1)) else None
-        if index is None:
-            known = op.ints(1) or []
-            index = str(known) if known and op.rank(1) == 1 else op[1]
-    return f"{op[0]}{_indexed({axis: index}, rank)}"
-
-
-@word("GatherElements")
-def gather_elements(op: Op) -> str | None:
-    """Element by element along an axis."""
-    axis = op.axis(op.attribute("axis"), op.rank(0))
-    return f"torch.gather({op[0]}, {axis}, {_positive(op, 1, axis)})" if op.rank(0) else None
-
-
-def _positive(op: Op, position: int, axis: int) -> str:
-    """Indices from the front."""
-    value = op.value(position)
-    if value is not None and value.constant is not None and (value.constant >= 0).all():
-        return f"{op[position]}{_long(op, position)}"
-    return f"{op.writer.helper('from_front')}({op[position]}, {op[0]}.shape[{axis}])"
-
-
-def _long(op: Op, position: int) -> str:
-    return "" if op.dtype(position) == ir.DataType.INT64 else ".long()"
-
-
-@word("GatherND")
-def gather_nd(op: Op) -> str | None:
-    """By tuples of indices."""
-    if op.attribute("batch_dims"):
-        return None
-    return f"{op[0]}[{op[1]}.unbind(-1)]"
-
-
-_REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
-
-
-@word("ScatterElements")
-def scatter_elements(op: Op) -> str | None:
-    """Element by element along an axis, in a copy."""
-    if not op.rank(0) or op.dtype(0) == ir.DataType.BOOL:
-        return None
-    axis = op.axis(op.attribute("axis"), op.rank(0))
-    how = op.attribute("reduction")
-    places = _positive(op, 1, axis)
-    if how == "none":
-        return f"{op[0]}.scatter({axis}, {places}, {op[2]})"
-    return f'{op[0]}.scatter_reduce({axis}, {places}, {op[2]}, "{_REDUCTIONS[how]}")'
-
-
-@word("ScatterND")
-def scatter_nd(op: Op) -> str | None:
-    """By tuples of indices, in a copy."""
-    how = op.attribute("reduction")
-    if how not in ("none", "add"):
-        return None
-    return f"{op[0]}.index_put({op[1]}.unbind(-1), {op[2]}{', accumulate=True' if how == 'add' else ''})"
 
 
 @word("Trilu")

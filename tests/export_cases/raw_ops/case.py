@@ -30,6 +30,7 @@ class RawCase:
         known: Inputs that are constants of the graph.
         tolerance: Relative; ``None`` is that of the type.
         results: How many results count; others are unspecified.
+        closed: Inputs whose sizes the graph states.
         corpus: Always ``"raw_ops"``.
     """
 
@@ -40,6 +41,7 @@ class RawCase:
     known: frozenset[str] = frozenset()
     tolerance: float | None = None
     results: int | None = None
+    closed: frozenset[str] = frozenset()
     corpus: str = "raw_ops"
 
 
@@ -49,13 +51,16 @@ def add(
     known: str = "",
     tolerance: float | None = None,
     results: int | None = None,
+    closed: str = "",
     **inputs: Any,
 ) -> None:
     """Enter a case of the file that calls this."""
     family = Path(sys._getframe(1).f_code.co_filename).stem
     _COUNTS[op] += 1
-    names = frozenset(known.split())
-    CASES.append(RawCase(f"{family}/{op}_{_COUNTS[op]}", op, inputs, attributes or {}, names, tolerance, results))
+    names, sized = frozenset(known.split()), frozenset(closed.split())
+    CASES.append(
+        RawCase(f"{family}/{op}_{_COUNTS[op]}", op, inputs, attributes or {}, names, tolerance, results, sized)
+    )
 
 
 def normal(*shape: int, dtype: Any = np.float32) -> Any:

@@ -49,10 +49,6 @@ REFUSED = {
     "conj",  # of complex numbers only
     "complex",
     "select_and_scatter",  # of any function: nothing in JAX makes it
-    "eq_to",  # the order of sorting, inside of its comparisons
-    "le_to",
-    "lt_to",
-    "fft",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -54,6 +55,12 @@ def test_a_primitive_without_a_rule_is_named_with_the_line():
 
     with pytest.raises(ep.UnsupportedOpError, match=r"'pure_callback' \(at test_refusals.py:\d+ in asks\)"):
         ep.export(asks, X, dynamic=False, progress=False)
+
+
+def test_what_jax_export_made_is_refused():
+    made = jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((2,), np.float32))
+    with pytest.raises(ep.InputError, match="without its function"):
+        ep.export(made, X, progress=False)
 
 
 def test_a_leaked_tracer_is_refused():

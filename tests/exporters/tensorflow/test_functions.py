@@ -45,7 +45,7 @@ def test_training_a_module_afterwards_does_not_change_the_model() -> None:
 def test_an_operator_without_a_counterpart_is_named_with_its_layer() -> None:
     def network(x: tf.Tensor) -> tf.Tensor:
         with tf.name_scope("encoder"):
-            return tf.raw_ops.Fingerprint(data=tf.io.encode_base64(tf.as_string(x)), method="farmhash64")
+            return tf.raw_ops.Fingerprint(data=tf.io.encode_base64([tf.io.serialize_tensor(x)]), method="farmhash64")
 
     assert "EncodeBase64" not in rules()
     with pytest.raises(
@@ -62,3 +62,18 @@ def test_constants_are_computed_by_tensorflow() -> None:
     model = ep.export(lambda x: {"x": tf.identity(x), "c": tf.cumsum(tf.range(5) * 2, exclusive=True)}, _x(2))
     assert model.report
     assert {node.op_type for node in model.ir.graph} <= {"Identity", "Constant"}
+
+
+def test_a_constant_is_computed_by_an_operator_whose_python_names_are_others() -> None:
+    def network(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        first, second = tf.split(tf.constant([[1.0, 2.0, 3.0, 4.0]]), [1, 3], axis=1)
+        return {"first": x + first, "second": tf.reduce_sum(second, axis=1), "flat": tf.squeeze(second, [0])}
+
+    model = ep.export(network, _x(2, 1))
+    assert model.report
+
+
+def test_a_convolution_leaves_every_other_axis_open() -> None:
+    weight = tf.Variable(_x(3, 3, 3, 4))
+    model = ep.export(lambda x: tf.nn.conv2d(x, weight, 2, "SAME"), _x(2, 8, 9, 3))
+    assert [isinstance(size, str) for size in model.inputs[0].shape] == [True, True, True, False]

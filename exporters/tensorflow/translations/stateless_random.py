@@ -1,0 +1,144 @@
+"""Random numbers that depend on a seed alone, by their generator, Philox 4x32-10.
+
+J. K. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from entrepot.exporters.building import Builder
+from entrepot.exporters.functions.terms import Term
+from entrepot.exporters.tensorflow.node import Node
+from entrepot.exporters.tensorflow.sizes import int64, reshaped
+from entrepot.exporters.tensorflow.table import translates
+
+_WEYL, _TIMES = (0x9E3779B9, 0xBB67AE85), (0xD2511F53, 0xCD9E8D57)
+_SCRAMBLE = (0x3EC8F720, 0x02461E29)
+_LOW = 0xFFFFFFFF
+
+
+class _Words:
+    """Arithmetic of 32 bits in numbers of 64."""
+
+    def __init__(self, build: Builder) -> None:
+        self._build = build
+
+    def number(self, value: int) -> Any:
+        """A constant."""
+        return self._build.constant(np.array(value, np.uint64))
+
+    def low(self, x: Any) -> Any:
+        """The lower half."""
+        return self._build.op("BitwiseAnd", x, self.number(_LOW))
+
+    def high(self, x: Any) -> Any:
+        """The upper half."""
+        return self._build.op("BitShift", x, self.number(32), direction="RIGHT")
+
+    def xor(self, *values: Any) -> Any:
+        """Bit by bit."""
+        return functools.reduce(lambda one, other: self._build.op("BitwiseXor", one, other), values)
+
+    def halves(self, x: Any) -> list[Any]:
+        """Both, the lower one first."""
+        return [self.low(x), self.high(x)]
+
+
+def philox(build: Builder, counter: list[Any], key: list[Any]) -> list[Any]:
+    """Four words for each counter of four words, by a key of two."""
+    words = _Words(build)
+    for _ in range(10):
+        first = build.op("Mul", counter[0], words.number(_TIMES[0]))
+        second = build.op("Mul", counter[2], words.number(_TIMES[1]))
+        counter = [
+            words.xor(words.high(second), counter[1], key[0]), words.low(second),
+            words.xor(words.high(first), counter[3], key[1]), words.low(first),
+        ]  # fmt: skip
+        key = [words.low(build.op("Add", each, words.number(step))) for each, step in zip(key, _WEYL, strict=True)]
+    return counter
+
+
+def _scrambled(build: Builder, seed: Any) -> tuple[Any, Any]:
+    """The key and the upper half of the counter that a seed stands for."""
+    words = _Words(build)
+    given = [build.cast(_element(build, int64(build, seed), at), np.uint64) for at in (0, 1)]
+    counter = [half for each in given for half in words.halves(each)]
+    mixed = philox(build, counter, [words.number(each) for each in _SCRAMBLE])
+    return _together(build, mixed[0], mixed[1]), _together(build, mixed[2], mixed[3])
+
+
+def _together(build: Builder, low: Any, high: Any) -> Any:
+    shifted = build.op("BitShift", high, _Words(build).number(32), direction="LEFT")
+    return build.op("BitwiseOr", low, shifted)
+
+
+def _element(build: Builder, vector: Any, at: int) -> Any:
+    return build.op("Gather", vector, build.constant(np.array(at)))
+
+
+@translates("StatelessRandomGetKeyCounter")
+def key_and_counter(node: Node, build: Builder, seed: Any) -> Any:
+    """What a seed stands for."""
+    key, upper = _scrambled(build, seed)
+    zero = build.constant(np.zeros(1, np.uint64))
+    counter = build.op("Concat", zero, build.op("Reshape", upper, [1]), axis=0)
+    return build.op("Reshape", key, [1]), counter
+
+
+@translates("StatelessRandomGetAlg")
+def algorithm(node: Node, build: Builder) -> Any:
+    """Philox."""
+    return build.constant(np.array(1, np.int32))
+
+
+@translates("StatelessRandomUniformV2", "StatelessRandomNormalV2")
+def by_key(node: Node, build: Builder, shape: Any, key: Any, counter: Any, alg: Any) -> Any:
+    """Uniform and normal numbers from a key."""
+    if node.constant(3) is None or int(np.asarray(node.constant(3))) not in (1, 3):
+        node.refuse("by another generator than Philox has no counterpart")
+    return _filled(
+        node, build, shape, _element(build, key, 0), _element(build, counter, 0), _element(build, counter, 1)
+    )
+
+
+@translates("StatelessRandomUniform", "StatelessRandomNormal")
+def by_seed(node: Node, build: Builder, shape: Any, seed: Any) -> Any:
+    """Uniform and normal numbers from a seed."""
+    key, upper = _scrambled(build, seed)
+    return _filled(node, build, shape, key, _Words(build).number(0), upper)
+
+
+def _filled(node: Node, build: Builder, shape: Any, key: Any, lower: Any, upper: Any) -> Any:
+    """Four words for each group of four elements, which counters number."""
+    kind = np.dtype(node["dtype"])
+    if kind != np.float32:
+        node.refuse(f"of {kind} has no counterpart")
+    words, sizes = _Words(build), int64(build, shape)
+    count = build.op("ReduceProd", sizes, keepdims=0)
+    groups = build.op("Div", build.op("Add", count, 3), 4)
+    places = build.op("Add", build.cast(build.op("Range", 0, groups, 1), np.uint64), lower)
+    counter = [*words.halves(places), *words.halves(upper)]
+    found = [_share(build, each) for each in philox(build, counter, words.halves(key))]
+    if "Normal" in node.op:
+        found = [each for at in (0, 2) for each in _normal(found[at], found[at + 1])]
+    rows = build.op("Concat", *(build.op("Unsqueeze", each.value, [1]) for each in found), axis=1)
+    flat = build.op("Slice", build.op("Reshape", rows, [-1]), [0], build.op("Reshape", count, [1]))
+    return reshaped(build, flat, sizes)
+
+
+def _share(build: Builder, word: Any) -> Term:
+    """The lower 23 bits as a number between 0 and 1."""
+    bits = build.op("BitwiseAnd", word, _Words(build).number(0x7FFFFF))
+    return Term(build, build.cast(build.cast(bits, np.int64), np.float32)) / float(2**23)
+
+
+def _normal(first: Term, second: Term) -> tuple[Term, Term]:
+    """Two numbers of a normal distribution, by Box and Muller."""
+    angle = second * (2 * math.pi)
+    size = (first.at_least(1e-7).log() * -2.0).sqrt()
+    return angle.sin() * size, angle.cos() * size

@@ -1,0 +1,19 @@
+"""Random numbers from seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.export_cases.raw_ops.case import add, ints
+
+for seed in ([1, 2], [-7, 2**31 - 1]):
+    for shape in (ints(3, 5), ints([8]), ints([0])):
+        for op in ("StatelessRandomUniform", "StatelessRandomNormal"):
+            add(op, tolerance=2e-5, shape=shape, seed=ints(seed))
+    add("StatelessRandomGetKeyCounter", seed=ints(seed))
+KEY, COUNTER = np.array([2**40 + 3], np.uint64), np.array([0, 2**63 + 5], np.uint64)
+for op in ("StatelessRandomUniformV2", "StatelessRandomNormalV2"):
+    for algorithm in (1, 3):
+        add(
+            op, {}, "alg", tolerance=2e-5, shape=ints(3, 5), key=KEY, counter=COUNTER, alg=np.array(algorithm, np.int32)
+        )

@@ -1,0 +1,204 @@
+"""Loop and Scan: Python's own loops when a module is called, one operator each where a graph is captured."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+import entrepot as ep
+from tests.importers.torch.networks import model, results
+
+F32 = np.float32
+
+
+class Case(NamedTuple):
+    """A graph, what it is fed with, and the operator that its loop is in a captured graph; ``{}`` for Python's loop."""
+
+    graph: str
+    feeds: dict[str, np.ndarray]
+    operator: str
+
+
+X = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9], [-1, 0, 1]], F32)
+
+CASES = {
+    "turns counted": Case(
+        """g (float[B, 3] x, int64 n) => (float[B, 3] y) {
+            y = Loop(n, , x) <body = b (int64 i, bool go, float[B, 3] a) => (bool on, float[B, 3] c) {
+                on = Constant<value = bool {1}>()  f = Cast<to = 1>(i)  s = Add(a, f)  c = Add(s, x)
+            }>
+        }""",
+        {"x": X, "n": np.array(4)},
+        "while_loop",
+    ),
+    "a condition": Case(
+        """g (float[B, 3] x) => (float[B, 3] y, int64 k) <float limit = {1000.0}, int64 one = {1}, int64 zero = {0}> {
+            y, k = Loop(, , x, zero) <body = b (int64 i, bool go, float[B, 3] a, int64 m)
+                    => (bool on, float[B, 3] c, int64 l) {
+                c = Add(a, a)  l = Add(m, one)  s = ReduceMax<keepdims = 0>(c)  on = Less(s, limit)
+            }>
+        }""",
+        {"x": X},
+        "while_loop",
+    ),
+    "a count and a condition from outside": Case(
+        """g (float[B, 3] x, int64 n, bool c) => (float[B, 3] y) <float limit = {30.0}> {
+            y = Loop(n, c, x) <body = b (int64 i, bool go, float[B, 3] a) => (bool on, float[B, 3] d) {
+                d = Add(a, x)  s = ReduceMax<keepdims = 0>(d)  on = Less(s, limit)
+            }>
+        }""",
+        {"x": X, "n": np.array(9), "c": np.array(True)},
+        "while_loop",
+    ),
+    "values that swap and one that stays": Case(
+        """g (float[B, 3] x, int64 n) => (float[B, 3] y, float[B, 3] z, float[B, 3] w) {
+            h = Neg(x)
+            y, z, w = Loop(n, , x, h, x) <body = b (int64 i, bool go, float[B, 3] a, float[B, 3] d, float[B, 3] e)
+                    => (bool on, float[B, 3] p, float[B, 3] q, float[B, 3] e2) {
+                on = Constant<value = bool {1}>()  p = Identity(d)  q = Identity(a)  e2 = Identity(e)
+            }>
+        }""",
+        {"x": X, "n": np.array(3)},
+        "while_loop",
+    ),
+    "a loop and a branch in a loop": Case(
+        """g (float[B, 3] x, int64 n) => (float[B, 3] y) <int64 two = {2}, float nought = {0.0}> {
+            y = Loop(n, , x) <body = b (int64 i, bool go, float[B, 3] a) => (bool on, float[B, 3] c) {
+                on = Constant<value = bool {1}>()
+                d = Loop(two, , a) <body = e (int64 j, bool go2, float[B, 3] f) => (bool on2, float[B, 3] k) {
+                    on2 = Constant<value = bool {1}>()  k = Add(f, x)
+                }>
+                s = ReduceSum<keepdims = 0>(d)  p = Greater(s, nought)
+                c = If(p) <then_branch = t () => (float[B, 3] u) { u = Neg(d) },
+                           else_branch = r () => (float[B, 3] v) { v = Identity(d) }>
+            }>
+        }""",
+        {"x": X, "n": np.array(3)},
+        "while_loop",
+    ),
+    "a slice from each turn": Case(
+        """g (float[B, 3] x) => (float[3] y, float[B, 3] z) <int64[1] zero = {0}, float[3] start = {0, 0, 0}> {
+            shape = Shape<start = 0, end = 1>(x)  n = Squeeze(shape)
+            y, z = Loop(n, , start) <body = b (int64 i, bool go, float[3] a) => (bool on, float[3] c, float[3] d) {
+                on = Constant<value = bool {1}>()  row = Gather(x, i)  c = Add(a, row)  d = Identity(c)
+            }>
+        }""",
+        {"x": X},
+        "scan",
+    ),
+    "a scan": Case(
+        """g (float[B, 3] x) => (float[3] y, float[B, 3] z) <float[3] start = {0, 0, 0}> {
+            y, z = Scan(start, x) <num_scan_inputs = 1, body = b (float[3] a, float[3] r) => (float[3] c, float[3] d) {
+                c = Add(a, r)  d = Neg(c)
+            }>
+        }""",
+        {"x": X},
+        "scan",
+    ),
+    "a scan along other axes, backwards": Case(
+        """g (float[B, 3] x, float[3, B] w) => (float[B] y, float[B, 3] z) {
+            zero = ReduceSum(x, axes)  s = Sub(zero, zero)  t = Squeeze(s, axes)
+            y, z = Scan(t, x, w) <num_scan_inputs = 2, scan_input_axes = [1, 0], scan_input_directions = [1, 0],
+                        scan_output_axes = [1], scan_output_directions = [1],
+                body = b (float[B] a, float[B] r, float[B] q) => (float[B] c, float[B] d) {
+                m = Mul(a, q)  c = Add(m, r)  d = Neg(c)
+            }>
+        }""".replace("{\n            zero", "<int64[1] axes = {1}> {\n            zero"),
+        {"x": X, "w": X.T.copy()},
+        "scan",
+    ),
+    "a scan that carries nothing": Case(
+        """g (float[B, 3] x) => (float[B, 3] z) {
+            z = Scan(x) <num_scan_inputs = 1, body = b (float[3] r) => (float[3] d) { d = Exp(r) }>
+        }""",
+        {"x": X},
+        "scan",
+    ),
+    "values that grow": Case(
+        """g (float[B, 3] x, int64 n) => (float[C, 3] y) {
+            y = Loop(n, , x) <body = b (int64 i, bool go, float[D, 3] a) => (bool on, float[E, 3] c) {
+                on = Constant<value = bool {1}>()  c = Concat<axis = 0>(a, x)
+            }>
+        }""",
+        {"x": X, "n": np.array(2)},
+        "",
+    ),
+    "slices until a condition": Case(
+        """g (float[B, 3] x) => (float[K, 3] z) <float limit = {50.0}> {
+            y, z = Loop(, , x) <body = b (int64 i, bool go, float[B, 3] a) => (bool on, float[B, 3] c, float[3] d) {
+                c = Add(a, x)  d = ReduceMax<keepdims = 0>(c, ax)  s = ReduceMax<keepdims = 0>(c)  on = Less(s, limit)
+            }>
+        }""".replace("limit = {50.0}", "limit = {50.0}, int64[1] ax = {0}"),
+        {"x": X},
+        "",
+    ),
+}
+CAPTURED = [name for name, case in CASES.items() if case.operator]
+
+
+def _given(case: Case, rows: int = 4) -> list[torch.Tensor]:
+    cut = {name: array[:rows] if array.shape[:1] == (4,) else array[..., :rows] if array.ndim else array
+           for name, array in case.feeds.items()}  # fmt: skip
+    return [torch.from_numpy(np.array(array)) for array in cut.values()]
+
+
+def _expected(case: Case, given: list[torch.Tensor]) -> list[torch.Tensor]:
+    """What onnxruntime computes."""
+    feeds = {name: tensor.numpy() for name, tensor in zip(case.feeds, given, strict=True)}
+    made = ep.Session(model(case.graph), providers=["onnxruntime"]).run(feeds)
+    return [torch.from_numpy(np.array(array)) for array in made.values()]
+
+
+def _agree(made: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
+    for left, right in zip(made, expected, strict=True):
+        torch.testing.assert_close(left, right)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_loop_computes_what_the_graph_does(name: str) -> None:
+    case = CASES[name]
+    net = ep.to_torch(model(case.graph), verify=False)
+    for rows in (4, 2):
+        given = _given(case, rows)
+        _agree(results(net, given), _expected(case, given))
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_a_loop_stays_a_loop_in_a_captured_graph(name: str) -> None:
+    case = CASES[name]
+    net = ep.to_torch(model(case.graph), verify=False)
+    given = _given(case)
+    free = tuple(
+        {axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(each.shape) if size == 4} for each in given
+    )
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own loop operators warn of each other
+        program = torch.export.export(net, tuple(given), dynamic_shapes=free, strict=False)
+    calls = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert [call for call in calls if call in ("while_loop", "scan")] == [case.operator]
+    for rows in (4, 2):
+        given = _given(case, rows)
+        with torch.no_grad():
+            _agree(results(program.module(), given), _expected(case, given))
+
+
+@pytest.mark.parametrize("name", ["a condition", "a loop and a branch in a loop", "a slice from each turn", "a scan"])
+def test_a_loop_compiles_with_what_is_around_it(name: str) -> None:
+    case = CASES[name]
+    compiled = torch.compile(ep.to_torch(model(case.graph), verify=False), fullgraph=True, backend="eager")
+    given = _given(case)
+    with torch.no_grad():  # scan has no gradients for integers beside others
+        _agree(results(compiled, given), _expected(case, given))
+
+
+@pytest.mark.parametrize("name", ["turns counted", "a slice from each turn", "a scan"])
+def test_gradients_flow_through_loops(name: str) -> None:
+    case = CASES[name]
+    net = ep.to_torch(model(case.graph), verify=False)
+    given = [each.double().requires_grad_() if each.is_floating_point() else each for each in _given(case)]
+    first = next(at for at, each in enumerate(given) if each.is_floating_point())
+    assert torch.autograd.gradcheck(lambda x: results(net, [*given[:first], x, *given[first + 1 :]])[0], given[first])

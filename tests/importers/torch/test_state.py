@@ -1,0 +1,121 @@
+"""What a module keeps: the names, shapes and roles that the network's own tensors had, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import entrepot as ep
+
+X = torch.linspace(-1, 1, 24)
+
+ALONE = {
+    "Linear": (lambda: nn.Linear(4, 2), X.reshape(6, 4)),
+    "LSTM": (lambda: nn.LSTM(4, 3, batch_first=True), X.reshape(2, 3, 4)),
+    "GRU": (lambda: nn.GRU(4, 3, 2, bidirectional=True), X.reshape(2, 3, 4)),
+    "MultiheadAttention": (lambda: nn.MultiheadAttention(4, 2), (X.reshape(3, 2, 4),) * 3),
+    "Conv2d": (lambda: nn.Conv2d(2, 4, 3), X.reshape(1, 2, 3, 4)),
+    "ConvTranspose2d": (lambda: nn.ConvTranspose2d(2, 4, 3), X.reshape(1, 2, 3, 4)),
+    "LayerNorm": (lambda: nn.LayerNorm(4), X.reshape(6, 4)),
+    "GroupNorm": (lambda: nn.GroupNorm(2, 4), X.reshape(2, 4, 3)),
+    "BatchNorm1d": (lambda: nn.BatchNorm1d(4), X.reshape(6, 4)),
+    "Embedding": (lambda: nn.Embedding(5, 4), torch.tensor([[0, 4, 2]])),
+    "PReLU": (nn.PReLU, X.reshape(6, 4)),
+    "LSTMCell": (lambda: nn.LSTMCell(4, 3), X.reshape(6, 4)),
+    "TransformerDecoderLayer": (lambda: nn.TransformerDecoderLayer(4, 2, 8), (X.reshape(3, 2, 4),) * 2),
+}
+
+
+def _drawn(module: nn.Module) -> nn.Module:
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    return module.eval()
+
+
+def _results(module: nn.Module, given: tuple[Tensor, ...]) -> list[Tensor]:
+    made = module(*given)
+    flat = torch.utils._pytree.tree_leaves(made)
+    return [each.detach() for each in flat if isinstance(each, Tensor)]
+
+
+@pytest.mark.parametrize("optimize", ["default", "none"])
+@pytest.mark.parametrize("name", ALONE)
+def test_a_layer_exported_alone_takes_the_state_of_the_original(name: str, optimize: str) -> None:
+    build, given = ALONE[name]
+    given = given if isinstance(given, tuple) else (given,)
+    original = _drawn(build())
+    options: dict[str, Any] = {} if optimize == "default" else {"optimize": optimize}
+    net = ep.to_torch(ep.export(_drawn(build()), given, verify=False, **options), verify=False)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.zero_()
+    net.load_state_dict(original.state_dict())
+    for left, right in zip(_results(net, given), _results(original, given), strict=True):
+        torch.testing.assert_close(left, right)
+
+
+class Mixed(nn.Module):
+    """Tensors of every role: trained in its own shape or another, saved, unsaved, and one of the code alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(3) + 1)
+        self.table = nn.Parameter(torch.rand(2, 6))
+        self.register_buffer("mean", torch.rand(3, 1, 1))
+        self.register_buffer("window", torch.hann_window(4))
+        self.register_buffer("steps", torch.arange(4.0) / 4, persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        left, right = self.table.split(3, dim=1)
+        scaled = (
+            (x - self.mean) * self.scale.view(1, -1, 1, 1)
+            + self.steps
+            + self.window.sqrt()
+            + torch.tensor([0.5, 1.5, 2.5, 4.5])
+        )
+        return (scaled.mean((2, 3)) @ left.T) + right.sum()
+
+
+@pytest.mark.parametrize("optimize", ["default", "none"])
+def test_tensors_keep_their_roles(optimize: str) -> None:
+    options: dict[str, Any] = {} if optimize == "default" else {"optimize": optimize}
+    original, x = Mixed().eval(), torch.rand(2, 3, 4, 4)
+    net = ep.to_torch(ep.export(original, (x,), **options))
+    assert {name: value.shape for name, value in net.state_dict().items()} == {
+        name: value.shape for name, value in original.state_dict().items()
+    }
+    assert {name for name, _ in net.named_parameters()} == {"scale", "table"}
+    net.load_state_dict(original.state_dict())
+    torch.testing.assert_close(net(x), original(x))
+    for module in (net, original):
+        module(x).square().sum().backward()
+    for name, parameter in original.named_parameters():
+        torch.testing.assert_close(net.get_parameter(name).grad, parameter.grad)
+
+
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    model = ep.export(nn.Linear(4, 2).eval(), (torch.zeros(1, 4),), verify=False)
+    (tmp_path / "model.py").mkdir()
+    (tmp_path / "model.safetensors").write_bytes(b"before")
+    with pytest.raises(ep.StorageError, match="a folder has that name"):
+        ep.to_torch(model, source=tmp_path, verify=False)
+    assert {each.name for each in tmp_path.iterdir()} == {"model.py", "model.safetensors"}
+    assert (tmp_path / "model.safetensors").read_bytes() == b"before"
+
+
+def test_numbers_that_are_in_no_state_are_in_the_text(tmp_path: Path) -> None:
+    original, x = Mixed().eval(), torch.rand(2, 3, 4, 4)
+    net = ep.to_torch(ep.export(original, (x,), verify=False), source=tmp_path, verify=False)
+    torch.save(x, tmp_path / "x.pt")
+    code = "import torch; from model import load; torch.save(load()(torch.load('x.pt')), 'y.pt')"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    torch.testing.assert_close(torch.load(tmp_path / "y.pt"), net(x), rtol=0, atol=0)
+    assert all(each.dtype == torch.float16 for each in net.half().buffers())
