@@ -43,15 +43,21 @@ def structure_differences(one: Model, other: Model) -> list[str]:
 
 
 def weights(model: Model) -> Counter[str]:
-    """The main graph's weights by type and shape.
+    """The main graph's weights by type and shape; a number counts by its value, and once.
 
-    Integers, which are shapes, axes and tables, are left out, and so are single numbers, which belong to operators.
+    Integers, which are shapes, axes and tables, are left out.
     """
-    tensors = [value.const_value for value in model.ir.graph.initializers.values()]
-    shown = [
-        tensor for tensor in tensors if tensor is not None and tensor.dtype.is_floating_point() and tensor.shape.rank()
-    ]
-    return Counter(f"{tensor.dtype.name.lower()}{list(tensor.shape.numpy())}" for tensor in shown)
+    found: Counter[str] = Counter()
+    for value in model.ir.graph.initializers.values():
+        tensor = value.const_value
+        if tensor is None or not tensor.dtype.is_floating_point():
+            continue
+        kind = tensor.dtype.name.lower()
+        if tensor.shape.rank():
+            found[f"{kind}{list(tensor.shape.numpy())}"] += 1
+        else:
+            found[f"{kind} number {tensor.numpy().item()!r}"] = 1
+    return found
 
 
 def operators(model: Model) -> Counter[str]:

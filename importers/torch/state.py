@@ -305,7 +305,8 @@ def _as_it_was(state: State, value: Value) -> tuple[np.ndarray, str]:
     """A constant as its module had it, and what makes it what steps read."""
     array = value.constant
     source = state.plan.origins.get(value, value).constant
-    if not state.is_parameter(value) or source.dtype != array.dtype:
+    saved = state.is_parameter(value) or state.plan.roles.get(state.source(value)) == "buffer"
+    if not saved or source.dtype != array.dtype:
         return array, ""
     note = state.plan.stored.get(state.source(value), "")
     if note == "transposed" and source.ndim == 2:

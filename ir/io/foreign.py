@@ -32,7 +32,7 @@ class Foreign:
 
 
 _WEIGHTS = "weights have no graph: build the model in its framework, load them into it, and give that to ep.export"
-_KERAS = "load it with keras.models.load_model and export that: model.export(path, format='onnx')"
+_KERAS = "give it to ep.export, or the model that keras.models.load_model makes of it"
 _GIVE = "give it to ep.export"
 _TORCH = (
     "loading it can run any code, so load it yourself (weights into their module) and give the module to ep.export, "
@@ -51,7 +51,7 @@ _SAVED_MODEL = Foreign("a TensorFlow SavedModel", _GIVE, framework="tensorflow")
 _PROGRAM = Foreign("an exported program or TorchScript of PyTorch", "give it to ep.export", framework="torch")
 
 _SIGNATURES: tuple[tuple[int, bytes, Foreign], ...] = (
-    (0, b"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file, as Keras writes with the suffix .h5", _KERAS)),
+    (0, b"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file, as Keras writes with the suffix .h5", _KERAS, framework="keras")),
     (0, b"GGUF", Foreign("a GGUF file of llama.cpp", _WEIGHTS)),
     (0, b"\x93NUMPY", Foreign("a NumPy array", _DATA)),
     (4, b"TFL3", Foreign("a TensorFlow Lite model", _GIVE, framework="tensorflow")),
@@ -73,7 +73,7 @@ _SIGNATURES: tuple[tuple[int, bytes, Foreign], ...] = (
 )
 
 _ZIPPED: tuple[tuple[str, Foreign], ...] = (
-    (r"(^|/)model\.weights\.h5$", Foreign("a Keras model", _KERAS)),
+    (r"(^|/)model\.weights\.h5$", Foreign("a Keras model", _KERAS, framework="keras")),
     (r"(^|/)constants\.pkl$|(^|/)serialized_exported_program\.json$|/models/", _PROGRAM),
     (
         r"(^|/)data\.pkl$",

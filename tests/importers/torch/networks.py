@@ -18,9 +18,6 @@ from entrepot.models_zoo import registry
 
 HEAD = '<ir_version: 10, opset_import: ["": 28]>\n'
 
-CHEAP = ["mlp", "dcgan_generator", "gru_classifier", "lstm_tagger", "bert", "gpt", "two_tower", "early_exit", "wavenet"]
-"""Exported in a few seconds: layers of every kind, blocks that repeat, tied weights, an If."""
-
 
 def model(text: str) -> ep.Model:
     return ep.load(onnx.parser.parse_model(HEAD + text))
@@ -34,6 +31,18 @@ def built(name: str) -> registry.ZooModel:
 @functools.cache
 def exported(name: str) -> ep.Model:
     return ep.export(built(name).module, built(name).sample, verify=False)
+
+
+@functools.cache
+def imported(name: str) -> torch.nn.Module:
+    """The module of such an export, which no test changes."""
+    return ep.to_torch(exported(name), verify=False)
+
+
+@functools.cache
+def kept(name: str) -> torch.nn.Module:
+    """The same of an export that left every node as it was, normalisations included."""
+    return ep.to_torch(ep.export(built(name).module, built(name).sample, verify=False, optimize="none"), verify=False)
 
 
 def arguments(name: str, sample: Any) -> list[torch.Tensor]:

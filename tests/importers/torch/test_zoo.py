@@ -1,14 +1,18 @@
-"""Exports of the zoo as modules again: the same results, the same names, and everything that modules can do."""
+"""Exports of the zoo as modules again: the same results, the same names, and everything that modules can do.
+
+What is cheap is asked of every model; what takes seconds, of a few a day, so that all get their turn.
+"""
 
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import pickle
 import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,91 +22,52 @@ import ruff
 import torch
 
 import entrepot as ep
+from entrepot.models_zoo import registry
 from entrepot.models_zoo.torch.lenet_digits import LeNet
-from tests.importers.torch.networks import CHEAP, arguments, built, exported, feeds, judged, results
+from entrepot.testing.parity import Parity
+from tests.importers.torch.gradients import gradients, padding, plain_loop
+from tests.importers.torch.networks import arguments, built, exported, feeds, imported, judged, kept, results
 
 RUFF = ruff.find_ruff_bin()
+ZOO = registry.names()
+DRAWN_BY_DATA = {"early_exit", "fixed_point"}
+"""Whose path depends on values, which tensors without memory have none of."""
 
 
-@pytest.mark.parametrize("name", CHEAP)
-def test_a_module_computes_what_onnxruntime_does_and_proves_it(name: str) -> None:
-    net = ep.to_torch(exported(name), sample=feeds(name, built(name).sample))
-    assert net.report.ok
+def todays(count: int, names: Sequence[str] = ZOO) -> list[str]:
+    """Some models of the zoo: others each day."""
+    first = dt.datetime.now(dt.UTC).date().toordinal() * count
+    return [names[(first + at) % len(names)] for at in range(count)]
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_module_computes_what_onnxruntime_does(name: str) -> None:
     for sample in built(name).samples:
         with torch.no_grad():
-            made = results(net, arguments(name, sample))
+            made = results(imported(name), arguments(name, sample))
         expected = judged(name, feeds(name, sample))
         assert ep.compare(expected, dict(zip(expected, (tensor.numpy() for tensor in made), strict=True)))
 
 
-PLAIN = ["mlp", "gru_classifier", "bert", "gpt", "two_tower", "early_exit"]
-"""Whose exports keep every weight as it is: no normalisation was folded into a product."""
-
-
-@pytest.mark.parametrize("name", PLAIN)
-def test_parameters_have_the_names_and_shapes_that_the_network_gave_them(name: str) -> None:
-    theirs, net = built(name).module.state_dict(), ep.to_torch(exported(name), verify=False)
-    assert {key: tuple(value.shape) for key, value in net.state_dict().items()} == {
-        key: tuple(value.shape) for key, value in theirs.items()
+@pytest.mark.parametrize("name", ZOO)
+def test_what_the_file_kept_has_the_names_shapes_and_roles_that_the_network_gave_it(name: str) -> None:
+    theirs, net = built(name).module, imported(name)
+    expected = {key: tuple(value.shape) for key, value in theirs.state_dict().items()}
+    found = {key: tuple(value.shape) for key, value in net.state_dict().items()}
+    assert {key: found[key] for key in found if key in expected} == {
+        key: expected[key] for key in found if key in expected
     }
-    for parameter in net.parameters():
-        torch.nn.init.normal_(parameter)
-    net.load_state_dict(theirs)
-    for key, value in net.state_dict().items():
-        torch.testing.assert_close(value, theirs[key], rtol=0, atol=0)
+    assert {key for key, _ in net.named_parameters()} - {key for key, _ in theirs.named_parameters()} <= _biases(theirs)
 
 
-@pytest.mark.parametrize("name", PLAIN)
-def test_gradients_are_those_of_the_network(name: str) -> None:
-    net, original = ep.to_torch(exported(name), verify=False), copy.deepcopy(built(name).module)
-    given = arguments(name, built(name).samples[-1])
-    made = results(net, given)
-    torch.manual_seed(0)
-    weights = [torch.randn_like(tensor) for tensor in made if tensor.is_floating_point()]
-    sum((each * w).sum() for each, w in zip(made, weights, strict=False)).backward()
-    theirs = _outputs(original, built(name).samples[-1])
-    sum((each * w).sum() for each, w in zip(theirs, weights, strict=False)).backward()
-    expected, found = _gradients(original), _gradients(net)
-    assert found.keys() == expected.keys()
-    for key, row in _padding(original):
-        found[key][row] = 0
-    least = 1e-3 * max(gradient.abs().max().item() for gradient in expected.values())
-    for key, gradient in found.items():
-        scale = max(expected[key].abs().max().item(), least)  # biases of keys have none but what is rounded
-        torch.testing.assert_close(gradient / scale, expected[key] / scale, rtol=1e-3, atol=1e-4)
+def _biases(module: torch.nn.Module) -> set[str]:
+    """Biases of layers without them, which normalisations that were folded left there."""
+    return {f"{name}.bias" for name, layer in module.named_modules() if getattr(layer, "bias", 0) is None}
 
 
-def _gradients(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Gradients by name; torch.cond gives zeros to the branch that is not taken, Python none."""
-    pairs = module.named_parameters()
-    return {key: torch.zeros_like(value) if value.grad is None else value.grad for key, value in pairs}
-
-
-def _padding(module: torch.nn.Module) -> Iterator[tuple[str, int]]:
-    """Rows of embeddings that get no gradient, which no file says."""
-    for name, layer in module.named_modules():
-        if isinstance(layer, torch.nn.Embedding) and layer.padding_idx is not None:
-            yield f"{name}.weight", layer.padding_idx
-
-
-def _outputs(module: torch.nn.Module, sample: object) -> list[torch.Tensor]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch.cond's own
-        return list(_tensors(module(**sample) if isinstance(sample, dict) else module(*sample)))
-
-
-def _tensors(made: Any) -> Iterator[torch.Tensor]:
-    if isinstance(made, torch.Tensor):
-        yield made
-        return
-    for each in made if isinstance(made, tuple) else (made if isinstance(made, dict) else vars(made)).values():
-        yield from _tensors(each)
-
-
-@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize("name", ZOO)
 def test_copies_and_pickles_compute_the_same(name: str) -> None:
-    net = ep.to_torch(exported(name), verify=False)
-    given = arguments(name, built(name).sample)
+    net, given = imported(name), arguments(name, built(name).sample)
     with torch.no_grad():
         expected = results(net, given)
         for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
@@ -111,62 +76,100 @@ def test_copies_and_pickles_compute_the_same(name: str) -> None:
                 torch.testing.assert_close(left, right, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", [name for name in CHEAP if name != "early_exit"])  # its condition needs data
-def test_everything_that_a_module_keeps_is_in_its_state(name: str) -> None:
-    net = ep.to_torch(exported(name), verify=False).to("meta")
+@pytest.mark.parametrize("name", [name for name in ZOO if name not in DRAWN_BY_DATA])
+def test_everything_that_a_module_keeps_moves_with_it(name: str) -> None:
+    net = copy.deepcopy(imported(name)).to("meta")
     given = [tensor.to("meta") for tensor in arguments(name, built(name).sample)]
     assert all(tensor.device.type == "meta" for tensor in results(net, given))
 
 
-@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float64])
-@pytest.mark.parametrize(
-    "name", ["mlp", "dcgan_generator", "gru_classifier", "lstm_tagger", "bert", "gpt", "two_tower"]
-)
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("name", ZOO)
 def test_modules_compute_in_other_types(name: str, kind: torch.dtype) -> None:
-    net = ep.to_torch(exported(name), verify=False).to(kind)
+    net = copy.deepcopy(imported(name)).to(kind)
     given = [each.to(kind) if each.is_floating_point() else each for each in arguments(name, built(name).sample)]
     with torch.no_grad():
         assert all(tensor.dtype == kind for tensor in results(net, given) if tensor.is_floating_point())
 
 
-@pytest.mark.parametrize("name", CHEAP)
-def test_modules_are_captured_at_any_batch(name: str) -> None:
-    net = ep.to_torch(exported(name), verify=False)
-    given = tuple(arguments(name, built(name).samples[-1]))
-    with warnings.catch_warnings():
+@pytest.mark.parametrize("name", ZOO)
+def test_modules_can_be_trained(name: str) -> None:
+    net = copy.deepcopy(imported(name)).train()
+    made = results(net, arguments(name, built(name).samples[-1]))
+    sum(each.square().mean() for each in made if each.is_floating_point()).backward()
+    reached = [key for key, value in net.named_parameters() if value.grad is not None and value.grad.isfinite().all()]
+    if name == "early_exit":  # Python's own branch gives nothing to the other
+        reached += [key for key, _ in net.named_parameters() if key.split(".")[0] in ("shallow", "deep")]
+    assert {key for key, _ in net.named_parameters()} <= {*reached}
+
+
+def test_texts_are_what_a_formatter_would_leave_and_a_linter_pass(tmp_path: Path) -> None:
+    for name in ZOO:
+        (tmp_path / f"{name}.py").write_text(imported(name).source())
+    for command in (["format", "--diff"], ["check", "--select", "E4,E7,E9,F,I,B,UP,RUF100"]):
+        told = subprocess.run([RUFF, *command, "--isolated", tmp_path], capture_output=True, text=True, check=False)
+        assert told.returncode == 0, told.stdout
+
+
+@pytest.mark.parametrize("name", todays(3))
+def test_weights_and_gradients_are_those_of_the_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "while_loop", plain_loop)
+    net, original = copy.deepcopy(kept(name)).double(), copy.deepcopy(built(name).module).double()
+    state = original.state_dict()
+    for key, value in net.state_dict().items():
+        if key in state and not key.endswith("num_batches_tracked"):  # nothing in a file reads it
+            torch.testing.assert_close(value, state[key], rtol=0, atol=0)
+    found, expected = gradients(net, name), gradients(original, name)
+    for key, row in padding(original):
+        found[key][row] = 0
+    largest = max(gradient.abs().max().item() for gradient in expected.values())
+    noise = torch.finfo(torch.float64).eps * sum(map(torch.numel, expected.values())) * largest
+    for key in found.keys() & expected.keys():  # each step may bring a constant that the file has in float32
+        rounded = torch.finfo(torch.float32).eps * len(exported(name).ir.graph) * expected[key].abs().max().item()
+        assert (found[key] - expected[key]).abs().max().item() <= rounded + noise, key
+
+
+def _unless_recurrent(names: list[str]) -> list[Any]:
+    """torch captures recurrent layers at one length only, and compiles none."""
+    mark = pytest.mark.xfail(reason="torch.export and torch.compile do not follow nn.LSTM and nn.GRU", strict=True)
+    return [pytest.param(name, marks=mark) if name in ("lstm_tagger", "gru_classifier") else name for name in names]
+
+
+@pytest.mark.parametrize("name", _unless_recurrent(todays(5)))
+def test_modules_are_captured_at_any_size(name: str) -> None:
+    net, model = imported(name), exported(name)
+    free = tuple(
+        {
+            axis: torch.export.Dim.DYNAMIC
+            for axis in range(len(spec.shape))
+            if f"{spec.name}.{axis}" in built(name).dynamic
+        }
+        for spec in model.inputs
+    )
+    with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's own layers and operators warn of each other
-        program = torch.export.export(net, given, strict=False)
-    with torch.no_grad():
-        for left, right in zip(results(program.module(), list(given)), results(net, list(given)), strict=True):
-            torch.testing.assert_close(left, right)
+        program = torch.export.export(
+            net, tuple(arguments(name, built(name).samples[-1])), dynamic_shapes=free, strict=False
+        )
+        for sample in built(name).samples:
+            given = arguments(name, sample)
+            for left, right in zip(results(program.module(), given), results(net, given), strict=True):
+                torch.testing.assert_close(left, right)
 
 
-@pytest.mark.parametrize("name", ["mlp", "bert", "gpt", "dcgan_generator"])
+@pytest.mark.parametrize("name", _unless_recurrent(todays(4)))
 def test_modules_compile_as_one_graph(name: str) -> None:
-    net = ep.to_torch(exported(name), verify=False)
-    given = arguments(name, built(name).sample)
+    net, given = imported(name), arguments(name, built(name).sample)
     compiled = torch.compile(net, fullgraph=True, backend="eager")
     with torch.no_grad():
         for left, right in zip(results(compiled, given), results(net, given), strict=True):
             torch.testing.assert_close(left, right)
 
 
-def test_tied_weights_stay_one() -> None:
-    net = ep.to_torch(exported("gpt"), verify=False)
-    assert net.head.weight is net.tokens.weight
-
-
-def test_blocks_that_repeat_are_one_class_and_a_loop() -> None:
-    source = ep.to_torch(exported("gpt"), verify=False).source()
-    assert source.count("class Block") == 1
-    assert "for block in self.blocks:" in source
-    assert "batch, sequence = " in source
-
-
-@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize("name", todays(2))
 def test_a_folder_runs_with_torch_alone(name: str, tmp_path: Path) -> None:
-    net = ep.to_torch(exported(name), source=tmp_path / "made" / "here", verify=False)
     folder = tmp_path / "made" / "here"
+    net = ep.to_torch(exported(name), source=folder, verify=False)
     given = arguments(name, built(name).sample)
     torch.save(given, folder / "given.pt")
     code = """
@@ -185,18 +188,50 @@ torch.save(list(made) if isinstance(made, tuple) else [made], "made.pt")
     assert (folder / "requirements.txt").read_text().split() == ["torch>=2.4", "safetensors"]
 
 
-@pytest.mark.parametrize("name", CHEAP)
-def test_the_text_is_what_a_formatter_would_leave_and_a_linter_pass(name: str, tmp_path: Path) -> None:
-    (tmp_path / "model.py").write_text(ep.to_torch(exported(name), verify=False).source())
-    for command in (["format", "--diff"], ["check", "--select", "E4,E7,E9,F,I,B,UP,RUF100"]):
-        told = subprocess.run(
-            [RUFF, *command, "--isolated", tmp_path / "model.py"], capture_output=True, text=True, check=False
-        )
-        assert told.returncode == 0, told.stdout
+def test_tied_weights_stay_one() -> None:
+    assert imported("gpt").head.weight is imported("gpt").tokens.weight
+
+
+def test_blocks_that_repeat_are_one_class_and_a_loop() -> None:
+    source = imported("gpt").source()
+    assert source.count("class Block") == 1
+    assert "for block in self.blocks:" in source
+    assert "batch, sequence = " in source
+
+
+SPELLED_OTHERWISE = {
+    "swin": "its windows are told from shapes, which the exporter writes anew",
+    "lstm_tagger": "layers that are stacked come apart: the axis of directions is put in and taken out between them",
+    "mixture_of_experts": "places that count from the end are brought to the front before they are written to",
+    "dlrm": "the triangle of products is picked by slices instead of one Gather",
+    "fixed_point": "the first turn of a loop is computed before it, to know what is carried",
+}
+"""Models that come back with other nodes; all that may be asked of them is the same results, inputs and outputs."""
+
+REFUSED = {"detection_head": "the length of a TopK over what NonZero found is a condition on values to torch.export"}
+
+
+def _trip(name: str) -> object:
+    reason = REFUSED.get(name)
+    return pytest.param(name, marks=pytest.mark.xfail(reason=reason, strict=True)) if reason else name
+
+
+@pytest.mark.parametrize("name", [_trip(name) for name in ZOO])
+def test_a_model_of_the_zoo_comes_back_as_it_went(parity: Parity, name: str) -> None:
+    given = feeds(name, built(name).samples[-1])
+    parity.round_trip(exported(name), through=["torch"], feeds=given, structure=name not in SPELLED_OTHERWISE)
+
+
+SURE = [name for name in ZOO if name not in SPELLED_OTHERWISE and name not in REFUSED]
+
+
+@pytest.mark.parametrize("name", sorted({"mlp", "gru_classifier", "bert", *todays(1, SURE)}))
+def test_a_model_may_go_round_twice(parity: Parity, name: str) -> None:
+    parity.round_trip(exported(name), through=["torch", "torch"], structure=True)
 
 
 def test_what_is_exported_again_agrees_and_keeps_its_names() -> None:
-    net = ep.to_torch(exported("mlp"), verify=False)
+    net = imported("mlp")
     again = ep.export(net, tuple(arguments("mlp", built("mlp").sample)))
     assert again.report is not None
     assert again.report.ok
