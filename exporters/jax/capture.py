@@ -99,7 +99,7 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 def _graph(source: JaxSource, prober: Prober, groups: list[Group], constraints: Sequence[str]) -> _Found:
-    traced = _Traced(source, symbolic_specs(prober.base, groups, constraints))
+    traced = _Traced(source, symbolic_specs(prober.sample, groups, constraints))
     assert traced.flat is not None
     return _translated(source, traced, prober, groups), traced.flat.numbers
 

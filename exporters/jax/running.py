@@ -60,8 +60,9 @@ class Run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._traced = jax.jit(traced).trace(*specs)
-        if len(self._traced.jaxpr.in_avals) > len(specs):
-            raise jax.errors.UnexpectedTracerError("the function holds a tracer of an earlier trace")
+            if len(self._traced.jaxpr.in_avals) > len(specs):
+                raise jax.errors.UnexpectedTracerError("the function holds a tracer of an earlier trace")
+            self._lowered = self._traced.lower()  # which refuses some sizes that tracing lets pass
 
     def promised(self, arrays: Sequence[Array]) -> Flat:
         """The result for arrays of these sizes, computed when it is read."""
@@ -73,7 +74,7 @@ class Run:
     def __call__(self, arrays: Sequence[Array]) -> list[np.ndarray]:
         """The results."""
         if self._compiled is None:
-            self._compiled = self._traced.lower().compile(_QUICKLY)
+            self._compiled = self._lowered.compile(_QUICKLY)
         return [np.asarray(each) for each in self._compiled(*arrays)]
 
 

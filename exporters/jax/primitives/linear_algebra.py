@@ -16,7 +16,7 @@ from entrepot.exporters.functions.matrix_loops import (
     reflections_of,
     substituted,
 )
-from entrepot.exporters.jax.step import Step
+from entrepot.exporters.jax.step import Step, kind_of
 from entrepot.exporters.jax.table import rule
 
 _LAST = 2**62
@@ -70,7 +70,9 @@ def geqrf(step: Step, x: ir.Value) -> list[ir.Value]:
 @rule("householder_product")
 def householder_product(step: Step, packed: ir.Value, factors: ir.Value) -> ir.Value:
     """The first columns of the product of reflections."""
-    return step.build.call(reflections_of, packed, factors, _identity(step, step.outs[0].shape, packed), backwards=1)
+    return step.build.call(
+        reflections_of, packed, factors, _identity(step, step.outs[0].shape, step.dtype), backwards=1
+    )
 
 
 @rule("qr")
@@ -85,15 +87,17 @@ def qr(step: Step, x: ir.Value) -> list[ir.Value]:
     factors = step.op(
         "Slice", factors, [0], step.op("Min", *(step.sizes.vector([each]) for each in (rows, columns))), [-1]
     )
-    first = step.build.call(reflections_of, packed, factors, _identity(step, step.outs[0].shape, packed), backwards=1)
+    first = step.build.call(
+        reflections_of, packed, factors, _identity(step, step.outs[0].shape, step.dtype), backwards=1
+    )
     upper = step.op("Slice", step.op("Trilu", packed, upper=1), [0], step.sizes.vector([step.outs[1].shape[-2]]), [-2])
     return [first, upper]
 
 
-def _identity(step: Step, shape: Any, like: ir.Value) -> ir.Value:
+def _identity(step: Step, shape: Any, dtype: Any) -> ir.Value:
     """Ones on the diagonal of matrices of a shape."""
     flat = step.filled(shape[-2:], 0, np.float32)
-    return step.expanded(step.build.cast(step.op("EyeLike", flat), like.dtype), shape)
+    return step.expanded(step.build.cast(step.op("EyeLike", flat), kind_of(dtype)), shape)
 
 
 @rule("eigh")
@@ -107,7 +111,7 @@ def eigh(step: Step, x: ir.Value) -> list[ir.Value]:
     strict = step.op("Sub", wide, upper if step.params["lower"] else lower)
     whole = step.op("Add", lower if step.params["lower"] else upper, turned(step, strict))
     bound = step.op("ReduceMax", step.op("ReduceSum", step.op("Abs", whole), [-1], keepdims=1), [-2], keepdims=1)
-    shifted = step.op("Add", whole, step.op("Mul", _identity(step, step.ins[0].shape, whole), bound))
+    shifted = step.op("Add", whole, step.op("Mul", _identity(step, step.ins[0].shape, np.float64), bound))
     sizes, order, _, vectors = _decomposed(step, shifted, step.ins[0].shape[-1], largest=0)
     values = step.op("Sub", sizes, step.op("Squeeze", bound, [-1]))
     own = _columns(step, vectors, order, step.sizes.vector([step.ins[0].shape[-1]]))
@@ -170,7 +174,7 @@ def _completed(step: Step, left: ir.Value, rows: Any) -> ir.Value:
     factors = step.op("Gather", found, np.array(-1, np.int64), axis=-2)
     count = step.build.shape(left, -1)
     factors = step.op("Slice", factors, [0], step.op("Min", step.sizes.vector([rows]), count), [-1])
-    wide = _identity(step, [*step.ins[0].shape[:-2], rows, rows], left)
+    wide = _identity(step, [*step.ins[0].shape[:-2], rows, rows], np.float64)
     whole = step.build.call(reflections_of, packed, factors, wide, backwards=1)
     rest = step.op("Slice", whole, count, [_LAST], [-1])
     result: ir.Value = step.op("Concat", left, rest, axis=-1)

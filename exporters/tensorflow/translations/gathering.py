@@ -58,7 +58,9 @@ def gather_along(node: Node, build: Builder, x: Any, indices: Any, axis: Any) ->
 
 @translates("GatherNd")
 def gather_nd(node: Node, build: Builder, x: Any, indices: Any) -> Any:
-    """By rows of indices."""
+    """By rows of indices; rows of none of them are the whole tensor."""
+    if (node.shape(1) or (None,))[-1] == 0:
+        return computed(build, "Expand", x, joined(build, build.shape(indices, 0, -1), build.shape(x)))
     return build.op("GatherND", x, int64(build, indices))
 
 

@@ -20,7 +20,7 @@ for ax, bd, ish in (
 ):
     add("GatherV2", {"batch_dims": bd}, "axis", params=x, indices=whole(0, 3, ish, dtype="int32"), axis=np.int32(ax))
 add("GatherNd", params=x, indices=ints([[0, 1], [2, 3]]))
-add("GatherNd", params=x, indices=np.zeros((2, 0), np.int32))
+add("GatherNd", closed="indices", params=x, indices=np.zeros((2, 0), np.int32))
 add("GatherNd", params=x.astype("int8"), indices=ints([[[0, 1, 2]], [[2, 3, 4]]]))
 for t in ("float32", "int32", "bool", "uint8", "int64", "float64"):
     add(
