@@ -154,9 +154,8 @@ class Tour:
         """A network of another framework, by the same call."""
         self._heading("5. A Keras network, on the same digits")
         if importlib.util.find_spec("keras") is None or importlib.util.find_spec("tensorflow") is None:
-            self.console.print(
-                "Keras is not installed: pip install 'entrepot[tensorflow]', and run me again", style="dim"
-            )
+            missing = "Keras is not installed: pip install 'entrepot[tensorflow]', and run me again"
+            self.console.print(missing, style="dim", markup=False)
             return True
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         data = channels_last(digits())

@@ -140,7 +140,6 @@ def test_a_broken_registration_is_an_error_of_its_distribution_only_when_it_is_n
 
 
 CONTENTS = {
-    "an HDF5 file": b"\x89HDF\r\n\x1a\n",
     "a safetensors file": b'\x40\0\0\0\0\0\0\0{"a":{}}',
     "a GGUF file": b"GGUF\x03\0\0\0",
     "a Python pickle": b"\x80\x04\x95\0",
