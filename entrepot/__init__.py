@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from entrepot.exporters.operators import op
     from entrepot.exporters.sample import Sample
     from entrepot.exporters.simplification import optimize, simplify
+    from entrepot.exporters.sklearn.registration import register_converter
     from entrepot.exporters.transformers.api import export_transformer
     from entrepot.exporters.transformers.roles import Roles
     from entrepot.exporters.translation import register_translation
@@ -53,6 +54,7 @@ _HOMES = {
     "Sample": "entrepot.exporters.sample",
     "op": "entrepot.exporters.operators",
     "register_translation": "entrepot.exporters.translation",
+    "register_converter": "entrepot.exporters.sklearn.registration",
     "to": "entrepot.importers.dispatch",
     "to_numpy": "entrepot.importers.numpy.convert",
     "to_torch": "entrepot.importers.torch.convert",
@@ -90,7 +92,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "export_transformer", "Package", "Roles",
     "to", "to_numpy", "to_torch",
     "Session", "compare", "Tolerance", "verify",
-    "register_translation", "op",
+    "register_translation", "register_converter", "op",
     "EntrepotError", "ModelFormatError", "UnsupportedOpError", "ConversionError", "VerificationError",
     "ExecutionError", "ResourceLimitError", "InputError", "StorageError", "MissingFileError",
     "MissingDependencyError", "PluginError",

@@ -60,6 +60,11 @@ class Builder:
         self._nodes: list[ir.Node] = []
         self._inputs: list[ir.Value] = []
 
+    @property
+    def is_main(self) -> bool:
+        """Whether it is no body of another."""
+        return self._is_main
+
     # what comes in ---------------------------------------------------------------------------------------------------
 
     def input(self, name: str, dtype: Any, shape: Sequence[Dim] | None) -> ir.Value:

@@ -149,7 +149,7 @@ class Source(Callee, Protocol):
             InputError: There are such options.
         """
         if options.share:
-            raise InputError(f"weights cannot be shared with a {self.noun}", hint="leave share out to copy them")
+            raise InputError(f"the weights of this {self.noun} cannot be shared", hint="leave share out to copy them")
         refuse_modes(options)
 
     @contextlib.contextmanager

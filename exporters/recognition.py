@@ -165,12 +165,16 @@ def is_sklearn(found: Found) -> bool:
     return found.path is None and (found.is_of(*_TABULAR) or (owner is not None and Found(owner).is_of(*_TABULAR)))
 
 
+def _is_of_tensorflow(found: Found) -> bool:
+    """Whether a function takes TensorFlow's tensors, mentions them, or is its own."""
+    own = str(getattr(found.obj, "__module__", "")).startswith("tensorflow.")
+    return own or found.samples("tensorflow") or found.uses("tensorflow")
+
+
 def is_tensorflow(found: Found) -> bool:
     """A function, a module or a graph of TensorFlow, or a file or folder that it writes."""
     if found.path is None:
-        return found.is_of("tensorflow") or (
-            found.is_function and (found.samples("tensorflow") or found.uses("tensorflow"))
-        )
+        return found.is_of("tensorflow") or (found.is_function and _is_of_tensorflow(found))
     if checkpoint_prefix(found.path) is not None:
         return True
     if found.foreign is not None:

@@ -51,6 +51,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "graphs": lambda: {"model": ep.load(PROTO)},
     "manifest": Manifest,
     "role": lambda: "model",
+    "kind": lambda: Plain,
 }
 """Arguments that make sense, by the name of the parameter; a parameter that is not here keeps its default."""
 

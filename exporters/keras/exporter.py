@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import keras
 
 from entrepot.exporters.exporter import Exporter
+from entrepot.exporters.keras.files import read
 from entrepot.exporters.keras.source import KerasSource
 from entrepot.exporters.recognition import Found, is_keras
 from entrepot.ir.errors import InputError
@@ -23,6 +25,8 @@ class KerasExporter(Exporter):
 
     def open(self, obj: Any, sample: Any) -> KerasSource:
         """The source for a model or a layer, or for a file of one."""
+        if isinstance(obj, str | os.PathLike):
+            obj = read(obj)
         if not isinstance(obj, keras.Layer):
             raise InputError(f"cannot export a {type(obj).__qualname__}", hint="give a keras.Model or a keras.Layer")
         return KerasSource(obj, sample)

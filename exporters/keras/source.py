@@ -18,6 +18,7 @@ from entrepot.exporters.building import Builder
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.keras import upstream
 from entrepot.exporters.keras.arrays import KERAS, KerasArrays, numpy_of
+from entrepot.exporters.keras.backends import capture_traced
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.reader import FAULTS, Reader
 from entrepot.exporters.keras.sample import given_arrays, made_arrays
@@ -25,8 +26,10 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, flatten_named, unflatten
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+from entrepot.ir.passes.sink_transposes import SinkTransposes
 
 _READ = "from its layers"
+_TRACED = "as its backend traces it"
 
 
 class KerasSource(Source):
@@ -40,7 +43,7 @@ class KerasSource(Source):
     framework = f"keras {keras.__version__}"
     noun = "model"
     arrays = KERAS
-    ways = (_READ,)
+    ways = (_READ, _TRACED)
 
     def __init__(self, model: Any, sample: Any) -> None:
         kind = type(model)
@@ -86,7 +89,9 @@ class KerasSource(Source):
         return args, kwargs
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
-        """Read the model layer by layer."""
+        """Read the model layer by layer, or let its backend trace it."""
+        if self.way == _TRACED:
+            return capture_traced(self, self._called, prober, groups, options)
         options.tell("reading the layers")
         build = Builder(self.name)
         symbols = {axis: group.symbol for group in groups for axis in group.axes}
@@ -96,7 +101,9 @@ class KerasSource(Source):
         ]
         with upstream.unrecorded(self.model), _refusals(self.name):
             outputs = self._read(Reader(build), inputs)
-        return Captured(build.model(outputs), groups, weights=self.parameters)
+        graph = build.model(outputs)
+        SinkTransposes()(graph)
+        return Captured(graph, groups, weights=self.parameters)
 
     def _read(self, reader: Reader, inputs: list[ir.Value]) -> list[ir.Value]:
         if self.graph is not None:

@@ -73,7 +73,7 @@ def _converter(model: Any) -> Converter:
         found = CONVERTERS.get(class_name(cls))
         if found is not None and not own:
             return found
-        if cls.__module__.partition(".")[0] not in _LIBRARIES:
+        if not cls.__module__.startswith(_LIBRARIES):
             own |= METHODS.keys() & vars(cls).keys()
     if own:
         return _traced
@@ -82,7 +82,8 @@ def _converter(model: Any) -> Converter:
     )
 
 
-_LIBRARIES = ("sklearn", "xgboost", "lightgbm")
+_LIBRARIES = ("sklearn.", "xgboost.", "lightgbm.")
+"""What the modules of classes begin with whose formulas have to be known."""
 
 
 @functools.cache

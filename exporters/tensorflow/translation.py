@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import onnx_ir as ir
 import tensorflow as tf
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.tensorflow.arrays import texts
 from entrepot.exporters.tensorflow.dtypes import numpy_type, onnx_type
 from entrepot.exporters.tensorflow.flow.variables import Handle
 from entrepot.exporters.tensorflow.graphs.body import of_graph
@@ -51,6 +52,7 @@ def translated(
     outputs = walk.body(body, build, [*values, *handles], types)
     for tensor, value in zip(function.graph.outputs, outputs, strict=True):
         _refuse_result(tensor, value)
+    _refuse_state(outputs, handles)
     model = build.model([_own(build, value) for value in outputs])
     return model, frozenset(model.graph.initializers)
 
@@ -69,6 +71,39 @@ def _refuse_result(tensor: Any, value: Any) -> None:
         raise ConversionError("a result is complex, and no runtime returns such tensors", hint="return its parts")
 
 
+def _refuse_state(outputs: Sequence[ir.Value], handles: Sequence[Any]) -> None:
+    """Refuse results that depend on what a call leaves in a variable for the next one."""
+    changed = {
+        handle.initial: handle for handle in handles if isinstance(handle, Handle) and handle.current is not None
+    }
+    if not changed:
+        return
+    waiting, seen = list(outputs), set[ir.Value]()
+    while waiting:
+        value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value in changed:
+            raise ConversionError(
+                f"a result depends on variable '{changed[value].name}', which each call changes",
+                hint="take its value as an argument, and return what it becomes",
+            )
+        node = value.producer()
+        if node is not None:
+            waiting += [each for each in _read_by(node) if each is not None]
+
+
+def _read_by(node: ir.Node) -> Iterator[ir.Value | None]:
+    """What a node and the bodies in it read."""
+    yield from node.inputs
+    for attribute in node.attributes.values():
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield from attribute.as_graph().outputs
+            for inner in attribute.as_graph():
+                yield from _read_by(inner)
+
+
 def _own(build: Builder, value: ir.Value) -> ir.Value:
     """The value, as one that a node of the graph makes."""
     return value if value.producer() is not None else build.op("Identity", value)
@@ -80,5 +115,5 @@ def _outside(build: Builder, value: Any, function: Any, called: Mapping[int, str
         variables = {id(each.handle): each.name.partition(":")[0] for each in function.graph.variables}
         name = called.get(id(value)) or variables.get(id(value), "variable")
         return Handle.of(value, name)
-    array = value.numpy()
+    array = texts(value.numpy())
     return build.constant(array, onnx_type(array.dtype)) if array.ndim == 0 else build.weight("captured", array)

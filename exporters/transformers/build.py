@@ -135,7 +135,16 @@ class Building:
         import dataclasses
 
         options = dataclasses.replace(self.options, dynamic=dynamic)
-        return pipeline.export(ModuleSource(part.eval(), dict(given)), options)
+        source = ModuleSource(part.eval(), dict(given))
+        if self._recurs and self.form.new > 1:
+            source.ways = source.ways[:1]  # taken one at a time, tokens need no other way
+        return pipeline.export(source, options)
+
+    @property
+    def _recurs(self) -> bool:
+        """Whether no state gets longer with the tokens."""
+        layout = self.form.layout
+        return layout is not None and all(part.growing is None for part in layout.states)
 
     def manifest(self, graphs: Mapping[str, Model]) -> Manifest:
         """How the graphs fit together."""
@@ -147,6 +156,8 @@ class Building:
             constants[HIDDEN] = 0
         settings, notes = settings_of(trials.called.model)
         source = next(iter(trials.others), "") if encoder else ""
+        if form.layout is not None and form.new == 1 and roles.mask:
+            notes = (*notes, "padding is left out of the state of its row, on the right of a prompt, too")
         return Manifest(
             kind="encoder-decoder" if encoder else "decoder",
             tokens=roles.tokens,

@@ -86,6 +86,8 @@ class _Judge:
             mask = torch.ones_like(prompt)
             others = trials.rows(rows)
             masked = mask if not trials.called.roles.has_encoder else others.get("attention_mask")
+            if self.package.manifest.step and not left:
+                masked = None  # see the note of the package
             if masked is not None and rows > 1 and not fixed and (self.package.manifest.mask or masked is not mask):
                 masked = masked.clone()
                 masked[0] = 1

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +32,15 @@ class Foreign:
 
 
 _WEIGHTS = "weights have no graph: build the model in its framework, load them into it, and give that to ep.export"
-_KERAS = "load it with keras.models.load_model and export that: model.export(path, format='onnx')"
+_KERAS = "give it to ep.export, or the model that keras.models.load_model makes of it"
 _GIVE = "give it to ep.export"
 _TORCH = (
     "loading it can run any code, so load it yourself (weights into their module) and give the module to ep.export, "
     "or save it with torch.export.save or torch.jit.save"
+)
+_ESTIMATOR = (
+    "loading it can run any code, so load it yourself if you trust it, with joblib.load or pickle.load, and give the "
+    "estimator to ep.export, with some rows of its data"
 )
 _PACKED = "unpack it first"
 _SOURCE = "export from the framework that the model was made with"
@@ -46,7 +51,7 @@ _SAVED_MODEL = Foreign("a TensorFlow SavedModel", _GIVE, framework="tensorflow")
 _PROGRAM = Foreign("an exported program or TorchScript of PyTorch", "give it to ep.export", framework="torch")
 
 _SIGNATURES: tuple[tuple[int, bytes, Foreign], ...] = (
-    (0, b"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file, as Keras writes with the suffix .h5", _KERAS)),
+    (0, b"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file, as Keras writes with the suffix .h5", _KERAS, framework="keras")),
     (0, b"GGUF", Foreign("a GGUF file of llama.cpp", _WEIGHTS)),
     (0, b"\x93NUMPY", Foreign("a NumPy array", _DATA)),
     (4, b"TFL3", Foreign("a TensorFlow Lite model", _GIVE, framework="tensorflow")),
@@ -68,7 +73,7 @@ _SIGNATURES: tuple[tuple[int, bytes, Foreign], ...] = (
 )
 
 _ZIPPED: tuple[tuple[str, Foreign], ...] = (
-    (r"(^|/)model\.weights\.h5$", Foreign("a Keras model", _KERAS)),
+    (r"(^|/)model\.weights\.h5$", Foreign("a Keras model", _KERAS, framework="keras")),
     (r"(^|/)constants\.pkl$|(^|/)serialized_exported_program\.json$|/models/", _PROGRAM),
     (
         r"(^|/)data\.pkl$",
@@ -126,6 +131,21 @@ def _is_pickle(head: bytes) -> bool:
     return len(head) > 3 and head[0] == 0x80 and 2 <= head[1] <= 5 and head[2:3] in b"\x95}](c\x8a\x8cKXqN\x89\x88G"
 
 
+def _is_tabular(head: bytes) -> bool:
+    """A pickle that names classes of scikit-learn or of a library like it."""
+    return _is_pickle(head) and any(name in head for name in (b"sklearn.", b"xgboost.", b"lightgbm."))
+
+
+def _is_compressed(head: bytes) -> bool:
+    """A pickle behind zlib, as joblib compresses it."""
+    if head[:1] != b"\x78":
+        return False
+    try:
+        return _is_pickle(zlib.decompressobj().decompress(head, 64))
+    except zlib.error:
+        return False
+
+
 def _is_textual(head: bytes) -> bool:
     return re.match(rb"\s*<\s*ir_version", head) is not None
 
@@ -148,7 +168,10 @@ def _starts(*texts: str) -> Callable[[bytes], bool]:
 
 _TESTS: tuple[tuple[Callable[[bytes], bool], Foreign], ...] = (
     (_is_safetensors, Foreign("a safetensors file: weights without a graph", _WEIGHTS)),
+    (_is_tabular, Foreign("a Python pickle of an estimator", _ESTIMATOR)),
     (_is_pickle, Foreign("a Python pickle", _TORCH)),
+    (_is_compressed, Foreign("a compressed Python pickle, as joblib writes", _ESTIMATOR)),
+    (_starts("tree\nversion="), Foreign("a model of LightGBM", "give lightgbm.Booster(model_file=...) to ep.export")),
     (
         _starts("<!doctype html", "<html"),
         Foreign("a web page, such as an error page saved by a download", "download it again"),

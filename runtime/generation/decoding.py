@@ -60,8 +60,11 @@ class Decoding:
             return
         self._state = {state.past: _empty(state.shape, state.dtype, len(tokens)) for state in manifest.states}
         width = manifest.step or max(tokens.shape[1], 1)
+        scores = []
         for at in range(0, tokens.shape[1], width):
             self.step(tokens[:, at : at + width], mask[:, at : at + width])
+            scores.append(self.all_logits)
+        self.all_logits = np.concatenate(scores, 1)
 
     @property
     def rows(self) -> int:

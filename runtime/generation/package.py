@@ -131,6 +131,8 @@ class Package:
             given.setdefault(manifest.source_mask, default_mask(given[manifest.source], self.settings))
         tokens = self._prompt(given)
         mask = given.pop(manifest.mask) if manifest.mask in given else default_mask(tokens, self.settings)
+        if tokens.ndim != 2 or not tokens.size:
+            raise InputError(f"'{manifest.tokens}' has shape {tokens.shape}, expected rows of at least one token")
         if mask.shape != tokens.shape:
             raise InputError(f"{manifest.mask} has shape {mask.shape}, expected {tokens.shape} as {manifest.tokens}")
         needed = frozenset(spec.name for spec in self.graphs["decoder"].inputs)

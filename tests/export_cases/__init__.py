@@ -2,7 +2,8 @@
 
 ``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
 every architecture of transformers small; ``sklearn`` fits every estimator; ``jax`` has primitives, functions,
-layers and models of JAX; ``raw_ops`` has the operators of TensorFlow. Names of models occur here and nowhere in the
+layers and models of JAX; ``raw_ops`` has the operators of TensorFlow, ``tensorflow`` functions and
+modules of it, ``files`` what it saves. Names of models occur here and nowhere in the
 library.
 """
 
@@ -17,13 +18,15 @@ from typing import Any
 from tests.export_cases import modules
 from tests.export_cases.case import CASES, Case
 
-CORPORA = ("modules", "architectures", "sklearn", "jax", "raw_ops")
+CORPORA = ("modules", "architectures", "sklearn", "jax", "raw_ops", "tensorflow", "files")
 
 
 _JUDGES = {
     "sklearn": "tests.sweeps.estimators",
     "jax": "tests.sweeps.exports_of_jax",
     "raw_ops": "tests.sweeps.raw_ops",
+    "tensorflow": "tests.sweeps.exports_of_tensorflow",
+    "files": "tests.sweeps.exports_of_tensorflow",
 }
 """Who judges a corpus that is none of torch's."""
 
@@ -46,6 +49,14 @@ def cases(corpus: str) -> list[Case]:
         from tests.export_cases import raw_ops
 
         return [*raw_ops.catalogue()]
+    if corpus == "tensorflow":
+        from tests.export_cases import tensorflow
+
+        return [*tensorflow.catalogue()]
+    if corpus == "files":
+        from tests.export_cases import files
+
+        return [*files.catalogue()]
     if corpus == "sklearn":
         from tests.export_cases import sklearn
 

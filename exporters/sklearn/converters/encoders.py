@@ -97,11 +97,11 @@ def _labels(x: Any) -> Symbolic:
     return x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
 
 
-@converts("sklearn._VectorizerMixin", "sklearn.FeatureHasher")
+@converts("sklearn.HashingVectorizer", "sklearn.FeatureHasher")
 def hashing(model: Any, x: Any) -> Results:
     """Hashes of text are no operator of ONNX."""
     raise ConversionError(
-        f"{type(model).__name__} hashes text (MurmurHash3), which no operator of ONNX does",
+        f"{type(model).__name__} hashes text (MurmurHash3), which ONNX has no operator for",
         hint="use a CountVectorizer or TfidfVectorizer with a vocabulary; or export what follows it by itself",
     )
 

@@ -63,6 +63,6 @@ def _attributes(what: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _default(missing: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> dict[str, Any]:
-    value = missing.item()
+    value = texts(missing).item()
     word = {"O": "default_string", "f": "default_float"}.get(values.dtype.kind, "default_int64")
     return {word: value if isinstance(value, str) else float(value) if word == "default_float" else int(value)}

@@ -13,8 +13,6 @@ CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 WRITES = frozenset({
     "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceScatterUpdate", "ResourceScatterAdd",
     "ResourceScatterNdUpdate", "ResourceScatterNdAdd", "ResourceStridedSliceAssign",
-    "Assign", "AssignAdd", "AssignSub",
-    "LookupTableImportV2", "InitializeTableV2", "InitializeTable", "LookupTableImport",
 })  # fmt: skip
 """Operators without results that others read."""
 

@@ -138,6 +138,8 @@ def _moves(operation: Operation, given: Sequence[Tensor | None], made: Sequence[
     """Whether an operation moves integers that mean the same before and afterwards."""
     meanings = [each.quantised for each in (*given, *made) if each is not None and each.quantised is not None]
     unsigned = all(each.dtype.kind in "iu" for each in made)
+    if operation.op == "ONE_HOT":  # whose kernel copies the integers that it is given, whatever they mean
+        return True
     return (
         operation.op in UNCHANGED and bool(meanings) and unsigned and all(meanings[0].same(each) for each in meanings)
     )

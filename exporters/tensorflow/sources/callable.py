@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import onnx_ir
 import tensorflow as tf
 
@@ -18,7 +19,7 @@ from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, same_structure, unflatten
-from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED
+from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, shared
 from entrepot.exporters.tensorflow.sources.samples import made_sample
 from entrepot.exporters.tensorflow.translation import translated
 from entrepot.exporters.tensorflow.upstream import counting_calls
@@ -45,6 +46,7 @@ class Opened:
         has_python: Whether it is written in Python, instead of read from a file.
         takes: Its arguments, as ``tf.TensorSpec``s, where it knows them.
         keeps: What has to live as long as it does: functions do not hold their variables.
+        variables: Those that it may change, which are given back their values.
         unsteadiness: How far its results may move where it rounds to steps, if it does.
     """
 
@@ -58,6 +60,7 @@ class Opened:
     takes: tuple[Any, Any] | None = None
     keeps: Any = None
     unsteadiness: Callable[[Sequence[Any]], Sequence[float]] | None = None
+    variables: Callable[[], Sequence[Any]] = tuple
 
 
 _TIMES = 100
@@ -90,6 +93,17 @@ class CallableSource(Source):
         except FAILURES as error:
             raise Refusal(error) from error
         return flatten(result, numbers=self.numbers, arrays=self.arrays)
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[None]:
+        """Inside, it may change its variables; afterwards they are as they were."""
+        before = [(variable, variable.read_value()) for variable in self.opened.variables()]
+        try:
+            yield
+        finally:
+            for variable, value in before:
+                if not np.array_equal(shared(variable.read_value()), shared(value), equal_nan=value.dtype.is_floating):
+                    variable.assign(value)
 
     def unsteadiness(self, arrays: Sequence[Array]) -> Sequence[float]:
         """How far each result may move because a number between two steps is rounded to the other."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ def opened_definition(
     if not wanted:
         raise InputError("the graph has no result: something reads every node", path=path)
     try:
+        definition = _with_own_functions(definition)
         wrapped = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(definition, name=""), [])
         graph = wrapped.graph
         feeds = [graph.get_tensor_by_name(at) for at in given.values()]
@@ -65,6 +67,30 @@ def opened_definition(
         raise ModelFormatError(f"TensorFlow does not take the graph: {text}", path=path) from error
     check_harmless(concrete)
     return _called_by_name(concrete, list(given), name)
+
+
+def _with_own_functions(definition: Any) -> Any:
+    """The graph, its functions renamed: a process has one function of each name, and others may be there."""
+    if not definition.library.function:
+        return definition
+    own = tf.compat.v1.GraphDef()
+    own.CopyFrom(definition)
+    number = next(_NUMBERS)
+    names = {each.signature.name: f"{each.signature.name}_from_file_{number}" for each in own.library.function}
+    for function in own.library.function:
+        function.signature.name = names[function.signature.name]
+    for node in [*own.node, *(node for function in own.library.function for node in function.node_def)]:
+        node.op = names.get(node.op, node.op)
+        for value in node.attr.values():
+            for function in [*([value.func] if value.HasField("func") else []), *value.list.func]:
+                function.name = names.get(function.name, function.name)
+    for gradient in own.library.gradient:
+        gradient.function_name = names.get(gradient.function_name, gradient.function_name)
+        gradient.gradient_func = names.get(gradient.gradient_func, gradient.gradient_func)
+    return own
+
+
+_NUMBERS = itertools.count()
 
 
 def _called_by_name(concrete: Any, names: Sequence[str], title: str) -> Opened:

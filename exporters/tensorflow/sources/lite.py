@@ -84,6 +84,8 @@ class _Interpreter:
     def __call__(self, given: Sequence[Any]) -> list[Any]:
         interpreter = self._interpreter
         arrays = [np.asarray(each) for each in given]
+        if not all(array.size for array in arrays):
+            raise ValueError("its kernels end the process on tensors without elements")  # TensorFlow 2.21
         for index, array in zip(self._inputs, arrays, strict=True):
             interpreter.resize_tensor_input(index, array.shape, strict=True)
         interpreter.allocate_tensors()

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from entrepot.exporters.recognition import surroundings
 from entrepot.exporters.tensorflow.sources.callable import Opened
 from entrepot.exporters.tensorflow.sources.saved import opened_concrete, opened_object
 from entrepot.ir.errors import InputError
@@ -41,8 +42,9 @@ def _module(module: tf.Module) -> Opened:
         )
     cls = type(module)
     return Opened(
-        module.__call__, cls.__name__, f"{cls.__module__}:{cls.__qualname__}", "module", tf.function(module.__call__)
-    )
+        module.__call__, cls.__name__, f"{cls.__module__}:{cls.__qualname__}", "module", tf.function(module.__call__),
+        variables=lambda: module.variables,
+    )  # fmt: skip
 
 
 def _function(function: Any) -> Opened:
@@ -51,4 +53,10 @@ def _function(function: Any) -> Opened:
     plain = inspect.unwrap(plain.python_function if is_graph else plain)
     name = getattr(plain, "__name__", type(plain).__name__)
     origin = f"{getattr(plain, '__module__', '')}:{getattr(plain, '__qualname__', name)}"
-    return Opened(function, name, origin, traceable=None if is_graph else tf.function(function))
+    around = surroundings(plain).values()
+    parts = [each for each in around if isinstance(each, tf.Module)]
+    own = [each for each in around if isinstance(each, tf.Variable)]
+    return Opened(
+        function, name, origin, traceable=None if is_graph else tf.function(function),
+        variables=lambda: [*own, *(variable for part in parts for variable in part.variables)],
+    )  # fmt: skip

@@ -49,7 +49,7 @@ _TRACED = "by torch.jit.trace"
 class ModuleSource(TorchSource):
     """A module and what it is called with."""
 
-    ways = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
+    ways: Sequence[str] = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
 
     more: list[list[torch.Tensor]]
     way_notes: Sequence[str] = ()

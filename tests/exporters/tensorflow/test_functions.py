@@ -64,6 +64,45 @@ def test_constants_are_computed_by_tensorflow() -> None:
     assert {node.op_type for node in model.ir.graph} <= {"Identity", "Constant"}
 
 
+class Counting(tf.Module):
+    """Counts its calls; results depend on that where ``shown``."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self.calls, self.shown = tf.Variable(0.0, name="calls"), shown
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        self.calls.assign_add(1.0)
+        return x + tf.minimum(self.calls, 1.0) if self.shown else tf.identity(x)
+
+
+def test_state_that_no_result_depends_on_is_left_out_and_given_back() -> None:
+    module = Counting(shown=False)
+    assert ep.export(module, _x(2)).report
+    assert float(module.calls.numpy()) == 0.0
+
+
+def test_a_result_that_depends_on_what_calls_leave_behind_is_refused() -> None:
+    module = Counting(shown=True)
+    module.calls.assign(5.0)  # from where on nobody sees it in the results
+    with pytest.raises(ep.ConversionError, match="depends on variable 'calls', which each call changes"):
+        ep.export(module, _x(2))
+    assert float(module.calls.numpy()) == 5.0
+
+
+def test_a_variable_that_is_written_before_it_is_read_is_no_state() -> None:
+    class Scratch(tf.Module):
+        def __init__(self) -> None:
+            self.space = tf.Variable([0.0, 0.0])
+
+        @tf.function
+        def __call__(self, x: tf.Tensor) -> tf.Tensor:
+            self.space.assign(tf.reduce_sum(x, 0))
+            self.space.assign_add([1.0, 2.0])
+            return x * self.space
+
+    assert ep.export(Scratch(), _x(3, 2)).report
+
+
 def test_a_constant_is_computed_by_an_operator_whose_python_names_are_others() -> None:
     def network(x: tf.Tensor) -> dict[str, tf.Tensor]:
         first, second = tf.split(tf.constant([[1.0, 2.0, 3.0, 4.0]]), [1, 3], axis=1)

@@ -116,7 +116,9 @@ def _llava() -> Any:
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 37}
     pictures = transformers.CLIPVisionConfig(image_size=16, patch_size=8, **sizes)
     written = transformers.LlamaConfig(**TEXT)
-    config = transformers.LlavaConfig(pictures, written, image_token_index=98, image_seq_length=4)
+    config = transformers.LlavaConfig(
+        vision_config=pictures, text_config=written, image_token_index=98, image_seq_length=4
+    )
     return transformers.LlavaForConditionalGeneration(config)
 
 

@@ -21,11 +21,9 @@ from tests.exporters.transformers.models import built, given
 SAMPLE = (
     "LlamaForCausalLM",
     "MistralForCausalLM",
-    "MambaForCausalLM",
     "T5ForConditionalGeneration",
     "WhisperForConditionalGeneration",
     "trocr",
-    "llava",
 )
 """One of each kind; ``benchmarks/transformer_sweep.py`` has them all."""
 

@@ -1,0 +1,28 @@
+"""Strings, as far as ONNX has operators for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from tests.export_cases.tensorflow.case import add
+
+WORDS, OTHERS = np.array(["a", "bc", "zz"], object), np.array(["bc", "q"], object)
+
+
+def table(keys, values, default):
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), default)
+
+
+IDS = table(["a", "bc"], tf.constant([1, 2], tf.int64), -1)
+NAMES = table(tf.constant([0, 1], tf.int64), ["no", "yes"], "?")
+SCORES = table(["a", "bc"], [0.5, 1.5], 0.0)
+
+add("identifiers", IDS.lookup, WORDS, OTHERS)
+add("names", NAMES.lookup, np.array([0, 1, 5]), np.array([1, 0]))
+add("scores", lambda x: SCORES.lookup(x) * 2.0, WORDS, OTHERS)
+add("there_and_back", lambda x: NAMES.lookup(IDS.lookup(x) - 1), WORDS, OTHERS)
+add("equal", lambda x: tf.equal(x, "bc"), WORDS, OTHERS)
+add("kept", lambda x: tf.reshape(tf.identity(x), [-1, 1]), WORDS, OTHERS)
+add("gathered", lambda x: tf.gather(x, [1, 0]), WORDS, OTHERS)
+add("joined", lambda x: tf.concat([x, x], 0), WORDS, OTHERS)

@@ -1,0 +1,82 @@
+"""Files of Keras: models are exported, code is not run, what cannot be read is refused with what to do."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import entrepot as ep
+
+pytestmark = [  # of Keras, as it saves: the format is old, and NumPy's protocol is new
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:You are saving your model:UserWarning"),
+]
+
+
+class Doubled(layers.Layer):
+    """A layer that files know by name alone."""
+
+    def call(self, x):
+        return x * 2
+
+
+@pytest.fixture
+def model():
+    return keras.Sequential([keras.Input((4,)), layers.Dense(3, activation="relu")])
+
+
+@pytest.mark.parametrize("suffix", ["keras", "h5"])
+def test_a_saved_model_is_exported(model, suffix, tmp_path):
+    path = tmp_path / f"model.{suffix}"
+    model.save(path)
+    exported = ep.export(path, progress=False)
+    x = np.ones((2, 4), np.float32)
+    found = ep.Session(exported).run({exported.inputs[0].name: x})
+    np.testing.assert_allclose(next(iter(found.values())), np.asarray(model(x)), rtol=1e-5, atol=1e-6)
+
+
+def test_weights_alone_are_refused(model, tmp_path):
+    model.save_weights(tmp_path / "model.weights.h5")
+    with pytest.raises(ep.InputError, match="weights without a model"):
+        ep.export(tmp_path / "model.weights.h5", progress=False)
+
+
+@pytest.mark.parametrize("suffix", ["keras", "h5"])
+def test_the_code_of_a_lambda_is_not_run(suffix, tmp_path):
+    path = tmp_path / f"model.{suffix}"
+    keras.Sequential([keras.Input((4,)), layers.Lambda(lambda x: x * 2, name="double")]).save(path)
+    with pytest.raises(ep.InputError, match=r"layer 'double' of .* is a Lambda"):
+        ep.export(path, progress=False)
+
+
+def test_layers_of_somebody_else_are_refused_with_what_to_do(tmp_path):
+    path = tmp_path / "model.keras"
+    keras.Sequential([keras.Input((4,)), Doubled()]).save(path)
+    with pytest.raises(ep.InputError) as caught:
+        ep.export(path, progress=False)
+    assert "custom_objects" in (caught.value.hint or "")
+
+
+def test_a_file_that_is_larger_inside_than_it_should_be_is_refused(tmp_path):
+    import zipfile
+
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", "{}")
+        archive.writestr("model.weights.h5", bytes(1 << 26))
+    with pytest.raises(ep.ModelFormatError, match="would unpack to"):
+        ep.export(path, progress=False)
+
+
+def test_what_cannot_be_read_layer_by_layer_is_traced():
+    class Sizes(layers.Layer):
+        def call(self, x):
+            batch, length, width = keras.ops.shape(x)
+            return keras.ops.reshape(x, (batch * length, width))
+
+    x = keras.Input((None, 4))
+    exported = ep.export(keras.Model(x, Sizes()(x)), progress=False)
+    assert exported.report.ok
+    assert any("as its backend traces it" in note for note in exported.notes)

@@ -1,0 +1,72 @@
+"""Transpositions that change places with other nodes: see ``SinkTransposes``."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import onnx_ir as ir
+import onnxruntime
+import pytest
+from onnx_ir.passes import common
+
+from entrepot.ir.passes.sink_transposes import SinkTransposes
+
+HEAD = '<ir_version: 9, opset_import: ["": 20]>\n'
+LAST = "t = Transpose<perm = [0, 2, 3, 1]>(x)"
+BACK = "y = Transpose<perm = [0, 3, 1, 2]>(z)"
+IMAGE = "g (float[N,3,4,5] x) => (float[N,3,4,5] y)"
+GONE = {
+    "elementwise": f"{IMAGE} {{ {LAST} z = Relu(t) {BACK} }}",
+    "a constant": f"{IMAGE} <float[3] c = {{1, 2, 3}}> {{ {LAST} z = Mul(t, c) {BACK} }}",
+    "both": f"{IMAGE} {{ {LAST} u = Exp(t) z = Add(t, u) {BACK} }}",
+    "concatenation": f"g (float[N,3,4,5] x) => (float[N,6,4,5] y) {{ {LAST} z = Concat<axis = 3>(t, t) {BACK} }}",
+    "softmax": f"{IMAGE} {{ {LAST} z = Softmax<axis = -1>(t) {BACK} }}",
+    "means": (
+        f"g (float[N,3,4,5] x) => (float[N,3] y) <int64[2] a = {{1, 2}}> "
+        f"{{ {LAST} y = ReduceMean<keepdims = 0>(t, a) }}"
+    ),
+    "padding": (
+        f"g (float[N,3,4,5] x) => (float[N,4,5,7] y) <int64[8] p = {{0, 1, 1, 0, 0, 0, 1, 1}}> "
+        f"{{ {LAST} z = Pad(t, p) {BACK} }}"
+    ),
+    "slices": (
+        f"g (float[N,3,4,5] x) => (float[N,2,4,5] y) <int64[1] s = {{1}}, int64[1] e = {{3}}, int64[1] a = {{3}}> "
+        f"{{ {LAST} z = Slice(t, s, e, a) {BACK} }}"
+    ),
+    "a flattened image": (
+        "g (float[N,3,2,2] x) => (float[N,1] y) "
+        "<int64[2] s = {-1, 12}, float[12,1] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> "
+        f"{{ {LAST} f = Reshape(t, s) y = MatMul(f, w) }}"
+    ),
+}
+STAYS = {
+    "an output": f"g (float[N,3,4,5] x) => (float[N,4,5,3] t) {{ {LAST} }}",
+    "a reshape": f"g (float[N,3,4,5] x) => (float[M] y) <int64[1] s = {{-1}}> {{ {LAST} y = Reshape(t, s) }}",
+}
+
+
+def sunk(text: str) -> tuple[onnx.ModelProto, onnx.ModelProto]:
+    given = onnx.parser.parse_model(HEAD + text)
+    model = ir.from_proto(given)
+    SinkTransposes()(model)
+    common.RemoveUnusedNodesPass()(model)
+    return given, ir.to_proto(model)
+
+
+def run(proto: onnx.ModelProto) -> np.ndarray:
+    sizes = [dim.dim_value or 2 for dim in proto.graph.input[0].type.tensor_type.shape.dim]
+    x = np.random.default_rng(0).standard_normal(sizes, np.float32)
+    return onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_transpositions_that_meet_are_gone(name: str) -> None:
+    given, made = sunk(GONE[name])
+    assert not [node for node in made.graph.node if node.op_type == "Transpose"]
+    np.testing.assert_allclose(run(made), run(given), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_others_stay(name: str) -> None:
+    given, made = sunk(STAYS[name])
+    assert [node.op_type for node in made.graph.node] == [node.op_type for node in given.graph.node]
