@@ -89,7 +89,8 @@ class _UNet(linen.Module):
         time = linen.Dense(8)(linen.swish(linen.Dense(8)(jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], -1))))
         first = linen.swish(linen.GroupNorm(4)(linen.Conv(8, (3, 3))(x)))
         down = linen.swish(linen.Conv(8, (3, 3), 2)(first)) + time[:, None, None]
-        middle = linen.SelfAttention(2)(down.reshape(down.shape[0], -1, 8)).reshape(down.shape) + down
+        places = down.reshape(down.shape[0], -1, 8)
+        middle = linen.MultiHeadDotProductAttention(2)(places).reshape(down.shape) + down
         up = jax.image.resize(middle, (*first.shape[:3], 8), "nearest")
         return linen.Conv(3, (3, 3))(jnp.concatenate([first, up], -1))
 
