@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 _OPEN, _CLOSE = "([{", ")]}"
+
+
+_OPERATOR = re.compile(r" (?=[-+*/%@&|<>=!]+ )")
 
 
 def wrapped(line: str, width: int) -> list[str]:
@@ -22,12 +27,19 @@ def wrapped(line: str, width: int) -> list[str]:
         return _parallel(indent, targets, values, width)
     place = _last_bracket(line)
     if place is None:
-        return [line]
+        return _operated(indent, targets, values, width) if values else [line]
     start, end = place
     body, head, tail = line[start + 1 : end], line[: start + 1], indent + line[end:]
     one = f"{indent}    {body}"
     inside = [one] if len(one) <= width and not body.endswith(",") else _items(indent, _split(body), width)
     return [head, *inside, tail]
+
+
+def _operated(indent: str, target: str, value: str, width: int) -> list[str]:
+    """An expression without brackets, in brackets: in one line, or with a line for each operator."""
+    one = f"{indent}    {value}"
+    parts = [one] if len(one) <= width else [f"{indent}    {part}" for part in _OPERATOR.split(value)]
+    return [f"{indent}{target} = (", *parts, f"{indent})"] if " " in value else [f"{indent}{target} = {value}"]
 
 
 def _parallel(indent: str, targets: str, values: str, width: int) -> list[str]:

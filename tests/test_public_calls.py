@@ -42,6 +42,8 @@ GOOD: dict[str, Callable[[], Any]] = {
     "feeds": lambda: {"x": X},
     "arrays": lambda: X,
     "given": lambda: None,
+    "described": dict,
+    "prompt": lambda: 3,
     "operator": lambda: "aten::relu",
     "function": lambda: torch.relu,
     "scale": lambda: 1.0,

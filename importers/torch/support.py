@@ -59,10 +59,13 @@ def captured_loop(turn, count, going_on, *carried):
 
     def following(trip, going_on, *carried):
         going_on, *carried = turn(trip, *carried)
-        return trip + 1, torch.as_tensor(going_on).reshape(()).clone(), *(each.clone() for each in carried)
+        carried = [each.clone() for each in carried]
+        return trip + 1, torch.as_tensor(going_on).reshape(()).clone(), *carried
 
-    start = torch.zeros((), dtype=torch.int64), torch.as_tensor(going_on).reshape(()).clone()
-    return torch.while_loop(unfinished, following, (*start, *(each.clone() for each in carried)))[2:]
+    going_on = torch.as_tensor(going_on).reshape(()).clone()
+    carried = [each.clone() for each in carried]
+    start = (torch.zeros((), dtype=torch.int64), going_on, *carried)
+    return torch.while_loop(unfinished, following, start)[2:]
 
 
 def scanned(turn, carried, rows, kinds):

@@ -42,7 +42,7 @@ class ModuleWriter(Writer):
     def __init__(self, state: State, part: Part, support: Support, forms: Mapping[str, Any], helpers: Helpers, *,
                  plain: bool) -> None:  # fmt: skip
         names = Names((*OWN, *helpers.reserved))
-        super().__init__(support, names, helpers, forms, Style(WIDTH, deletes=False))
+        super().__init__(support, names, helpers, forms, Style(WIDTH - len("    "), deletes=False))
         self.state = state
         self.part = part
         self.helpers = helpers

@@ -83,14 +83,16 @@ class Manifest:
         return mine | {"states": states, "settings": self.settings.as_dict()}
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Manifest:
+    def of(cls, described: Mapping[str, Any]) -> Manifest:
         """From a file.
 
         Raises:
             ModelFormatError: It does not say what a package has to say.
         """
+        if not isinstance(described, Mapping):
+            raise ModelFormatError(f"it is no description of a package, but of type {type(described).__name__}")
         try:
-            known = {each.name: given[each.name] for each in dataclasses.fields(cls) if each.name in given}
+            known = {each.name: described[each.name] for each in dataclasses.fields(cls) if each.name in described}
             states = tuple(State(**state | {"shape": tuple(state["shape"])}) for state in known.pop("states", ()))
             settings = Settings.of(known.pop("settings", {}))
             return cls(**known | {"states": states, "settings": settings, "notes": tuple(known.get("notes", ()))})

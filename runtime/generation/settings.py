@@ -64,7 +64,7 @@ class Settings:
     decoder_start_token_id: int | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
+    def of(cls, given: Mapping[str, Any] | None) -> Settings:
         """Settings by name; ``None`` stands for the default.
 
         Raises:
@@ -72,13 +72,16 @@ class Settings:
         """
         return cls().changed(given)
 
-    def changed(self, given: Mapping[str, Any]) -> Settings:
+    def changed(self, given: Mapping[str, Any] | None) -> Settings:
         """The same settings with some of them replaced; what is ``None`` stays.
 
         Raises:
             InputError: There is no such setting, or it cannot have this value.
         """
-        unknown = sorted(given.keys() - _READERS.keys())
+        given = {} if given is None else given
+        if not isinstance(given, Mapping):
+            raise expected("settings", "a mapping from names to values", given)
+        unknown = [name for name in given if name not in _READERS]
         if unknown:
             raise InputError(
                 f"generate has no setting '{unknown[0]}'", hint=f"it has {', '.join(_READERS)}, and the model's inputs"
@@ -99,11 +102,15 @@ class Settings:
         """The most new tokens after a prompt of some length."""
         if self.max_new_tokens is not None:
             return self.max_new_tokens
-        return 20 if self.max_length is None else max(self.max_length - prompt, 0)
+        if self.max_length is None:
+            return 20
+        return max(self.max_length - as_integer(prompt, "prompt", least=0), 0)
 
     def least(self, prompt: int) -> int:
         """The fewest new tokens after a prompt of some length."""
-        return max(self.min_new_tokens or 0, self.min_length - prompt if self.min_new_tokens is None else 0)
+        if self.min_new_tokens is not None:
+            return self.min_new_tokens
+        return max(self.min_length - as_integer(prompt, "prompt", least=0), 0)
 
     def as_dict(self) -> dict[str, Any]:
         """The settings that are not at their defaults, for a file."""

@@ -22,6 +22,8 @@ LONG = [
     "first_target, second_target, *_ = gru(xp, first_operand, second_operand, third_operand, hidden_size=24)",
     "carried_state, going_on, counter = the_next_carried_state, the_next_going_on, the_next_counter_of_it",
     "a_carried_state_of_a_long_name, a_condition_of_a_long_name, a_counter_of_a_long_name_too = one_next, two_next",
+    "a_sum_of_a_long_name_in_a_loop = the_first_operand_of_a_long_name_in_it + the_second_operand",
+    "a_sum_of_a_long_name = the_first_operand_of_a_long_name_in_a_loop_body - the_second_operand_of_a_long_name_in_it",
     "return first_result_of_a_long_name, second_result_of_a_long_name, third_result_of_a_long_name, fourth",
 ]
 
