@@ -59,12 +59,12 @@ def captured_loop(turn, count, going_on, *carried):
 
     def following(trip, going_on, *carried):
         going_on, *carried = turn(trip, *carried)
-        carried = [each.clone() for each in carried]
-        return trip + 1, torch.as_tensor(going_on).reshape(()).clone(), *carried
+        fresh = [each.clone() for each in carried]
+        return trip + 1, torch.as_tensor(going_on).reshape(()).clone(), *fresh
 
     going_on = torch.as_tensor(going_on).reshape(()).clone()
-    carried = [each.clone() for each in carried]
-    start = (torch.zeros((), dtype=torch.int64), going_on, *carried)
+    fresh = [each.clone() for each in carried]
+    start = (torch.zeros((), dtype=torch.int64), going_on, *fresh)
     return torch.while_loop(unfinished, following, start)[2:]
 
 
