@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sysconfig
 import re
+import sysconfig
 import tomllib
 from pathlib import Path
 
