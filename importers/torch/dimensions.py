@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from entrepot.importers.torch.sizes import Sizes
@@ -90,10 +91,14 @@ class Dimensions:
             return None
         return Sizes(tuple(self.size(value, axis) for axis in axes), 1, natural=True)
 
-    def openings(self) -> list[str]:
-        """``b, t = x.shape[:2]``, for the sizes of inputs that are read."""
+    def openings(self, body: Sequence[str]) -> list[str]:
+        """``b, t = x.shape[:2]``, for the sizes of inputs that the lines below read."""
         lines = []
-        for value, found in self._tops.items():
+        words = {word for line in body for word in re.findall(r"\w+", line)}
+        for value, asked in self._tops.items():
+            found = {axis: name for axis, name in asked.items() if name in words}
+            if not found:
+                continue
             rank, last = len(value.type.shape or ()) if value.type else 0, max(found) + 1
             if len(found) == 1:
                 ((axis, name),) = found.items()

@@ -223,7 +223,8 @@ class ModuleWriter(Writer):
             results = [self.read(value) for value in self.part.outputs]
             self.line(f"return {', '.join(results) or 'None'}")
         head = next(at for at, line in enumerate(self.lines) if line.endswith(":")) + 1
-        return [*self.lines[:head], *(line[4:] for line in self.dimensions.openings()), *self.lines[head:]]
+        body = self.lines[head:]
+        return [*self.lines[:head], *(line[4:] for line in self.dimensions.openings(body)), *body]
 
     def items(self, items: Sequence[Item]) -> None:
         """Calls of other parts, and steps."""
