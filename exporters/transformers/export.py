@@ -21,7 +21,8 @@ from entrepot.exporters.transformers.roles import Roles, Task
 from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
 from entrepot.exporters.transformers.upstream import versions, whole_windows
 from entrepot.exporters.transformers.verify import check_reached, compared, verified
-from entrepot.ir.errors import ConversionError
+from entrepot.exporters.ways import FAILURES
+from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.package import Package
 
@@ -92,14 +93,17 @@ def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, options: Optio
     if prompt is None:
         prompt = tokens(model, BATCH, LENGTH)
     trials = Trials(Called(model, roles), prompt, given)
-    building = Building(trials, trials.form(), options)
-    try:
-        graphs = building.graphs()
-    except ConversionError as error:
-        if building.form.new == 1:
-            raise
-        options.tell(f"one token at a time, because several are refused: {error.message.splitlines()[0]}")
-        building = Building(trials, trials.form(sizes=(1,)), options)
-        graphs = building.graphs()
-    package = with_last_scores(Package(graphs, building.manifest(graphs)))
-    return verified(package, building) if options.verify else package
+    first: EntrepotError | None = None
+    for form in trials.forms():
+        building = Building(trials, form, options, why=first)
+        try:
+            graphs = building.graphs()
+            package = with_last_scores(Package(graphs, building.manifest(graphs)))
+            return verified(package, building) if options.verify else package
+        except FAILURES as error:
+            first = first or error
+            options.tell(f"{form.describe()}: {error.message.splitlines()[0]}")
+    raise first or ConversionError(
+        "no way was found to call it with its cache that gives what it gives without",
+        hint="export its forward alone: task='forward'",
+    )
