@@ -53,7 +53,7 @@ def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Opti
         decodes = generates(model, roles, wishes.task)
         options.tell("finding out how it is called")
         given = sample_of(model, roles, samples, generates=decodes)
-        package = (_decoder if decodes else _forward)(model, roles, dict(given), options)
+        package = _decoder(model, roles, dict(given), wishes, options) if decodes else _forward(model, given, options)
         if wishes.in_graph:
             options.tell("writing the loop")
             package = _with_loop(package, given, wishes, verify=options.verify)
@@ -82,17 +82,20 @@ def _with_loop(package: Package, inputs: Inputs, wishes: Wishes, *, verify: bool
     return whole
 
 
-def _forward(model: torch.nn.Module, roles: Roles, given: Inputs, options: Options) -> Package:
+def _forward(model: torch.nn.Module, given: Inputs, options: Options) -> Package:
     graph = pipeline.export(ModuleSource(model, dict(given)), options)
     return Package({"model": graph}, Manifest(versions=versions()), report=graph.report)
 
 
-def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, options: Options) -> Package:
+def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes, options: Options) -> Package:
     prompt = given.pop(roles.tokens, None)
     given.pop(roles.mask, None)
     if prompt is None:
         prompt = tokens(model, BATCH, LENGTH)
     trials = Trials(Called(model, roles), prompt, given)
+    if wishes.task == "auto" and not trials.is_causal():
+        options.tell("scores of tokens depend on later ones, so it does not generate")
+        return _forward(model, trials.whole(), options)
     first: EntrepotError | None = None
     for form in trials.forms():
         building = Building(trials, form, options, why=first)

@@ -90,6 +90,23 @@ class Trials:
         if not self._alone:
             yield self._bare()
 
+    def is_causal(self) -> bool:
+        """Whether scores depend on nothing that comes later; if not, there is nothing to generate with."""
+        if self.called.roles.has_encoder:
+            return True
+        longer = torch.cat([self.prompt, self.prompt[:, -2:]], 1)
+        try:
+            one, other = (self.first(rows, self.mask(rows, left=False))[0] for rows in (self.prompt, longer))
+        except MODEL_ERRORS:
+            return True
+        return close(other[:, : one.shape[1]], one)
+
+    def whole(self) -> Inputs:
+        """What a call without a cache is given."""
+        roles = self.called.roles
+        given = {**self.others, roles.tokens: self.prompt}
+        return given | ({roles.mask: self.mask(self.prompt, left=False)} if roles.mask else {})
+
     def _bare(self) -> Form:
         """Without a cache; the results of an encoder are what every step is given."""
         roles = self.called.roles
