@@ -55,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _print(outcomes)
     if "raw_ops" in options.corpus:
         _print_coverage()
+    if "applications" in options.corpus:
+        _print_networks([outcome for outcome in outcomes if outcome["corpus"] == "applications"])
     return int(any(outcome["verdict"] in ("wrong", "crashed") for outcome in outcomes))
 
 
@@ -247,6 +249,15 @@ def _print_coverage() -> None:
     translated, missing = coverage()
     print(f"\n{len(translated)} of {len(translated) + len(missing)} numeric operators with a kernel are translated")
     print(f"not translated: {' '.join(missing)}")
+
+
+def _print_networks(outcomes: Sequence[dict[str, object]]) -> None:
+    """What each whole network costs."""
+    print(f"\n{'':34}{'verdict':>9}{'seconds':>9}{'nodes':>7}{'transposed':>12}")
+    for outcome in outcomes:
+        name = str(outcome["name"]).partition("/")[2]
+        cost = f"{outcome['seconds']:>9.1f}{outcome['nodes']:>7}{outcome['transposes']:>12}"
+        print(f"{name:34}{outcome['verdict']:>9}{cost}")
 
 
 if __name__ == "__main__":
