@@ -125,6 +125,8 @@ def test_a_convolution_of_open_channels_has_as_many_groups_as_it_is_run_with(cha
     assert model.report
     image = _x(3, 5, 5, 8)
     for count in (2, 4, 8):
-        found = ep.Session(model).run(dict(zip((each.name for each in model.inputs), (image, np.int32(count)))))
+        found = ep.Session(model).run(
+            dict(zip((each.name for each in model.inputs), (image, np.int32(count)), strict=True))
+        )
         expected = tf.nn.conv2d(image[..., :count], weight, 1, "SAME")
         np.testing.assert_allclose(next(iter(found.values())), expected, rtol=1e-4, atol=1e-5)
