@@ -57,6 +57,15 @@ def test_a_primitive_without_a_rule_is_named_with_the_line():
         ep.export(asks, X, dynamic=False, progress=False)
 
 
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_an_error_in_a_rule_is_not_taken_for_one_of_the_function(dynamic):
+    def broken(build, x, **params):
+        raise TypeError("a fault of the rule")
+
+    with ep.register_translation("jax::erf_inv", broken, into="onnx"), pytest.raises(TypeError, match="of the rule"):
+        ep.export(lambda x: jax.lax.erf_inv(x), X * 0.5, dynamic=dynamic, progress=False)
+
+
 def test_what_jax_export_made_is_refused():
     made = jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((2,), np.float32))
     with pytest.raises(ep.InputError, match="without its function"):
