@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from entrepot.ir.arguments import as_flag, as_kind, as_path, described, expected
+from entrepot.ir.arguments import as_flag, as_integer, as_kind, as_path, described, expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.ir.proof import Proof
@@ -23,7 +22,7 @@ from entrepot.runtime.providers import as_providers
 from entrepot.runtime.session import Session
 
 if TYPE_CHECKING:
-    from entrepot.ir.arguments import PathLike
+    from entrepot.ir.arguments import IntegerLike, PathLike
     from entrepot.ir.model import ValueSpec
     from entrepot.runtime.providers import Providers
 
@@ -40,6 +39,7 @@ class Package:
         files: Further files that belong to it, such as a tokenizer's, by name.
         providers: Who runs the graphs; by default onnxruntime where it is installed, else our own runtime.
         report: The proof that it computes what its source does.
+        threads: Threads that one run may use; ``None`` for as many as the process has processors.
 
     Raises:
         InputError: An argument is none of the things above.
@@ -59,6 +59,7 @@ class Package:
         files: Mapping[str, PathLike] | None = None,
         providers: Providers | None = None,
         report: Proof | None = None,
+        threads: IntegerLike | None = None,
     ) -> None:
         models: Any = graphs
         if not (isinstance(models, Mapping) and models and all(isinstance(each, Model) for each in models.values())):
@@ -72,6 +73,7 @@ class Package:
             raise expected("files", "paths by name", files)
         self.files = {name: as_path(place, "files") for name, place in kept.items()}
         self._providers = None if providers is None else as_providers(providers)
+        self._threads = None if threads is None else as_integer(threads, "threads", least=1)
         self._sessions: dict[str, Session] = {}
 
     @property
@@ -96,9 +98,20 @@ class Package:
         specs = {spec.name: spec for role in _ORDER if role in self.graphs for spec in self.graphs[role].inputs}
         return {name: spec for name, spec in specs.items() if name not in made}
 
-    def using(self, providers: Providers) -> Package:
-        """The same package, run by other providers."""
-        return Package(self.graphs, self.manifest, files=self.files, providers=providers, report=self.report)
+    def using(self, providers: Providers | None = None, *, threads: IntegerLike | None = None) -> Package:
+        """The same package, run by other providers, or with another number of threads.
+
+        Args:
+            providers: Who runs the graphs; by default whoever runs them here.
+            threads: Threads that one run may use; by default as here.
+
+        Raises:
+            InputError: An argument is none of the things above.
+        """
+        chosen = self._providers if providers is None else providers
+        count = self._threads if threads is None else threads
+        files, report = self.files, self.report
+        return Package(self.graphs, self.manifest, files=files, providers=chosen, report=report, threads=count)
 
     def session(self, role: str) -> Session:
         """The session that runs the graph of a role, made when it is first needed.
@@ -110,7 +123,8 @@ class Package:
         if not (isinstance(asked, str) and asked in self.graphs):
             raise InputError(f"there is no graph {described(role)}", hint=f"there are {', '.join(self.graphs)}")
         if role not in self._sessions:
-            self._sessions[role] = Session(self.graphs[role], providers=self._providers or _default_providers())
+            providers = self._providers or _default_providers()
+            self._sessions[role] = Session(self.graphs[role], providers=providers, threads=self._threads)
         return self._sessions[role]
 
     def start(self, **inputs: Any) -> Decoding:
@@ -150,8 +164,7 @@ class Package:
                 f"'{manifest.tokens}' is missing, and nothing says what decoding begins with",
                 hint="give it, or decoder_start_token_id",
             )
-        rows = len(given[manifest.source]) if manifest.source in given else len(next(iter(given.values())))
-        return np.full((rows, 1), start, np.int64)
+        return np.full((self._rows(given), 1), start, np.int64)
 
     def _run(self, role: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         session = self.session(role)
@@ -197,13 +210,9 @@ class Package:
                 "beams cannot be streamed: they change until the end", hint="leave streamer or num_beams out"
             )
         new_only = as_flag(return_new_only, "return_new_only")
-        if settings.decoder_start_token_id != self.settings.decoder_start_token_id:
-            return self._with(settings).generate(
-                stopping=stopping, streamer=streamer, return_new_only=return_new_only, **given
-            )
         if self.manifest.kind == "loop":
             return self._whole(given, chosen, new_only=new_only, functions=(stopping, streamer))
-        decoding = self.start(**self._begun(given))
+        decoding = self.start(**self._begun(given, settings.decoder_start_token_id))
         prompt = decoding.tokens.shape[1]
         if settings.num_beams > 1:
             tokens = BeamSearch(decoding, settings, stopping).run()
@@ -242,20 +251,27 @@ class Package:
         tokens = session.run(feeds)["sequences"]
         return tokens[:, prompt:] if new_only else tokens
 
-    def _begun(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _begun(self, given: dict[str, Any], start: int | None) -> dict[str, Any]:
         """The inputs, with the token that decoding begins with before a prompt that lacks it, as transformers does."""
-        start, name = self.settings.decoder_start_token_id, self.manifest.tokens
-        if self.manifest.kind != "encoder-decoder" or start is None or given.get(name) is None:
+        name = self.manifest.tokens
+        if self.manifest.kind != "encoder-decoder" or start is None:
             return given
+        if given.get(name) is None:
+            return given | {name: np.full((self._rows(given), 1), start, np.int64)}
         tokens = np.asarray(as_array(given[name]))
         if tokens.ndim != 2 or not tokens.size or (tokens[:, 0] == start).any():
             return given
         return given | {name: np.concatenate([np.full_like(tokens[:, :1], start), tokens], 1)}
 
-    def _with(self, settings: Settings) -> Package:
-        other = Package(self.graphs, dataclasses.replace(self.manifest, settings=settings), providers=self._providers)
-        other._sessions = self._sessions
-        return other
+    def _rows(self, given: Mapping[str, Any]) -> int:
+        """How many rows there are, by what the encoder is given."""
+        first = given.get(self.manifest.source)
+        if first is None:
+            raise InputError(f"'{self.manifest.source}' is missing", hint=f"give {', '.join(self.inputs)}")
+        array = np.asarray(as_array(first))
+        if not array.ndim:
+            raise InputError(f"'{self.manifest.source}' is a single number", hint="give rows")
+        return len(array)
 
     def forward(self, **inputs: Any) -> dict[str, Any]:
         """Run the model once.
