@@ -42,7 +42,7 @@ class _Traced:
         self.flat: Flat | None = None
 
         def traced(*leaves: Any) -> list[Any]:
-            self.flat = source.flat(leaves)
+            self.flat = source.followed(leaves)
             return self.flat.tensors
 
         with warnings.catch_warnings():

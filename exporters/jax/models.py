@@ -30,6 +30,7 @@ class Model:
         origin: Where it is defined.
         noun: What JAX's users call such a thing.
         weights: Names of the arrays that it holds, by ``id``; the arrays are alive as long as this is.
+        followed: What is traced instead, where that differs.
     """
 
     function: Callable[..., Any]
@@ -37,6 +38,7 @@ class Model:
     origin: str
     noun: str = "function"
     weights: dict[int, str] = field(default_factory=dict)
+    followed: Callable[..., Any] | None = None
     _alive: list[Any] = field(default_factory=list)
 
     def name_weights(self, roots: Mapping[str, Any]) -> Model:

@@ -2,9 +2,9 @@
 
 ``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
 every architecture of transformers small; ``sklearn`` fits every estimator; ``jax`` has primitives, functions,
-layers and models of JAX; ``raw_ops`` has the operators of TensorFlow, ``tensorflow`` functions and modules of it,
-``files`` what it saves; ``keras`` has every class of layers of Keras, ``applications`` its networks. Names of models
-occur here and nowhere in the library.
+layers and models of JAX, ``exported`` what ``jax.export`` makes of them; ``raw_ops`` has the operators of TensorFlow,
+``tensorflow`` functions and modules of it, ``files`` what it saves; ``keras`` has every class of layers of Keras,
+``applications`` its networks. Names of models occur here and nowhere in the library.
 """
 
 from __future__ import annotations
@@ -18,12 +18,24 @@ from typing import Any
 from tests.export_cases import modules
 from tests.export_cases.case import CASES, Case
 
-CORPORA = ("modules", "architectures", "sklearn", "jax", "raw_ops", "tensorflow", "files", "keras", "applications")
+CORPORA = (
+    "modules",
+    "architectures",
+    "sklearn",
+    "jax",
+    "exported",
+    "raw_ops",
+    "tensorflow",
+    "files",
+    "keras",
+    "applications",
+)
 
 
 _JUDGES = {
     "sklearn": "tests.sweeps.estimators",
     "jax": "tests.sweeps.exports_of_jax",
+    "exported": "tests.sweeps.exports_of_jax",
     "raw_ops": "tests.sweeps.raw_ops",
     "tensorflow": "tests.sweeps.exports_of_tensorflow",
     "files": "tests.sweeps.exports_of_tensorflow",
@@ -67,6 +79,10 @@ def cases(corpus: str) -> list[Case]:
         from tests.export_cases.jax.catalogue import catalogue as of_jax
 
         return of_jax()
+    if corpus == "exported":
+        from tests.export_cases import exported
+
+        return [*exported.catalogue()]
     if corpus in ("keras", "applications"):
         from tests.export_cases.keras.catalogue import catalogue as of_keras
 

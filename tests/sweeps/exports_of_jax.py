@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.export
 import numpy as np
 
 import entrepot as ep
@@ -46,6 +47,8 @@ def callee(module: Any) -> Any:
     """What a user calls."""
     if isinstance(module, tuple):
         return lambda *args: module[0].apply(module[1], *args)
+    if isinstance(module, jax.export.Exported):
+        return module.call
     return module
 
 
