@@ -12,7 +12,9 @@ from entrepot.exporters.jax.exported.table import means
 
 @means("broadcast_in_dim")
 def broadcast_in_dim(operation: Operation, x: Any) -> Any:
-    """New axes, and repeated ones."""
+    """New axes, and repeated ones; a constant of the same shape stays one."""
+    if list(x.shape) == operation.shape:
+        return x
     return lax.broadcast_in_dim(x, operation.shape, operation.integers("broadcast_dimensions"))
 
 
