@@ -57,7 +57,7 @@ class Building:
         form, trials = self.form, self.trials
         assert form.hidden is not None
         part = Encoder(trials.called, form.layout, hidden=form.hidden.needed)
-        return self._export("the encoder", part, trials.others, _of_text(trials.others, "source"))
+        return self._export("the encoder", part, trials.others, _of_source(trials.others))
 
     def _prefill(self) -> Model:
         form, trials = self.form, self.trials
@@ -134,7 +134,7 @@ class Building:
         self.options.tell(f"exporting {what}")
         import dataclasses
 
-        options = dataclasses.replace(self.options, dynamic=dynamic)
+        options = dataclasses.replace(self.options, dynamic=dynamic, bounded=True)
         source = ModuleSource(part.eval(), dict(given))
         if self._recurs and self.form.new > 1:
             source.ways = source.ways[:1]  # taken one at a time, tokens need no other way
@@ -182,10 +182,12 @@ def _state(part: Part) -> State:
     return State(part.past, part.present, shape, str(part.dtype).removeprefix("torch."))
 
 
-def _of_text(given: Inputs, length: str) -> Dynamic:
-    """Axes of what an encoder of text is given; for anything else they are found by probing."""
+def _of_source(given: Inputs) -> Dynamic:
+    """Axes of what an encoder is given: texts of any length, pictures of one size; for the rest they are probed."""
     if all(value.dim() == 2 and not value.is_floating_point() for value in given.values()):
-        return {name: {0: "batch", 1: length} for name in given}
+        return {name: {0: "batch", 1: "source"} for name in given}
+    if all(value.dim() == 4 for value in given.values()):
+        return {name: {0: "batch"} for name in given}
     return "auto"
 
 

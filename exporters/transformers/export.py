@@ -16,6 +16,7 @@ from entrepot.exporters.transformers.build import Building
 from entrepot.exporters.transformers.called import Called, generates, roles_of
 from entrepot.exporters.transformers.forms import Trials
 from entrepot.exporters.transformers.in_graph.loop import looped
+from entrepot.exporters.transformers.last_scores import with_last_scores
 from entrepot.exporters.transformers.roles import Roles, Task
 from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
 from entrepot.exporters.transformers.upstream import versions, whole_windows
@@ -100,5 +101,5 @@ def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, options: Optio
         options.tell(f"one token at a time, because several are refused: {error.message.splitlines()[0]}")
         building = Building(trials, trials.form(sizes=(1,)), options)
         graphs = building.graphs()
-    package = Package(graphs, building.manifest(graphs))
+    package = with_last_scores(Package(graphs, building.manifest(graphs)))
     return verified(package, building) if options.verify else package

@@ -121,31 +121,38 @@ class _Sinking:
         return True
 
     def _reshape(self, perm: Perm) -> bool:
+        """Where only axes of size 1 moved, elements are in the same order; see ``_flatten`` for other images."""
+        given, target = self.node.inputs[0], self._integers(1)
+        if given is None or target is None or 0 in target or not self._is_thin(given, perm):
+            return self._flatten(perm)
+        self.node.replace_input_with(0, _source(given))
+        return True
+
+    def _flatten(self, perm: Perm) -> bool:
         """A flattened image that a matrix is multiplied with: the rows of the matrix change their order instead."""
         node, output = self.node, self.node.outputs[0]
         source = _source(node.inputs[0])
-        shape, flat, uses = self._shape(source), self._shape(output), list(output.uses())
-        if (
-            shape is None
-            or flat is None
-            or len(flat) != 2
-            or perm[0] != 0
-            or len(uses) != 1
-            or output.is_graph_output()
-        ):
+        shape, flat, uses = self._shape(node.inputs[0]), self._shape(output), list(output.uses())
+        if shape is None or flat is None or len(flat) != 2 or perm[0] != 0 or len(uses) != 1:
             return False
         sizes = [size for size in shape[1:] if isinstance(size, int)]
         product = uses[0].node
         matrix = product.inputs[1] if product.op_type == "MatMul" and uses[0].idx == 0 else None
-        array = self.types.known.array(matrix) if matrix is not None else None
-        if len(sizes) != len(shape) - 1 or array is None or array.ndim != 2 or len(array) != int(np.prod(sizes)):
+        array = self._matrix(matrix)
+        known = len(sizes) == len(perm) - 1 and array is not None and array.ndim == 2
+        if output.is_graph_output() or not known or array is None or len(array) != int(np.prod(sizes)):
             return False
         order = [axis - 1 for axis in perm[1:]]
-        rows = array.reshape([*(sizes[axis] for axis in order), -1])
-        back = [*np.argsort(order).tolist(), len(order)]
-        self._store(product, matrix, np.ascontiguousarray(rows.transpose(back).reshape(array.shape)))
+        rows = array.reshape([*sizes, -1]).transpose([*np.argsort(order).tolist(), len(order)])
+        self._store(product, matrix, rows.reshape(array.shape))
         node.replace_input_with(0, source)
         return True
+
+    def _matrix(self, value: ir.Value | None) -> np.ndarray | None:
+        """The elements of a constant, however large."""
+        if value is not None and value.is_initializer() and not value.is_graph_input():
+            return None if value.const_value is None else value.const_value.numpy()
+        return self.types.known.array(value)
 
     # what they are made of -------------------------------------------------------------------------------------------
 

@@ -94,7 +94,10 @@ class Package:
     @property
     def inputs(self) -> dict[str, ValueSpec]:
         """What a caller gives: the inputs of the graphs that no other graph and no step makes."""
-        made = {*self.manifest.constants, self.manifest.positions} | {state.past for state in self.manifest.states}
+        manifest = self.manifest
+        made = {*manifest.constants, manifest.positions, manifest.first_scored} | {
+            state.past for state in manifest.states
+        }
         specs = {spec.name: spec for role in _ORDER if role in self.graphs for spec in self.graphs[role].inputs}
         return {name: spec for name, spec in specs.items() if name not in made}
 
@@ -137,6 +140,9 @@ class Package:
         Raises:
             InputError: They are not what the graphs take.
         """
+        return self._started(inputs, every=True)
+
+    def _started(self, inputs: Mapping[str, Any], *, every: bool) -> Decoding:
         if not self.generates or self.manifest.kind == "loop":
             raise InputError("this package does not decode step by step", hint="use generate, or forward")
         manifest = self.manifest
@@ -150,7 +156,8 @@ class Package:
         if mask.shape != tokens.shape:
             raise InputError(f"{manifest.mask} has shape {mask.shape}, expected {tokens.shape} as {manifest.tokens}")
         needed = frozenset(spec.name for spec in self.graphs["decoder"].inputs)
-        return Decoding(manifest, self._run, frozenset(self.graphs), needed, given, tokens, mask.astype(np.int64))
+        roles, mask = frozenset(self.graphs), mask.astype(np.int64)
+        return Decoding(manifest, self._run, roles, needed, given, tokens, mask, every=every)
 
     def _prompt(self, given: dict[str, Any]) -> Array:
         manifest = self.manifest
@@ -212,7 +219,7 @@ class Package:
         new_only = as_flag(return_new_only, "return_new_only")
         if self.manifest.kind == "loop":
             return self._whole(given, chosen, new_only=new_only, functions=(stopping, streamer))
-        decoding = self.start(**self._begun(given, settings.decoder_start_token_id))
+        decoding = self._started(self._begun(given, settings.decoder_start_token_id), every=False)
         prompt = decoding.tokens.shape[1]
         if settings.num_beams > 1:
             tokens = BeamSearch(decoding, settings, stopping).run()

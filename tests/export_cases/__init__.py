@@ -9,6 +9,7 @@ layers and models of JAX, ``exported`` what ``jax.export`` makes of them; ``raw_
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pkgutil
 import warnings
@@ -30,6 +31,9 @@ CORPORA = (
     "keras",
     "applications",
 )
+PACKAGES = "packages"
+"""The architectures once more, to be made packages: all but those that are the same models in other calls."""
+_SAME = ("causal-lm-past", "causal-lm-step")
 
 
 _JUDGES = {
@@ -41,6 +45,7 @@ _JUDGES = {
     "files": "tests.sweeps.exports_of_tensorflow",
     "keras": "tests.sweeps.exports_of_keras",
     "applications": "tests.sweeps.exports_of_keras",
+    PACKAGES: "tests.sweeps.packages",
 }
 """Who judges a corpus that is none of torch's."""
 
@@ -89,4 +94,6 @@ def cases(corpus: str) -> list[Case]:
         return [*of_keras(corpus)]
     from tests.export_cases.architectures.catalogue import catalogue
 
+    if corpus == PACKAGES:
+        return [dataclasses.replace(case, corpus=corpus) for case in catalogue() if case.family not in _SAME]
     return catalogue()

@@ -51,6 +51,8 @@ class Decoder:
         if manifest.positions:
             counted = build.op("Sub", build.op("CumSum", mask, np.array(1, np.int64)), 1)
             given[manifest.positions] = _last(build, build.op("Max", counted, np.array(0, np.int64)), new)
+        if manifest.first_scored:
+            given[manifest.first_scored] = build.constant([-1], np.int64)
         given |= {state.past: value for state, value in zip(manifest.states, states, strict=True)}
         results = build.splice(self.model.ir, given)
         last = build.op("Gather", results[manifest.logits], np.array(-1, np.int64), axis=1)

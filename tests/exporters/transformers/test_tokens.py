@@ -25,7 +25,7 @@ SAMPLE = (
     "WhisperForConditionalGeneration",
     "trocr",
 )
-"""One of each kind; ``benchmarks/transformer_sweep.py`` has them all."""
+"""One of each kind; ``make transformer-sweep`` has them all."""
 
 ASKED: tuple[dict[str, Any], ...] = (
     {},

@@ -38,8 +38,19 @@ GONE = {
         "<int64[2] s = {-1, 12}, float[12,1] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> "
         f"{{ {LAST} f = Reshape(t, s) y = MatMul(f, w) }}"
     ),
+    "a larger flattened image": (
+        "g (float[N,16,8,8] x) => (float[N,65] y) <int64[2] s = {-1, 1024}, float[1024,65] w = {"
+        + ", ".join(str(int(row == 15 * column + 3)) for row in range(1024) for column in range(65))
+        + f"}}> {{ {LAST} f = Reshape(t, s) y = MatMul(f, w) }}"
+    ),
+    "a pooled image": (
+        f"g (float[N,3,1,1] x) => (float[N,3] y) <int64[2] s = {{-1, 3}}> {{ {LAST} y = Reshape(t, s) }}"
+    ),
 }
 STAYS = {
+    "a reshape that keeps a size": (
+        f"g (float[N,3,1,1] x) => (float[N,1,3] y) <int64[3] s = {{-1, 0, 3}}> {{ {LAST} y = Reshape(t, s) }}"
+    ),
     "an output": f"g (float[N,3,4,5] x) => (float[N,4,5,3] t) {{ {LAST} }}",
     "a reshape": f"g (float[N,3,4,5] x) => (float[M] y) <int64[1] s = {{-1}}> {{ {LAST} y = Reshape(t, s) }}",
 }
