@@ -292,13 +292,9 @@ def _hold_one(state: State, value: Value, readers: Path) -> None:
     while leaf in node.children or (leaf in node.held and not _is_that(node.held[leaf], array)):
         number += 1
         leaf = f"{stem}_{number}"
-    node.held[leaf] = Held(array, not state.is_parameter(value), name, _is_saved(state, name, array))
+    saved = not state.plan.roles or state.plan.roles.get(name) in ("parameter", "buffer")
+    node.held[leaf] = Held(array, not state.is_parameter(value), name, saved, not saved and array.size <= _FEW)
     state.held[value] = path, leaf
-
-
-def _is_saved(state: State, name: str, array: np.ndarray) -> bool:
-    """Whether the module that the file was exported from had a tensor in its state, or it is too large for a text."""
-    return not state.plan.roles or state.plan.roles.get(name) in ("parameter", "buffer") or array.size > _FEW
 
 
 def _as_it_was(state: State, value: Value) -> tuple[np.ndarray, str]:
