@@ -48,6 +48,15 @@ _JUDGES = {
     PACKAGES: "tests.sweeps.packages",
 }
 """Who judges a corpus that is none of torch's."""
+_CATALOGUES = {
+    "raw_ops": "tests.export_cases.raw_ops",
+    "tensorflow": "tests.export_cases.tensorflow",
+    "files": "tests.export_cases.files",
+    "sklearn": "tests.export_cases.sklearn",
+    "jax": "tests.export_cases.jax.catalogue",
+    "exported": "tests.export_cases.exported",
+}
+"""What lists the cases of a corpus, by a function of this name."""
 
 
 def judge_of(corpus: str) -> Callable[[Case], Any]:
@@ -64,30 +73,8 @@ def cases(corpus: str) -> list[Case]:
             for module in pkgutil.iter_modules(modules.__path__, f"{modules.__name__}."):
                 importlib.import_module(module.name)
         return list(CASES)
-    if corpus == "raw_ops":
-        from tests.export_cases import raw_ops
-
-        return [*raw_ops.catalogue()]
-    if corpus == "tensorflow":
-        from tests.export_cases import tensorflow
-
-        return [*tensorflow.catalogue()]
-    if corpus == "files":
-        from tests.export_cases import files
-
-        return [*files.catalogue()]
-    if corpus == "sklearn":
-        from tests.export_cases import sklearn
-
-        return [*sklearn.catalogue()]
-    if corpus == "jax":
-        from tests.export_cases.jax.catalogue import catalogue as of_jax
-
-        return of_jax()
-    if corpus == "exported":
-        from tests.export_cases import exported
-
-        return [*exported.catalogue()]
+    if corpus in _CATALOGUES:
+        return [*importlib.import_module(_CATALOGUES[corpus]).catalogue()]
     if corpus in ("keras", "applications"):
         from tests.export_cases.keras.catalogue import catalogue as of_keras
 

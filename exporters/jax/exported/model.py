@@ -73,7 +73,8 @@ def exported_model(exported: jax.export.Exported) -> Model:
 
 
 def _signature(exported: jax.export.Exported, program: Program) -> inspect.Signature:
-    args, kwargs = exported.in_tree.children()
+    tree: Any = exported.in_tree
+    args, kwargs = tree.children()
     leaves = iter(program.argument_names(len(exported.in_avals)))
     taken: set[str] = set()
     parameters = []

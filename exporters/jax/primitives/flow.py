@@ -58,7 +58,7 @@ def while_(step: Step, *operands: Any) -> list[Any]:
     places = _inputs(inner, step.outs, "carried")
     results = inner.inline(body, [*for_body, *places])
     if rank:
-        holds = inner.inline(test, [*for_test, *places])[0]
+        (holds,) = _flat(inner.inline(test, [*for_test, *places]))
         results = [_chosen(inner, holds, rank, *each) for each in zip(step.outs, results, places, strict=True)]
     goes = _any(inner, inner.inline(test, [*for_test, *results])[0], rank)
     graph = inner.build.graph([goes, *_flat(results)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from entrepot.exporters.jax.exported.operations.regions import in_windows
 from entrepot.exporters.jax.exported.table import means
 from entrepot.exporters.jax.upstream import geqrf
 
-_COMPOSITES = {
+_COMPOSITES: dict[str, Callable[..., Any]] = {
     "chlo.acos": lax.acos, "chlo.acosh": lax.acosh, "chlo.asin": lax.asin, "chlo.asinh": lax.asinh,
     "chlo.atan": lax.atan, "chlo.atanh": lax.atanh, "chlo.bessel_i1e": lax.bessel_i1e, "chlo.conj": lax.conj,
     "chlo.cosh": lax.cosh, "chlo.digamma": lax.digamma, "chlo.erf": lax.erf, "chlo.erf_inv": lax.erf_inv,
@@ -120,7 +121,7 @@ def _solved(operation: Operation, a: Any, b: Any) -> Any:
     )  # fmt: skip
 
 
-_LAPACK = {
+_LAPACK: dict[str, Callable[..., Any]] = {
     "potrf": _root, "getrf": _factors, "syevd": _eigen, "geqrf": _reflections, "orgqr": _reflected,
     "gesdd": _singular, "trsm": _solved,
 }  # fmt: skip

@@ -59,7 +59,7 @@ def in_windows(operation: Operation, operands: Any, how: Sequence[Any], padding:
         return running
     function, (sizes, strides, base, apart) = _combining(operation, count, program), how
     values = operands if count == 1 else (tuple(operands[:count]), tuple(operands[count:]))
-    found = lax.reduce_window(*values, function, sizes, strides, padding, base, apart)
+    found: Any = lax.reduce_window(values[0], values[1], function, sizes, strides, padding, base, apart)
     return found if count == 1 else list(found)
 
 

@@ -88,13 +88,14 @@ def compare(operation: Operation, x: Any, y: Any) -> np.ndarray:
         "EQ": lambda x, y: x == y, "NE": lambda x, y: x != y, "LT": lambda x, y: x < y,
         "LE": lambda x, y: x <= y, "GT": lambda x, y: x > y, "GE": lambda x, y: x >= y,
     }[operation.word("comparison_direction")]  # fmt: skip
-    return _each(function)(operation, x, y)  # type: ignore[no-any-return]
+    result: np.ndarray = _each(function)(operation, x, y)
+    return result
 
 
 @on_numbers("and", "or")
 def logical(operation: Operation, x: Any, y: Any) -> Any:
     """What one of two says may not matter."""
-    if operation.dtype != np.bool_ or getattr(x, "ndim", 0):
+    if operation.dtype != np.bool_ or np.ndim(x):
         raise Unsure
     decisive = operation.name == "or"
     known = [numbers(each)[0] for each in (x, y) if is_numbers(each)]
