@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from entrepot.ir.arguments import as_flag, as_integer, as_kind, as_path, described, expected
+from entrepot.ir.arguments import as_flag, as_integer, as_kind, described, expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.ir.proof import Proof
 from entrepot.runtime.arrays import as_array
 from entrepot.runtime.generation.beams import BeamSearch
 from entrepot.runtime.generation.decoding import Decoding
-from entrepot.runtime.generation.inputs import default_mask, prepared
+from entrepot.runtime.generation.inputs import as_files, default_mask, prepared
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.search import Stopping, Streamer, search
 from entrepot.runtime.generation.settings import SETTINGS, Settings, padded_ends
@@ -36,7 +36,7 @@ class Package:
         graphs: The models by role: ``"decoder"``, with ``"encoder"`` and ``"prefill"`` where there are such;
             ``"model"`` for one that does not generate.
         manifest: How they fit together.
-        files: Further files that belong to it, such as a tokenizer's, by name.
+        files: Further files that belong to it, such as a tokenizer's, by name: where they are, or what is in them.
         providers: Who runs the graphs; by default onnxruntime where it is installed, else our own runtime.
         report: The proof that it computes what its source does.
         threads: Threads that one run may use; ``None`` for as many as the process has processors.
@@ -56,7 +56,7 @@ class Package:
         graphs: Mapping[str, Model],
         manifest: Manifest,
         *,
-        files: Mapping[str, PathLike] | None = None,
+        files: Mapping[str, PathLike | bytes] | None = None,
         providers: Providers | None = None,
         report: Proof | None = None,
         threads: IntegerLike | None = None,
@@ -68,10 +68,7 @@ class Package:
             raise expected("report", "a Report or None", report)
         self.graphs, self.report = dict(graphs), report
         self.manifest = as_kind(manifest, Manifest, "manifest")
-        kept: Any = {} if files is None else files
-        if not (isinstance(kept, Mapping) and all(isinstance(name, str) for name in kept)):
-            raise expected("files", "paths by name", files)
-        self.files = {name: as_path(place, "files") for name, place in kept.items()}
+        self.files = as_files({} if files is None else files)
         self._providers = None if providers is None else as_providers(providers)
         self._threads = None if threads is None else as_integer(threads, "threads", least=1)
         self._sessions: dict[str, Session] = {}
