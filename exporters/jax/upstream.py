@@ -76,7 +76,10 @@ IMPLEMENTED: dict[str, Callable[..., Any]] = {
 """How JAX itself writes some primitives in terms of others."""
 
 
-DESERIALISING = (ValueError, TypeError, LookupError, struct.error, AssertionError, RuntimeError, OverflowError)
+DESERIALISING: tuple[type[Exception], ...] = (
+    *(ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError, OverflowError),
+    struct.error,
+)
 """What ``jax.export.deserialize`` raises for bytes that it did not write."""
 
 
