@@ -14,13 +14,13 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
-from entrepot.exporters.jax.lowering import Lowering
+from entrepot.exporters.jax.lowering import Lowering, is_random
 from entrepot.exporters.jax.running import model_errors, user_line
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.tree import Flat
-from entrepot.ir.errors import ConversionError
+from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 
 if TYPE_CHECKING:
     from entrepot.exporters.jax.source import JaxSource
@@ -48,6 +48,11 @@ class _Traced:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.program = jax.make_jaxpr(traced)(*specs)
+        if source.model.draws and is_random(self.program.jaxpr):
+            raise InputError(
+                f"the {source.noun} draws random numbers from a generator that it holds, others in each call",
+                hint="call module.eval() first; or take a key as an argument",
+            )
 
 
 def capture(source: JaxSource, prober: Prober, groups: list[Group], options: Options) -> Captured:
@@ -104,6 +109,8 @@ def _one_by_one(
 def _graph(source: JaxSource, prober: Prober, groups: list[Group], constraints: Sequence[str]) -> _Found:
     try:
         traced = _Traced(source, symbolic_specs(prober.sample, groups, constraints))
+    except EntrepotError:
+        raise
     except model_errors() as error:
         raise _Unfollowed(error) from error
     assert traced.flat is not None

@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.export_cases.case import Built
 from tests.export_cases.jax.catalogue import catalogue as of_jax
-from tests.export_cases.jax.making import JaxCase
+from tests.export_cases.jax.making import JaxCase, callee
 
 
 def catalogue() -> list[JaxCase]:
@@ -21,8 +21,6 @@ def catalogue() -> list[JaxCase]:
 
 
 def _built(case: JaxCase) -> Built:
-    from tests.sweeps.exports_of_jax import callee
-
     module, calls = case.build()
     function = callee(module)
     try:

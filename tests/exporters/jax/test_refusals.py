@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen
+from flax import linen, nnx
 
 import entrepot as ep
 
@@ -63,6 +63,21 @@ def test_an_error_in_a_rule_is_not_taken_for_one_of_the_function(dynamic):
 
     with ep.register_translation("jax::erf_inv", broken, into="onnx"), pytest.raises(TypeError, match="of the rule"):
         ep.export(jax.lax.erf_inv, X * 0.5, dynamic=dynamic, progress=False)
+
+
+@pytest.mark.parametrize("layer", [nnx.Dropout(0.5, rngs=nnx.Rngs(0)), nnx.BatchNorm(4, rngs=nnx.Rngs(0))])
+def test_a_module_of_nnx_that_trains_is_refused_until_it_is_told_to_stop(layer):
+    with pytest.raises(ep.InputError, match=r"module\.eval\(\)"):
+        ep.export(layer, X, progress=False)
+    layer.eval()
+    assert ep.export(layer, X, progress=False).report
+
+
+def test_a_generator_of_nnx_whose_numbers_nothing_needs_is_no_obstacle():
+    network = nnx.RNN(nnx.LSTMCell(4, 3, rngs=nnx.Rngs(0)))
+    model = ep.export(network, np.ones((2, 5, 4), np.float32), progress=False)
+    assert model.report
+    assert "cell/ii/kernel" in model.ir.graph.initializers
 
 
 def test_a_leaked_tracer_is_refused():
