@@ -76,7 +76,7 @@ export-sweep: setup
 
 # every architecture that transformers has, small, through export_transformer: passed, refused and why, wrong; hours
 transformer-sweep: setup
-	$(BIN)/python -m benchmarks.transformer_sweep $(SWEEP)
+	$(BIN)/python -m benchmarks.export_sweep --corpus packages --timeout 120 --list wrong crashed refused $(SWEEP)
 
 docs: setup
 	$(BIN)/python docs/generate_support_matrix.py

@@ -25,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.export_cases import CORPORA, cases, judge_of
+from tests.export_cases import CORPORA, PACKAGES, cases, judge_of
 from tests.export_cases.case import Case
 
 COLUMNS = ("passed", "static", "refused", "wrong", "crashed", "invalid")
@@ -55,12 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _print(outcomes)
     if "raw_ops" in options.corpus:
         _print_coverage()
+    if "applications" in options.corpus:
+        _print_networks([outcome for outcome in outcomes if outcome["corpus"] == "applications"])
     return int(any(outcome["verdict"] in ("wrong", "crashed") for outcome in outcomes))
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", nargs="*", default=CORPORA, choices=CORPORA)
+    parser.add_argument("--corpus", nargs="*", default=CORPORA, choices=(*CORPORA, PACKAGES))
     parser.add_argument(
         "--only", nargs="*", default=[""], metavar="TEXT", help="cases whose names contain one of these"
     )
@@ -247,6 +249,15 @@ def _print_coverage() -> None:
     translated, missing = coverage()
     print(f"\n{len(translated)} of {len(translated) + len(missing)} numeric operators with a kernel are translated")
     print(f"not translated: {' '.join(missing)}")
+
+
+def _print_networks(outcomes: Sequence[dict[str, object]]) -> None:
+    """What each whole network costs."""
+    print(f"\n{'':34}{'verdict':>9}{'seconds':>9}{'nodes':>7}{'transposed':>12}")
+    for outcome in outcomes:
+        name = str(outcome["name"]).partition("/")[2]
+        cost = f"{outcome['seconds']:>9.1f}{outcome['nodes']:>7}{outcome['transposes']:>12}"
+        print(f"{name:34}{outcome['verdict']:>9}{cost}")
 
 
 if __name__ == "__main__":

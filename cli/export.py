@@ -11,14 +11,16 @@ import click
 
 from entrepot.cli.exit_codes import Exit
 from entrepot.cli.group import verb
-from entrepot.cli.models import TARGET, Target
+from entrepot.cli.models import PLACE, TARGET, Target
 from entrepot.cli.objects import load_object
 from entrepot.cli.output import Output, rows, show, stack
+from entrepot.cli.packaged import TASKS, Asked, as_package
 from entrepot.ir.passes.levels import LEVELS, Level
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from entrepot.exporters.transformers.roles import Task
     from entrepot.ir.errors import VerificationError
     from entrepot.ir.model import Model
     from entrepot.parity.report import Report
@@ -30,7 +32,11 @@ _SAMPLE_HINT = "add --sample package.module:attribute: the inputs to call the mo
 @verb("export")
 @click.argument("source")
 @click.option("--sample", help="package.module:attribute of the sample inputs, or of a function that makes them.")
-@click.option("-o", "--output", "target", type=TARGET, required=True, help="The .onnx file to write.")
+@click.option(
+    "-o", "--output", "target", type=PLACE, required=True, help="The .onnx file to write; with --task, the folder."
+)
+@click.option("--task", type=click.Choice(TASKS), help="Make a package of a transformer; SOURCE may be a checkpoint.")
+@click.option("--in-graph", is_flag=True, help="With --task: one graph that generates by itself.")
 @click.option("--opset", type=click.IntRange(min=1), help="The ai.onnx version to write.")
 @click.option(
     "--dynamic/--static", default=True, show_default=True, help="Let every axis vary that the model allows to vary."
@@ -46,6 +52,8 @@ def command(
     source: str,
     sample: str | None,
     target: Target,
+    task: Task | None,
+    in_graph: bool,
     opset: int | None,
     dynamic: bool,
     optimize: Level,
@@ -58,7 +66,11 @@ def command(
     """Export SOURCE, verify the result against the framework, and write it.
 
     SOURCE is package.module:attribute (a model, or a function or class that makes one), or a file of the framework.
+    With --task, it may be the folder of a checkpoint: config.json and safetensors, and no code in it is run.
     """
+    if task is not None:
+        return as_package(output, source, sample, target, Asked(task, in_graph, opset, verify))
+    _check_file(source, target, in_graph=in_graph)
     from entrepot.exporters.api import export
     from entrepot.ir.errors import InputError, VerificationError
     from entrepot.parity.compare import Tolerance
@@ -94,6 +106,16 @@ def command(
         output.note(f"note: {note}")
     output.result(_facts(model, target), lambda: _text(model, target))
     return Exit.OK
+
+
+def _check_file(source: str, target: Target, *, in_graph: bool) -> None:
+    context = click.get_current_context()
+    if os.path.isfile(os.path.join(source, "config.json")):
+        raise click.UsageError(f"'{source}' is a checkpoint of a transformer: add --task auto", context)
+    if in_graph:
+        raise click.UsageError("--in-graph needs --task", context)
+    if isinstance(target, Path) and target.is_dir():
+        raise click.UsageError(f"'{target}' is a directory: name the .onnx file to write", context)
 
 
 def _show_failure(error: VerificationError, html: Target | None, output: Output) -> None:

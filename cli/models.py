@@ -109,12 +109,25 @@ class NewFile(click.ParamType):  # type: ignore[type-arg]
         return cast("BinaryIO", StandardOutput())
 
 
+class NewPlace(NewFile):
+    """The same, or a folder, which may exist."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Target:
+        """The path, when it can be written."""
+        if os.path.isdir(value):
+            return Path(os.fsdecode(value))
+        return super().convert(os.fsdecode(value).rstrip("/" + os.sep) or value, param, ctx)
+
+
 def _output(ctx: click.Context | None) -> Output:
     return Output() if ctx is None else ctx.find_root().ensure_object(Output)
 
 
 MODEL = ModelFile()
 TARGET = NewFile()
+PLACE = NewPlace()
 _OLD = click.Path(exists=True, dir_okay=False)
 _NEW = click.Path(dir_okay=False, writable=True)
 

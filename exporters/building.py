@@ -248,6 +248,7 @@ class Builder:
         if functions:
             common.InlinePass()(model)
         common.NameFixPass()(model)
+        _name_apart(graph)
         return model
 
     def _operand(self, item: Operand, names: Sequence[str], at: int, operands: Sequence[Operand]) -> ir.Value | None:
@@ -261,6 +262,18 @@ class Builder:
             if isinstance(other, (np.ndarray, np.generic)) and name == names[at]:
                 return self.constant(item, other.dtype)
         return self.constant(np.asarray(item, {bool: np.bool_, int: np.int64, float: np.float32}[type(item)]))
+
+
+def _name_apart(graph: ir.Graph) -> None:
+    """Give new names to results in bodies that are called as one of a graph around them, before it or after."""
+    graphs = [graph, *graph.subgraphs()]
+    known = {*graph.initializers}
+    for value in (
+        each for one in graphs for each in [*one.inputs, *(result for node in one for result in node.outputs)]
+    ):
+        names = itertools.chain((value.name,), (f"{value.name}_{number}" for number in itertools.count(1)))
+        value.name = next(name for name in names if name == "" or name not in known)
+        known.add(value.name)
 
 
 def _text(array: np.ndarray[Any, Any]) -> ir.StringTensor:

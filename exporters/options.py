@@ -110,6 +110,7 @@ class Options:
         random: Whether random numbers may be drawn by the graph.
         training: Whether the module is exported in its own mode instead of evaluation mode.
         weights: Where a module that was built without weights has them.
+        bounded: Whether an axis of ``dynamic`` may end where the source takes another path, well beyond the sample.
     """
 
     opset: int | None = None
@@ -127,6 +128,7 @@ class Options:
     random: bool = False
     training: bool = False
     weights: Path | None = None
+    bounded: bool = False
 
     @property
     def dynamic_all(self) -> bool:

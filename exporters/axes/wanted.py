@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, name_groups
 from entrepot.exporters.axes.probe import Prober
@@ -25,6 +26,7 @@ def wanted_groups(prober: Prober, source: Source, options: Options) -> tuple[lis
         return [], ()
     if isinstance(options.dynamic, dict):
         groups = required_groups(prober, options.dynamic, options.input_names or call.names)
+        groups = [replace(group, bounded=options.bounded) for group in groups]
         return groups, frozenset().union(*(group.axes for group in groups))
     options.tell("finding the axes that vary")
     groups = prober.find_groups()

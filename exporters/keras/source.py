@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -12,16 +12,18 @@ import numpy as np
 import onnx_ir as ir
 from keras import tree
 
-from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.keras import upstream
 from entrepot.exporters.keras.arrays import KERAS, KerasArrays, numpy_of
+from entrepot.exporters.keras.axes import stated_groups
 from entrepot.exporters.keras.backends import capture_traced
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.reader import FAULTS, Reader
 from entrepot.exporters.keras.sample import given_arrays, made_arrays
+from entrepot.exporters.notes import Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, flatten_named, unflatten
@@ -52,6 +54,7 @@ class KerasSource(Source):
         self.graph = upstream.graph_of(model)
         self.call = self._flat(sample)
         self.parameters = {str(variable.path) for variable in model.variables}
+        self._settled: Flat | None = None
 
     def _flat(self, sample: Any) -> Flat:
         if self.graph is not None:
@@ -65,7 +68,9 @@ class KerasSource(Source):
         return flatten_call(Sample.of(sample, self.model.call), self.model.call, KERAS)
 
     def __call__(self, arrays: Sequence[Any], /) -> Flat:
-        """Call the model for inference."""
+        """Call the model for inference; what it returns for the sample is known once it has settled."""
+        if self._settled is not None and all(map(np.array_equal, arrays, self.call.tensors)):
+            return self._settled
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what Keras thinks of masks and structures
             try:
@@ -87,6 +92,17 @@ class KerasSource(Source):
             return [tree.pack_sequence_as(upstream.input_structure(self.graph), list(items))], {}
         args, kwargs = unflatten(self.call.tree, items)
         return args, kwargs
+
+    def settled(self) -> Flat:
+        """See ``Source``; networks are large, so that this result is kept."""
+        self._settled = super().settled()
+        return self._settled
+
+    def groups(self, prober: Prober, options: Options) -> tuple[list[Group], Collection[Axis], Mapping[Axis, Fixed]]:
+        """What a functional model states is open needs hardly be tried."""
+        if self.graph is None or options.dynamic not in ("auto", "all") or options.dynamic_shapes is not None:
+            return super().groups(prober, options)
+        return stated_groups(self.graph, self, prober, options)
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Read the model layer by layer, or let its backend trace it."""

@@ -92,6 +92,11 @@ def signature_of(layer: Any) -> Any:
     return layer._call_signature
 
 
+def is_own(layer: Any) -> bool:
+    """Whether the class of a layer is defined in Keras."""
+    return type(layer).__module__.startswith("keras.src.")
+
+
 def nested_layers(layer: Any) -> list[Any]:
     """A layer and everything in it."""
     return list(layer._flatten_layers())

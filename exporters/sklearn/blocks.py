@@ -36,6 +36,13 @@ def by_sign(classes: Any, scores: Symbolic) -> Symbolic:
     return chosen(classes, (scores > 0).astype(np.int64)) if scores.ndim == 1 else voted(classes, scores)
 
 
+def outliers(samples: Symbolic, offset: Any) -> dict[str, Any]:
+    """What detectors of outliers answer, given how usual each row is: 1, or -1 where that is below a limit."""
+    scores = samples - offset
+    predicted = np.where(scores < 0, np.int64(-1), np.int64(1))
+    return {"predict": predicted, "decision_function": scores, "score_samples": samples}
+
+
 def two_columns(positive: Symbolic) -> Symbolic:
     """Probabilities of both classes, given those of the second."""
     return np.stack([1 - positive, positive], axis=1)

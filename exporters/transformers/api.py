@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from entrepot.exporters.options import Options
 from entrepot.exporters.transformers.roles import Roles, Task
-from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_integer, as_kind, as_opset, expected
+from entrepot.ir.arguments import (
+    IntegerLike,
+    PathLike,
+    as_choice,
+    as_flag,
+    as_integer,
+    as_kind,
+    as_opset,
+    as_path,
+    expected,
+)
 from entrepot.ir.errors import MissingDependencyError
 from entrepot.ir.progress import Progress, announcing, reporter
 
@@ -17,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def export_transformer(
-    model: torch.nn.Module,
+    model: torch.nn.Module | PathLike,
     samples: Any = None,
     task: Task = "auto",
     path: PathLike | None = None,
@@ -32,7 +43,9 @@ def export_transformer(
     """Turn a transformer into a package that generates without torch and transformers.
 
     Args:
-        model: A model of transformers, or any module that takes tokens and a cache and returns scores and a cache.
+        model: A model of transformers, or any module that takes tokens and a cache and returns scores and a cache; or
+            the folder of a checkpoint (``config.json`` and safetensors), of which no code is run. The package keeps
+            what else is in that folder, such as a tokenizer's files.
         samples: What it is called with for a prompt: a dict, or whatever ``export`` takes; made from its configuration
             if left out.
         task: ``"generate"`` or ``"forward"``; by default, whatever the model is for.
@@ -58,11 +71,15 @@ def export_transformer(
         import torch
     except ModuleNotFoundError as error:
         raise MissingDependencyError("torch is needed to export this", hint="pip install 'entrepot[torch]'") from error
+    from entrepot.exporters.transformers.checkpoint import described_by, files_of, opened
     from entrepot.exporters.transformers.export import Wishes, exported
+    from entrepot.runtime.generation.inputs import as_files
 
     given: Any = model
-    if not isinstance(given, torch.nn.Module):
-        raise expected("the model", "a torch.nn.Module", given, hint="ep.export takes anything else")
+    if not isinstance(given, torch.nn.Module | str | os.PathLike):
+        raise expected(
+            "the model", "a torch.nn.Module, or the folder of a checkpoint", given, hint="ep.export takes anything else"
+        )
     opset = None if opset is None else as_opset(opset)
     wishes = Wishes(
         task=as_choice(task, ("auto", "generate", "forward"), "task"),
@@ -75,7 +92,14 @@ def export_transformer(
         opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)
     )
     with announcing(options.tell):
-        package = exported(model, samples, wishes, options)
+        if isinstance(given, torch.nn.Module):
+            package = exported(given, samples, wishes, options)
+            package.files = as_files(described_by(given))
+        else:
+            folder = as_path(given, "the model")
+            options.tell("reading the checkpoint")
+            package = exported(opened(folder), samples, wishes, options)
+            package.files = as_files(files_of(folder))
         if path is not None:
             options.tell("saving")
             package.save(path)

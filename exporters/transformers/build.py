@@ -17,6 +17,7 @@ from entrepot.exporters.transformers.parts import HIDDEN, Encoder, First, Step
 from entrepot.exporters.transformers.roles import Roles
 from entrepot.exporters.transformers.samples import Inputs, tokens
 from entrepot.exporters.transformers.upstream import generation_defaults, versions
+from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.runtime.generation.manifest import Manifest, State
 from entrepot.runtime.generation.settings import SETTINGS, Settings
@@ -33,11 +34,13 @@ class Building:
         trials: The model with its sample.
         form: How its decoder is called.
         options: What every graph is exported with.
+        why: Why a better form could not be taken.
     """
 
     trials: Trials
     form: Form
     options: Options
+    why: EntrepotError | None = None
 
     @property
     def _roles(self) -> Roles:
@@ -57,7 +60,7 @@ class Building:
         form, trials = self.form, self.trials
         assert form.hidden is not None
         part = Encoder(trials.called, form.layout, hidden=form.hidden.needed)
-        return self._export("the encoder", part, trials.others, _of_text(trials.others, "source"))
+        return self._export("the encoder", part, trials.others, _of_source(trials.others))
 
     def _prefill(self) -> Model:
         form, trials = self.form, self.trials
@@ -134,7 +137,7 @@ class Building:
         self.options.tell(f"exporting {what}")
         import dataclasses
 
-        options = dataclasses.replace(self.options, dynamic=dynamic)
+        options = dataclasses.replace(self.options, dynamic=dynamic, bounded=True)
         source = ModuleSource(part.eval(), dict(given))
         if self._recurs and self.form.new > 1:
             source.ways = source.ways[:1]  # taken one at a time, tokens need no other way
@@ -156,6 +159,8 @@ class Building:
             constants[HIDDEN] = 0
         settings, notes = settings_of(trials.called.model)
         source = next(iter(trials.others), "") if encoder else ""
+        if self.why is not None:
+            notes = (*notes, f"it is called {form.describe()}, because: {self.why.message.splitlines()[0]}")
         if form.layout is not None and form.new == 1 and roles.mask:
             notes = (*notes, "padding is left out of the state of its row, on the right of a prompt, too")
         return Manifest(
@@ -182,10 +187,12 @@ def _state(part: Part) -> State:
     return State(part.past, part.present, shape, str(part.dtype).removeprefix("torch."))
 
 
-def _of_text(given: Inputs, length: str) -> Dynamic:
-    """Axes of what an encoder of text is given; for anything else they are found by probing."""
+def _of_source(given: Inputs) -> Dynamic:
+    """Axes of what an encoder is given: texts of any length, pictures of one size; for the rest they are probed."""
     if all(value.dim() == 2 and not value.is_floating_point() for value in given.values()):
-        return {name: {0: "batch", 1: length} for name in given}
+        return {name: {0: "batch", 1: "source"} for name in given}
+    if all(value.dim() == 4 for value in given.values()):
+        return {name: {0: "batch"} for name in given}
     return "auto"
 
 

@@ -10,6 +10,7 @@ import torch
 
 from entrepot.exporters.transformers.caches import Layout
 from entrepot.exporters.transformers.called import Called
+from entrepot.exporters.transformers.rows import WholeRows
 from entrepot.exporters.transformers.upstream import encoder_results
 
 HIDDEN = "encoded.hidden"
@@ -61,7 +62,8 @@ class First(Part):
 
     def forward(self, **given: torch.Tensor) -> dict[str, torch.Tensor]:
         """The scores of tokens, and the cache."""
-        return self._results(given)
+        with WholeRows():
+            return self._results(given)
 
 
 class Step(Part):

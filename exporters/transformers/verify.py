@@ -86,8 +86,6 @@ class _Judge:
             mask = torch.ones_like(prompt)
             others = trials.rows(rows)
             masked = mask if not trials.called.roles.has_encoder else others.get("attention_mask")
-            if self.package.manifest.step and not left:
-                masked = None  # see the note of the package
             if masked is not None and rows > 1 and not fixed and (self.package.manifest.mask or masked is not mask):
                 masked = masked.clone()
                 masked[0] = 1
@@ -110,7 +108,7 @@ class _Judge:
         more = tokens(trials.called.model, len(case.prompt), form.new, seed=7)
         whole = torch.cat([case.prompt, more], 1)
         mask = torch.cat([case.mask, torch.ones_like(more)], 1)
-        wanted = trials.first(whole, mask, case.others, form)[0].float().numpy()
+        wanted = self._wanted(whole, mask, case.others).float().numpy()
         try:
             decoding = self.package.start(**self._given(case))
             got = [decoding.all_logits]
@@ -123,6 +121,28 @@ class _Judge:
         comparison = compare({"logits": np.where(counted, wanted, 0)}, {"logits": np.where(counted, ours, 0)})
         verdict: Any = "agrees" if comparison.ok else "differs"
         return Run(f"scores, {case.label}", "package", verdict, "; ".join(comparison.problems), comparison=comparison)
+
+    def _wanted(self, tokens: torch.Tensor, mask: torch.Tensor, others: Inputs) -> torch.Tensor:
+        """The model's own scores; for states that padding inside of a row would change, each row's without padding.
+
+        Recurrent models of transformers set padding to zero, which leaves a state alone before the first token, and
+        lets it fade after it.
+        """
+        trials, form = self.building.trials, self.building.form
+        if form.layout is None:  # every step is given all tokens, which those after them may change
+            new = form.new
+            before = trials.first(tokens[:, :-new], mask[:, :-new], others, form)[0]
+            return torch.cat([before, trials.first(tokens, mask, others, form)[0][:, -new:]], 1)
+        if not self.package.manifest.step or bool(mask.all()):
+            return trials.first(tokens, mask, others, form)[0]
+        rows = [
+            trials.first(row[kept.bool()][None], kept[kept.bool()][None], {}, form)[0][0]
+            for row, kept in zip(tokens, mask, strict=True)
+        ]
+        wanted = torch.zeros(*tokens.shape, rows[0].shape[-1], dtype=rows[0].dtype)
+        for row, kept, scores in zip(wanted, mask, rows, strict=True):
+            row[kept.bool()] = scores
+        return wanted
 
     def _tokens(self, case: Case, beams: int) -> Run:
         """The tokens that are generated, where rounding alone does not change them."""

@@ -73,9 +73,9 @@ class Classes:
     def _entry(self, child: Node | Held, path: tuple[str, ...]) -> tuple[Any, list[tuple[str, str]]]:
         if isinstance(child, Held):
             kind = str(child.array.dtype)
-            if not child.is_saved:
-                return ("unsaved", kind), [("values", _values(child))]
-            return ("held", kind, child.is_buffer, child.array.ndim), [
+            if child.is_written:
+                return ("written", kind), [("values", _values(child))]
+            return ("held", kind, child.is_buffer, child.is_saved, child.array.ndim), [
                 ("size", str(size)) for size in child.array.shape
             ]
         if child.layer is not None:
@@ -141,7 +141,7 @@ class Classes:
         return "nn.Module" if not node.is_indexed else "nn.Sequential" if node.chained else "nn.ModuleList"
 
     def _line(self, name: str, child: Node | Held, slots: Iterator[str]) -> list[str]:
-        if isinstance(child, Held) and not child.is_saved:
+        if isinstance(child, Held) and child.is_written:
             return [f'        self.register_buffer("{name}", {next(slots)}, persistent=False)']
         if isinstance(child, Held):
             return [f"        {_tensor(f'self.{name}', child, slots, name)}"]
@@ -192,7 +192,7 @@ def _tensor(target: str, held: Held, slots: Iterator[str], name: str) -> str:
     dtype = "" if held.array.dtype == np.float32 else f", dtype={NAMES[kind]}"
     made = f"torch.zeros({sizes}{dtype})"
     if held.is_buffer:
-        return f'self.register_buffer("{name}", {made})'
+        return f'self.register_buffer("{name}", {made}{"" if held.is_saved else ", persistent=False"})'
     return f"{target} = nn.Parameter({made})"
 
 

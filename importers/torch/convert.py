@@ -36,7 +36,8 @@ def to_torch(
     Args:
         model: A ``Model``, or anything ``load`` reads.
         source: A folder to write ``model.py``, ``model.safetensors`` and ``requirements.txt`` to, made if it is
-            missing. The file needs torch and safetensors, and nothing of the model.
+            missing; and ``buffers.safetensors`` where large buffers are in no state. The text needs torch and
+            safetensors, and nothing of the model.
         verify: Whether to run the module beside the model, on our cpu provider and on onnxruntime where it is
             installed, at several sizes of every axis that varies.
         sample: What to run them on, in any form that a session takes; made up if left out.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -14,14 +15,17 @@ _NEEDS = (("import numpy", "numpy"), ("import ml_dtypes", "ml_dtypes"), ("import
 
 
 def save(folder: Path, text: Text) -> None:
-    """Write all three or, where one cannot be written, none."""
+    """Write all of them or, where one cannot be written, none."""
     from safetensors.torch import save as packed
 
-    kept = {name: array for name, array in text.tensors.items() if name not in {*text.ties, *text.unsaved}}
-    weights = packed({name: tensor_of(array).contiguous().clone() for name, array in kept.items()})
+    def pack(names: Collection[str]) -> bytes:
+        return packed({name: tensor_of(text.tensors[name]).contiguous().clone() for name in sorted(names)})
+
+    own = text.tensors.keys() - text.ties.keys() - text.written
     needed = ["torch>=2.4", "safetensors", *(name for line, name in _NEEDS if line in text.module)]
     contents = {
-        "model.safetensors": weights,
+        "model.safetensors": pack(own - text.beside),
+        **({"buffers.safetensors": pack(own & text.beside)} if text.beside else {}),
         "requirements.txt": ("\n".join(needed) + "\n").encode(),
         "model.py": text.module.encode(),
     }

@@ -10,6 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import NAMES
+from entrepot.importers.torch.natural import is_stated
 from entrepot.importers.torch.sizes import Sizes, literal
 from entrepot.ir.opset.schemas import schema
 from entrepot.runtime.plan import Step, Value
@@ -114,6 +115,11 @@ class Op:
         """The numbers of an operand that is constant."""
         sizes = self.sizes(position)
         return None if sizes is None else sizes.known
+
+    def is_natural(self, position: int) -> bool:
+        """Whether an operand is known to have nothing below 0."""
+        value = self.value(position)
+        return value is not None and (value in self.writer.state.plan.natural or is_stated(value))
 
     def type(self, position: int) -> Any:
         """What is known of an operand."""

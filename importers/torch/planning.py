@@ -10,6 +10,7 @@ import numpy as np
 
 from entrepot.importers.torch.attention import RULES as ATTENTION
 from entrepot.importers.torch.layer import LAYERS
+from entrepot.importers.torch.natural import natural
 from entrepot.importers.torch.patterns import RULES as PATTERNS
 from entrepot.importers.torch.stacking import RULES as STACKING
 from entrepot.importers.torch.table import WORDS
@@ -35,6 +36,7 @@ class Plan:
         stored: For those that the file stores otherwise than the module that it was exported from: how.
         ours: Whether the file says of every weight how its module had it.
         roles: What weights were to their module: ``parameter``, ``buffer``, ``unsaved``; empty if nothing says it.
+        natural: Integers that are never below 0.
     """
 
     block: Block
@@ -43,6 +45,7 @@ class Plan:
     stored: Mapping[str, str]
     ours: bool
     roles: Mapping[str, str]
+    natural: frozenset[Value]
 
 
 def planned(model: Model, limits: Limits) -> Plan:
@@ -67,7 +70,7 @@ def planned(model: Model, limits: Limits) -> Plan:
     stored = {name: note for name, value in weights.items() if (note := value.metadata_props.get("entrepot.stored"))}
     ours = model.metadata.get("entrepot.framework", "").startswith("torch")
     roles = roles if any(roles.values()) else {}
-    return Plan(block, origins, frozenset(weights), stored, ours, roles)
+    return Plan(block, origins, frozenset(weights), stored, ours, roles, natural(block))
 
 
 def _forget_unread(block: Block) -> None:

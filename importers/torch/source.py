@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,11 @@ from entrepot.importers.torch.control import FORMS, SUPPORT
 from entrepot.importers.torch.layer import Array
 from entrepot.importers.torch.needs import OWN, Helpers
 from entrepot.importers.torch.part import Part, outlined
+from entrepot.importers.torch.places import settled
 from entrepot.importers.torch.planning import planned
 from entrepot.importers.torch.sizes import Sizes
-from entrepot.importers.torch.state import State, settled
-from entrepot.importers.torch.tree import reference
+from entrepot.importers.torch.state import State
+from entrepot.importers.torch.tree import Held, reference
 from entrepot.importers.torch.writer import ModuleWriter
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
@@ -44,9 +45,10 @@ class Text:
     Attributes:
         module: The whole file.
         name: The class in it.
-        tensors: What its state holds, by the names of ``state_dict``.
+        tensors: What it holds, by the names of ``state_dict``.
         ties: Names of tensors that are another one: the other's name.
-        unsaved: Names of tensors that are in the text, and in no state.
+        written: Names of tensors that are in the text, and in no state.
+        beside: Names of tensors that are in no state, and too large for the text.
         inputs: What its forward takes, by the names of the graph.
     """
 
@@ -54,7 +56,8 @@ class Text:
     name: str
     tensors: dict[str, Array]
     ties: dict[str, str]
-    unsaved: frozenset[str]
+    written: frozenset[str]
+    beside: frozenset[str]
     inputs: tuple[str, ...]
 
 
@@ -101,7 +104,7 @@ class _Drawing:
 
     def text(self, model: Model) -> Text:
         """Everything put together."""
-        names = Names((*OWN, *self.helpers.reserved, "load", "Path", "load_model"))
+        names = Names((*OWN, *self.helpers.reserved, "load", "Path", "load_file", "load_model"))
         classes = Classes(self.state.tree, lambda part: self._generic[part], names)
         root_name = _root_name(model)
         found = classes.settle(root_name)
@@ -115,12 +118,14 @@ class _Drawing:
             forward = self._forward(made) if made.nodes[0].part and not made.nodes[0].chained else []
             lines += ["", *(f"    {line}" if line else "" for line in forward)] if forward else []
         name = next(made.name for made in found if () in made.paths)
-        lines += ["", "", *_loading(name).split("\n")]
+        in_text = self._named(lambda held: held.is_written)
+        beside = self._named(lambda held: not (held.is_saved or held.is_written))
+        lines += ["", "", *_loading(name, bool(beside)).split("\n")]
         body = [*(line for text in self.helpers.texts() for line in ("", "", *text.split("\n"))), *lines]
         head = _head(model, name, body, len(self.state.plan.block.steps), list(self.helpers.bundle.imports))
         module = "\n".join([*head, *body]) + "\n"
         inputs = tuple(value.name for value in self.root.inputs)
-        return Text(module, name, self._tensors(), ties, self._unsaved(), inputs)
+        return Text(module, name, self._tensors(), ties, in_text, beside, inputs)
 
     def _forward(self, made: Made) -> list[str]:
         parts = [node.part for node in made.nodes if node.part is not None]
@@ -141,10 +146,10 @@ class _Drawing:
             found.update({".".join([*path, name]): array for name, array in held.items()})
         return found
 
-    def _unsaved(self) -> frozenset[str]:
+    def _named(self, which: Callable[[Held], bool]) -> frozenset[str]:
         places = self.state.tree.walk()
         return frozenset(".".join([*path, name]) for path, node in places for name, held in node.held.items()
-                         if not held.is_saved)  # fmt: skip
+                         if which(held))  # fmt: skip
 
     def _ties(self) -> dict[str, str]:
         """Matrices that are one weight of the file, or a large one and a copy without a name of its own."""
@@ -190,17 +195,23 @@ class _Drawing:
         return [*lines, *(f"    out  {told(spec)}" for spec in model.outputs), '    """', ""]
 
 
-def _loading(name: str) -> str:
+def _loading(name: str, more: bool) -> str:
+    buffers = """
+    buffers = load_file(Path(__file__).with_name("buffers.safetensors"))
+    for name, values in buffers.items():
+        model.get_buffer(name).copy_(values)"""
     return f'''def load(path=None):
     """The model with its weights, which are beside this file if no path is given."""
     model = {name}()
-    load_model(model, path or Path(__file__).with_name("model.safetensors"))
+    load_model(model, path or Path(__file__).with_name("model.safetensors")){buffers if more else ""}
     return model.eval()'''
 
 
 def _head(model: Model, name: str, body: Sequence[str], steps: int, more: Sequence[str]) -> list[str]:
     text = "\n".join(body)
     used = {line for word, line in _IMPORTS if re.search(rf"\b{word}\.", text)} | {*_ALWAYS, *more}
+    loads = "load_file, load_model" if "load_file(" in text else "load_model"
+    used.add(f"from safetensors.torch import {loads}")
     near = _sorted(line for line in used if line.split()[1].split(".")[0] in sys.stdlib_module_names)
     plain = _sorted(used - {*near})
     title = f"{printable(name)}: {counted(steps, 'step')} over torch, written by entrepot {entrepot.__version__}."
@@ -213,7 +224,7 @@ def _sorted(lines: Iterable[str]) -> list[str]:
     return sorted(lines, key=lambda line: (not line.startswith("import "), line))
 
 
-_ALWAYS = ("from pathlib import Path", "from safetensors.torch import load_model", "from torch import nn")
+_ALWAYS = ("from pathlib import Path", "from torch import nn")
 _IMPORTS = (
     ("math", "import math"),
     ("np", "import numpy as np"),

@@ -28,13 +28,15 @@ class Held:
         array: Its values.
         is_buffer: Whether it is not trained.
         source: The name of the weight that it was.
-        is_saved: Whether it is in the module's ``state_dict``; else the text has its values.
+        is_saved: Whether it is in the module's ``state_dict``.
+        is_written: Whether the text has its values: what is not saved, and small.
     """
 
     array: Array
     is_buffer: bool
     source: str = ""
     is_saved: bool = True
+    is_written: bool = False
 
 
 @dataclass(eq=False)

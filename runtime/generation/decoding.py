@@ -28,12 +28,14 @@ class Decoding:
         given: The caller's inputs, by name.
         tokens: The prompt, of shape ``(rows, length)``.
         mask: Which tokens of the prompt count.
+        every: Whether all tokens are scored, or the last one alone.
 
     Attributes:
         tokens: All tokens so far, of shape ``(rows, length)``.
         mask: Which of them count.
         logits: The scores of the next token, of shape ``(rows, vocabulary)``.
-        all_logits: The scores at every token of the last step, ``(rows, new, vocabulary)``.
+        all_logits: The scores at every token of the last step, ``(rows, new, vocabulary)``; at the last one alone where
+            no more are asked for.
     """
 
     logits: Array
@@ -48,8 +50,11 @@ class Decoding:
         given: Mapping[str, Array],
         tokens: Array,
         mask: Array,
+        *,
+        every: bool = True,
     ) -> None:
         self._manifest, self._run = manifest, run
+        self._first = np.array([0 if every else -1], np.int64)
         self.tokens, self.mask = tokens[:, :0], mask[:, :0]
         self._state: dict[str, Any] = {}
         encoded = run("encoder", given) if "encoder" in roles else {}
@@ -112,6 +117,8 @@ class Decoding:
         fed = {manifest.tokens: self.tokens[:, -new:]}
         if manifest.mask:
             fed[manifest.mask] = self.mask if manifest.mask_of == "all" else self.mask[:, -new:]
+        if manifest.first_scored:
+            fed[manifest.first_scored] = self._first
         if manifest.positions:
             fed[manifest.positions] = np.maximum(self.mask.cumsum(1, np.int64) - 1, 0)[:, -new:]
         return fed

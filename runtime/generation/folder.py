@@ -82,6 +82,9 @@ def _move(staged: Path, target: Path) -> None:
 
 
 def _write(package: Package, folder: Path) -> None:
+    taken = {WEIGHTS, *(f"{role}.onnx" for role in package.graphs)} & package.files.keys()
+    if taken:
+        raise InputError(f"the package writes a file '{taken.pop()}' itself", hint="give yours another name")
     places = _write_weights(package.graphs, folder / WEIGHTS)
     for role, model in package.graphs.items():
         graph = model.ir.clone()
@@ -90,7 +93,10 @@ def _write(package: Package, folder: Path) -> None:
                 value.const_value = _external(value.const_value, folder, *places[role][name], name)
         Model(graph).save(folder / f"{role}.onnx")
     for name, origin in package.files.items():
-        shutil.copyfile(origin, folder / name)
+        if isinstance(origin, bytes):
+            (folder / name).write_bytes(origin)
+        else:
+            shutil.copyfile(origin, folder / name)
     content = {path.name: _hash(path) for path in sorted(folder.iterdir())}
     described = {"format": FORMAT, **package.manifest.as_dict(), "graphs": list(package.graphs), "sha256": content}
     described["kept"] = sorted(package.files)

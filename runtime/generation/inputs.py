@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.ir.arguments import PathLike, as_path, expected
 from entrepot.ir.errors import InputError
 from entrepot.runtime.arrays import as_array
 from entrepot.runtime.generation.settings import Settings
 
 Array: TypeAlias = np.ndarray[Any, Any]
+
+_MANIFEST = "entrepot.json"
 
 
 def prepared(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Array]:
@@ -24,6 +28,20 @@ def prepared(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Arra
     if unknown:
         raise InputError(f"there is no input '{unknown[0]}'", hint=f"there are {', '.join(names)}")
     return {name: np.asarray(as_array(value)) for name, value in given.items() if value is not None}
+
+
+def as_files(given: Any) -> dict[str, PathLike | bytes]:
+    """Files by name, as a package keeps them: where they are, or what is in them.
+
+    Raises:
+        InputError: A name is none of a file in a folder, or a file is neither of the two.
+    """
+    if not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
+        raise expected("files", "paths by name", given)
+    for name in given:
+        if name in ("", ".", "..") or name != os.path.basename(name) or "\0" in name or name == _MANIFEST:
+            raise InputError(f"files cannot have the name {name!r}", hint="give names without folders")
+    return {name: place if isinstance(place, bytes) else as_path(place, "files") for name, place in given.items()}
 
 
 def default_mask(tokens: Array, settings: Settings) -> Array:

@@ -52,6 +52,8 @@ class Manifest:
         source: What an encoder is given first of all, and how many rows there are.
         source_mask: The input that says which of it counts, if there is one; all of it, unless it is given.
         positions: Its input for the places of tokens, if it has one.
+        first_scored: Its input that says from which of the new tokens on there are scores, if it has one; negative
+            numbers count from the end.
         states: What goes from one step to the next; none if every step is given all tokens.
         constants: Outputs of the encoder that the decoder takes at every step, with their batch axes.
         step: The most tokens that the decoder takes at once; 0 for any number. The prompt goes through ``prefill``
@@ -69,6 +71,7 @@ class Manifest:
     source: str = ""
     source_mask: str = ""
     positions: str = ""
+    first_scored: str = ""
     states: tuple[State, ...] = ()
     constants: Mapping[str, int] = field(default_factory=dict)
     step: int = 0

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from entrepot.ir.arguments import as_flag, as_kind, as_path, described, expected
+from entrepot.ir.arguments import as_flag, as_integer, as_kind, described, expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.ir.proof import Proof
 from entrepot.runtime.arrays import as_array
 from entrepot.runtime.generation.beams import BeamSearch
 from entrepot.runtime.generation.decoding import Decoding
-from entrepot.runtime.generation.inputs import default_mask, prepared
+from entrepot.runtime.generation.inputs import as_files, default_mask, prepared
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.search import Stopping, Streamer, search
 from entrepot.runtime.generation.settings import SETTINGS, Settings, padded_ends
@@ -23,7 +22,7 @@ from entrepot.runtime.providers import as_providers
 from entrepot.runtime.session import Session
 
 if TYPE_CHECKING:
-    from entrepot.ir.arguments import PathLike
+    from entrepot.ir.arguments import IntegerLike, PathLike
     from entrepot.ir.model import ValueSpec
     from entrepot.runtime.providers import Providers
 
@@ -37,9 +36,10 @@ class Package:
         graphs: The models by role: ``"decoder"``, with ``"encoder"`` and ``"prefill"`` where there are such;
             ``"model"`` for one that does not generate.
         manifest: How they fit together.
-        files: Further files that belong to it, such as a tokenizer's, by name.
+        files: Further files that belong to it, such as a tokenizer's, by name: where they are, or what is in them.
         providers: Who runs the graphs; by default onnxruntime where it is installed, else our own runtime.
         report: The proof that it computes what its source does.
+        threads: Threads that one run may use; ``None`` for as many as the process has processors.
 
     Raises:
         InputError: An argument is none of the things above.
@@ -56,9 +56,10 @@ class Package:
         graphs: Mapping[str, Model],
         manifest: Manifest,
         *,
-        files: Mapping[str, PathLike] | None = None,
+        files: Mapping[str, PathLike | bytes] | None = None,
         providers: Providers | None = None,
         report: Proof | None = None,
+        threads: IntegerLike | None = None,
     ) -> None:
         models: Any = graphs
         if not (isinstance(models, Mapping) and models and all(isinstance(each, Model) for each in models.values())):
@@ -67,11 +68,9 @@ class Package:
             raise expected("report", "a Report or None", report)
         self.graphs, self.report = dict(graphs), report
         self.manifest = as_kind(manifest, Manifest, "manifest")
-        kept: Any = {} if files is None else files
-        if not (isinstance(kept, Mapping) and all(isinstance(name, str) for name in kept)):
-            raise expected("files", "paths by name", files)
-        self.files = {name: as_path(place, "files") for name, place in kept.items()}
+        self.files = as_files({} if files is None else files)
         self._providers = None if providers is None else as_providers(providers)
+        self._threads = None if threads is None else as_integer(threads, "threads", least=1)
         self._sessions: dict[str, Session] = {}
 
     @property
@@ -92,13 +91,27 @@ class Package:
     @property
     def inputs(self) -> dict[str, ValueSpec]:
         """What a caller gives: the inputs of the graphs that no other graph and no step makes."""
-        made = {*self.manifest.constants, self.manifest.positions} | {state.past for state in self.manifest.states}
+        manifest = self.manifest
+        made = {*manifest.constants, manifest.positions, manifest.first_scored} | {
+            state.past for state in manifest.states
+        }
         specs = {spec.name: spec for role in _ORDER if role in self.graphs for spec in self.graphs[role].inputs}
         return {name: spec for name, spec in specs.items() if name not in made}
 
-    def using(self, providers: Providers) -> Package:
-        """The same package, run by other providers."""
-        return Package(self.graphs, self.manifest, files=self.files, providers=providers, report=self.report)
+    def using(self, providers: Providers | None = None, *, threads: IntegerLike | None = None) -> Package:
+        """The same package, run by other providers, or with another number of threads.
+
+        Args:
+            providers: Who runs the graphs; by default whoever runs them here.
+            threads: Threads that one run may use; by default as here.
+
+        Raises:
+            InputError: An argument is none of the things above.
+        """
+        chosen = self._providers if providers is None else providers
+        count = self._threads if threads is None else threads
+        files, report = self.files, self.report
+        return Package(self.graphs, self.manifest, files=files, providers=chosen, report=report, threads=count)
 
     def session(self, role: str) -> Session:
         """The session that runs the graph of a role, made when it is first needed.
@@ -110,7 +123,8 @@ class Package:
         if not (isinstance(asked, str) and asked in self.graphs):
             raise InputError(f"there is no graph {described(role)}", hint=f"there are {', '.join(self.graphs)}")
         if role not in self._sessions:
-            self._sessions[role] = Session(self.graphs[role], providers=self._providers or _default_providers())
+            providers = self._providers or _default_providers()
+            self._sessions[role] = Session(self.graphs[role], providers=providers, threads=self._threads)
         return self._sessions[role]
 
     def start(self, **inputs: Any) -> Decoding:
@@ -123,6 +137,9 @@ class Package:
         Raises:
             InputError: They are not what the graphs take.
         """
+        return self._started(inputs, every=True)
+
+    def _started(self, inputs: Mapping[str, Any], *, every: bool) -> Decoding:
         if not self.generates or self.manifest.kind == "loop":
             raise InputError("this package does not decode step by step", hint="use generate, or forward")
         manifest = self.manifest
@@ -136,7 +153,8 @@ class Package:
         if mask.shape != tokens.shape:
             raise InputError(f"{manifest.mask} has shape {mask.shape}, expected {tokens.shape} as {manifest.tokens}")
         needed = frozenset(spec.name for spec in self.graphs["decoder"].inputs)
-        return Decoding(manifest, self._run, frozenset(self.graphs), needed, given, tokens, mask.astype(np.int64))
+        roles, mask = frozenset(self.graphs), mask.astype(np.int64)
+        return Decoding(manifest, self._run, roles, needed, given, tokens, mask, every=every)
 
     def _prompt(self, given: dict[str, Any]) -> Array:
         manifest = self.manifest
@@ -150,8 +168,7 @@ class Package:
                 f"'{manifest.tokens}' is missing, and nothing says what decoding begins with",
                 hint="give it, or decoder_start_token_id",
             )
-        rows = len(given[manifest.source]) if manifest.source in given else len(next(iter(given.values())))
-        return np.full((rows, 1), start, np.int64)
+        return np.full((self._rows(given), 1), start, np.int64)
 
     def _run(self, role: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         session = self.session(role)
@@ -197,13 +214,9 @@ class Package:
                 "beams cannot be streamed: they change until the end", hint="leave streamer or num_beams out"
             )
         new_only = as_flag(return_new_only, "return_new_only")
-        if settings.decoder_start_token_id != self.settings.decoder_start_token_id:
-            return self._with(settings).generate(
-                stopping=stopping, streamer=streamer, return_new_only=return_new_only, **given
-            )
         if self.manifest.kind == "loop":
             return self._whole(given, chosen, new_only=new_only, functions=(stopping, streamer))
-        decoding = self.start(**self._begun(given))
+        decoding = self._started(self._begun(given, settings.decoder_start_token_id), every=False)
         prompt = decoding.tokens.shape[1]
         if settings.num_beams > 1:
             tokens = BeamSearch(decoding, settings, stopping).run()
@@ -242,20 +255,27 @@ class Package:
         tokens = session.run(feeds)["sequences"]
         return tokens[:, prompt:] if new_only else tokens
 
-    def _begun(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _begun(self, given: dict[str, Any], start: int | None) -> dict[str, Any]:
         """The inputs, with the token that decoding begins with before a prompt that lacks it, as transformers does."""
-        start, name = self.settings.decoder_start_token_id, self.manifest.tokens
-        if self.manifest.kind != "encoder-decoder" or start is None or given.get(name) is None:
+        name = self.manifest.tokens
+        if self.manifest.kind != "encoder-decoder" or start is None:
             return given
+        if given.get(name) is None:
+            return given | {name: np.full((self._rows(given), 1), start, np.int64)}
         tokens = np.asarray(as_array(given[name]))
         if tokens.ndim != 2 or not tokens.size or (tokens[:, 0] == start).any():
             return given
         return given | {name: np.concatenate([np.full_like(tokens[:, :1], start), tokens], 1)}
 
-    def _with(self, settings: Settings) -> Package:
-        other = Package(self.graphs, dataclasses.replace(self.manifest, settings=settings), providers=self._providers)
-        other._sessions = self._sessions
-        return other
+    def _rows(self, given: Mapping[str, Any]) -> int:
+        """How many rows there are, by what the encoder is given."""
+        first = given.get(self.manifest.source)
+        if first is None:
+            raise InputError(f"'{self.manifest.source}' is missing", hint=f"give {', '.join(self.inputs)}")
+        array = np.asarray(as_array(first))
+        if not array.ndim:
+            raise InputError(f"'{self.manifest.source}' is a single number", hint="give rows")
+        return len(array)
 
     def forward(self, **inputs: Any) -> dict[str, Any]:
         """Run the model once.

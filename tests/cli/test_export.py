@@ -9,6 +9,8 @@ import onnx_ir
 import pytest
 import safetensors.numpy
 
+import entrepot as ep
+
 NETS = """
 import torch
 
@@ -115,3 +117,40 @@ def test_weights_are_told_from_a_model_that_lacks_a_sample(entrepot, tmp_path):
         assert "safetensors file: weights without a graph" in error
         assert "build the model in its framework" in error
     assert not (tmp_path / "out.onnx").exists()
+
+
+@pytest.fixture
+def checkpoint(tmp_path, monkeypatch):
+    import transformers
+
+    monkeypatch.chdir(tmp_path)
+    config = transformers.GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=32)
+    transformers.GPT2LMHeadModel(config).save_pretrained("gpt2")
+    (tmp_path / "gpt2" / "tokenizer.json").write_text("{}")
+
+
+def test_a_checkpoint_becomes_a_package(entrepot, checkpoint, tmp_path):
+    document = entrepot.json("export", "gpt2", "--task", "auto", "-o", "out/", "--no-verify")
+    assert document["graphs"] == {"decoder": 20}
+    assert "tokenizer.json" in document["files"]
+    package = ep.load(tmp_path / "out")
+    assert package.generate(input_ids=[[5, 6]], max_new_tokens=2, eos_token_id=[]).shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-o", "out.onnx"), "add --task auto"),
+        (("-o", "out", "--task", "auto", "--static"), "--task and --dynamic exclude each other"),
+        (("-o", "out", "--task", "auto", "--atol", "1"), "--task and --atol exclude each other"),
+        (("-o", "out", "--task", "all"), "'all' is not one of"),
+    ],
+)
+def test_what_does_not_go_with_a_package_is_a_usage_error(entrepot, checkpoint, words, said):
+    assert said in entrepot("export", "gpt2", *words, status=2).stderr
+    assert "--in-graph needs --task" in entrepot("export", "a:b", "-o", "x.onnx", "--in-graph", status=2).stderr
+
+
+def test_a_folder_is_no_file_to_write(entrepot, nets, tmp_path):
+    (tmp_path / "here").mkdir()
+    assert "'here' is a directory" in entrepot("export", "clinets:Net", "-o", "here", status=2).stderr

@@ -2,13 +2,14 @@
 
 ``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
 every architecture of transformers small; ``sklearn`` fits every estimator; ``jax`` has primitives, functions,
-layers and models of JAX; ``raw_ops`` has the operators of TensorFlow, ``tensorflow`` functions and
-modules of it, ``files`` what it saves. Names of models occur here and nowhere in the
-library.
+layers and models of JAX; ``raw_ops`` has the operators of TensorFlow, ``tensorflow`` functions and modules of it,
+``files`` what it saves; ``keras`` has every class of layers of Keras, ``applications`` its networks. Names of models
+occur here and nowhere in the library.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pkgutil
 import warnings
@@ -18,7 +19,10 @@ from typing import Any
 from tests.export_cases import modules
 from tests.export_cases.case import CASES, Case
 
-CORPORA = ("modules", "architectures", "sklearn", "jax", "raw_ops", "tensorflow", "files")
+CORPORA = ("modules", "architectures", "sklearn", "jax", "raw_ops", "tensorflow", "files", "keras", "applications")
+PACKAGES = "packages"
+"""The architectures once more, to be made packages: all but those that are the same models in other calls."""
+_SAME = ("causal-lm-past", "causal-lm-step")
 
 
 _JUDGES = {
@@ -27,6 +31,9 @@ _JUDGES = {
     "raw_ops": "tests.sweeps.raw_ops",
     "tensorflow": "tests.sweeps.exports_of_tensorflow",
     "files": "tests.sweeps.exports_of_tensorflow",
+    "keras": "tests.sweeps.exports_of_keras",
+    "applications": "tests.sweeps.exports_of_keras",
+    PACKAGES: "tests.sweeps.packages",
 }
 """Who judges a corpus that is none of torch's."""
 
@@ -65,6 +72,12 @@ def cases(corpus: str) -> list[Case]:
         from tests.export_cases.jax.catalogue import catalogue as of_jax
 
         return of_jax()
+    if corpus in ("keras", "applications"):
+        from tests.export_cases.keras.catalogue import catalogue as of_keras
+
+        return [*of_keras(corpus)]
     from tests.export_cases.architectures.catalogue import catalogue
 
+    if corpus == PACKAGES:
+        return [dataclasses.replace(case, corpus=corpus) for case in catalogue() if case.family not in _SAME]
     return catalogue()

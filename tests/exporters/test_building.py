@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,3 +118,19 @@ def test_texts_are_constants_of_their_own_and_can_be_written() -> None:
     model = ep.Model(build.model([build.op("StringConcat", build.op("StringConcat", first, x), second)]))
     (result,) = ep.Session(model, providers=["onnxruntime"]).run({"x": np.array(["a"], object)}).values()
     assert result.tolist() == ["<a>"]
+
+
+def test_what_follows_a_body_is_named_apart_from_what_is_in_it(tmp_path: Path) -> None:
+    build = Builder()
+    x = build.input("x", np.float32, [2, 3])
+    body = build.body()
+    body.input("turn", np.int64, []), body.input("going", np.bool_, [])
+    carried = typed(body.input("carried", np.float32, [2, 3]), np.float32, [2, 3])
+    last = typed(body.op("Neg", body.op("Neg", body.op("Add", carried, 1))), np.float32, [2, 3])
+    graph = body.graph([body.op("Identity", np.array(True)), last])
+    y = typed(build.op("Loop", np.array(2), np.array(True), x, body=graph), np.float32, [2, 3])
+    for _ in range(3):
+        y = typed(build.op("Neg", y), np.float32, [2, 3])
+    path = tmp_path / "model.onnx"
+    ep.Model(build.model([y])).save(path)
+    assert np.array_equal(ep.Session(path)(X), -(X + 2))

@@ -23,6 +23,7 @@ class Outcome:
         fixed: What the export says about axes that it kept static.
         seconds: CPU time of the export.
         nodes: How many the graph has.
+        transposes: How many of them are transpositions, where these are counted.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Outcome:
     fixed: str = ""
     seconds: float = 0.0
     nodes: int = 0
+    transposes: int = 0
 
 
 def line(error: BaseException) -> str:

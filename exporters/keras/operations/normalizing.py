@@ -15,19 +15,26 @@ from entrepot.exporters.keras.reading.table import operation
 @operation("BatchNorm")
 def batch_norm(step: Step, x: Any, mean: Any, variance: Any, offset: Any = None, scale: Any = None) -> ir.Value:
     """ONNX's operator, with the channels where it wants them."""
-    value, rank = step.value(x, step.dtype), len(step.shape)
+    return normalized(step, step.value(x, step.dtype), mean, variance, offset, scale)
+
+
+def normalized(step: Step, value: ir.Value, mean: Any, variance: Any, offset: Any, scale: Any) -> ir.Value:
+    """By given statistics of each member of an axis, in the type of the value."""
+    kind, rank = value.dtype, rank_of(value)
+    if not isinstance(step.operation.axis, int):
+        raise step.refuse("statistics of several axes together")
     axis = int(step.operation.axis) % rank
     channels = shape_of(value)[axis]
     if channels is None:
         raise step.refuse("the number of channels has to be known")
     order = [0, axis, *(at for at in range(1, rank) if at != axis)] if axis else [1, 0, *range(2, rank)]
     rows = [
-        step.value(np.full(channels, other, np.float32) if given is None else given, step.dtype)
+        step.value(np.full(channels, other, np.float32) if given is None else given, kind)
         for given, other in ((scale, 1), (offset, 0), (mean, 0), (variance, 1))
     ]
     moved = step.transposed(value, order) if rank > 1 else step.op("Unsqueeze", value, [0])
     result = step.op("BatchNormalization", moved, *rows, epsilon=float(step.operation.epsilon))
-    typed(result, step.dtype, shape_of(moved) if rank > 1 else [1, channels])
+    typed(result, kind, shape_of(moved) if rank > 1 else [1, channels])
     return (
         step.transposed(result, [order.index(at) for at in range(rank)])
         if rank > 1

@@ -105,7 +105,7 @@ def regressor(model: Any, x: Any) -> Results:
 @converts("sklearn.GaussianProcessClassifier")
 def classifier(model: Any, x: Any) -> Results:
     """One process, or one for each class or pair of classes."""
-    from entrepot.exporters.sklearn.converters.meta import one_versus_one, one_versus_rest
+    from entrepot.exporters.sklearn.converters.multiclass import one_versus_one, one_versus_rest
 
     inner = model.base_estimator_
     if hasattr(inner, "estimators_"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.sklearn.array import Symbolic, lifted
-from entrepot.exporters.sklearn.blocks import chosen, distances, log_sum_exp, voted
+from entrepot.exporters.sklearn.blocks import chosen, distances, log_sum_exp, outliers, voted
 from entrepot.exporters.sklearn.columns import as_float
 from entrepot.exporters.sklearn.converters.imputers import neighbour_weights
 from entrepot.exporters.sklearn.functions import top
@@ -145,12 +145,7 @@ def local_outliers(model: Any, x: Any) -> Results:
     reach = lifted(away.build, model._distances_fit_X_[:, model.n_neighbors_ - 1]).take(places, 0)
     density = 1.0 / (np.maximum(away, reach).mean(1) + 1e-10)
     samples = -(lifted(away.build, model._lrd).take(places, 0) / density[:, None]).mean(1)
-    scores = samples - model.offset_
-    return {
-        "predict": np.where(scores < 0, np.int64(-1), np.int64(1)),
-        "decision_function": scores,
-        "score_samples": samples,
-    }
+    return outliers(samples, model.offset_)
 
 
 @converts("sklearn.KernelDensity")

@@ -14,9 +14,14 @@ from entrepot.exporters.sklearn.table import Results, converts, result
 @converts("sklearn.StandardScaler")
 def standard(model: Any, x: Any) -> Results:
     """Mean 0 and deviation 1."""
+    mean, scale = model.mean_ if model.with_mean else None, model.scale_ if model.with_std else None
+    return {"transform": _moved_and_scaled(x, mean, scale)}
+
+
+def _moved_and_scaled(x: Any, center: Any, scale: Any) -> Any:
     x = as_float(x)
-    x = x - model.mean_.astype(x.dtype) if model.with_mean else x
-    return {"transform": x / model.scale_.astype(x.dtype) if model.with_std else x}
+    x = x if center is None else x - center.astype(x.dtype)
+    return x if scale is None else x / scale.astype(x.dtype)
 
 
 @converts("sklearn.MinMaxScaler")
@@ -38,9 +43,8 @@ def max_abs(model: Any, x: Any) -> Results:
 @converts("sklearn.RobustScaler")
 def robust(model: Any, x: Any) -> Results:
     """Median 0, and a range of quantiles of 1."""
-    x = as_float(x)
-    x = x - model.center_.astype(x.dtype) if model.with_centering else x
-    return {"transform": x / model.scale_.astype(x.dtype) if model.with_scaling else x}
+    median, scale = model.center_ if model.with_centering else None, model.scale_ if model.with_scaling else None
+    return {"transform": _moved_and_scaled(x, median, scale)}
 
 
 @converts("sklearn.Normalizer")

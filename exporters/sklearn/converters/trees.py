@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.sklearn.array import Symbolic, lifted
-from entrepot.exporters.sklearn.blocks import chosen, sigmoid, softmax, two_columns, voted
+from entrepot.exporters.sklearn.blocks import chosen, outliers, sigmoid, softmax, two_columns, voted
 from entrepot.exporters.sklearn.columns import as_double, as_float
 from entrepot.exporters.sklearn.questions import Questions
 from entrepot.exporters.sklearn.table import Results, converts, result
@@ -96,12 +96,7 @@ def isolation(model: Any, x: Any) -> Results:
     most = len(trees) * _average_path_length([model._max_samples])[0]
     share = leaf_values(x, trees).sum(1) / most if most else x.rows(1.0)
     samples = -np.exp(share * -np.log(2.0))
-    scores = samples - model.offset_
-    return {
-        "predict": np.where(scores < 0, np.int64(-1), np.int64(1)),
-        "decision_function": scores,
-        "score_samples": samples,
-    }
+    return outliers(samples, model.offset_)
 
 
 @converts("sklearn.BaseGradientBoosting")

@@ -10,6 +10,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.torch.capture.narrowing import AMPLE
 from entrepot.exporters.torch.upstream import SizeNotes, size_notes
 
 
@@ -42,7 +43,7 @@ def broken_condition(program: torch.export.ExportedProgram, group: Group) -> Bro
         if (
             mine
             and guard.condition.free_symbols <= known
-            and not all(_holds(notes, guard.condition, mine, size) for size in _sizes(group))
+            and not all(_holds(notes, guard.condition, mine, size) for size in _sizes(group, guard.condition))
         ):
             return Broken(f"the capture needs {guard.condition}", shared=bool(guard.condition.free_symbols - mine))
     return None
@@ -71,8 +72,23 @@ def terms_of(program: torch.export.ExportedProgram, group: Group) -> set[Any] | 
     return {size.node.expr for size in sizes}
 
 
-def _sizes(group: Group) -> Iterator[int]:
-    least, most = group.bounds["min"], group.bounds.get("max", 2**20)
+def joint_limits(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> list[str]:
+    """Where several axes together end, as conditions over the symbols of groups that may be bounded."""
+    notes, terms = size_notes(program), dict[Any, Any]()
+    for group in (group for group in groups if group.bounded and group.formula is None):
+        terms |= {term: sympy.Symbol(group.symbol, integer=True) for term in symbols_of(program, group) or ()}
+    conditions = [guard.condition for guard in notes.guards if isinstance(guard.condition, _ENDS)]
+    shared = (each for each in conditions if len(each.free_symbols) > 1 and each.free_symbols <= terms.keys())
+    broken = (each for each in shared if not _holds(notes, each, each.free_symbols, 2**20))
+    return list(dict.fromkeys(str(each.xreplace(terms)) for each in broken))
+
+
+_ENDS = (sympy.Le, sympy.Ge, sympy.Lt, sympy.Gt)
+
+
+def _sizes(group: Group, condition: Any) -> Iterator[int]:
+    far = AMPLE * group.sizes[0] if group.bounded and isinstance(condition, _ENDS) else 2**20
+    least, most = group.bounds["min"], group.bounds.get("max", far)
     candidates: Sequence[int] = [*range(least, least + 40), *(least * 2**power + 1 for power in range(20))]
     steps = (group.step * size + group.remainder if group.step > 1 else size for size in candidates)
     return (size for size in steps if size <= most)

@@ -11,6 +11,8 @@ from entrepot.exporters.axes.probe import Prober
 NO_NEWS = "the condition is one that holds"
 _COSTLY = 2048  # beyond it, what forward builds from a size may not fit into memory
 _FAR = 16  # times the size in the sample
+AMPLE = 2
+"""How often the size in the sample is at least taken by an axis that may end somewhere."""
 
 
 def keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowed: set[str]) -> str:
@@ -32,7 +34,7 @@ def keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowe
 
 def _is_at_stake(group: Group, size: int) -> bool:
     """Whether an axis may not be cut short at a size: a far one is a stated bound, unless more was asked for."""
-    near = size <= min(_COSTLY, _FAR * group.sizes[0])
+    near = size <= min(_COSTLY, (AMPLE if group.bounded else _FAR) * group.sizes[0])
     return group.wants(size) and (near or group.asked[1] is not None)
 
 

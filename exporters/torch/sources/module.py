@@ -21,6 +21,7 @@ from entrepot.exporters.paths.path import Path
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.capture.automatic import joint_limits
 from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
@@ -60,6 +61,7 @@ class ModuleSource(TorchSource):
         self._mode = mode_note(module)
         self._observers = observer_note(module)
         self._shared = False
+        self._ends: list[str] = []
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -92,7 +94,7 @@ class ModuleSource(TorchSource):
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Capture in the way that is asked for; translate with torch.onnx."""
-        self.more, self.way_notes = [], []
+        self.more, self.way_notes, self._ends = [], [], []
         self.eager.may_not_end |= self.way != self.ways[0]
         if self.stepper is not None and self.way not in (_PLAIN, _PARTS):
             raise ConversionError("a module whose state is followed is captured as it is, or not at all")
@@ -108,6 +110,7 @@ class ModuleSource(TorchSource):
     def _plain(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         options.tell("capturing the module")
         captured, refusal = self._captured(prober, groups, options)
+        self._ends = joint_limits(captured.program, captured.groups)
         self.state.restore()
         if self.follows_sizes() and (joined := self._joined(prober, groups, captured.groups, options)) is not None:
             return joined
@@ -189,6 +192,10 @@ class ModuleSource(TorchSource):
             self.state.restore()
         rename_symbols(graph, groups)
         return Path(graph, {}, conditions, self._weights(program), frozenset(flat.numbers))
+
+    def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
+        """Those that the module has, and those that its capture has for several sizes at once."""
+        return [*super().limits(prober, groups), *self._ends]
 
     def notes(self) -> Sequence[str]:
         """The mode that it was in, and state of the sample that is not followed."""

@@ -75,8 +75,7 @@ def gather_elements(op: Op) -> str | None:
 
 def _positive(op: Op, position: int, axis: int) -> str:
     """Indices from the front."""
-    value = op.value(position)
-    if value is not None and value.constant is not None and (value.constant >= 0).all():
+    if op.is_natural(position):
         return f"{op[position]}{_long(op, position)}"
     return f"{op.writer.helper('from_front')}({op[position]}, {op[0]}.shape[{axis}])"
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.export_cases.case import Built, Case
+
 CASES: list[KerasCase] = []
 
 BATCHES, SIZES = (2, 3, 1), (9, 6, 12)
@@ -56,41 +58,31 @@ class Given:
 
 
 @dataclass(frozen=True)
-class KerasCase:
-    """One export.
+class KerasCase(Case):
+    """One export: ``convolutions/Conv2D same``, the file, the class, the configuration.
 
     Attributes:
-        name: ``convolutions/Conv2D same``: the file, the class, the configuration.
-        corpus: ``"keras"`` or ``"applications"``.
-        make: Builds the model.
-        inputs: What it takes.
+        inputs: What the model takes.
         sample: Whether it is exported with a sample, or without.
     """
 
-    name: str
-    corpus: str
-    make: Callable[[], Any]
-    inputs: tuple[Given, ...]
+    inputs: tuple[Given, ...] = ()
     sample: bool = True
-
-    @property
-    def family(self) -> str:
-        """The file that it is from."""
-        return self.name.partition("/")[0]
 
     @property
     def subject(self) -> str:
         """The class that it is about."""
         return self.name.partition("/")[2].partition(" ")[0]
 
-    def build(self) -> tuple[Any, tuple[list[np.ndarray], ...]]:
+    def build(self) -> Built:
         """The same model, with the same weights, and calls at every time."""
         import keras
 
         keras.utils.set_random_seed(20)
         model = self.make()
         stir(model)
-        return model, tuple([each.array(at, place) for place, each in enumerate(self.inputs)] for at in range(3))
+        calls = ([each.array(at, place) for place, each in enumerate(self.inputs)] for at in range(3))
+        return Built(model, tuple(map(tuple, calls)))
 
 
 def stir(model: Any) -> None:
@@ -124,7 +116,7 @@ def layer(
         results = make()(tensors[0] if len(tensors) == 1 else tensors, **call)
         return keras.Model(tensors[0] if len(tensors) == 1 else tensors, results)
 
-    CASES.append(KerasCase(f"{family}/{title}", "keras", build, given))
+    CASES.append(KerasCase(f"{family}/{title}", "keras", build, inputs=given))
 
 
 def model(family: str, title: str, *inputs: Given | tuple[int | None, ...], corpus: str = "keras") -> Any:
@@ -132,7 +124,7 @@ def model(family: str, title: str, *inputs: Given | tuple[int | None, ...], corp
     given = tuple(each if isinstance(each, Given) else Given(each) for each in inputs)
 
     def register(make: Callable[[], Any]) -> Callable[[], Any]:
-        CASES.append(KerasCase(f"{family}/{title}", corpus, make, given))
+        CASES.append(KerasCase(f"{family}/{title}", corpus, make, inputs=given, sample=corpus == "keras"))
         return make
 
     return register

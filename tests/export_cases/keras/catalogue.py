@@ -25,6 +25,15 @@ def catalogue(corpus: str = "keras") -> list[KerasCase]:
     """The cases of a corpus, in the order of the files."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in ("plain", "convolutions", "steps", "inputs", "models", "applications"):
+        for name in (
+            "plain",
+            "convolutions",
+            "steps",
+            "inputs",
+            "models",
+            "elementwise",
+            "arrangements",
+            "applications",
+        ):
             importlib.import_module(f"tests.export_cases.keras.{name}")
     return [case for case in CASES if case.corpus == corpus]

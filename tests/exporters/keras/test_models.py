@@ -69,3 +69,45 @@ def test_a_subclassed_model_takes_a_sample_and_keeps_the_names_of_its_weights():
 def test_a_subclassed_model_without_a_sample_is_refused():
     with pytest.raises(ep.InputError, match="does not say what it is called with"):
         ep.export(Branching(), progress=False)
+
+
+NETWORKS = {
+    "without scales": lambda: layers.BatchNormalization(scale=False),
+    "with scales": layers.BatchNormalization,
+    "with neither": lambda: layers.BatchNormalization(scale=False, center=False),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_of_images_has_one_transposition_whatever_its_normalisations_learn(name):
+    model = sequential(
+        (16, 16, 3), layers.Conv2D(4, 3, use_bias=False), NETWORKS[name](), layers.ReLU(), layers.MaxPooling2D(2),
+        layers.SeparableConv2D(8, 3, padding="same"), NETWORKS[name](), layers.Flatten(), layers.Dense(3),
+    )  # fmt: skip
+    exported = ep.export(model, progress=False)
+    assert exported.report.ok
+    assert [node.op_type for node in exported.ir.graph.all_nodes()].count("Transpose") == 1
+
+
+class Counted(layers.Layer):
+    """Counts how often it is called, and takes a batch of any size but 3."""
+
+    calls = 0
+
+    def call(self, x):
+        Counted.calls += 1
+        if x.shape[0] == 3:
+            raise ValueError("not three")
+        return x * 2
+
+
+def test_a_batch_that_a_layer_of_a_users_own_refuses_is_found_by_running_it():
+    model = sequential((4,), layers.Dense(4), Counted())
+    exported = ep.export(model, np.ones((2, 4), np.float32), progress=False)
+    assert exported.report.ok
+    assert all(run.verdict == "refused" for run in exported.report.runs if run.label == "batch=3")
+
+
+def test_sizes_that_a_model_states_are_not_tried_and_the_notes_say_them():
+    exported = ep.export(sequential((4, 5), layers.Dense(3)), progress=False)
+    assert any("the module refuses other sizes (it states this one)" in note for note in exported.notes)

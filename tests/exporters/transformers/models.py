@@ -36,6 +36,7 @@ BART = {
     "eos_token_id": 2,
     "decoder_start_token_id": 2,
 }
+_EXPERTS = {"num_experts_per_tok": 2, "intermediate_size": 48}
 _OTHERS: dict[str, dict[str, Any]] = {
     "GPT2LMHeadModel": {"vocab_size": 99, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
     | {"bos_token_id": 1, "eos_token_id": 2},
@@ -44,7 +45,8 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "Qwen3ForCausalLM": TEXT,
     "Phi3ForCausalLM": TEXT,
     "MistralForCausalLM": TEXT | {"sliding_window": 4},
-    "MixtralForCausalLM": TEXT | {"num_local_experts": 4, "num_experts_per_tok": 2},
+    "MixtralForCausalLM": TEXT | _EXPERTS | {"num_local_experts": 4},
+    "Qwen3MoeForCausalLM": TEXT | _EXPERTS | {"num_experts": 4, "moe_intermediate_size": 16},
     "Gemma3ForCausalLM": TEXT
     | {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"], "query_pre_attn_scalar": 8},
     "MambaForCausalLM": {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 import entrepot as ep
@@ -72,6 +73,7 @@ class Mixed(nn.Module):
         self.register_buffer("mean", torch.rand(3, 1, 1))
         self.register_buffer("window", torch.hann_window(4))
         self.register_buffer("steps", torch.arange(4.0) / 4, persistent=False)
+        self.register_buffer("order", torch.randint(0, 48, (70,)), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         left, right = self.table.split(3, dim=1)
@@ -81,7 +83,7 @@ class Mixed(nn.Module):
             + self.window.sqrt()
             + torch.tensor([0.5, 1.5, 2.5, 4.5])
         )
-        return (scaled.mean((2, 3)) @ left.T) + right.sum()
+        return (scaled.mean((2, 3)) @ left.T) + right.sum() + x.flatten(1)[:, self.order].sum(1, keepdim=True)
 
 
 @pytest.mark.parametrize("optimize", ["default", "none"])
@@ -118,4 +120,7 @@ def test_numbers_that_are_in_no_state_are_in_the_text(tmp_path: Path) -> None:
     code = "import torch; from model import load; torch.save(load()(torch.load('x.pt')), 'y.pt')"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     torch.testing.assert_close(torch.load(tmp_path / "y.pt"), net(x), rtol=0, atol=0)
-    assert all(each.dtype == torch.float16 for each in net.half().buffers())
+    assert {*load_file(tmp_path / "model.safetensors")} == {*original.state_dict()}
+    beside = load_file(tmp_path / "buffers.safetensors")
+    assert torch.equal(beside["order"].flatten(), original.order)
+    assert all(each.dtype == torch.float16 for each in net.half().buffers() if each.is_floating_point())

@@ -145,3 +145,29 @@ def test_batch_normalisation_comes_back_from_an_export_that_left_it_alone() -> N
     assert {type(part) for part in net.modules()} >= {torch.nn.BatchNorm2d}
     torch.testing.assert_close(net(sample), network(sample), rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(net.train()(sample), network.train()(sample), rtol=1e-5, atol=1e-6)
+
+
+PLACES = {
+    "v, i = TopK(x, k)": "torch.gather(x, -1, i)",
+    "i = ArgMax(x)": "torch.gather(x, -1, i)",
+    "v, j = TopK(x, k) a = Unsqueeze(j, one) i = Squeeze(a, one)": "torch.gather(x, -1, i)",
+    "v, j = TopK(x, k) i = Add(j, one)": "torch.gather(x, -1, i)",
+    "i = Mod(w, k)": "torch.gather(x, -1, i)",
+    "i = Identity(w)": "from_front(",
+    "v, j = TopK(x, k) i = Sub(j, one)": "from_front(",
+    "i = Mod<fmod = 1>(w, k)": "from_front(",
+    "c = Cast<to = 2>(w) i = Cast<to = 7>(c)": "torch.gather(x, -1, i)",
+    "c = Cast<to = 3>(w) i = Cast<to = 7>(c)": "from_front(",
+}
+
+
+@pytest.mark.parametrize("nodes", PLACES)
+def test_places_that_cannot_be_below_0_are_read_as_they_are(nodes: str) -> None:
+    net = ep.to_torch(
+        model(
+            f"""g (float[N, 3] x, int64[N, 1] w) => (float[N, M] y) <int64[1] k = {{2}}, int64[1] one = {{1}}>
+            {{ {nodes} y = GatherElements<axis = 1>(x, i) }}"""
+        ),
+        verify=False,
+    )
+    assert PLACES[nodes] in net.source()

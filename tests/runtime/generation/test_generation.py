@@ -144,3 +144,12 @@ def test_a_damaged_description_is_refused(tmp_path: Path, change: dict[str, Any]
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     with pytest.raises((ep.ModelFormatError, ep.InputError)):
         ep.load(tmp_path / "package")
+
+
+def test_a_package_is_given_other_threads_and_keeps_its_provider() -> None:
+    package = chain(successor()).using(threads=1)
+    assert package.session("decoder").threads == 1
+    assert package.session("decoder").providers == ("cpu",)
+    assert package.generate(input_ids=[[0]], max_new_tokens=2).tolist() == [[0, 1, 2]]
+    with pytest.raises(ep.InputError, match="threads"):
+        package.using(threads=0)

@@ -1,0 +1,48 @@
+"""The axes of a functional model, which says of each whether it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import keras
+
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, name_groups
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.exporter import Source
+from entrepot.exporters.keras import upstream
+from entrepot.exporters.notes import REFUSED, Fixed
+from entrepot.exporters.options import Options
+
+
+def stated_groups(
+    model: Any, source: Source, prober: Prober, options: Options
+) -> tuple[list[Group], Collection[Axis], Mapping[Axis, Fixed]]:
+    """The axes that a functional model leaves open, grouped; see ``Source.groups``.
+
+    A batch that is all that is open needs no trial where layers of Keras alone are called, none of which looks at it,
+    and one where there are operations as well. What is said of it is proved in the end like everything else.
+    """
+    options.tell("finding the axes that vary")
+    fixed = {axis: Fixed(REFUSED, "it states this one") for axis, size in _sizes(model).items() if size}
+    free = [axis for axis in all_axes(prober.base) if axis not in fixed]
+    size = prober.size((0, 0))
+    if free == [(0, 0)] and size > 1 and (_of_layers_alone(model) or prober.takes({(0, 0): size + 1}) is None):
+        groups = [Group(frozenset(free), "", [size, size + 1])]
+    else:
+        groups = prober.find_groups(free)
+    name_groups(groups, source.arrays, prober.base, source.call.names)
+    return groups, free, fixed
+
+
+def _of_layers_alone(model: Any) -> bool:
+    """Whether all that a model calls are layers of Keras, whose code is known."""
+    graphs = filter(None, map(upstream.graph_of, upstream.nested_layers(model)))
+    called = [node.operation for graph in graphs for node in upstream.ordered_nodes(graph)]
+    return all(isinstance(each, keras.Layer) for each in called) and all(
+        upstream.is_own(layer) and not isinstance(layer, keras.layers.Lambda) for layer in upstream.nested_layers(model)
+    )
+
+
+def _sizes(model: Any) -> dict[Axis, int | None]:
+    return {(at, axis): size for at, spec in enumerate(model.inputs) for axis, size in enumerate(spec.shape)}

@@ -1,0 +1,125 @@
+"""Architectures through ``export_transformer``: does a package generate what transformers generates?
+
+A case has *passed* when its package was verified, and when on prompts that the verification has not seen, with padding
+and without, it generates the same tokens greedily and with four beams; where the model itself generates others in
+doubles, tokens are no evidence. What does not generate has to give the results of the model on every other call.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+import entrepot as ep
+from entrepot.parity.compare import compare
+from entrepot.runtime.generation.package import Package
+from tests.export_cases.case import Built, Case
+from tests.sweeps.exports import arrays
+from tests.sweeps.outcome import Outcome, line
+
+MADE = ("causal-lm", "seq2seq-lm", "speech-seq2seq")
+"""Kinds whose samples ``export_transformer`` makes itself."""
+NEW = 7
+
+
+def judge(case: Case) -> Outcome:
+    """Build, export and run a case."""
+    try:
+        built = case.build()
+        built.module.eval()
+    except Exception as error:  # noqa: BLE001 - whatever a model raises, the case is at fault
+        return Outcome(case.name, case.corpus, "invalid", line(error))
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        verdict, why, package = _exported(case, built)
+        seconds = time.process_time() - began
+        if package is not None:
+            verdict, why = _judged(package, built)
+    nodes = (
+        0 if package is None else sum(sum(1 for _ in graph.ir.graph.all_nodes()) for graph in package.graphs.values())
+    )
+    return Outcome(case.name, case.corpus, verdict, why, seconds=seconds, nodes=nodes)
+
+
+def _exported(case: Case, built: Built) -> tuple[str, str, Package | None]:
+    samples = None if case.family in MADE else built.calls[0]
+    try:
+        return "passed", "", ep.export_transformer(built.module, samples, progress=False)
+    except ep.VerificationError as error:
+        return "wrong", f"the export says so itself: {line(error)}"[:400], None
+    except ep.EntrepotError as error:
+        return "refused", line(error)[:400], None
+    except Exception as error:  # noqa: BLE001 - this is what the sweep is looking for
+        return "crashed", line(error)[:400], None
+
+
+def _judged(package: Package, built: Built) -> tuple[str, str]:
+    try:
+        problems = list(_generated(package, built) if package.generates else _results(package, built))
+    except ep.EntrepotError as error:
+        return "wrong", f"does not run: {line(error)}"[:400]
+    return ("wrong", "; ".join(problems)[:400]) if problems else ("passed", package.manifest.kind)
+
+
+def _results(package: Package, built: Built) -> Iterator[str]:
+    """How the results differ on the calls of a case, as far as their sizes vary."""
+    for call in built.calls:
+        given = {name: value for name, value in call.items() if isinstance(value, torch.Tensor)}
+        with torch.no_grad():
+            wanted = list(arrays(built.module(**call)))
+        try:
+            got = package.forward(**{name: value.numpy() for name, value in given.items()})
+        except ep.InputError:
+            continue  # a size that stays fixed
+        names = [name for name in got if np.size(got[name])]
+        expected = dict(zip(names, wanted, strict=False))
+        comparison = compare(expected, {name: got[name] for name in expected})
+        yield from comparison.problems
+
+
+def _generated(package: Package, built: Built) -> Iterator[str]:
+    """How tokens differ."""
+    for inputs in _prompts(package, built):
+        for beams in (1, 4):
+            asked = {"max_new_tokens": NEW, "num_beams": beams, "do_sample": False}
+            given = {name: value.numpy() for name, value in inputs.items() if name in package.inputs}
+            got = package.generate(**given, **asked)
+            wanted = _tokens(built.module, inputs, asked)
+            if not np.array_equal(got, wanted) and _is_certain(built.module, inputs, asked, wanted):
+                yield f"{beams} beams: {got[:, -NEW:].tolist()}, expected {wanted[:, -NEW:].tolist()}"
+
+
+def _prompts(package: Package, built: Built) -> Iterator[dict[str, torch.Tensor]]:
+    """Texts of two lengths, the second with padding; what is given with samples as it is."""
+    call, manifest = built.calls[0], package.manifest
+    if manifest.source not in ("", "input_ids") or call.keys() - {"input_ids", "attention_mask", "decoder_input_ids"}:
+        yield {name: value for name, value in call.items() if name != "decoder_input_ids"}
+        return
+    texts = "input_ids"
+    generator = torch.Generator().manual_seed(77)
+    most = int(call["input_ids"].max())
+    for rows, length, padding in ((1, 6, 0), (3, 8, 3)):
+        ids = torch.randint(8, most, (rows, length), generator=generator)
+        mask = torch.ones_like(ids)
+        where = slice(length - padding, None) if manifest.kind == "encoder-decoder" else slice(0, padding)
+        mask[0, where] = 0
+        takes = "attention_mask" in package.inputs
+        yield {texts: ids} | ({"attention_mask": mask} if takes else {})
+
+
+def _tokens(module: Any, inputs: Mapping[str, torch.Tensor], asked: Mapping[str, Any]) -> np.ndarray:
+    with torch.no_grad():
+        return transformers.GenerationMixin.generate(module, **inputs, **asked).numpy()
+
+
+def _is_certain(module: Any, inputs: Mapping[str, torch.Tensor], asked: Mapping[str, Any], wanted: Any) -> bool:
+    doubled = {name: value.double() if value.is_floating_point() else value for name, value in inputs.items()}
+    return np.array_equal(_tokens(copy.deepcopy(module).double(), doubled, asked), wanted)
