@@ -16,7 +16,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check --log .venv/setup
 # what is downloaded and installed, without the lines about what is there already; all of it when something fails
 SHOW = 2>&1 | { grep --line-buffered -E '^ *(Downloading|Successfully)' || true; } || { tail -n 40 .venv/setup.log; exit 1; }
 
-.PHONY: setup demo test check bench opset-sweep export-sweep transformer-sweep docs clean
+.PHONY: setup demo test check bench opset-sweep export-sweep transformer-sweep transformer-tokens docs clean
 
 setup: $(STAMP)
 	@echo "[setup] ready: $$($(BIN)/python --version), $(CURDIR)/.venv"
@@ -77,6 +77,10 @@ export-sweep: setup
 # every architecture that transformers has, small, through export_transformer: passed, refused and why, wrong; hours
 transformer-sweep: setup
 	$(BIN)/python -m benchmarks.export_sweep --corpus packages --timeout 120 --list wrong crashed refused $(SWEEP)
+
+# tokens of packages beside those of transformers, host and graph, opsets 20 and 17, greedy and beams; some ten minutes
+transformer-tokens: setup
+	$(BIN)/python -m benchmarks.transformer_tokens $(SWEEP)
 
 docs: setup
 	$(BIN)/python docs/generate_support_matrix.py

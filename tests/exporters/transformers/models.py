@@ -127,7 +127,11 @@ def _llava() -> Any:
 _PICTURES = {"trocr": _trocr, "donut": _donut, "llava": _llava}
 
 
-def given(name: str, model: Any, rows: int, seed: int = 0) -> dict[str, torch.Tensor]:
+NAMES = (*(name for name in _OTHERS if name != "BertForSequenceClassification"), *_PICTURES)
+"""All that generate."""
+
+
+def given(name: str, model: Any, rows: int, seed: int = 0, longer: int = 0) -> dict[str, torch.Tensor]:
     """What a model is called with: prompts or texts with padding, pictures, sounds."""
     generator = torch.Generator().manual_seed(seed)
     if name == "WhisperForConditionalGeneration":
@@ -135,7 +139,7 @@ def given(name: str, model: Any, rows: int, seed: int = 0) -> dict[str, torch.Te
     if name in ("trocr", "donut"):
         size = (rows, 3, 32, 32) if name == "trocr" else (rows, 3, 64, 32)
         return {"pixel_values": torch.randn(size, generator=generator)}
-    ids = torch.randint(5, 90, (rows, 9 if name == "llava" else 6), generator=generator)
+    ids = torch.randint(5, 90, (rows, longer + (9 if name == "llava" else 6)), generator=generator)
     mask = torch.ones_like(ids)
     if name == "llava":
         ids[:, 1:5] = 98
