@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tests.exporters.transformers.models import NAMES, built, given
+from tests.export_cases.generating import NAMES, built, given
 
 OPSETS = (20, 17)
 BEAMS = (1, 4)

@@ -14,7 +14,7 @@ import torch
 
 import entrepot as ep
 from entrepot.exporters.transformers.checkpoint import opened
-from tests.exporters.transformers.models import built
+from tests.export_cases.generating import built
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import entrepot as ep
 from entrepot.exporters.transformers.in_graph.loop import looped
 from entrepot.runtime.generation.package import Package
 from entrepot.runtime.generation.settings import padded_ends
-from tests.exporters.transformers.models import built, given
+from tests.export_cases.generating import built, given
 
 SAMPLE = (
     "LlamaForCausalLM",
