@@ -36,6 +36,8 @@ class Wishes:
         in_graph: Whether one graph generates by itself.
         beams: How many beams that graph searches.
         opset: Its opset.
+        sample: Whether it draws tokens; ``None`` for what the model's configuration says.
+        penalty: Whether it takes a repetition penalty.
     """
 
     task: Task = "auto"
@@ -43,6 +45,8 @@ class Wishes:
     in_graph: bool = False
     beams: int = 1
     opset: int | None = None
+    sample: bool | None = None
+    penalty: bool = False
 
 
 def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Options) -> Package:
@@ -75,7 +79,7 @@ def _evaluating(model: torch.nn.Module) -> Iterator[None]:
 
 def _with_loop(package: Package, inputs: Inputs, wishes: Wishes, *, verify: bool) -> Package:
     """The package as one graph, compared with what the host's loop generates."""
-    whole = looped(package, num_beams=wishes.beams, opset=wishes.opset)
+    whole = looped(package, num_beams=wishes.beams, opset=wishes.opset, penalty=wishes.penalty, sample=wishes.sample)
     if verify:
         compared(whole, package, inputs, wishes.beams)
     return whole

@@ -14,6 +14,7 @@ from entrepot.ir.proof import Proof
 from entrepot.runtime.arrays import as_array
 from entrepot.runtime.generation.beams import BeamSearch
 from entrepot.runtime.generation.decoding import Decoding
+from entrepot.runtime.generation.draws import any_seed
 from entrepot.runtime.generation.inputs import as_files, default_mask, prepared
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.search import Stopping, Streamer, search
@@ -247,8 +248,11 @@ class Package:
             for name in said
             if name != "eos_token_id"
         }
+        if "seed" in defaults and changed.seed is None:
+            feeds["seed"] = np.asarray(any_seed(), np.int64)
         if "eos_token_id" in said:
             feeds["eos_token_id"] = padded_ends(changed.eos_token_id)
+            feeds["pad_token_id"] = np.asarray(changed.pad, np.int64)
         prompt = feeds[manifest.tokens].shape[1] if manifest.tokens in feeds else 1
         if "max_new_tokens" not in said and self.settings.max_new_tokens is None:
             feeds["max_new_tokens"] = np.asarray(self.settings.most(prompt), np.int64)
