@@ -45,7 +45,7 @@ def command(
     from entrepot.ir.progress import reporter
     from entrepot.parity.compare import Tolerance
     from entrepot.parity.report.json import as_dict
-    from entrepot.parity.verify import ModelSource
+    from entrepot.parity.sources import ModelSource
 
     first, second = read_model(expected, output), read_model(actual, output)
     feeds, made_up = read_inputs(first, inputs, dims, seed)

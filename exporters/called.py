@@ -10,8 +10,8 @@ import numpy as np
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.exporter import Callee, Refusal, Source
 from entrepot.ir.errors import InputError
+from entrepot.parity.sources import SourceRefusal
 from entrepot.parity.tolerance import classify
-from entrepot.parity.verify import SourceRefusal
 
 _MOST_COPIED = 1 << 29
 """Bytes of weights in float64."""

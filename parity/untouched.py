@@ -11,6 +11,7 @@ from entrepot.ir.operators import uses_defined
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.opset.reading import reads_the_same
 from entrepot.runtime.feeds import feeds_of
+from entrepot.runtime.session import Session
 
 
 def is_loadable(model: Model) -> bool:
@@ -69,3 +70,10 @@ class Untouched:
             except RefusedError as error:
                 raise UnsupportedOpError(f"onnxruntime refuses the model: {error}") from error
         return self._engines[inputs]
+
+
+def opened(model: Model, provider: str) -> Session | Untouched:
+    """A provider with the model: onnxruntime with the file as it is, where it can load that."""
+    if provider == "onnxruntime" and is_loadable(model):
+        return Untouched(model)
+    return Session(model, providers=(provider,))

@@ -23,7 +23,8 @@ from entrepot.parity.feeds import Feeds
 from entrepot.parity.plan import Case, plan_cases
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run
-from entrepot.parity.verify import ModelSource, SourceRefusal, default_providers, model_name
+from entrepot.parity.sources import ModelSource, SourceRefusal, model_name
+from entrepot.parity.verify import default_providers
 
 _MOST, _LEAST = 200, 24  # runs per case and side
 _SECONDS = 2.0  # wanted per case and side

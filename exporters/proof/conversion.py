@@ -14,7 +14,8 @@ from entrepot.ir.model import Model
 from entrepot.parity.feeds import Feeds, generate
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run, Verdict
-from entrepot.parity.verify import ModelSource, Outputs, SourceRefusal, default_providers, model_name
+from entrepot.parity.sources import ModelSource, Outputs, SourceRefusal, model_name
+from entrepot.parity.verify import default_providers
 from entrepot.runtime.feeds import feeds_of
 
 

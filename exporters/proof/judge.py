@@ -19,9 +19,9 @@ from entrepot.ir.opset import OPSET
 from entrepot.ir.opset.reading import reads_the_same
 from entrepot.parity.compare import compare
 from entrepot.parity.feeds import Feeds
+from entrepot.parity.sources import ModelSource, Outputs, SourceRefusal, model_name
 from entrepot.parity.spelled import spelled_out
 from entrepot.parity.untouched import is_loadable
-from entrepot.parity.verify import ModelSource, Outputs, SourceRefusal, model_name
 from entrepot.runtime.feeds import feeds_of
 
 _FAILURES = (

@@ -21,6 +21,7 @@ from entrepot.parity.edges import edge_cases
 from entrepot.parity.feeds import Feeds, vary
 from entrepot.parity.plan import Case, plan_cases, sized_cases
 from entrepot.parity.report.report import Report, Run
+from entrepot.parity.sources import ExactSource, Source
 from entrepot.parity.tolerance import classify
 
 BRANCH = "other branches"
@@ -28,7 +29,7 @@ BRANCH = "other branches"
 
 
 def prove(
-    source: parity.Source,
+    source: Source,
     model: Model,
     sample: Feeds,
     judging: Judging,
@@ -76,14 +77,14 @@ def _nobody(report: Report) -> str:
     return f"nothing here runs the result: {'; '.join(reasons)}" if reasons and not report.ran else ""
 
 
-def _cases(source: parity.Source, model: Model, sample: Feeds, edges: Mapping[str, int]) -> list[Case]:
+def _cases(source: Source, model: Model, sample: Feeds, edges: Mapping[str, int]) -> list[Case]:
     cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_small_cases(model, sample, edges))]
-    if isinstance(source, parity.ExactSource) and not may_not_end(model.ir):
+    if isinstance(source, ExactSource) and not may_not_end(model.ir):
         cases += edge_cases(sample)
     return cases
 
 
-def _run(source: parity.Source, model: Model, cases: Sequence[Case], judging: Judging) -> Report:
+def _run(source: Source, model: Model, cases: Sequence[Case], judging: Judging) -> Report:
     names = tuple(parity.default_providers(model) if judging.providers is None else judging.providers)
     tolerance, progress = judging.tolerance, judging.progress
     full = [case for case in cases if not _is_empty(case)]

@@ -18,7 +18,8 @@ from entrepot.parity.compare import Tolerance
 from entrepot.parity.feeds import Feeds, generate
 from entrepot.parity.plan import Case, plan_cases
 from entrepot.parity.report.report import Report
-from entrepot.parity.verify import SourceRefusal, verify
+from entrepot.parity.sources import SourceRefusal
+from entrepot.parity.verify import verify
 from entrepot.runtime.feeds import feeds_of
 from entrepot.runtime.fold import KERNEL_ERRORS
 from entrepot.runtime.providers.torch.dtypes import array_of_tensor, tensor_of

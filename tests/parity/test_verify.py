@@ -10,7 +10,8 @@ from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.parity.compare import Tolerance
 from entrepot.parity.plan import plan_cases
-from entrepot.parity.verify import ModelSource, SourceRefusal, verify
+from entrepot.parity.sources import ModelSource, SourceRefusal
+from entrepot.parity.verify import verify
 
 HEAD = '<ir_version: 10, opset_import: ["": 20]>'
 X = {"x": np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)}

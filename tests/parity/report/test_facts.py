@@ -12,7 +12,8 @@ import rich.console
 import entrepot as ep
 from entrepot.parity.report import Report, Run
 from entrepot.parity.report.facts import ModelFacts
-from entrepot.parity.verify import ModelSource, verify
+from entrepot.parity.sources import ModelSource
+from entrepot.parity.verify import verify
 
 TEXT = """
 <ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 3]>

@@ -1,0 +1,119 @@
+"""Where results differ, the source is asked how exact it can be."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Mapping
+
+from entrepot.ir.model import Model
+from entrepot.ir.pointwise import chooses, is_pointwise
+from entrepot.parity.compare import NOISE, Comparison, Tolerance, compare, scales_of
+from entrepot.parity.edges import beside, moved, without_doubt
+from entrepot.parity.plan import Case
+from entrepot.parity.sensitivity import own_error, sensitivity
+from entrepot.parity.sources import ExactSource, Outputs, Source, SourceRefusal, SteppedSource
+from entrepot.parity.ties import undecided, with_equal_choices
+
+_NO_SCALE = 1e-30
+"""The scale of a tensor whose elements are each judged by their own size alone."""
+
+
+class Judge:
+    """Compares, and where results differ asks the source how exact it can be."""
+
+    def __init__(self, source: Source, model: Model, tolerance: Tolerance | None, scales: Mapping[str, float]) -> None:
+        self._source = source
+        self._tolerance = tolerance
+        self._scales = scales
+        self._noise: dict[int, Mapping[str, float]] = {}
+        self._model = model
+        self._doubts: dict[tuple[int, bool], list[Outputs]] = {}
+        self._ties: dict[int, frozenset[str]] = {}
+
+    def compare(self, case: Case, expected: Outputs, actual: Outputs, provider: str) -> Comparison:
+        """What the source and a provider computed; where they differ by as much as the source is unsure, they agree."""
+        if case.edge:
+            return self._compare_at_edges(case, expected, actual, strict=provider == "cpu" and self.strict)
+        first = compare(expected, actual, self._tolerance, scales=self._scales)
+        if not first.ok and chooses(self._model.ir):
+            actual = with_equal_choices(self._model, case.feeds, expected, actual)
+            first = compare(expected, actual, self._tolerance, scales=self._scales)
+        if first.ok or self._tolerance is not None:
+            return first
+        noise = self._noise_of(case, expected)
+        second = compare(expected, actual, scales=self._scales, noise=noise) if noise else first
+        if second.ok or not noise:
+            return second
+        # among few elements, one may be far more sensitive than most
+        settled = without_doubt(expected, actual, self._other_answers(case, strict=False))
+        return compare(expected, settled, scales=self._scales, noise=noise)
+
+    @functools.cached_property
+    def strict(self) -> bool:
+        """Whether each element is judged by its own size: if nothing is summed up, and float64 shows what is right."""
+        return isinstance(self._source, ExactSource) and is_pointwise(self._model.ir)
+
+    def _compare_at_edges(self, case: Case, expected: Outputs, actual: Outputs, *, strict: bool) -> Comparison:
+        scales = dict.fromkeys(expected, _NO_SCALE) if strict else self._larger(scales_of([expected]))
+        first = compare(expected, actual, self._tolerance, scales=scales)
+        if first.ok:
+            return first
+        if strict and self._exact(case) is None:  # nothing shows how exact a single element can be
+            return self._compare_at_edges(case, expected, actual, strict=False)
+        settled = without_doubt(expected, actual, self._other_answers(case, strict=strict), overflows=not strict)
+        second = compare(expected, settled, self._tolerance, scales=scales)
+        if not second.ok and chooses(self._model.ir):
+            tied = self._tied(case)
+            settled = {name: expected.get(name) if name in tied else value for name, value in settled.items()}
+            second = compare(expected, settled, self._tolerance, scales=scales)
+        steps = {} if second.ok or self._tolerance is not None else self._steps_of(case)
+        return compare(expected, settled, scales=scales, noise=steps) if steps else second
+
+    def _larger(self, scales: Mapping[str, float]) -> dict[str, float]:
+        return {name: max(scale, self._scales.get(name, 0.0)) for name, scale in scales.items()}
+
+    def _other_answers(self, case: Case, *, strict: bool) -> list[Outputs]:
+        """What the source computes in float64, and if elements depend on others, from inputs moved by one rounding.
+
+        If they do not, how far off the source is beside its inputs: that it is exact at one number is luck.
+        """
+        key = id(case), strict
+        if key not in self._doubts:
+            exact = self._exact(case)
+            others = [] if exact is None else [exact]
+            if isinstance(self._source, ExactSource) and strict:
+                with contextlib.suppress(SourceRefusal):
+                    others += beside(self._source.run, self._source.exact, case.feeds)
+            if exact is None or not strict:
+                with contextlib.suppress(SourceRefusal):
+                    others += moved(self._source.run, case.feeds, ties=chooses(self._model.ir))
+            self._doubts[key] = others
+        return self._doubts[key]
+
+    def _exact(self, case: Case) -> Outputs | None:
+        return self._source.exact(dict(case.feeds)) if isinstance(self._source, ExactSource) else None
+
+    def _tied(self, case: Case) -> frozenset[str]:
+        """Outputs that depend on a choice between equal elements."""
+        if id(case) not in self._ties:
+            self._ties[id(case)] = undecided(self._model, case.feeds)
+        return self._ties[id(case)]
+
+    def _noise_of(self, case: Case, expected: Outputs) -> Mapping[str, float]:
+        if id(case) not in self._noise:
+            try:
+                noise = sensitivity(self._source.run, case.feeds, expected)
+            except SourceRefusal:
+                noise = {}
+            exact = self._exact(case)
+            own = {} if exact is None else own_error(expected, exact)
+            steps = self._steps_of(case)
+            names = {*noise, *own, *steps}
+            self._noise[id(case)] = {name: max(each.get(name, 0.0) for each in (noise, own, steps)) for name in names}
+        return self._noise[id(case)]
+
+    def _steps_of(self, case: Case) -> dict[str, float]:
+        """What rounding to the other of two steps may change; as noise, of which a multiple is allowed."""
+        found = self._source.steps(dict(case.feeds)) if isinstance(self._source, SteppedSource) else {}
+        return {name: most / NOISE for name, most in found.items()}

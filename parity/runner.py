@@ -1,0 +1,107 @@
+"""One provider that runs a model case by case."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from entrepot.ir.errors import (
+    ConversionError,
+    EntrepotError,
+    InputError,
+    MissingDependencyError,
+    UnsupportedOpError,
+)
+from entrepot.ir.model import Model
+from entrepot.parity.compare import Comparison
+from entrepot.parity.judge import Judge
+from entrepot.parity.plan import Case
+from entrepot.parity.report.report import Run, Verdict
+from entrepot.parity.sources import Outputs
+from entrepot.parity.untouched import Untouched, opened
+from entrepot.runtime.session import Session
+
+
+class Runner:
+    """One provider, opened once; an error it raises is the result of a run, not the end of the verification."""
+
+    def __init__(self, model: Model, provider: str, judge: Judge, *, unasked: bool) -> None:
+        self._provider = provider
+        self._unasked = unasked and provider != "cpu"
+        self._judge = judge
+        self._opened = self._open(model)
+
+    def _open(self, model: Model) -> Session | Untouched | EntrepotError:
+        try:
+            return opened(model, self._provider)
+        except (InputError, MissingDependencyError):
+            raise  # says something about the call, nothing about the model
+        except EntrepotError as error:
+            return error
+
+    @property
+    def declines(self) -> str:
+        """Which operators it lacks, or cannot read; empty when there are none."""
+        return str(self._opened) if isinstance(self._opened, UnsupportedOpError | ConversionError) else ""
+
+    def _difference(self, case: Case, expected: Outputs, actual: Outputs) -> Verdict:
+        """Whether a difference is a failure, or known of kernels and so only noted.
+
+        They disagree about NaN among many elements (their maximum, their order), but not about single ones. Some of
+        onnxruntime's (1.31) compute on doubles with factors in single precision: Gelu, and scaled products once fused.
+        """
+        certain = self._provider == "cpu" and self._judge.strict
+        if case.edge == "special" and not certain:
+            return "noted"
+        coarse = self._unasked and self._judge.compare(case, _single(expected), _single(actual), self._provider)
+        return "noted" if coarse else "differs"
+
+    def _error(self, case: Case, error: EntrepotError) -> Run:
+        lacking = self._unasked and isinstance(error, UnsupportedOpError)
+        return Run(case.label, self._provider, "declined" if lacking else "error", str(error), symbol=case.symbol)
+
+    def run(self, case: Case, expected: Outputs) -> Run:
+        """The model on one case, and the verdict."""
+        if isinstance(self._opened, EntrepotError):
+            return self._error(case, self._opened)
+        start = time.perf_counter()
+        try:
+            actual = self._opened.run(case.feeds)
+        except EntrepotError as error:
+            return self._error(case, error)
+        seconds = time.perf_counter() - start
+        comparison = self._judge.compare(case, expected, actual, self._provider)
+        return Run(
+            label=case.label,
+            provider=self._provider,
+            verdict="agrees" if comparison.ok else self._difference(case, expected, actual),
+            message="; ".join(comparison.problems) + _operands(case, comparison),
+            symbol=case.symbol,
+            edge=case.edge,
+            seconds=seconds,
+            comparison=comparison,
+        )
+
+
+def _single(outputs: Outputs) -> dict[str, Any]:
+    """Doubles rounded to single precision, and everything else as it is."""
+    return {
+        name: value.astype(_NARROW.get(value.dtype.char, value.dtype)) if isinstance(value, np.ndarray) else value
+        for name, value in outputs.items()
+    }
+
+
+_NARROW = {"d": np.float32, "D": np.complex64}
+
+
+def _operands(case: Case, comparison: Comparison) -> str:
+    """What the worst element was computed from, where inputs have its shape."""
+    worst = comparison.worst
+    if not case.edge or comparison.ok or worst is None or worst.metrics is None or worst.metrics.worst is None:
+        return ""
+    index = worst.metrics.worst.index
+    values = {name: np.asarray(value) for name, value in case.feeds.items() if not isinstance(value, list)}
+    shown = [f"{name} = {value[index]}" for name, value in values.items() if value.shape == worst.shape]
+    return f", where {' and '.join(shown)}" if shown else ""

@@ -1,0 +1,81 @@
+"""What a model is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from entrepot.ir.errors import (
+    EntrepotError,
+)
+from entrepot.ir.model import Model
+from entrepot.parity.untouched import opened
+
+Outputs: TypeAlias = Mapping[str, Any]
+"""Output name to array (a list for a sequence, ``None`` for an empty optional)."""
+
+
+class SourceRefusal(EntrepotError):  # noqa: N818 - it is an answer, not a fault
+    """The source itself cannot take these inputs, so the model need not either."""
+
+
+class Source(Protocol):
+    """What a model is compared with: the framework it came from, or another model."""
+
+    @property
+    def name(self) -> str:
+        """What a report calls it."""
+
+    def run(self, feeds: dict[str, np.ndarray], /) -> Outputs:
+        """Outputs by the model's output names.
+
+        Raises:
+            SourceRefusal: The source cannot take inputs of these sizes or values.
+        """
+
+
+@runtime_checkable
+class ExactSource(Source, Protocol):
+    """A source that can also compute in float64."""
+
+    def exact(self, feeds: dict[str, np.ndarray], /) -> Outputs | None:
+        """What the source computes in float64 from the same inputs; ``None`` if it cannot be run that way."""
+
+
+@runtime_checkable
+class SteppedSource(Source, Protocol):
+    """A source that may round to steps inside, as quantised networks do."""
+
+    def steps(self, feeds: dict[str, np.ndarray], /) -> Mapping[str, float]:
+        """How far each output may move because a number between two steps is rounded to the other; empty if none is."""
+
+
+class ModelSource:
+    """Another model as the source: for comparing two models, two opsets or two providers.
+
+    Args:
+        model: The model to trust.
+        provider: Who runs it.
+    """
+
+    def __init__(self, model: Model, provider: str = "cpu") -> None:
+        self.name = f"{model_name(model)} on {provider}"
+        self._runner = opened(model, provider)
+
+    def run(self, feeds: dict[str, np.ndarray]) -> Outputs:
+        """Outputs by name.
+
+        Raises:
+            SourceRefusal: The model cannot be run on these feeds.
+        """
+        try:
+            return self._runner.run(feeds)
+        except EntrepotError as error:
+            raise SourceRefusal(str(error)) from error
+
+
+def model_name(model: Model) -> str:
+    """What a report calls a model: its file, or else its graph."""
+    return str(model.path) if model.path is not None else model.ir.graph.name or "model"
