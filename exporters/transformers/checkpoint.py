@@ -65,7 +65,7 @@ def files_of(path: str | os.PathLike[str]) -> dict[str, Path]:
 
 
 def _described(folder: Path) -> Mapping[str, Any]:
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # which, unlike pathlib, takes any name
         raise MissingFileError(f"folder '{folder}' does not exist", path=folder)
     if not (folder / CONFIG).is_file():
         raise MissingFileError(
