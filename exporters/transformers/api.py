@@ -39,6 +39,7 @@ def export_transformer(
     do_sample: bool | None = None,
     repetition_penalty: bool = False,
     opset: IntegerLike | None = None,
+    precision: Literal["float32", "float16", "bfloat16"] = "float32",
     verify: bool = True,
     progress: Progress = None,
 ) -> Package:
@@ -60,6 +61,7 @@ def export_transformer(
             inputs then. By default as the model's ``generation_config`` says.
         repetition_penalty: Whether a loop in the graph has an input of this name.
         opset: Opset of the graphs; by default what every current runtime loads.
+        precision: The type of weights, products and caches; normalisations, softmax and scores are always float32.
         verify: Run the graphs beside the model at several sizes, and compare what both generate.
         progress: See ``export``.
 
@@ -94,6 +96,7 @@ def export_transformer(
         opset=opset,
         sample=None if do_sample is None else as_flag(do_sample, "do_sample"),
         penalty=as_flag(repetition_penalty, "repetition_penalty"),
+        precision=as_choice(precision, ("float32", "float16", "bfloat16"), "precision"),
     )
     options = Options(
         opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)

@@ -124,7 +124,7 @@ class Package:
         if not (isinstance(asked, str) and asked in self.graphs):
             raise InputError(f"there is no graph {described(role)}", hint=f"there are {', '.join(self.graphs)}")
         if role not in self._sessions:
-            providers = self._providers or _default_providers()
+            providers = self._providers or _default_providers(self.graphs[role])
             self._sessions[role] = Session(self.graphs[role], providers=providers, threads=self._threads)
         return self._sessions[role]
 
@@ -320,13 +320,17 @@ class Package:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
+_BFLOAT16 = 16
+"""ONNX's number of the type, in which onnxruntime multiplies nothing on a processor."""
+
 _ORDER = ("model", "encoder", "prefill", "decoder", "loop")
 
 
-def _default_providers() -> tuple[str, ...]:
+def _default_providers(model: Model) -> tuple[str, ...]:
     from entrepot.runtime.providers.onnxruntime.provider import OnnxRuntimeProvider
 
-    return ("cpu",) if OnnxRuntimeProvider.available() else ("onnxruntime",)
+    narrow = any(value.dtype == _BFLOAT16 for value in model.ir.graph.initializers.values())
+    return ("cpu",) if narrow or OnnxRuntimeProvider.available() else ("onnxruntime",)
 
 
 def _type_of(value: Any) -> np.dtype[Any]:
