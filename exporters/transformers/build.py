@@ -17,6 +17,7 @@ from entrepot.exporters.transformers.parts import HIDDEN, Encoder, First, Step
 from entrepot.exporters.transformers.roles import Roles
 from entrepot.exporters.transformers.samples import Inputs, tokens
 from entrepot.exporters.transformers.upstream import generation_defaults, versions
+from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.runtime.generation.manifest import Manifest, State
 from entrepot.runtime.generation.settings import SETTINGS, Settings
@@ -33,11 +34,13 @@ class Building:
         trials: The model with its sample.
         form: How its decoder is called.
         options: What every graph is exported with.
+        why: Why a better form could not be taken.
     """
 
     trials: Trials
     form: Form
     options: Options
+    why: EntrepotError | None = None
 
     @property
     def _roles(self) -> Roles:
@@ -156,6 +159,8 @@ class Building:
             constants[HIDDEN] = 0
         settings, notes = settings_of(trials.called.model)
         source = next(iter(trials.others), "") if encoder else ""
+        if self.why is not None:
+            notes = (*notes, f"it is called {form.describe()}, because: {self.why.message.splitlines()[0]}")
         if form.layout is not None and form.new == 1 and roles.mask:
             notes = (*notes, "padding is left out of the state of its row, on the right of a prompt, too")
         return Manifest(

@@ -65,7 +65,7 @@ def files_of(path: str | os.PathLike[str]) -> dict[str, Path]:
 
 
 def _described(folder: Path) -> Mapping[str, Any]:
-    if not os.path.isdir(folder):  # which, unlike pathlib, takes any name
+    if not os.path.isdir(folder):  # names that are too long are no folders either
         raise MissingFileError(f"folder '{folder}' does not exist", path=folder)
     if not (folder / CONFIG).is_file():
         raise MissingFileError(

@@ -22,7 +22,8 @@ from entrepot.exporters.transformers.roles import Roles, Task
 from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
 from entrepot.exporters.transformers.upstream import versions, whole_windows
 from entrepot.exporters.transformers.verify import check_reached, compared, verified
-from entrepot.ir.errors import ConversionError
+from entrepot.exporters.ways import FAILURES
+from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.package import Package
 
@@ -59,7 +60,7 @@ def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Opti
         decodes = generates(model, roles, wishes.task)
         options.tell("finding out how it is called")
         given = sample_of(model, roles, samples, generates=decodes)
-        package = (_decoder if decodes else _forward)(model, roles, dict(given), options)
+        package = _decoder(model, roles, dict(given), wishes, options) if decodes else _forward(model, given, options)
         if wishes.precision != "float32":
             options.tell(f"making it {wishes.precision}")
             package = _narrow(package, given, wishes.precision, verify=options.verify)
@@ -100,25 +101,31 @@ def _with_loop(package: Package, inputs: Inputs, wishes: Wishes, *, verify: bool
     return whole
 
 
-def _forward(model: torch.nn.Module, roles: Roles, given: Inputs, options: Options) -> Package:
+def _forward(model: torch.nn.Module, given: Inputs, options: Options) -> Package:
     graph = pipeline.export(ModuleSource(model, dict(given)), options)
     return Package({"model": graph}, Manifest(versions=versions()), report=graph.report)
 
 
-def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, options: Options) -> Package:
+def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes, options: Options) -> Package:
     prompt = given.pop(roles.tokens, None)
     given.pop(roles.mask, None)
     if prompt is None:
         prompt = tokens(model, BATCH, LENGTH)
     trials = Trials(Called(model, roles), prompt, given)
-    building = Building(trials, trials.form(), options)
-    try:
-        graphs = building.graphs()
-    except ConversionError as error:
-        if building.form.new == 1:
-            raise
-        options.tell(f"one token at a time, because several are refused: {error.message.splitlines()[0]}")
-        building = Building(trials, trials.form(sizes=(1,)), options)
-        graphs = building.graphs()
-    package = with_last_scores(Package(graphs, building.manifest(graphs)))
-    return verified(package, building) if options.verify else package
+    if wishes.task == "auto" and not trials.is_causal():
+        options.tell("scores of tokens depend on later ones, so it does not generate")
+        return _forward(model, trials.whole(), options)
+    first: EntrepotError | None = None
+    for form in trials.forms():
+        building = Building(trials, form, options, why=first)
+        try:
+            graphs = building.graphs()
+            package = with_last_scores(Package(graphs, building.manifest(graphs)))
+            return verified(package, building) if options.verify else package
+        except FAILURES as error:
+            first = first or error
+            options.tell(f"{form.describe()}: {error.message.splitlines()[0]}")
+    raise first or ConversionError(
+        "no way was found to call it with its cache that gives what it gives without",
+        hint="export its forward alone: task='forward'",
+    )

@@ -7,7 +7,7 @@ be known: one that wants the mask of new tokens only, or takes one token at a ti
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -47,6 +47,12 @@ class Form:
     prefill: bool = False
     hidden: Hidden | None = None
 
+    def describe(self) -> str:
+        """How it goes from token to token, in a few words."""
+        if self.layout is None:
+            return "without a cache"
+        return "several tokens at once" if self.new > 1 else "one token at a time"
+
 
 @dataclass
 class Trials:
@@ -62,45 +68,61 @@ class Trials:
     prompt: torch.Tensor
     others: Inputs
 
-    def form(self, sizes: Sequence[int] = (NEW, 1)) -> Form:
-        """The first form that does what the model does.
+    def forms(self) -> Iterator[Form]:
+        """The forms that do what the model does, the best first: several tokens at once, one, and without a cache.
 
-        Args:
-            sizes: How many new tokens a step may have; several is better, but models that loop over tokens in Python
-                cannot be captured so.
-
-        Raises:
-            ConversionError: None does.
+        Models that loop over tokens in Python cannot be captured with several; what no graph can do with a cache is
+        given all tokens at every step.
         """
         mask = self.mask(self.prompt, left=False)
         _, cache = self.first(self.prompt, mask)
-        if cache is None:
-            return Form(
-                None, mask_of="all" if self.called.roles.mask else "", positions=bool(self.called.roles.positions)
-            )
-        first = copied(apart(cache))
-        wide = torch.cat([self.prompt, self.prompt[:1]])
-        wider = copied(apart(self.first(wide, self.mask(wide, left=False), self.rows(len(wide)))[1]))
-        long = torch.cat([self.prompt, self.prompt[:, -2:]], 1)
-        longer = copied(apart(self.first(long, self.mask(long, left=False))[1]))
-        for form in self._candidates(first, wider, longer, sizes):
-            if self._holds(form):
-                return replace(form, prefill=bool(self._alone) or not self._starts(form))
-        raise ConversionError(
-            "no way was found to call it with its cache that gives what it gives without",
-            hint="export its forward alone: task='forward'",
-        )
+        if cache is not None:
+            first = copied(apart(cache))
+            wide = torch.cat([self.prompt, self.prompt[:1]])
+            wider = copied(apart(self.first(wide, self.mask(wide, left=False), self.rows(len(wide)))[1]))
+            long = torch.cat([self.prompt, self.prompt[:, -2:]], 1)
+            longer = copied(apart(self.first(long, self.mask(long, left=False))[1]))
+            for new in (NEW, 1):
+                candidates = self._candidates(first, wider, longer, new)
+                found = next((form for form in candidates if self._holds(form)), None)
+                if found is not None:
+                    yield replace(found, prefill=bool(self._alone) or not self._starts(found))
+        if not self._alone:
+            yield self._bare()
+
+    def is_causal(self) -> bool:
+        """Whether scores depend on nothing that comes later; if not, there is nothing to generate with."""
+        if self.called.roles.has_encoder:
+            return True
+        longer = torch.cat([self.prompt, self.prompt[:, -2:]], 1)
+        try:
+            one, other = (self.first(rows, self.mask(rows, left=False))[0] for rows in (self.prompt, longer))
+        except MODEL_ERRORS:
+            return True
+        return close(other[:, : one.shape[1]], one)
+
+    def whole(self) -> Inputs:
+        """What a call without a cache is given."""
+        roles = self.called.roles
+        given = {**self.others, roles.tokens: self.prompt}
+        return given | ({roles.mask: self.mask(self.prompt, left=False)} if roles.mask else {})
+
+    def _bare(self) -> Form:
+        """Without a cache; the results of an encoder are what every step is given."""
+        roles = self.called.roles
+        hidden = self._hidden()[-1]
+        return Form(None, mask_of="all" if roles.mask else "", positions=bool(roles.positions), hidden=hidden)
 
     @property
     def _alone(self) -> Inputs:
         """What only the prompt's call takes, as far as a decoder without an encoder goes."""
         return {} if self.called.roles.has_encoder else self.others
 
-    def _candidates(self, first: Flat, wider: Flat, longer: Flat, sizes: Sequence[int]) -> Iterator[Form]:
+    def _candidates(self, first: Flat, wider: Flat, longer: Flat, new: int) -> Iterator[Form]:
         masks: tuple[Any, ...] = ("all", "new", "") if self.called.roles.mask else ("",)
         places = (True, False) if self.called.roles.positions else (False,)
         hidden = self._hidden()
-        for new, mask_of, positions, stands in itertools.product(sizes, masks, places, hidden):
+        for mask_of, positions, stands in itertools.product(masks, places, hidden):
             form = Form(None, mask_of, positions, new, hidden=stands)
             try:
                 after = apart(self._stepped(form, first))

@@ -129,6 +129,10 @@ class _Judge:
         lets it fade after it.
         """
         trials, form = self.building.trials, self.building.form
+        if form.layout is None:  # every step is given all tokens, which those after them may change
+            new = form.new
+            before = trials.first(tokens[:, :-new], mask[:, :-new], others, form)[0]
+            return torch.cat([before, trials.first(tokens, mask, others, form)[0][:, -new:]], 1)
         if not self.package.manifest.step or bool(mask.all()):
             return trials.first(tokens, mask, others, form)[0]
         rows = [

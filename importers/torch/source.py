@@ -15,9 +15,10 @@ from entrepot.importers.torch.control import FORMS, SUPPORT
 from entrepot.importers.torch.layer import Array
 from entrepot.importers.torch.needs import OWN, Helpers
 from entrepot.importers.torch.part import Part, outlined
+from entrepot.importers.torch.places import settled
 from entrepot.importers.torch.planning import planned
 from entrepot.importers.torch.sizes import Sizes
-from entrepot.importers.torch.state import State, settled
+from entrepot.importers.torch.state import State
 from entrepot.importers.torch.tree import Held, reference
 from entrepot.importers.torch.writer import ModuleWriter
 from entrepot.ir.limits import Limits

@@ -20,6 +20,7 @@ class SinkTransposes(ir.passes.InPlacePass):
     Elementwise operators, Concat, Reduce, Softmax, Pad and Slice change places with a transposition, their axes and
     constants in the other order; a product with a matrix takes a flattened image by a matrix whose rows are in the
     other order. For graphs whose channels come last, where each convolution has a transposition before and after it.
+    What remains and moves axes of size 1 alone becomes a Reshape, which takes the place of one before it.
     Subgraphs and functions are covered. Constants are copied, so it is for graphs that have just been captured.
     """
 
@@ -27,7 +28,8 @@ class SinkTransposes(ir.passes.InPlacePass):
         """Change the model in place."""
         names = Names(model)
         sunk = [_Sinking(node, types, names).run() for graph, types in typed_graphs(model) for node in list(graph)]
-        return ir.passes.PassResult(model, modified=any(sunk))
+        flat = [_Sinking(node, types, names).flatten() for graph, types in typed_graphs(model) for node in list(graph)]
+        return ir.passes.PassResult(model, modified=any(sunk) or any(flat))
 
 
 class _Sinking:
@@ -54,6 +56,19 @@ class _Sinking:
             return self._compose(perms[0])
         rule = _RULES.get(node.op_type) or (_Sinking._elementwise if traits_of(node).elementwise else None)
         return rule is not None and rule(self, perms[0])
+
+    def flatten(self) -> bool:
+        """Whether it was a transposition that leaves elements in their order, and is a Reshape now."""
+        perm, value = _perm_of(self.node.outputs[0]) if self.node.outputs else None, self.node.inputs[:1]
+        shape = self._shape(value[0]) if perm is not None and value else None
+        if perm is None or shape is None or not _keeps_order(shape, perm):
+            return False
+        source, before = value[0], value[0].producer() if value[0] is not None else None
+        if before is not None and before.op_type == "Reshape" and not before.domain:
+            source = before.inputs[0]
+        sizes = [shape[axis] if isinstance(shape[axis], int) else -1 for axis in perm]
+        replace(self.node, ir.node("Reshape", [source, self._constant(sizes, "shape")]))
+        return True
 
     # rules -----------------------------------------------------------------------------------------------------------
 
@@ -86,6 +101,14 @@ class _Sinking:
             return False
         axis = self.node.attributes.get_int("axis", 0)
         self._redo([_source(value) for value in self.node.inputs], perm, axis=perm[axis])
+        return True
+
+    def _gather(self, perm: Perm) -> bool:
+        indices = self.node.inputs[1]
+        if len(self._shape(indices) or ()) != 1 or _perm_of(self.node.inputs[0]) is None:
+            return False
+        axis = self.node.attributes.get_int("axis", 0)
+        self._redo([_source(self.node.inputs[0]), indices], perm, axis=perm[axis])
         return True
 
     def _softmax(self, perm: Perm) -> bool:
@@ -208,11 +231,7 @@ class _Sinking:
     def _is_thin(self, value: ir.Value, perm: Perm) -> bool:
         """Whether a value of all axes has its elements in the same order, transposed or not."""
         shape = self._shape(value)
-        if shape is None or len(shape) != len(perm):
-            return False
-        back = [perm.index(axis) for axis in range(len(perm))]
-        wide = [axis for axis in back if shape[axis] != 1]
-        return wide == sorted(wide) and sum(not isinstance(shape[axis], int) for axis in wide) <= 1
+        return shape is not None and _keeps_order(shape, [perm.index(axis) for axis in range(len(perm))])
 
     def _shape(self, value: ir.Value | None) -> list[object] | None:
         shape = self.types.shape(value)
@@ -244,6 +263,8 @@ class _Sinking:
 _REDUCTIONS = ("Max", "Min", "Mean", "Sum", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
 _RULES: dict[str, Callable[[_Sinking, Perm], bool]] = {
     "Concat": _Sinking._concat,  # noqa: SLF001 - its own
+    "Gather": _Sinking._gather,  # noqa: SLF001
+    "Identity": _Sinking._elementwise,  # noqa: SLF001
     "Softmax": _Sinking._softmax,  # noqa: SLF001
     "LogSoftmax": _Sinking._softmax,  # noqa: SLF001
     "Pad": _Sinking._pad,  # noqa: SLF001
@@ -258,6 +279,14 @@ def _perm_of(value: ir.Value | None) -> Perm | None:
     if node is None or node.op_type != "Transpose" or node.domain or has_references(node):
         return None
     return tuple(node.attributes.get_ints("perm", ())) or None
+
+
+def _keeps_order(shape: Sequence[object], perm: Sequence[int]) -> bool:
+    """Whether only axes of size 1 move, so that a Reshape does the same."""
+    if len(shape) != len(perm) or 0 in shape:
+        return False
+    wide = [axis for axis in perm if shape[axis] != 1]
+    return wide == sorted(wide) and sum(not isinstance(shape[axis], int) for axis in wide) <= 1
 
 
 def _source(value: ir.Value | None) -> ir.Value:

@@ -214,6 +214,24 @@ def adaptive_pool(step: Step, inputs: Any) -> ir.Value:
     return value
 
 
+@operation("Unfold")
+def unfold(step: Step, x: Any) -> ir.Value:
+    """Windows of channels that come first, as columns: a convolution by ones and zeros."""
+    given, value = step.operation, step.value(x)
+    size, stride, dilation, pad = (
+        per_axis(each, 2) for each in (given.kernel_size, given.stride, given.dilation, given.padding)
+    )
+    channels = shape_of(value)[1]
+    if channels is None:
+        raise step.refuse("the number of channels has to be known")
+    whole = int(np.prod(size))
+    kernel = np.tile(np.eye(whole, dtype=value.dtype.numpy()).reshape(whole, 1, *size), (channels, 1, 1, 1))  # type: ignore[union-attr]
+    found = step.op(
+        "Conv", value, kernel, strides=stride, dilations=dilation, pads=[*pad, *pad], group=channels, kernel_shape=size
+    )
+    return step.reshaped(found, [-1, channels * whole, step.shape[2] if isinstance(step.shape[2], int) else -1])
+
+
 @operation("ExtractPatches")
 def extract_patches(step: Step, images: Any) -> ir.Value:
     """Windows as channels: a convolution by ones and zeros."""

@@ -28,10 +28,6 @@ _COMPARISONS = {
     "Less": "Less", "LessEqual": "LessOrEqual",
 }  # fmt: skip
 _LOGICAL = {"LogicalAnd": "And", "LogicalOr": "Or", "LogicalXor": "Xor"}
-_BITWISE = {"BitwiseAnd": "BitwiseAnd", "BitwiseOr": "BitwiseOr", "BitwiseXor": "BitwiseXor"}
-_SHIFTS = {
-    "BitwiseLeftShift": "LEFT", "LeftShift": "LEFT", "BitwiseRightShift": "RIGHT", "RightShift": "RIGHT",
-}  # fmt: skip
 
 
 @operation(*_UNARY)
@@ -112,21 +108,6 @@ def logical(step: Step, x1: Any, x2: Any) -> ir.Value:
 def logical_not(step: Step, x: Any) -> ir.Value:
     """Of whether elements are not zero."""
     return step.op("Not", step.value(x, "bool"))
-
-
-@operation(*_BITWISE)
-def bitwise(step: Step, x: Any, y: Any) -> ir.Value:
-    """Of integers, and of truth."""
-    name = _BITWISE[type(step.operation).__name__]
-    name = name.removeprefix("Bitwise") if step.dtype == ir.DataType.BOOL else name
-    return step.op(name, step.value(x, step.dtype), step.value(y, step.dtype))
-
-
-@operation("BitwiseNot", "BitwiseInvert")
-def bitwise_not(step: Step, x: Any) -> ir.Value:
-    """Of integers, and of truth."""
-    value = step.value(x, step.dtype)
-    return step.op("Not" if value.dtype == ir.DataType.BOOL else "BitwiseNot", value)
 
 
 @operation("Mod", "Fmod")
@@ -343,16 +324,6 @@ def sinc(step: Step, x: Any) -> ir.Value:
     zero, one = step.op("Equal", value, 0.0), step.value(1.0, step.dtype)
     safe = step.op("Where", zero, one, value)
     return step.op("Where", zero, one, step.op("Div", step.op("Sin", safe), safe))
-
-
-@operation(*_SHIFTS)
-def shift(step: Step, x: Any, y: Any) -> ir.Value:
-    """To the left as a product; to the right as a quotient that is rounded down, which keeps the sign."""
-    left, right = step.value(x, step.dtype), step.value(y, step.dtype)
-    power = step.build.cast(step.op("Pow", step.value(2.0, np.float64), step.build.cast(right, np.float64)), step.dtype)
-    if _SHIFTS[type(step.operation).__name__] == "LEFT":
-        return step.op("Mul", left, power)
-    return step.op("Div", step.op("Sub", left, step.op("Mod", left, power)), power)
 
 
 @operation("Cast", "SaturateCast")

@@ -52,6 +52,34 @@ def outer(step: Step, x1: Any, x2: Any) -> ir.Value:
     return step.op("Mul", left, right)
 
 
+@operation("Kron")
+def kron(step: Step, x1: Any, x2: Any) -> ir.Value:
+    """Every element times the whole of the other, axis by axis."""
+    left, right = step.value(x1, step.dtype), step.value(x2, step.dtype)
+    rank = max(rank_of(left), rank_of(right))
+    sizes = [[1] * (rank - rank_of(value)) + step.sizes(value) for value in (left, right)]
+    wide = [
+        step.reshaped(value, [size for pair in zip(*order, strict=True) for size in pair])
+        for value, order in ((left, (sizes[0], [1] * rank)), (right, ([1] * rank, sizes[1])))
+    ]
+    whole = [
+        one * two if isinstance(one, int) and isinstance(two, int) else step.op("Mul", one, two)
+        for one, two in zip(*sizes, strict=True)
+    ]
+    return step.reshaped(step.op("Mul", *wide), whole)
+
+
+@operation("Cholesky")
+def cholesky(step: Step, x: Any) -> ir.Value:
+    """The lower root of a matrix, or the upper one."""
+    from entrepot.exporters.functions.matrix_loops import lower_root
+
+    value = step.value(x, step.dtype)
+    root = typed(step.build.call(lower_root, value), value.dtype, shape_of(value))
+    rank = rank_of(value)
+    return step.transposed(root, [*range(rank - 2), rank - 1, rank - 2]) if step.operation.upper else root
+
+
 @operation("Tensordot")
 def tensordot(step: Step, x1: Any, x2: Any) -> ir.Value:
     """Sums of products over pairs of axes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,26 @@ def reduced(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: bool
     return step.op(name, value, axes, keepdims=int(keepdims))
 
 
+def extreme(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: bool) -> ir.Value:
+    """The same for ``ReduceMax`` and ``ReduceMin``; not a number, if one of the elements is none.
+
+    onnxruntime 1.31 passes over these; a sum of sizes does not.
+    """
+    found = reduced(step, name, value, axis, keepdims=keepdims)
+    if not is_float(value.dtype) or axis in ((), []):
+        return found
+    lost = step.op("IsNaN", reduced(step, "ReduceL1", value, axis, keepdims=keepdims))
+    return step.op("Where", lost, step.value(np.nan, value.dtype), found)
+
+
 @operation(*_REDUCTIONS)
 def reduction(step: Step, x: Any) -> ir.Value:
     """One operator, in the type of the result; truth is reduced as 0 and 1."""
     given, name = step.operation, _REDUCTIONS[type(step.operation).__name__]
     value = step.value(x)
     narrow = step.dtype if step.dtype not in _NARROW else element_of("int32")
-    result = reduced(step, name, step.build.cast(value, narrow), given.axis, keepdims=given.keepdims)
+    over = extreme if name in ("ReduceMax", "ReduceMin") else reduced
+    result = over(step, name, step.build.cast(value, narrow), given.axis, keepdims=given.keepdims)
     initial = getattr(given, "initial", None)
     if initial is not None:
         result = step.op("Max" if name == "ReduceMax" else "Min", result, step.value(initial, narrow))
@@ -104,36 +116,6 @@ def ptp(step: Step, x: Any) -> ir.Value:
     return step.op("Sub", *ends)
 
 
-@operation("Nansum", "Nanmean", "Nanmax", "Nanmin", "Nanprod", "Nanvar", "Nanstd")
-def without_nan(step: Step, x: Any) -> ir.Value:
-    """Reductions of what is a number."""
-    value, given, name = step.value(x, step.dtype), step.operation, type(step.operation).__name__
-    if not is_float(step.dtype):
-        raise step.refuse("integers are never not a number")
-    missing, zero = step.op("IsNaN", value), step.value(0.0, step.dtype)
-
-    def over(kind: str, item: ir.Value, *, keepdims: bool = given.keepdims) -> ir.Value:
-        return reduced(step, kind, item, given.axis, keepdims=keepdims)
-
-    if name in ("Nanmax", "Nanmin"):
-        edge = step.value(-np.inf if name == "Nanmax" else np.inf, step.dtype)
-        nothing = step.op("Cast", over("ReduceMin", step.build.cast(missing, np.int32)), to=int(ir.DataType.BOOL))
-        found = over(f"ReduceM{name[-2:]}", step.op("Where", missing, edge, value))
-        return step.op("Where", nothing, step.value(np.nan, step.dtype), found)
-    if name == "Nanprod":
-        return over("ReduceProd", step.op("Where", missing, step.value(1.0, step.dtype), value))
-    present = step.build.cast(step.op("Not", missing), step.dtype)
-    kept = step.op("Where", missing, zero, value)
-    if name == "Nansum":
-        return over("ReduceSum", kept)
-    if name == "Nanmean":
-        return step.op("Div", over("ReduceSum", kept), over("ReduceSum", present))
-    mean = step.op("Div", over("ReduceSum", kept, keepdims=True), over("ReduceSum", present, keepdims=True))
-    rest = step.op("Where", missing, zero, step.op("Sub", value, mean))
-    result = step.op("Div", over("ReduceSum", step.op("Mul", rest, rest)), over("ReduceSum", present))
-    return step.op("Sqrt", result) if name == "Nanstd" else result
-
-
 @operation("Argmax", "Argmin")
 def arg_extreme(step: Step, x: Any) -> ir.Value:
     """Where the first extreme is; of everything in a row if no axis is given."""
@@ -188,50 +170,6 @@ def in_top_k(step: Step, targets: Any, predictions: Any) -> ir.Value:
     own = step.op("GatherElements", scores, at, axis=-1)
     larger = step.build.cast(step.op("Greater", scores, own), np.int64)
     return step.op("Less", step.op("ReduceSum", larger, [-1], keepdims=0), int(step.operation.k))
-
-
-@operation("Median", "Quantile", "Percentile")
-def quantile(step: Step, x: Any, q: Any = 0.5) -> ir.Value:
-    """Between the sorted values, by a straight line or as the method says."""
-    given, value = step.operation, step.value(x, step.dtype)
-    method = getattr(given, "method", "linear")
-    if isinstance(q, ir.Value):
-        raise step.refuse("a quantile that is computed")
-    levels = np.asarray(q, np.float64) / (100 if type(given).__name__ == "Percentile" else 1)
-    value, axis = _last(step, value, given.axis)
-    size = step.op("Shape", value, start=-1)
-    ordered, _ = step.op("TopK", value, size, outputs=2, axis=-1, largest=0, sorted=1)
-    last = step.build.cast(step.op("Sub", size, [1]), np.float64)
-    exact = step.op("Mul", last, step.build.constant(levels.reshape(-1)))
-    ends = _ends(step, exact, method)
-    low, high = (step.op("Gather", ordered, step.build.cast(end, np.int64), axis=-1) for end in ends)
-    part = step.build.cast(step.op("Sub", exact, ends[0]) if method == "linear" else _half(step, *ends), step.dtype)
-    result = step.op("Add", low, step.op("Mul", step.op("Sub", high, low), part))
-    order = [rank_of(value) - 1, *range(rank_of(value) - 1)]
-    result = step.op("Transpose", result, perm=order)
-    result = step.op("Squeeze", result, [0]) if levels.ndim == 0 else result
-    return step.op("Unsqueeze", result, [a + levels.ndim for a in axis]) if given.keepdims else result
-
-
-def _ends(step: Step, exact: ir.Value, method: str) -> tuple[ir.Value, ir.Value]:
-    floor, ceil, near = step.op("Floor", exact), step.op("Ceil", exact), step.op("Round", exact)
-    ends = {"linear": (floor, ceil), "midpoint": (floor, ceil), "lower": (floor,) * 2}
-    ends |= {"higher": (ceil,) * 2, "nearest": (near,) * 2}
-    return ends[method]
-
-
-def _half(step: Step, low: ir.Value, high: ir.Value) -> ir.Value:
-    return step.op("Mul", step.op("Sub", high, low), 0.5)
-
-
-def _last(step: Step, value: ir.Value, axis: Any) -> tuple[ir.Value, list[int]]:
-    """The value with the axes that are searched as its last one, and which those are."""
-    rank = rank_of(value)
-    axes = sorted(at % rank for at in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))
-    rest = [at for at in range(rank) if at not in axes]
-    sizes: Sequence[Any] = step.sizes(value)
-    moved = step.transposed(value, [*rest, *axes])
-    return (moved if len(axes) == 1 else step.reshaped(moved, [*(sizes[at] for at in rest), -1])), axes
 
 
 @operation("Norm")

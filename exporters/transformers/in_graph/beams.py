@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,8 @@ import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
 from entrepot.exporters.transformers.in_graph.asked import Asked, adjusted, among
+from entrepot.exporters.transformers.in_graph.prompt import begun
 from entrepot.exporters.transformers.in_graph.step import Decoder
-from entrepot.ir.model import Model
 from entrepot.runtime.generation.manifest import Manifest
 
 _WORST = np.float32(-1e9)
@@ -53,18 +52,19 @@ class BeamLoop:
     """A search with some number of beams.
 
     Attributes:
-        model: The decoder.
-        manifest: How it is called.
+        decoder: What scores tokens, for a row of each of the batch.
         asked: What the caller says.
         count: How many beams there are.
-        constants: What the decoder is given at every step, a row for each of the batch.
     """
 
-    model: Model
-    manifest: Manifest
+    decoder: Decoder
     asked: Asked
     count: int
-    constants: Mapping[str, ir.Value]
+
+    @property
+    def manifest(self) -> Manifest:
+        """How the decoder is called."""
+        return self.decoder.manifest
 
     def __call__(self, build: Builder, prompt: ir.Value, mask: ir.Value) -> ir.Value:
         """Write the loop; returns the new tokens of the best beams, ``(rows, new)``."""
@@ -72,13 +72,16 @@ class BeamLoop:
         every = build.op("Range", np.array(0, np.int64), build.op("Squeeze", batch), np.array(1, np.int64))
         column = build.op("Unsqueeze", every, np.array([1]))
         rows = build.op("Reshape", build.op("Expand", column, np.array([1, self.count])), np.array([-1]))
-        kept = {name: self._repeated(build, name, value, rows) for name, value in self.constants.items()}
-        decoder = Decoder(self.model, self.manifest, kept)
+        needed = {value.name for value in self.decoder.model.ir.graph.inputs}
+        constants = {name: value for name, value in self.decoder.constants.items() if name in needed}
+        kept = {name: self._repeated(build, name, value, rows) for name, value in constants.items()}
+        # the prompt is taken once for all beams of a row
+        start = begun(build, self.decoder, prompt, mask).repeated(build, rows, self.manifest.states)
+        decoder = Decoder(self.decoder.model, self.manifest, kept, first=start.scores)
         wide = [typed(build.op("Gather", value, rows), np.int64, None) for value in (prompt, mask)]
         beams = [*self._begun(build, batch, first=True).values, *self._begun(build, batch, first=False).values]
         hope = build.op("Expand", np.array(1, np.int32), build.op("Concat", batch, np.array([1]), axis=0))
-        states = decoder.empty(build, build.op("Shape", wide[0], start=0, end=1))
-        before = [*wide, *beams, typed(hope, np.int32, None), wide[0], *states]
+        before = [start.tokens, wide[1], *beams, typed(hope, np.int32, None), wide[0], *start.states]
         starts = build.op("Mul", column, self.count)  # of the beams of each row among all rows
         graph = self._body(build.body("beam"), before, decoder, starts)
         results = build.op("Loop", self.asked.most, np.array(True), *before, outputs=len(before), body=graph)
@@ -109,7 +112,7 @@ class BeamLoop:
         inside = [body.input(f"before_{at}", value.dtype, None) for at, value in enumerate(before)]
         tokens, mask, running, finished = *inside[:2], Beams(*inside[2:6]), Beams(*inside[6:10])
         hope, history, states = inside[10], inside[11], inside[12:]
-        scores, after = decoder(body, tokens if self.manifest.states else history, mask, states)
+        scores, after = decoder(body, turn, tokens if self.manifest.states else history, mask, states)
         scores = adjusted(body, self.asked, _log_softmax(body, scores), turn, self._seen(body, history, mask))
         candidates, origins = self._best(body, scores, running)
         new = body.op("Gather", candidates.tokens, np.array(-1, np.int64), axis=2)

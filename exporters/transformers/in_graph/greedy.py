@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
 from entrepot.exporters.transformers.in_graph.asked import Asked, adjusted, among
+from entrepot.exporters.transformers.in_graph.prompt import begun
 from entrepot.exporters.transformers.in_graph.step import Decoder
 
 
@@ -28,8 +29,9 @@ class Greedy:
         """Write the loop; returns the new tokens, ``(rows, new)``."""
         rows = build.op("Shape", prompt, start=0, end=1)
         live = build.op("Expand", np.array(True), rows)
-        states = self.decoder.empty(build, rows)
-        before = [prompt, mask, live, *self._history(prompt), *states]
+        start = begun(build, self.decoder, prompt, mask)
+        decoder = replace(self.decoder, first=start.scores)
+        before = [start.tokens, mask, live, *self._history(prompt), *start.states]
         body = build.body("token")
         results = build.op(
             "Loop",
@@ -37,7 +39,7 @@ class Greedy:
             np.array(True),
             *before,
             outputs=len(before) + 1,
-            body=self._body(body, before),
+            body=self._body(body, before, decoder),
         )
         for result, value in zip(results, [*before, prompt], strict=True):
             result.type = value.type
@@ -52,12 +54,12 @@ class Greedy:
         last = body.op("Gather", history, np.array([-1]), axis=1)
         return body.op("Where", body.cast(mask, np.bool_), history, last)
 
-    def _body(self, body: Builder, before: list[ir.Value]) -> ir.Graph:
+    def _body(self, body: Builder, before: list[ir.Value], decoder: Decoder) -> ir.Graph:
         turn, _ = body.input("turn", np.int64, []), body.input("going", np.bool_, [])
         inside = [body.input(f"before_{at}", value.dtype, None) for at, value in enumerate(before)]
         tokens, mask, live, *rest = inside
         history, states = (rest[:1], rest[1:]) if self._history(tokens) else ([], rest)
-        scores, after = self.decoder(body, tokens if self.decoder.manifest.states else history[0], mask, states)
+        scores, after = decoder(body, turn, tokens if decoder.manifest.states else history[0], mask, states)
         seen = self._seen(body, history[0], mask) if self.asked.penalises else None
         scores = adjusted(body, self.asked, scores, turn, seen)
         draw = self.asked.draw

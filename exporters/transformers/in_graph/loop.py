@@ -53,10 +53,6 @@ def looped(
             f"the model's generation_config sets {unheeded[0]}, which a loop in the graph does not heed",
             hint="leave loop out, or change model.generation_config",
         )
-    if "prefill" in package.graphs or manifest.step:
-        raise ConversionError(
-            "its prompt goes through a graph of its own, so it is no turn of a loop", hint="leave loop out"
-        )
     package = Package(
         {role: _at_default(model) for role, model in package.graphs.items()}, manifest, files=package.files
     )
@@ -67,12 +63,9 @@ def looped(
     if "encoder" in package.graphs:
         constants |= build.splice(package.graphs["encoder"].ir, given)
     prompt, mask = _prompt(build, package, given)
-    needed = {value.name or "" for value in package.graphs["decoder"].ir.graph.inputs}
-    kept = {name: value for name, value in constants.items() if name in needed}
-    if num_beams > 1:
-        new = BeamLoop(package.graphs["decoder"], manifest, said, num_beams, kept)(build, prompt, mask)
-    else:
-        new = Greedy(Decoder(package.graphs["decoder"], manifest, kept), said)(build, prompt, mask)
+    decoder = Decoder(package.graphs["decoder"], manifest, constants, package.graphs.get("prefill"))
+    loop = BeamLoop(decoder, said, num_beams) if num_beams > 1 else Greedy(decoder, said)
+    new = loop(build, prompt, mask)
     result = typed(build.op("Concat", prompt, new, axis=1), np.int64, ["batch", "length"])
     result.name = SEQUENCES
     model = build.model([result])
@@ -98,7 +91,8 @@ def _inputs(build: Builder, package: Package) -> dict[str, ir.Value]:
     for spec in specs:
         graph = next(each for each in package.graphs.values() if spec.name in {one.name for one in each.inputs})
         value = next(one for one in graph.ir.graph.inputs if one.name == spec.name)
-        shape = _prompt_shape(spec.shape) if spec.name == package.manifest.mask else spec.shape
+        of_text = spec.name in (package.manifest.tokens, package.manifest.mask)
+        shape = _prompt_shape(spec.shape) if of_text else spec.shape
         found[spec.name] = build.input(spec.name, value.dtype, shape)
     return found
 

@@ -22,19 +22,24 @@ class Decoder:
         model: Its graph.
         manifest: How it is called.
         constants: What it is given at every step, by name: values of the outer graph.
+        prefill: The graph of the prompt, if it has one of its own.
+        first: The scores of the first token to choose, where the prompt went through that.
     """
 
     model: Model
     manifest: Manifest
     constants: Mapping[str, ir.Value]
+    prefill: Model | None = None
+    first: ir.Value | None = None
 
     def __call__(
-        self, build: Builder, tokens: ir.Value, mask: ir.Value, states: Sequence[ir.Value]
+        self, build: Builder, turn: ir.Value, tokens: ir.Value, mask: ir.Value, states: Sequence[ir.Value]
     ) -> tuple[ir.Value, list[ir.Value]]:
-        """Run it on tokens.
+        """What a turn of the loop needs of it.
 
         Args:
             build: Where.
+            turn: Which turn it is.
             tokens: The new ones, ``(rows, new)``; all of them for a decoder without a state.
             mask: Which of all tokens count.
             states: What the last call left.
@@ -42,6 +47,25 @@ class Decoder:
         Returns:
             The scores of the next token, ``(rows, vocabulary)`` in float32, and what the next call needs.
         """
+        if self.first is None:
+            return self.run(build, tokens, mask, states)
+        known, later = build.body("prompt"), build.body("step")
+        scores, after = self.run(later, tokens, mask, states)
+        results = build.op(
+            "If",
+            build.op("Equal", turn, 0),
+            outputs=1 + len(after),
+            then_branch=known.graph([self.first, *states]),
+            else_branch=later.graph([scores, *after]),
+        )
+        for result, value in zip(results, [scores, *after], strict=True):
+            result.type = value.type
+        return results[0], list(results[1:])
+
+    def run(
+        self, build: Builder, tokens: ir.Value, mask: ir.Value, states: Sequence[ir.Value]
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        """Run it on tokens; arguments and results are those of a turn."""
         manifest = self.manifest
         new = build.op("Neg", build.op("Shape", tokens, start=1, end=2))
         given = {**self.constants, manifest.tokens: tokens}
@@ -53,12 +77,22 @@ class Decoder:
             given[manifest.positions] = _last(build, build.op("Max", counted, np.array(0, np.int64)), new)
         if manifest.first_scored:
             given[manifest.first_scored] = build.constant([-1], np.int64)
-        given |= {state.past: value for state, value in zip(manifest.states, states, strict=True)}
+        given |= {state.past: value for state, value in zip(manifest.states, states, strict=False)}
         results = build.splice(self.model.ir, given)
         last = build.op("Gather", results[manifest.logits], np.array(-1, np.int64), axis=1)
-        return typed(build.cast(last, np.float32), np.float32, None), [
-            results[each.present] for each in manifest.states
-        ]
+        after = [results[each.present] for each in manifest.states]
+        if manifest.step and states:
+            after = [self._left(build, mask, *each) for each in zip(manifest.states, states, after, strict=True)]
+        return typed(build.cast(last, np.float32), np.float32, None), after
+
+    def _left(self, build: Builder, mask: ir.Value, state: State, before: ir.Value, after: ir.Value) -> ir.Value:
+        """A state after one token: padding leaves that of its row as it is."""
+        if 0 in state.shape:
+            return after
+        last = build.op("Gather", mask, np.array(-1, np.int64), axis=1)
+        counts = build.op("Reshape", last, np.array([-1 if size == -1 else 1 for size in state.shape]))
+        kept = build.op("Where", build.cast(counts, np.bool_), after, before)
+        return typed(kept, before.dtype or ir.DataType.FLOAT, None)
 
     def _as(self, build: Builder, name: str, value: ir.Value) -> ir.Value:
         spec = next(spec for spec in self.model.ir.graph.inputs if spec.name == name)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from tests.export_cases.keras.case import Given, model
@@ -43,7 +44,7 @@ OF_FLOATS = (
 OF_POSITIVES = ("arccosh", "log", "log10", "log1p", "log2", "rsqrt", "sqrt")
 OF_INTEGERS = (
     "abs", "bitwise_invert", "bitwise_not", "ceil", "conj", "cos", "exp", "expm1", "floor", "isfinite", "isnan",
-    "log1p", "logical_not", "negative", "ones_like", "ravel", "real", "round", "sigmoid", "sign", "signbit", "sin",
+    "log1p", "logical_not", "negative", "ones_like", "ravel", "real", "round", "sign", "signbit", "sin",
     "sqrt", "square", "tanh", "trunc", "zeros_like",
 )  # fmt: skip
 for name in OF_FLOATS:
@@ -61,7 +62,6 @@ each("clip of floats", lambda x: ops.clip(x, -0.5, 0.7), STEPS)
 each("clip of integers", lambda x: ops.clip(x, 2, 5), WHOLE)
 each("threshold of floats", lambda x: ops.threshold(x, 0.1, -2.0), STEPS)
 each("nan_to_num with numbers", lambda x: ops.nan_to_num(ops.log(x), nan=1.0, posinf=2.0, neginf=3.0), STEPS)
-each("softmax of several axes", lambda x: ops.softmax(x, axis=(1, 2)), FIXED)
 each("cast to integers", lambda x: ops.cast(x * 3, "int32"), STEPS)
 each("cast to truth", lambda x: ops.cast(x, "bool"), WHOLE)
 each("cast to half and back", lambda x: ops.cast(ops.cast(x, "bfloat16"), "float32"), STEPS)
@@ -86,10 +86,12 @@ TWO_INTEGERS = (
 for name in TWO_FLOATS:
     each(f"{name} of two", getattr(ops, name), STEPS, STEPS)
     each(f"{name} broadcast", getattr(ops, name), (3, 4), (1, 4))
-    each(f"{name} with a number", lambda x, name=name: getattr(ops, name)(x, 0.5), STEPS)
+    if name not in ("heaviside", "hypot"):  # these take arrays alone
+        each(f"{name} with a number", lambda x, name=name: getattr(ops, name)(x, 0.5), STEPS)
 for name in TWO_INTEGERS:
     each(f"{name} of integers", lambda x, y, name=name: getattr(ops, name)(x, y + 1), WHOLE, WHOLE)
-    each(f"{name} with an integer", lambda x, name=name: getattr(ops, name)(x, 3), WHOLE)
+    if name not in ("bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"):  # these take arrays alone
+        each(f"{name} with an integer", lambda x, name=name: getattr(ops, name)(x, 3), WHOLE)
 for name in ("logical_and", "logical_or", "logical_xor"):
     each(f"{name} of truths", getattr(ops, name), TRUTH, TRUTH)
     each(f"{name} of floats", getattr(ops, name), STEPS, STEPS)
@@ -123,7 +125,7 @@ for name in REDUCING:
     over(f"{name} kept", lambda x, name=name: getattr(ops, name)(x, axis=-1, keepdims=True), STEPS)
     if name not in ("median", "norm"):
         over(f"{name} of two axes", lambda x, name=name: getattr(ops, name)(x, axis=(1, 2)), STEPS)
-    over(f"{name} of all", lambda x, name=name: x + getattr(ops, name)(x), STEPS)
+        over(f"{name} of all", lambda x, name=name: x + getattr(ops, name)(x), STEPS)
 for name in ("max", "mean", "min", "prod", "std", "sum", "var", "ptp"):
     over(f"{name} of integers", lambda x, name=name: getattr(ops, name)(x, axis=1), WHOLE)
 for name in ("any", "all"):
@@ -141,7 +143,7 @@ for name in ("cumsum", "cumprod", "nancumsum", "nancumprod"):
 for name in ("max", "min"):
     over(f"{name} with not a number", lambda x, name=name: getattr(ops, name)(ops.log(x), axis=-1), STEPS)
     over(f"{name} with a beginning", lambda x, name=name: getattr(ops, name)(x, axis=-1, initial=0.3), STEPS)
-over("average weighted", lambda x: ops.average(x, axis=-1, weights=[1.0, 2.0, 3.0, 4.0]), STEPS)
+over("average weighted", lambda x: ops.average(x, axis=-1, weights=np.array([1, 2, 3, 4], np.float32)), STEPS)
 over("average of steps", lambda x: ops.average(x, axis=1), STEPS)
 over("count_nonzero of integers", lambda x: ops.count_nonzero(x, axis=1), WHOLE)
 over("moments of steps", lambda x: ops.moments(x, axes=[1]), STEPS)
@@ -153,7 +155,8 @@ over("nanquantile of steps", lambda x: ops.nanquantile(ops.log(x), 0.4, axis=1),
 over("nanpercentile of the last axis", lambda x: ops.nanpercentile(ops.log(x), 30.0, axis=-1), STEPS)
 for order in (1, 2, 3, float("inf")):
     over(f"norm of order {order}", lambda x, order=order: ops.norm(x, ord=order, axis=-1), STEPS)
-    over(f"normalize of order {order}", lambda x, order=order: ops.normalize(x, axis=-1, order=order), STEPS)
+    if isinstance(order, int):
+        over(f"normalize of order {order}", lambda x, order=order: ops.normalize(x, axis=-1, order=order), STEPS)
 over("norm of matrices", lambda x: ops.norm(x, ord="fro", axis=(1, 2)), STEPS)
 for order in (1, float("inf"), "nuc", 2):
     over(f"norm of matrices by {order}", lambda x, order=order: ops.norm(x, ord=order, axis=(1, 2)), FIXED)
@@ -163,20 +166,17 @@ over("sort of steps", lambda x: ops.sort(x, axis=1), STEPS)
 over("sort of integers", lambda x: ops.sort(x, axis=-1), WHOLE)
 over("argsort of steps", lambda x: ops.argsort(x, axis=1), STEPS)
 over("argsort of integers", ops.argsort, WHOLE)
-over("argpartition of floats", lambda x: ops.take_along_axis(x, ops.argpartition(x, 1), axis=-1)[..., 1], STEPS)
+over("argpartition of floats", lambda x: ops.take_along_axis(x, ops.argpartition(x, 1), axis=-1)[..., 1], (4,))
 over("top_k of floats", lambda x: ops.top_k(x, 2), STEPS)
 over("top_k of integers", lambda x: ops.top_k(x, 2)[0], WHOLE)
 over("in_top_k of floats", lambda x, y: ops.in_top_k(x, y, 2), Given((), "int32", most=4), (4,))
 over("searchsorted of floats", lambda x: ops.searchsorted(ops.array([-1.0, 0.0, 1.0]), ops.ravel(x)), STEPS)
 over("searchsorted right", lambda x: ops.searchsorted(ops.array([1, 3, 5]), ops.ravel(x), side="right"), WHOLE)
-over("digitize of floats", lambda x: ops.digitize(x, [-1.0, 0.0, 1.0]), STEPS)
+over("digitize of floats", lambda x: ops.digitize(x, np.array([-1, 0, 1], np.float32)), STEPS)
 over("bincount of rows", lambda x: ops.bincount(x, minlength=9), Given((None,), "int32", most=9))
 over(
-    "bincount weighted", lambda x, y: ops.bincount(x, weights=y, minlength=9), Given((None,), "int32", most=9), (None,)
-)
-over(
     "histogram of floats",
-    lambda x: ops.histogram(x, bins=5, range=(-2.0, 2.0))[0] + ops.cast(ops.sum(x) * 0, "int32"),
+    lambda x: ops.histogram(ops.ravel(x), bins=5, range=(-2.0, 2.0))[0] + ops.cast(ops.sum(x) * 0, "int32"),
     STEPS,
 )
 for name in ("segment_max", "segment_min", "segment_prod", "segment_sum"):
@@ -187,4 +187,4 @@ over("trapezoid with a step", lambda x: ops.trapezoid(x, dx=0.5, axis=-1), STEPS
 over("diff of steps", lambda x: ops.diff(x, axis=1), STEPS)
 over("diff twice", lambda x: ops.diff(x, n=2, axis=-1), STEPS)
 over("associative_scan of sums", lambda x: ops.associative_scan(lambda a, b: a + b, x, axis=1), FIXED)
-over("corrcoef of all", ops.corrcoef, FIXED)
+over("corrcoef of all", ops.corrcoef, (4,))

@@ -92,3 +92,38 @@ def test_an_input_that_has_no_effect_is_refused() -> None:
     ids = torch.randint(0, 20, (2, 5))
     with pytest.raises(ep.EntrepotError, match="token_type_ids"):
         ep.export_transformer(Deaf().eval(), {"input_ids": ids, "token_type_ids": torch.ones_like(ids)})
+
+
+class Unfit(Counting):
+    """A cache whose size is no axis of it: what it counts in Python is lost in a graph."""
+
+    def forward(self, input_ids: torch.Tensor, cache: Any = None) -> tuple[torch.Tensor, Any]:
+        """Scores, and the sum of all embeddings so far beside how many they are."""
+        new = self.embedding(input_ids)
+        total, count = (torch.zeros_like(new[:, 0]), 0) if cache is None else cache
+        sums = total[:, None] + new.cumsum(1)
+        counts = count + torch.arange(1, new.shape[1] + 1)[None, :, None]
+        return self.head(sums / counts), (sums[:, -1], count + new.shape[1])
+
+
+def test_what_no_graph_can_do_with_a_cache_is_done_without_one() -> None:
+    model = Unfit().eval()
+    package = ep.export_transformer(model)
+    assert not package.manifest.states
+    assert package.report, package.report
+    tokens = torch.randint(0, 20, (2, 4))
+    wanted = tokens
+    with torch.no_grad():
+        for _ in range(5):
+            wanted = torch.cat([wanted, model(wanted)[0][:, -1:].argmax(-1)], 1)
+    assert package.generate(input_ids=tokens.numpy(), max_new_tokens=5).tolist() == wanted.tolist()
+
+
+def test_what_looks_at_later_tokens_does_not_generate() -> None:
+    class Both(Counting):
+        def forward(self, input_ids: Any, cache: Any = None) -> Any:
+            scores, whole = super().forward(input_ids, cache)
+            return scores + self.head(whole.mean(1, keepdim=True)), whole
+
+    package = ep.export_transformer(Both().eval())
+    assert package.manifest.kind == "forward"

@@ -18,6 +18,9 @@ IMAGE = "g (float[N,3,4,5] x) => (float[N,3,4,5] y)"
 GONE = {
     "elementwise": f"{IMAGE} {{ {LAST} z = Relu(t) {BACK} }}",
     "a constant": f"{IMAGE} <float[3] c = {{1, 2, 3}}> {{ {LAST} z = Mul(t, c) {BACK} }}",
+    "members": f"g (float[N,3,4,5] x) => (float[N,3,2,5] y) <int64[2] i = {{0, 2}}> "
+    f"{{ {LAST} z = Gather<axis = 1>(t, i) {BACK} }}",
+    "nothing done": f"{IMAGE} {{ {LAST} u = Identity(t) z = Exp(u) {BACK} }}",
     "both": f"{IMAGE} {{ {LAST} u = Exp(t) z = Add(t, u) {BACK} }}",
     "concatenation": f"g (float[N,3,4,5] x) => (float[N,6,4,5] y) {{ {LAST} z = Concat<axis = 3>(t, t) {BACK} }}",
     "softmax": f"{IMAGE} {{ {LAST} z = Softmax<axis = -1>(t) {BACK} }}",
@@ -46,10 +49,12 @@ GONE = {
     "a pooled image": (
         f"g (float[N,3,1,1] x) => (float[N,3] y) <int64[2] s = {{-1, 3}}> {{ {LAST} y = Reshape(t, s) }}"
     ),
+    "one pixel": "g (float[N,12] x) => (float[N,12,1,1] y) <int64[4] s = {-1, 1, 1, 12}> "
+    "{ z = Reshape(x, s) y = Transpose<perm = [0, 3, 1, 2]>(z) }",
 }
 STAYS = {
     "a reshape that keeps a size": (
-        f"g (float[N,3,1,1] x) => (float[N,1,3] y) <int64[3] s = {{-1, 0, 3}}> {{ {LAST} y = Reshape(t, s) }}"
+        f"g (float[N,3,2,1] x) => (float[N,2,3] y) <int64[3] s = {{-1, 0, 3}}> {{ {LAST} y = Reshape(t, s) }}"
     ),
     "an output": f"g (float[N,3,4,5] x) => (float[N,4,5,3] t) {{ {LAST} }}",
     "a reshape": f"g (float[N,3,4,5] x) => (float[M] y) <int64[1] s = {{-1}}> {{ {LAST} y = Reshape(t, s) }}",
