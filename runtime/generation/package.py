@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from entrepot.ir.arguments import as_flag, as_integer, as_kind, described, expected
+from entrepot.ir.arguments import as_choice, as_flag, as_integer, as_kind, described, expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.ir.proof import Proof
@@ -25,6 +25,7 @@ from entrepot.runtime.session import Session
 if TYPE_CHECKING:
     from entrepot.ir.arguments import IntegerLike, PathLike
     from entrepot.ir.model import ValueSpec
+    from entrepot.runtime.generation.layouts import Layout
     from entrepot.runtime.providers import Providers
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -298,19 +299,23 @@ class Package:
         given = prepared(inputs, self.inputs)
         return self._run("model", given)
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: PathLike, *, layout: Layout = "entrepot") -> None:
         """Write a folder: ``entrepot.json``, a file for each graph, and one for the weights of all of them.
 
         Args:
             path: The folder; one that has this name is replaced if it is a package, and only when the new one is whole.
 
+            layout: ``"entrepot"``, which ``load`` reads. ``"optimum"``: one graph, with the names that optimum and
+                transformers.js ask for. ``"genai"``: the same with the configuration of onnxruntime-genai.
+
         Raises:
+            ConversionError: The layout has no place for such a package: it is for decoders.
             StorageError: It cannot be written; what was there before is untouched.
             InputError: ``path`` is a folder that is no package.
         """
         from entrepot.runtime.generation.folder import save
 
-        save(self, path)
+        save(self, path, as_choice(layout, ("entrepot", "optimum", "genai"), "layout"))
 
     def __repr__(self) -> str:
         lines = [f"entrepot.Package, {self.manifest.kind}"]
