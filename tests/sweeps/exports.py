@@ -23,7 +23,7 @@ import torch
 
 import entrepot as ep
 from entrepot.parity.compare import compare, scales_of
-from entrepot.parity.sensitivity import sensitivity
+from entrepot.parity.sensitivity import own_error, sensitivity
 from entrepot.parity.untouched import Untouched
 from entrepot.runtime.feeds import feeds_of
 from tests.export_cases.case import Call, Case
@@ -100,8 +100,20 @@ class _Engine:
         comparison = compare(expected, results, scales=scales)
         if not comparison.ok:  # some networks amplify rounding: the module itself shows how much
             noise = sensitivity(lambda nudged: self._nudged(at, nudged), feeds, expected)
+            own = self._own_error(at, expected)
+            noise = {name: max(noise.get(name, 0.0), own.get(name, 0.0)) for name in expected}
             comparison = compare(expected, results, scales=scales, noise=noise)
         return () if comparison.ok else comparison.problems
+
+    def _own_error(self, at: int, expected: Mapping[str, Any]) -> Mapping[str, float]:
+        """How far off the module is itself: inputs that are whole numbers have no rounding to move them by."""
+        if not isinstance(self._case.build().module, torch.nn.Module):
+            return {}
+        try:
+            exact = self._returned(_eager(self._case, at, double=True))
+        except (RuntimeError, TypeError, ValueError):
+            return {}  # it names the types that it computes in
+        return own_error(expected, dict(zip(self._outputs, exact, strict=False)))
 
     def _nudged(self, at: int, feeds: Mapping[str, Any]) -> dict[str, Any]:
         fresh = iter([torch.from_numpy(np.array(feeds[name])) for name in self._inputs])
@@ -121,11 +133,15 @@ def _varying(expected: Sequence[Sequence[np.ndarray]]) -> frozenset[int]:
     return frozenset(at for at, each in enumerate(calls) if not isinstance(each[0], np.ndarray) and len({*each}) > 1)
 
 
-def _eager(case: Case, at: int, fresh: Iterator[torch.Tensor] | None = None) -> list[np.ndarray]:
-    """What the module computes in evaluation mode for one of its calls, perhaps with other tensors in it."""
+def _eager(
+    case: Case, at: int, fresh: Iterator[torch.Tensor] | None = None, *, double: bool = False
+) -> list[np.ndarray]:
+    """What the module computes in evaluation mode for one of its calls, perhaps with other tensors, or in float64."""
     module, calls = case.build()
     if isinstance(module, torch.nn.Module):
         module.eval()
+    if double:
+        module, fresh = module.double(), map(_widened, tensors(calls[at]))
     args, kwargs = _split(calls[at] if fresh is None else replaced(calls[at], fresh))
     with torch.no_grad(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -171,6 +187,19 @@ def replaced(value: Any, fresh: Iterator[torch.Tensor]) -> Any:
     for key, member in list(getattr(value, "__dict__", {}).items()):
         value.__dict__[key] = replaced(member, fresh)
     return value
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in a structure, in order."""
+    if isinstance(value, torch.Tensor):
+        yield value
+        return
+    for member in _members(value):
+        yield from tensors(member)
+
+
+def _widened(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if tensor.dtype is torch.float32 else tensor
 
 
 def _members(value: Any) -> Sequence[Any]:

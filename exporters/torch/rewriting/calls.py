@@ -14,6 +14,7 @@ import torch
 
 from entrepot.exporters.torch.rewriting.environment import expression
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
+from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
 from entrepot.exporters.torch.rewriting.sequences import (
     Backwards,
     Grown,
@@ -227,9 +228,18 @@ def _nonzero(plain: Any, value: torch.Tensor) -> Any:
 
 
 def _tensor(plain: Any, value: Any, *more: Any, **how: Any) -> Any:
-    if isinstance(value, Grown):
-        return value.stacked().to(how.get("dtype") or torch.float32)
-    return plain(value, *more, **how)
+    made = one_tensor(value)
+    return plain(value, *more, **how) if made is None else made.to(how.get("dtype") or made.dtype)
+
+
+def _new_tensor(plain: Any, like: torch.Tensor, value: Any, *more: Any, **how: Any) -> Any:
+    made = one_tensor(value)
+    return plain(value, *more, **how) if made is None else made.to(how.get("dtype") or like.dtype)
+
+
+def _tensor_of(dtype: torch.dtype, plain: Any, *values: Any, **how: Any) -> Any:
+    made = one_tensor(values[0]) if len(values) == 1 else None
+    return plain(*values, **how) if made is None else made.to(dtype)
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -268,6 +278,10 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     torch.concat: _cat,
     torch.concatenate: _cat,
     torch.tensor: _tensor,
+    torch.as_tensor: _tensor,
+    torch.LongTensor: functools.partial(_tensor_of, torch.int64),
+    torch.IntTensor: functools.partial(_tensor_of, torch.int32),
+    torch.FloatTensor: functools.partial(_tensor_of, torch.float32),
     torch.allclose: _allclose,
     torch.equal: _equal,
     torch.is_nonzero: _nonzero,
@@ -279,4 +293,5 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "allclose": _allclose,
     "equal": _equal,
     "is_nonzero": _nonzero,
+    "new_tensor": _new_tensor,
 }

@@ -74,7 +74,7 @@ class _Loop:
         if self.going is not None:
             tensors.append(as_tensor(self.starts))
         flow = Flow(
-            [self._noted(inputs, self._run(inputs, outcome, wanted, results))],
+            [self._noted(inputs, self._run(inputs, outcome, wanted, results, len(links.rows)))],
             results.templates,
             place,
             carried=positions,
@@ -198,8 +198,13 @@ class _Loop:
             return now is not outcome.given[leaf] or leaf in outcome.written
         return False
 
-    def _run(self, inputs: Inputs, outcome: Outcome, wanted: list[tuple[int, int]], results: Results) -> Any:
-        templates, first = results.templates, 0 if self.items is None else 1
+    def _run(
+        self, inputs: Inputs, outcome: Outcome, wanted: list[tuple[int, int]], results: Results, stacked: int
+    ) -> Any:
+        first = 0 if self.items is None else 1
+        templates = [*results.templates]
+        for _, result in wanted[len(wanted) - stacked :]:  # each time, the body makes one row
+            templates[result] = dataclasses.replace(templates[result], shape=templates[result].shape[1:])
 
         def run(tensors: Sequence[torch.Tensor], ints: Sequence[Any]) -> list[Any]:
             self._index, *others = ints

@@ -16,7 +16,7 @@ def remainder(input: Any, other: Any) -> Any:
     """With the sign of the divisor."""
     x, y = _floats(input, other)
     if x is None:
-        return NotImplemented
+        return _of_wholes(input, other)
     rest = torch.fmod(x, y)
     return torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
 
@@ -38,6 +38,17 @@ def floor_divide(input: Any, other: Any) -> Any:
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """``torch.div`` when it rounds down."""
     return floor_divide(input, other) if rounding_mode == "floor" else NotImplemented
+
+
+def _of_wholes(input: Any, other: Any) -> Any:
+    """Of whole numbers, one of which may be a size: torch.onnx (2.13) takes it for a constant."""
+    if not isinstance(input, torch.SymInt) and not isinstance(other, torch.SymInt):
+        return NotImplemented
+    kind = torch.result_type(input, other)
+    first, second = (
+        each if isinstance(each, torch.Tensor) else torch.scalar_tensor(each, dtype=kind) for each in (input, other)
+    )
+    return torch.remainder(first, second)
 
 
 def _floats(input: Any, other: Any) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
 from entrepot.exporters.torch.translations.precision import floating
+from entrepot.exporters.torch.translations.scalars import of_tensors
 
 aten = torch.ops.aten
 
@@ -46,7 +47,9 @@ def logit(input: torch.Tensor, eps: float | None = None) -> torch.Tensor:
 
 
 def power(input: torch.Tensor, exponent: Any) -> Any:
-    """Of truth values, as of numbers."""
+    """Of truth values, as of numbers; to a size, as to a tensor."""
+    if isinstance(exponent, torch.SymInt | torch.SymFloat):
+        return of_tensors(torch.pow)(input, exponent)
     if input.dtype != torch.bool:
         return NotImplemented
     return input.to(torch.int64 if isinstance(exponent, int) else torch.get_default_dtype()) ** exponent
@@ -60,8 +63,13 @@ def rounded(input: torch.Tensor) -> Any:
 def isclose(
     input: torch.Tensor, other: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
-    """Of truth values, which cannot be subtracted, those that are equal."""
-    return input == other if input.dtype == torch.bool else NotImplemented
+    """Of truth values, which cannot be subtracted, those that are equal; whole numbers are compared as floats, too."""
+    if input.is_floating_point() or input.is_complex():
+        return NotImplemented
+    if input.dtype == torch.bool:
+        return input == other
+    kind = torch.get_default_dtype()
+    return (input == other) | torch.isclose(input.to(kind), other.to(kind), rtol, atol, equal_nan)
 
 
 def xlogy(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

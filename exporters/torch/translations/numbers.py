@@ -29,4 +29,13 @@ def logarithm(value: Any, base: float) -> Any:
     return op.Cast(op.Div(op.Round(op.Mul(quotient, fine)), fine), to=_FLOAT)
 
 
-TRANSLATIONS = {torch.sym_sqrt: sym_sqrt, torch.ops.entrepot.logarithm.default: logarithm}
+def count(self: Any) -> Any:
+    """``numel``: how many elements there are."""
+    return op.Size(self)
+
+
+TRANSLATIONS = {
+    torch.ops.aten.sym_numel.default: count,
+    torch.sym_sqrt: sym_sqrt,
+    torch.ops.entrepot.logarithm.default: logarithm,
+}

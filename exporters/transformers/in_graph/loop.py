@@ -46,8 +46,8 @@ def looped(
     if draws and num_beams > 1:
         raise ConversionError("beams that are drawn are no loop in a graph", hint="leave num_beams or do_sample out")
     heeded: dict[str, Any] = {"no_repeat_ngram_size": settings.no_repeat_ngram_size}
-    heeded |= {"forced_bos_token_id": settings.forced_bos_token_id is not None}
-    heeded |= {"forced_eos_token_id": bool(settings.forced_eos_token_id), "min_length": settings.min_length}
+    if "encoder" not in package.graphs:  # elsewhere the prompt is the one token that decoding begins with
+        heeded |= {"forced_bos_token_id": settings.forced_bos_token_id is not None, "min_length": settings.min_length}
     if unheeded := [name for name, given in heeded.items() if given]:
         raise ConversionError(
             f"the model's generation_config sets {unheeded[0]}, which a loop in the graph does not heed",

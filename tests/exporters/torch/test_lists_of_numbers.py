@@ -1,0 +1,59 @@
+"""Lists of numbers whose length varies, made into tensors: the file takes every length."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+
+
+class Reversed(nn.Module):
+    def forward(self, x):
+        return x[:, 2:] + torch.tensor(list(range(x.shape[1] - 2))[::-1])[None].repeat(x.shape[0], 1)
+
+
+class Computed(nn.Module):
+    def forward(self, x):
+        return x * torch.tensor([i * 0.5 for i in range(x.shape[1])])
+
+
+class Places(nn.Module):
+    def forward(self, x):
+        return x[:, torch.tensor([i // 2 for i in range(1, x.shape[1])])]
+
+
+class Types(nn.Module):
+    def forward(self, x):
+        steps = range(x.shape[1])
+        return (
+            torch.LongTensor(steps),
+            torch.FloatTensor([i + 1 for i in steps]),
+            torch.tensor([i > 2 for i in steps]),
+            torch.tensor(range(1, x.shape[1] + 4, 2), dtype=torch.int32),
+            x.new_tensor(range(x.shape[1])),
+            torch.as_tensor(list(steps)[1:]),
+        )
+
+
+class Lengths(nn.Module):
+    def forward(self, x):
+        return x.sum(1) / torch.tensor([len(row) for row in x])
+
+
+@pytest.mark.parametrize(
+    "module", [Reversed(), Computed(), Places(), Types(), Lengths()], ids=lambda m: type(m).__name__
+)
+def test_a_list_of_numbers_has_the_length_of_its_axis(module, tmp_path):
+    sample = torch.from_numpy(np.random.default_rng(0).standard_normal((6, 6), np.float32))
+    ep.export(module, (sample,), progress=False).save(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    for length in (6, 4, 9):
+        x = torch.from_numpy(np.random.default_rng(length).standard_normal((length, length), np.float32))
+        expected = module(x)
+        results = session.run(None, {"x": x.numpy()})
+        for one, other in zip(expected if isinstance(expected, tuple) else (expected,), results, strict=True):
+            np.testing.assert_allclose(other, one.numpy(), rtol=1e-6, strict=True)
