@@ -53,7 +53,7 @@ class ZooModel:
         return self.samples[0]
 
 
-FRAMEWORKS = ("torch", "jax", "sklearn", "tensorflow")
+FRAMEWORKS = ("torch", "jax", "sklearn", "keras", "tensorflow")
 
 
 def names(framework: str = "torch", task: str | None = None) -> list[str]:
