@@ -84,8 +84,15 @@ class Found:
 
     @functools.cached_property
     def foreign(self) -> Foreign | None:
-        """What the file or folder is, by its contents, if that is anything but an ONNX model."""
+        """What the file, folder or bytes are, by their contents, if that is anything but an ONNX model."""
+        if self.is_bytes:
+            return recognised(bytes(self.obj))
         return None if self.path is None else recognised(self.path)
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether it is what a file consists of."""
+        return isinstance(self.obj, bytes | bytearray | memoryview)
 
 
 def surroundings(function: Any) -> dict[str, Any]:
@@ -127,9 +134,8 @@ _MODEL_FIELDS = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42\x72")
 def is_onnx(found: Found) -> bool:
     """An ONNX model in any form that ``load`` reads."""
     if found.path is None:
-        return isinstance(found.obj, bytes | bytearray | memoryview) or found.is_of(
-            "onnx", "onnx_ir", "entrepot.ir.model"
-        )
+        by_class = found.is_of("onnx", "onnx_ir", "entrepot.ir.model")
+        return by_class or (found.is_bytes and not _is_of_jax(found.foreign))
     head = found.head
     by_content = len(head) > 2 and head[0] == 8 and 3 <= head[1] < 128 and head[2] in _MODEL_FIELDS
     return by_content or (found.has_suffix(".onnx") and found.foreign is None)
@@ -211,14 +217,18 @@ _JAX_PACKAGES = ("jax", "jaxlib", "flax", "equinox")
 
 
 def is_jax(found: Found) -> bool:
-    """A module of flax or equinox, also with its variables, or a function of JAX's arrays."""
-    if found.path is not None:
-        return False
+    """A module of flax or equinox, also with its variables, a function of JAX's arrays, or what jax.export wrote."""
+    if found.path is not None or found.is_bytes:
+        return _is_of_jax(found.foreign)
     if isinstance(found.obj, tuple) and len(found.obj) == 2:
         return Found(found.obj[0]).is_of("flax.linen")
     if found.is_of(*_JAX):
         return True
     return found.is_function and (found.samples(*_JAX) or _holds_jax(found.obj, 4))
+
+
+def _is_of_jax(foreign: Foreign | None) -> bool:
+    return foreign is not None and foreign.framework == "jax"
 
 
 def _holds_jax(value: Any, depth: int) -> bool:

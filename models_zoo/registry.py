@@ -53,7 +53,7 @@ class ZooModel:
         return self.samples[0]
 
 
-_FRAMEWORKS = ("torch", "jax", "sklearn")
+_FRAMEWORKS = ("torch", "jax", "sklearn", "keras")
 
 
 def names(framework: str = "torch", task: str | None = None) -> list[str]:

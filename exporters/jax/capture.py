@@ -14,16 +14,25 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
-from entrepot.exporters.jax.lowering import Lowering
+from entrepot.exporters.jax.lowering import Lowering, is_random
 from entrepot.exporters.jax.running import model_errors, user_line
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.tree import Flat
-from entrepot.ir.errors import ConversionError, EntrepotError
+from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 
 if TYPE_CHECKING:
     from entrepot.exporters.jax.source import JaxSource
+
+
+class _Unfollowed(Exception):  # noqa: N818 - an answer, not a fault
+    """JAX does not take the function with sizes that vary, or at all."""
+
+    def __init__(self, error: Exception) -> None:
+        first = next(iter(str(error).splitlines()), "")
+        super().__init__(first if isinstance(error, Unfollowed) else f"{type(error).__name__}: {first}")
+        self.line = user_line(error)
 
 
 class _Traced:
@@ -33,12 +42,17 @@ class _Traced:
         self.flat: Flat | None = None
 
         def traced(*leaves: Any) -> list[Any]:
-            self.flat = source.flat(leaves)
+            self.flat = source.followed(leaves)
             return self.flat.tensors
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.program = jax.make_jaxpr(traced)(*specs)
+        if source.model.draws and is_random(self.program.jaxpr):
+            raise InputError(
+                f"the {source.noun} draws random numbers from a generator that it holds, others in each call",
+                hint="call module.eval() first; or take a key as an argument",
+            )
 
 
 def capture(source: JaxSource, prober: Prober, groups: list[Group], options: Options) -> Captured:
@@ -60,16 +74,14 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group], options: Opt
 _Found: TypeAlias = "tuple[ir.Model, frozenset[str]]"
 
 
-def _with_all(source: JaxSource, prober: Prober, groups: list[Group]) -> tuple[_Found | None, Exception | None]:
+def _with_all(source: JaxSource, prober: Prober, groups: list[Group]) -> tuple[_Found | None, _Unfollowed | None]:
     """A graph in which every group varies; what JAX cannot say of all sizes, it may of those from 2 on."""
-    failure = None
+    failure: _Unfollowed | None = None
     two = [f"{group.symbol} >= 2" for group in groups if group.formula is None and group.step == 1]
     for constraints in ([], two) if two else ([],):
         try:
             return _graph(source, prober, groups, constraints), None
-        except EntrepotError:
-            raise
-        except _failures() as error:
+        except _Unfollowed as error:
             failure = failure or error
     return None, failure
 
@@ -87,34 +99,33 @@ def _one_by_one(
         more, failure = _with_all(source, prober, [*kept, group])
         if more is None:
             assert failure is not None
-            fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, _first_line(failure), user_line(failure)))
+            fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, str(failure), failure.line))
         else:
             found = more
             kept.append(group)
     return found, kept, fixed
 
 
-def _failures() -> tuple[type[Exception], ...]:
-    return (*model_errors(), Unfollowed)
-
-
 def _graph(source: JaxSource, prober: Prober, groups: list[Group], constraints: Sequence[str]) -> _Found:
-    traced = _Traced(source, symbolic_specs(prober.sample, groups, constraints))
+    try:
+        traced = _Traced(source, symbolic_specs(prober.sample, groups, constraints))
+    except EntrepotError:
+        raise
+    except model_errors() as error:
+        raise _Unfollowed(error) from error
     assert traced.flat is not None
-    return _translated(source, traced, prober, groups), traced.flat.numbers
+    try:
+        return _translated(source, traced, prober, groups), traced.flat.numbers
+    except (Unfollowed, jax.errors.InconclusiveDimensionOperation) as error:  # any other is ours
+        raise _Unfollowed(error) from error
 
 
-def _untraceable(source: JaxSource, error: BaseException | None) -> ConversionError:
+def _untraceable(source: JaxSource, error: _Unfollowed | None) -> ConversionError:
     assert error is not None
-    at = user_line(error)
     return ConversionError(
-        f"JAX cannot trace the {source.noun}: {_first_line(error)}{f', at {at}' if at else ''}",
+        f"JAX cannot trace the {source.noun}: {error}{f', at {error.line}' if error.line else ''}",
         hint="it has to work under jax.jit: choose by jnp.where or jax.lax.cond, loop by jax.lax.scan or while_loop",
     )
-
-
-def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def _translated(source: JaxSource, traced: _Traced, prober: Prober, groups: list[Group]) -> ir.Model:

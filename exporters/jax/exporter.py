@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import jax
 import jax.export
 
 from entrepot.exporters.exporter import Exporter, Source
+from entrepot.exporters.jax.exported.model import exported_model, made_sample, read
 from entrepot.exporters.jax.models import model_of
 from entrepot.exporters.jax.source import JaxSource
 from entrepot.exporters.recognition import Found, is_jax
@@ -24,16 +26,17 @@ class JaxExporter(Exporter):
         return is_jax(found)
 
     def open(self, obj: Any, sample: Any) -> Source:
-        """The source for a function or a module.
+        """The source for a function or a module, for what ``jax.export`` made, or for a file or bytes of that.
 
         Raises:
-            InputError: It is neither, or what ``jax.export`` made, of which only compiled code for XLA is left.
+            InputError: It is none of these.
+            ModelFormatError: JAX cannot read the file.
         """
+        if isinstance(obj, str | os.PathLike | bytes | bytearray | memoryview):
+            obj = read(obj)
         if isinstance(obj, jax.export.Exported):
-            raise InputError(
-                f"'{obj.fun_name}' is what jax.export made: a program in StableHLO, without its function",
-                hint="export the function itself: ep.export(function, sample)",
-            )
+            model = exported_model(obj)
+            return JaxSource(model, made_sample(obj) if sample is None else sample)
         model = model_of(obj)
         if sample is None:
             raise InputError(

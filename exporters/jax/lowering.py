@@ -115,6 +115,23 @@ def _parts(array: np.ndarray) -> list[tuple[str, np.ndarray]]:
     return [("real", np.ascontiguousarray(array.real)), ("imag", np.ascontiguousarray(array.imag))]
 
 
+def is_random(jaxpr: Any) -> bool:
+    """Whether results depend on bits that a generator draws."""
+    return any(
+        eqn.primitive.name in _RANDOM or any(is_random(getattr(each, "jaxpr", each)) for each in _programs(eqn))
+        for eqn in _needed(jaxpr)
+    )
+
+
+_RANDOM = frozenset({"random_bits", "threefry2x32", "random_gamma", "rng_bit_generator"})
+
+
+def _programs(eqn: Any) -> list[Any]:
+    """The programs in the parameters of an equation."""
+    held = [each for value in eqn.params.values() for each in (value if isinstance(value, tuple | list) else [value])]
+    return [each for each in held if hasattr(each, "eqns")]
+
+
 def _needed(jaxpr: Any) -> list[Any]:
     """The equations that results depend on; what only prints or checks is left out."""
     wanted = {each for each in jaxpr.outvars if not hasattr(each, "val")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,8 @@ from entrepot.ir.errors import InputError
 
 _DEEPEST = 6
 _LINEN = "flax.linen"
-_MODULES = ("flax.nnx", "equinox")
+_NNX = "flax.nnx"
+_MODULES = (_NNX, "equinox")
 _COLLECTIONS = ("params", "batch_stats", "cache", "constants")
 
 
@@ -30,6 +32,8 @@ class Model:
         origin: Where it is defined.
         noun: What JAX's users call such a thing.
         weights: Names of the arrays that it holds, by ``id``; the arrays are alive as long as this is.
+        followed: What is traced instead, where that differs.
+        draws: Whether a call took keys from a generator that it holds.
     """
 
     function: Callable[..., Any]
@@ -37,6 +41,8 @@ class Model:
     origin: str
     noun: str = "function"
     weights: dict[int, str] = field(default_factory=dict)
+    followed: Callable[..., Any] | None = None
+    draws: bool = False
     _alive: list[Any] = field(default_factory=list)
 
     def name_weights(self, roots: Mapping[str, Any]) -> Model:
@@ -75,6 +81,8 @@ def model_of(obj: Any) -> Model:
         )
     if isinstance(obj, functools.partial) and Found(getattr(obj.func, "__self__", None)).is_of(_LINEN):
         return _applied(obj)
+    if found.is_of(_NNX):
+        return _copied(obj)
     noun = "module" if found.is_of(*_MODULES) else "function"
     return _of(obj, _named(obj), noun).name_weights(dict(_held(obj)))
 
@@ -94,6 +102,40 @@ def _applied(function: Any) -> Model:
     added = [each for each in extra if each.name not in function.keywords] if not _takes_any(known) else []
     call.__signature__ = inspect.Signature([*known[len(function.args) - 1 :], *added])  # type: ignore[attr-defined]
     return _of(call, module, "module").name_weights({"": _inner(function.args[0])})
+
+
+def _copied(module: Any) -> Model:
+    """A module of nnx, of which each call has a copy: variables may be written to only where they are made."""
+    nnx = sys.modules[_NNX]
+    graph, state = nnx.split(module)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        fresh = nnx.merge(graph, state, copy=True)
+        before = _contents(nnx, fresh)
+        result = fresh(*args, **kwargs)
+        changed = {path for path, value in _contents(nnx, fresh).items() if before.get(path, value) is not value}
+        random = {path for path in changed if isinstance(_at(fresh, path), nnx.RngState)}
+        model.draws = model.draws or bool(random)
+        if changed - random:
+            raise InputError(
+                f"each call of the module changes its {'/'.join(map(str, min(changed - random, key=str)))}",
+                hint="call module.eval() first; or take what it keeps as an argument, and return what it becomes",
+            )
+        return result
+
+    call.__signature__ = inspect.signature(module)  # type: ignore[attr-defined]
+    model = _of(call, module, "module").name_weights({"": module})
+    return model
+
+
+def _contents(nnx: Any, module: Any) -> dict[tuple[Any, ...], Any]:
+    return {path: each.get_value() for path, each in nnx.to_flat_state(nnx.state(module))}
+
+
+def _at(module: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        module = module[key] if isinstance(key, int) else getattr(module, key)
+    return module
 
 
 def _takes_any(parameters: list[inspect.Parameter]) -> bool:

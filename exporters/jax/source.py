@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -40,12 +40,19 @@ class JaxSource(Source):
 
     def flat(self, leaves: Sequence[Any]) -> Flat:
         """Call the model with arrays, or what stands for them; the result flat."""
+        return self._flat(self.model.function, leaves)
+
+    def followed(self, leaves: Sequence[Any]) -> Flat:
+        """The same by what is traced to be translated."""
+        return self._flat(self.model.followed or self.model.function, leaves)
+
+    def _flat(self, function: Callable[..., Any], leaves: Sequence[Any]) -> Flat:
         whole = [
             jax.random.wrap_key_data(leaf, impl=self._keys[at]) if at in self._keys else leaf
             for at, leaf in enumerate(leaves)
         ]
         args, kwargs = unflatten(self.call.tree, whole)
-        return flatten(self.model.function(*args, **kwargs), numbers=self.numbers, arrays=JAX)
+        return flatten(function(*args, **kwargs), numbers=self.numbers, arrays=JAX)
 
     def __call__(self, arrays: Sequence[Array], /) -> Flat:
         """Trace the model for these sizes; it is compiled and run when a result is read."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
 from jax._src import source_info_util
+from jax._src.interpreters import mlir
 from jax._src.lax import lax, linalg, special
 from jax._src.random import core as random_core
 from jax._src.random import prng, threefry2x32
+from jaxlib.mlir.dialects import stablehlo
 
 __all__ = [
+    "DESERIALISING",
     "IMPLEMENTED",
+    "geqrf",
     "is_threefry",
     "scope_of",
+    "stablehlo_module",
     "threefry",
     "threefry_generator",
     "user_frame",
@@ -68,3 +74,21 @@ IMPLEMENTED: dict[str, Callable[..., Any]] = {
     "random_gamma": random_core._gamma_impl,  # noqa: SLF001
 }
 """How JAX itself writes some primitives in terms of others."""
+
+
+DESERIALISING: tuple[type[Exception], ...] = (
+    *(ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError, OverflowError),
+    struct.error,
+)
+"""What ``jax.export.deserialize`` raises for bytes that it did not write."""
+
+
+def geqrf(x: Any) -> Any:
+    """Householder's reflections, and their scales."""
+    return linalg.geqrf(x)
+
+
+def stablehlo_module(exported: Any) -> Any:
+    """The program in what ``jax.export`` made, as a module of MLIR."""
+    context = mlir.make_ir_context()
+    return stablehlo.deserialize_portable_artifact(context, exported.mlir_module_serialized)

@@ -13,6 +13,8 @@ from entrepot.exporters.exporter import Captured, Source
 from entrepot.exporters.options import Options
 from entrepot.ir.errors import ConversionError
 
+Function = Callable[..., Any]
+
 
 def capture_traced(
     source: Source, call: Callable[[Any], Any], prober: Prober, groups: list[Group], options: Options
@@ -29,12 +31,41 @@ def capture_traced(
     Raises:
         ConversionError: Its backend is none that traces are taken from.
     """
-    if keras.backend.backend() != "tensorflow":
-        raise ConversionError(f"models on the backend {keras.backend.backend()} are read layer by layer alone")
-    from entrepot.exporters.tensorflow.sources.callable import CallableSource, Opened
+    backend = keras.backend.backend()
+    if backend not in _OPENED:
+        raise ConversionError(f"models on the backend {backend} are read layer by layer alone")
 
     def function(*tensors: Any) -> Any:
         return call(list(tensors))
 
-    opened = Opened(function, source.name, source.origin, source.noun)
-    return CallableSource(opened, tuple(source.call.tensors)).capture(prober, groups, options)
+    traced = _OPENED[backend](function, source)
+    tensors = [traced.arrays.from_numpy(source.arrays.to_numpy(array)) for array in prober.base]
+    with traced.guard():
+        captured = traced.capture(Prober(traced, tensors, traced(tensors)), groups, options)
+        traced.own_weights(captured.graph, share=False)
+    return captured
+
+
+def _tensorflow(function: Function, source: Source) -> Source:
+    from entrepot.exporters.tensorflow.sources.callable import CallableSource, Opened
+
+    return CallableSource(Opened(function, source.name, source.origin, source.noun), tuple(source.call.tensors))
+
+
+def _jax(function: Function, source: Source) -> Source:
+    import jax
+
+    from entrepot.exporters.jax.exporter import EXPORTER
+
+    return EXPORTER.open(function, tuple(map(jax.numpy.asarray, source.call.tensors)))
+
+
+def _torch(function: Function, source: Source) -> Source:
+    import torch
+
+    from entrepot.exporters.torch.exporter import EXPORTER
+
+    return EXPORTER.open(function, tuple(map(torch.from_numpy, source.call.tensors)))
+
+
+_OPENED = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx_ir as ir
 import tensorflow as tf
@@ -19,14 +19,28 @@ from entrepot.exporters.tensorflow.upstream import captured
 from entrepot.ir.errors import ConversionError, InputError
 
 
+class Translated(NamedTuple):
+    """A graph, and what is known of it.
+
+    Attributes:
+        graph: It.
+        weights: The names of the initializers in it that are weights.
+        ungrouped: Convolutions whose channels are not known, and so not how many groups they have.
+    """
+
+    graph: ir.Model
+    weights: frozenset[str]
+    ungrouped: frozenset[str]
+
+
 def translated(
     function: Any,
     names: Sequence[str],
     dims: Sequence[Sequence[int | str | None]],
     title: str,
     called: Mapping[int, str],
-) -> tuple[ir.Model, frozenset[str]]:
-    """The graph of a concrete function, and the names of the initializers in it that are weights.
+) -> Translated:
+    """The graph of a concrete function.
 
     Args:
         function: It takes flat tensors, and returns flat tensors.
@@ -54,7 +68,7 @@ def translated(
         _refuse_result(tensor, value)
     _refuse_state(outputs, handles)
     model = build.model([_own(build, value) for value in outputs])
-    return model, frozenset(model.graph.initializers)
+    return Translated(model, frozenset(model.graph.initializers), frozenset(walk.ungrouped))
 
 
 def _input(build: Builder, tensor: Any, name: str, dims: Sequence[int | str | None]) -> ir.Value:

@@ -157,6 +157,11 @@ def _is_tensorflow(head: bytes) -> bool:
     )
 
 
+def _is_stablehlo(head: bytes) -> bool:
+    """A flatbuffer with a program of StableHLO inside, as ``jax.export`` writes."""
+    return head.find(b"ML\xefR") > 4 and b"StableHLO_v" in head
+
+
 def _starts(*texts: str) -> Callable[[bytes], bool]:
     """Whether a text begins with one of these, spaces and case aside."""
 
@@ -180,4 +185,5 @@ _TESTS: tuple[tuple[Callable[[bytes], bool], Foreign], ...] = (
     (_is_textual, Foreign("a model in ONNX's textual form", "read it with onnx.parser.parse_model")),
     (_starts("{", "["), Foreign("a JSON file", "it describes something, but holds no model")),
     (_is_tensorflow, Foreign("a graph of TensorFlow", _GIVE, framework="tensorflow")),
+    (_is_stablehlo, Foreign("a function that jax.export wrote", _GIVE, framework="jax")),
 )

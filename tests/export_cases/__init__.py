@@ -2,9 +2,9 @@
 
 ``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
 every architecture of transformers small; ``sklearn`` fits every estimator; ``jax`` has primitives, functions,
-layers and models of JAX; ``raw_ops`` has the operators of TensorFlow, ``tensorflow`` functions and modules of it,
-``files`` what it saves; ``keras`` has every class of layers of Keras, ``applications`` its networks. Names of models
-occur here and nowhere in the library.
+layers and models of JAX, ``exported`` what ``jax.export`` makes of them; ``raw_ops`` has the operators of TensorFlow,
+``tensorflow`` functions and modules of it, ``files`` what it saves; ``keras`` has every class of layers of Keras,
+``applications`` its networks. Names of models occur here and nowhere in the library.
 """
 
 from __future__ import annotations
@@ -19,7 +19,18 @@ from typing import Any
 from tests.export_cases import modules
 from tests.export_cases.case import CASES, Case
 
-CORPORA = ("modules", "architectures", "sklearn", "jax", "raw_ops", "tensorflow", "files", "keras", "applications")
+CORPORA = (
+    "modules",
+    "architectures",
+    "sklearn",
+    "jax",
+    "exported",
+    "raw_ops",
+    "tensorflow",
+    "files",
+    "keras",
+    "applications",
+)
 PACKAGES = "packages"
 """The architectures once more, to be made packages: all but those that are the same models in other calls."""
 _SAME = ("causal-lm-past", "causal-lm-step")
@@ -28,6 +39,7 @@ _SAME = ("causal-lm-past", "causal-lm-step")
 _JUDGES = {
     "sklearn": "tests.sweeps.estimators",
     "jax": "tests.sweeps.exports_of_jax",
+    "exported": "tests.sweeps.exports_of_jax",
     "raw_ops": "tests.sweeps.raw_ops",
     "tensorflow": "tests.sweeps.exports_of_tensorflow",
     "files": "tests.sweeps.exports_of_tensorflow",
@@ -36,6 +48,15 @@ _JUDGES = {
     PACKAGES: "tests.sweeps.packages",
 }
 """Who judges a corpus that is none of torch's."""
+_CATALOGUES = {
+    "raw_ops": "tests.export_cases.raw_ops",
+    "tensorflow": "tests.export_cases.tensorflow",
+    "files": "tests.export_cases.files",
+    "sklearn": "tests.export_cases.sklearn",
+    "jax": "tests.export_cases.jax.catalogue",
+    "exported": "tests.export_cases.exported",
+}
+"""What lists the cases of a corpus, by a function of this name."""
 
 
 def judge_of(corpus: str) -> Callable[[Case], Any]:
@@ -52,26 +73,8 @@ def cases(corpus: str) -> list[Case]:
             for module in pkgutil.iter_modules(modules.__path__, f"{modules.__name__}."):
                 importlib.import_module(module.name)
         return list(CASES)
-    if corpus == "raw_ops":
-        from tests.export_cases import raw_ops
-
-        return [*raw_ops.catalogue()]
-    if corpus == "tensorflow":
-        from tests.export_cases import tensorflow
-
-        return [*tensorflow.catalogue()]
-    if corpus == "files":
-        from tests.export_cases import files
-
-        return [*files.catalogue()]
-    if corpus == "sklearn":
-        from tests.export_cases import sklearn
-
-        return [*sklearn.catalogue()]
-    if corpus == "jax":
-        from tests.export_cases.jax.catalogue import catalogue as of_jax
-
-        return of_jax()
+    if corpus in _CATALOGUES:
+        return [*importlib.import_module(_CATALOGUES[corpus]).catalogue()]
     if corpus in ("keras", "applications"):
         from tests.export_cases.keras.catalogue import catalogue as of_keras
 

@@ -17,6 +17,7 @@ from entrepot.parity.sensitivity import sensitivity
 from entrepot.parity.untouched import Untouched
 from entrepot.runtime.feeds import feeds_of
 from tests.export_cases.case import Case
+from tests.export_cases.jax.making import callee
 from tests.sweeps.outcome import Outcome
 
 
@@ -40,13 +41,6 @@ def judge(case: Case) -> Outcome:
     verdict, why = _judged(model, module, calls, expected)
     nodes = sum(1 for _ in model.ir.graph.all_nodes())
     return Outcome(case.name, case.corpus, verdict, why, model.metadata.get("entrepot.fixed_axes", ""), seconds, nodes)
-
-
-def callee(module: Any) -> Any:
-    """What a user calls."""
-    if isinstance(module, tuple):
-        return lambda *args: module[0].apply(module[1], *args)
-    return module
 
 
 def answers(module: Any, call: Sequence[Any]) -> list[np.ndarray]:

@@ -83,6 +83,8 @@ def pow_(step: Step, x: ir.Value, y: ir.Value) -> ir.Value:
 @rule("max")
 def maximum(step: Step, x: ir.Value, y: ir.Value) -> ir.Value:
     """The larger one, or NaN if there is one."""
+    if step.dtype.kind == "f" and step.literal(1) == 0:
+        return step.op("Relu", x)
     return larger(step, "Max", "Or", x, y)
 
 
@@ -98,8 +100,6 @@ def larger(step: Step, op_type: str, of_truth: str, x: ir.Value, y: ir.Value) ->
         return step.op(of_truth, x, y)
     if x.dtype in (ir.DataType.INT16, ir.DataType.UINT16):
         return step.through(np.int32, lambda a, b: step.op(op_type, a, b), x, y)
-    if op_type == "Max" and step.dtype.kind == "f" and step.literal(1) == 0:
-        return step.op("Relu", x)
     return step.op(op_type, x, y)
 
 

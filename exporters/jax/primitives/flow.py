@@ -45,23 +45,42 @@ def _branched(step: Step, lowering: Lowering, which: ir.Value, first: int, branc
 @complex_rule("while")
 @rule("while")
 def while_(step: Step, *operands: Any) -> list[Any]:
-    """Loop, as long as the condition holds for what it carries."""
+    """Loop, as long as the condition holds for what it carries; one for each element of a batch holds for itself."""
     test, body = step.params["cond_jaxpr"], step.params["body_jaxpr"]
     at = step.params["cond_nconsts"]
     to = at + step.params["body_nconsts"]
     for_test, for_body, carried = operands[:at], operands[at:to], operands[to:]
-    begins: Any
-    (begins,) = step.lowering.inline(test, [*for_test, *carried])
+    rank = len(test.out_avals[0].shape)
+    begins = _any(step.lowering, step.lowering.inline(test, [*for_test, *carried])[0], rank)
     inner = step.lowering.body("loop")
     inner.build.input("iteration", np.int64, [])
     inner.build.input("going", np.bool_, [])
     places = _inputs(inner, step.outs, "carried")
     results = inner.inline(body, [*for_body, *places])
-    goes: Any
-    (goes,) = inner.inline(test, [*for_test, *results])
+    if rank:
+        (holds,) = _flat(inner.inline(test, [*for_test, *places]))
+        results = [_chosen(inner, holds, rank, *each) for each in zip(step.outs, results, places, strict=True)]
+    goes = _any(inner, inner.inline(test, [*for_test, *results])[0], rank)
     graph = inner.build.graph([goes, *_flat(results)])
     made = step.op("Loop", None, begins, *_flat(carried), outputs=len(_flat(carried)), body=graph)
     return _gathered(step.outs, _listed(made))
+
+
+def _any(lowering: Lowering, holds: Any, rank: int) -> ir.Value:
+    if not rank:
+        result: ir.Value = holds
+        return result
+    build = lowering.build
+    return build.cast(build.op("ReduceMax", build.cast(holds, np.int32), keepdims=0), np.bool_)
+
+
+def _chosen(lowering: Lowering, holds: ir.Value, rank: int, aval: Any, new: Any, old: Any) -> Any:
+    """What the elements of a batch carry: those that are done stay as they are."""
+    if isinstance(new, Pair):
+        return Pair(*(_chosen(lowering, holds, rank, aval, *each) for each in zip(new, old, strict=True)))
+    more = [*range(rank, len(aval.shape))]
+    each = lowering.build.op("Unsqueeze", holds, more) if more else holds
+    return lowering.build.op("Where", each, new, old)
 
 
 @complex_rule("scan")

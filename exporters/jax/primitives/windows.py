@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -83,7 +84,7 @@ def _pooled_axes(step: Step) -> list[int] | None:
         if not (_is_one(params["window_dimensions"][axis]) and _is_one(params["window_strides"][axis]))
         or tuple(params["padding"][axis]) != (0, 0)
     ]  # fmt: skip
-    plain = all(_is_one(each) for each in params["base_dilation"]) and rank - len(axes) <= 2 and 1 <= len(axes) <= 3
+    plain = all(_is_one(each) for each in params["base_dilation"]) and 1 <= len(axes) <= 3
     windows = [params["window_dimensions"][axis] for axis in axes]
     known = all(is_known(each) for each in (*windows, *(count for axis in axes for count in params["padding"][axis])))
     if not (plain and known):
@@ -94,12 +95,11 @@ def _pooled_axes(step: Step) -> list[int] | None:
 
 
 def _pool(step: Step, x: ir.Value, axes: list[int], op_type: str) -> ir.Value:
-    """A pool, for which the other axes come first."""
+    """A pool, for which the other axes come first: two of them, which they are made if they are fewer or more."""
     params, rank = step.params, len(step.ins[0].shape)
     others = [axis for axis in range(rank) if axis not in axes]
-    order, missing = [*others, *axes], [*range(2 - len(others))]
-    moved = step.transposed(x, order)
-    moved = step.op("Unsqueeze", moved, missing) if missing else moved
+    order = [*others, *axes]
+    moved, back = _with_two(step, step.transposed(x, order), order, len(others))
     pads = [params["padding"][axis] for axis in axes]
     extra = (
         {"count_include_pad": 1}
@@ -111,8 +111,21 @@ def _pool(step: Step, x: ir.Value, axes: list[int], op_type: str) -> ir.Value:
         strides=[int(params["window_strides"][axis]) for axis in axes],
         pads=[int(low) for low, _ in pads] + [int(high) for _, high in pads], **extra,
     )  # fmt: skip
-    found = step.op("Squeeze", found, missing) if missing else found
-    return step.transposed(found, [order.index(axis) for axis in range(rank)])
+    return step.transposed(back(found), [order.index(axis) for axis in range(rank)])
+
+
+def _with_two(step: Step, x: ir.Value, order: list[int], count: int) -> tuple[ir.Value, Callable[..., ir.Value]]:
+    """A value with two axes for those at its front, and what undoes that."""
+    sizes, outs = ([each.shape[axis] for axis in order] for each in (step.ins[0], step.outs[0]))
+    if count <= 2:
+        missing = [*range(2 - count)]
+        wide = step.op("Unsqueeze", x, missing) if missing else x
+        return wide, lambda found: step.op("Squeeze", found, missing) if missing else found
+    ones = [at for at in range(count) if _is_one(sizes[at])][: count - 2]
+    if len(ones) == count - 2:
+        return step.op("Squeeze", x, ones), lambda found: step.op("Unsqueeze", found, ones)
+    flat = step.shaped(x, [1, math.prod(sizes[:count]), *sizes[count:]])
+    return flat, lambda found: step.shaped(found, outs)
 
 
 def _sliding(step: Step, x: ir.Value, start: Any, function: Callable[..., ir.Value]) -> ir.Value:

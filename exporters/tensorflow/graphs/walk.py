@@ -30,10 +30,14 @@ class Walk:
 
     Args:
         library: Its functions.
+
+    Attributes:
+        ungrouped: Names of the convolutions that were written without knowing how many groups they have.
     """
 
     def __init__(self, library: Library) -> None:
         self.library = library
+        self.ungrouped: set[str] = set()
 
     def flat(self, name: str) -> Flat:
         """A function without calls."""

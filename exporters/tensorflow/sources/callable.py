@@ -12,24 +12,17 @@ import onnx_ir
 import tensorflow as tf
 
 from entrepot.exporters.arrays import Array
-from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured, Refusal, Source
-from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, same_structure, unflatten
 from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, shared
 from entrepot.exporters.tensorflow.sources.samples import made_sample
-from entrepot.exporters.tensorflow.translation import translated
+from entrepot.exporters.tensorflow.sources.tracing import FAILURES, Tracing
 from entrepot.exporters.tensorflow.upstream import counting_calls
 from entrepot.ir.errors import ConversionError, InputError
-
-FAILURES = (
-    *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, AssertionError, ArithmeticError),
-    tf.errors.OpError,
-)
-"""What a user's function may raise."""
 
 
 @dataclass(frozen=True)
@@ -131,56 +124,27 @@ class CallableSource(Source):
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Trace it with the axes of groups left open; axes that the trace needs to know keep their sizes."""
-        options.tell("tracing")
-        function, kept, fixed = self._traced(prober, groups)
-        options.tell("translating to ONNX")
-        symbols = {axis: group.symbol for group in kept for axis in group.axes}
-        dims = [
-            [symbols.get((at, axis), size) for axis, size in enumerate(array.shape)]
-            for at, array in enumerate(prober.base)
-        ]
-        graph, weights = translated(function, self.call.names, dims, self.name, self.opened.names or {})
-        return Captured(graph, kept, fixed, weights=weights)
+        options.tell("tracing, and translating to ONNX")
+        found, kept, fixed = Tracing(self, prober).widest(groups)
+        return Captured(found.graph, kept, fixed, weights=found.weights)
 
-    def _traced(self, prober: Prober, groups: Sequence[Group]) -> tuple[Any, list[Group], dict[Axis, Fixed]]:
-        """A trace in which as many groups vary as it allows."""
-        try:
-            return self._trace(prober, groups), list(groups), {}
-        except FAILURES as error:
-            if not groups:
-                raise ConversionError(f"the {self.noun} cannot be traced: {error}") from error
-        kept: list[Group] = []
-        fixed: dict[Axis, Fixed] = {}
-        function = None
-        for group in groups:
-            try:
-                function = self._trace(prober, [*kept, group])
-                kept.append(group)
-            except FAILURES as error:
-                fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, next(iter(str(error).splitlines()), "")))
-        try:
-            return function if kept and function is not None else self._trace(prober, []), kept, fixed
-        except FAILURES as error:
-            raise ConversionError(f"the {self.noun} cannot be traced: {error}") from error
+    def traced(self, specs: Sequence[tf.TensorSpec], result: Flat) -> Any:
+        """The concrete function that takes flat tensors and returns flat tensors.
 
-    def _trace(self, prober: Prober, groups: Sequence[Group]) -> Any:
-        """The concrete function that takes flat tensors and returns flat tensors."""
-        open_axes = {axis for group in groups for axis in group.axes}
-        specs = [
-            tf.TensorSpec(
-                [None if (at, axis) in open_axes else size for axis, size in enumerate(array.shape)],
-                tf.constant(array).dtype,
-                name=f"input_{at}",
-            )
-            for at, array in enumerate(prober.base)
-        ]
+        Args:
+            specs: What it takes.
+            result: What a call returns, whose structure the trace has to have.
+
+        Raises:
+            ConversionError: Its results have another structure.
+        """
         traceable = self.opened.traceable or self.opened.function
 
         def flat(*tensors: Any) -> list[Any]:
             args, kwargs = unflatten(self.call.tree, tensors)
-            result = flatten(traceable(*args, **kwargs), arrays=TRACED)
-            if not same_structure(result.tree, prober.result.tree):
+            found = flatten(traceable(*args, **kwargs), arrays=TRACED)
+            if not same_structure(found.tree, result.tree):
                 raise ConversionError("the results have another structure when it is traced than when it is called")
-            return [tf.identity(tensor) for tensor in result.tensors]
+            return [tf.identity(tensor) for tensor in found.tensors]
 
         return tf.function(flat, autograph=False).get_concrete_function(*specs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ _SINKS = frozenset({
     "HistogramSummary", "MergeSummary", "InitializeTableV2", "LookupTableImportV2",
 })  # fmt: skip
 """Operators whose results nobody means when nothing reads them."""
+_FED = frozenset({"Placeholder", "PlaceholderWithDefault"})
+_FLOW = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"})
+_FLOW_ENDS = frozenset({"Exit", "RefExit", "Switch", "RefSwitch", "Merge", "RefMerge"})
+"""Operators that return what loops and branches carry, wanted or not."""
 
 
 def opened_graph(path: Path) -> Opened:
@@ -104,10 +109,42 @@ def _called_by_name(concrete: Any, names: Sequence[str], title: str) -> Opened:
     return Opened(call, title, f"graph:{title}", noun="graph", has_python=False, takes=(specs, {}))
 
 
-def _ends(definition: Any) -> list[str]:
-    """Nodes whose results nothing reads."""
-    read = {text.lstrip("^").partition(":")[0] for node in definition.node for text in node.input}
-    return [node.name for node in definition.node if node.name not in read and node.op not in _SINKS]
+def _ends(definition: Any, besides: str = "") -> list[str]:
+    """Nodes that nothing reads and whose results depend on what is fed.
+
+    What loops and branches return besides counts only if there is nothing else.
+
+    Args:
+        definition: The graph.
+        besides: A scope whose nodes do not count.
+    """
+    nodes = [node for node in definition.node if not (besides and node.name.startswith(f"{besides}/"))]
+    inputs = {node.name: [_producer(text) for text in node.input] for node in nodes}
+    read = {name for names in inputs.values() for name in names}
+    fed = _downstream(inputs, [node.name for node in nodes if node.op in _FED])
+    ends = [node for node in nodes if node.name not in read and node.op not in _SINKS]
+    ends = [node for node in ends if not fed or node.name in fed]
+    flow = tuple(f"{node.name}/" for node in nodes if node.op in _FLOW)
+    meant = [node for node in ends if node.op not in _FLOW_ENDS and not node.name.startswith(flow)]
+    return [node.name for node in meant or ends]
+
+
+def _producer(text: str) -> str:
+    return text.lstrip("^").partition(":")[0]
+
+
+def _downstream(inputs: Mapping[str, Sequence[str]], sources: Sequence[str]) -> set[str]:
+    """The nodes that read some others, directly or not, and those themselves."""
+    readers = defaultdict(list)
+    for name, names in inputs.items():
+        for each in names:
+            readers[each].append(name)
+    found, waiting = set(sources), list(sources)
+    while waiting:
+        fresh = set(readers[waiting.pop()]) - found
+        found |= fresh
+        waiting += fresh
+    return found
 
 
 def opened_checkpoint(prefix: Path) -> Opened:
@@ -125,8 +162,7 @@ def opened_checkpoint(prefix: Path) -> Opened:
             outputs = _signature(proto)
             scope = proto.saver_def.restore_op_name.partition("/")[0]
             definition = graph.as_graph_def()
-            ends = [name for name in _ends(definition) if not name.startswith(f"{scope}/")]
-            wanted = outputs or {name: f"{name}:0" for name in ends}
+            wanted = outputs or {name: f"{name}:0" for name in _ends(definition, besides=scope)}
             nodes = [text.partition(":")[0] for text in wanted.values()]
             frozen = v1.graph_util.convert_variables_to_constants(session, definition, nodes)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, DecodeError, tf.errors.OpError) as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from entrepot.exporters.building import Builder
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.numeric import computed, number
-from entrepot.exporters.tensorflow.sizes import END, int64, joined, part, rank_of, reshaped, transposed
+from entrepot.exporters.tensorflow.sizes import END, along, int64, joined, part, rank_of, reshaped, transposed
 from entrepot.exporters.tensorflow.table import translates
 from entrepot.exporters.tensorflow.windows import Layout, Windows
 
@@ -19,9 +21,11 @@ def convolution(node: Node, build: Builder, x: Any, weight: Any) -> Any:
     """Filters have their channels last; fewer of them than the image has are groups."""
     layout = Layout.of(node, rank_of(node))
     shape = _filter_shape(node, 1)
-    channels = (node.shape(0) or ())[layout.channel] or shape[-2]  # where it is open, as many as the filter has
+    channels = (node.shape(0) or ())[layout.channel]
     windows = Windows.of(node, layout, shape[:-2], node.shape(0) or ())
     turned = transposed(build, weight, [len(shape) - 1, len(shape) - 2, *range(len(shape) - 2)])
+    if channels is None:
+        turned, channels = _ungrouped(node, build, turned, shape, build.size(x, layout.channel)), shape[-2]
     return _convolved(build, layout, windows, x, turned, channels // shape[-2])
 
 
@@ -56,8 +60,10 @@ def transposed_convolution(node: Node, build: Builder, sizes: Any, weight: Any, 
     turned = transposed(build, weight, [len(shape) - 1, len(shape) - 2, *range(len(shape) - 2)])
     layout = Layout.of(node, rank_of(node, 2))
     channels = (node.result_shape() or ())[layout.channel]
-    groups = 1 if channels is None else channels // shape[-2]
-    return _spread(node, build, layout, sizes, turned, x, shape[:-2], groups)
+    if channels is None:
+        own = build.op("Gather", int64(build, sizes), layout.channel, axis=0)
+        turned, channels = _ungrouped(node, build, turned, shape, own), shape[-2]
+    return _spread(node, build, layout, sizes, turned, x, shape[:-2], channels // shape[-2])
 
 
 @translates("DepthwiseConv2dNativeBackpropInput")
@@ -115,6 +121,29 @@ def _cut(build: Builder, whole: Any, windows: Windows, wanted: Any, pairs: Any) 
     pads = joined(build, [0] * (4 + count), missing)
     room = computed(build, "Pad", whole, pads, number(build, 0, whole), mode="constant")
     return build.op("Slice", room, before, end, axes)
+
+
+def _ungrouped(node: Node, build: Builder, weight: Any, shape: Sequence[int], channels: Any) -> Any:
+    """The filters of all groups as those of one, with zeros for the channels of others.
+
+    Args:
+        node: The convolution.
+        build: Where nodes are written.
+        weight: ``[results, channels of a group, ...]``.
+        shape: Of the filter as TensorFlow has it.
+        channels: Of all groups: how many groups there are is known only when it runs.
+    """
+    *kernel, per_group, results = shape
+    if results == 1:
+        return weight
+    node.walk.ungrouped.add(node.name)
+    groups = build.op("Div", channels, per_group)
+    group = build.op("Div", build.op("Mul", build.constant(np.arange(results)), groups), results)
+    first = build.op("Unsqueeze", build.op("Mul", group, per_group), [1, 2])
+    place = build.op("Sub", along(build, channels, 1, 3), first)
+    chosen = build.cast(build.op("Equal", place, build.constant(np.arange(per_group))), weight.dtype)
+    flat = reshaped(build, weight, [results, per_group, math.prod(kernel)])
+    return reshaped(build, computed(build, "MatMul", chosen, flat), [results, -1, *kernel])
 
 
 def _filter_shape(node: Node, at: int) -> list[int]:

@@ -66,15 +66,35 @@ def adjusted(build: Builder, what: Asked, scores: ir.Value, turn: ir.Value, hist
     if what.penalty is not None and history is not None:
         scores = _penalised(build, scores, history, what.penalty)
     size = build.op("Shape", scores, start=1, end=2)
-    early = build.op("Less", turn, what.least)
     every = build.op("Range", np.array(0, np.int64), build.op("Squeeze", size), np.array(1, np.int64))
-    forbidden = build.op("And", among(build, typed(every, np.int64, None), what.ends), early)
-    for tokens, when in ((what.settings.suppress_tokens, None), (what.settings.begin_suppress_tokens, 0)):
+    every = typed(every, np.int64, None)
+    early = build.op("Less", turn, what.least)
+    scores = _without(build, scores, build.op("And", among(build, every, what.ends), early))
+    return _settled(build, what, scores, turn, every)
+
+
+def _settled(build: Builder, what: Asked, scores: ir.Value, turn: ir.Value, every: ir.Value) -> ir.Value:
+    """What the settings of the package force and forbid, in the order in which the host does it."""
+    settings = what.settings
+    first = () if settings.forced_bos_token_id is None else (settings.forced_bos_token_id,)
+    for tokens, when in ((first, 0), (settings.forced_eos_token_id, build.op("Sub", what.most, 1))):
         if tokens:
-            listed = among(build, every, build.constant(list(tokens)))
-            now = listed if when is None else build.op("And", listed, build.op("Equal", turn, when))
-            forbidden = build.op("Or", forbidden, now)
-    return typed(build.op("Where", forbidden, np.array(-np.inf, np.float32), scores), np.float32, None)
+            others = build.op("Not", among(build, every, build.constant(list(tokens))))
+            only = build.op("Where", others, _NEVER, np.array(0, np.float32))
+            scores = build.op("Where", build.op("Equal", turn, when), only, scores)
+    if settings.suppress_tokens:
+        scores = _without(build, scores, among(build, every, build.constant(list(settings.suppress_tokens))))
+    if settings.begin_suppress_tokens:
+        listed = among(build, every, build.constant(list(settings.begin_suppress_tokens)))
+        scores = _without(build, scores, build.op("And", listed, build.op("Equal", turn, len(first))))
+    return typed(scores, np.float32, None)
+
+
+_NEVER = np.array(-np.inf, np.float32)
+
+
+def _without(build: Builder, scores: ir.Value, forbidden: ir.Value) -> ir.Value:
+    return typed(build.op("Where", forbidden, _NEVER, scores), np.float32, None)
 
 
 def _penalised(build: Builder, scores: ir.Value, history: ir.Value, penalty: ir.Value) -> ir.Value:

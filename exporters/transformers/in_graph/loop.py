@@ -39,8 +39,8 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
     if not package.generates:
         raise ConversionError("the model does not generate, so there is no loop", hint="leave loop out")
     heeded = {"no_repeat_ngram_size": settings.no_repeat_ngram_size, "do_sample": settings.do_sample}
-    heeded |= {"forced_bos_token_id": settings.forced_bos_token_id is not None}
-    heeded |= {"forced_eos_token_id": bool(settings.forced_eos_token_id), "min_length": settings.min_length}
+    if "encoder" not in package.graphs:  # elsewhere the prompt is the one token that decoding begins with
+        heeded |= {"forced_bos_token_id": settings.forced_bos_token_id is not None, "min_length": settings.min_length}
     if unheeded := [name for name, given in heeded.items() if given]:
         raise ConversionError(
             f"the model's generation_config sets {unheeded[0]}, which a loop in the graph does not heed",

@@ -53,7 +53,7 @@ class Pool(linen.Module):
 
     @linen.compact
     def __call__(self, x):
-        return getattr(linen, self.kind)(x, (3, 2), strides=(2, 2), padding=self.padding)
+        return getattr(linen.pooling, self.kind)(x, (3, 2), strides=(2, 2), padding=self.padding)
 
 
 for _kind in ("max_pool", "avg_pool", "min_pool"):

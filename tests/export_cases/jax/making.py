@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 
@@ -93,6 +94,15 @@ def add(family: str, name: str, make: Callable[[], Any], *arguments: Arg) -> Non
         return Built(make(), calls)
 
     FOUND.append(JaxCase(f"{family}/{name}", "jax", built))
+
+
+def callee(module: Any) -> Any:
+    """What a user calls."""
+    if isinstance(module, tuple):
+        return lambda *args: module[0].apply(module[1], *args)
+    if isinstance(module, jax.export.Exported):
+        return module.call
+    return module
 
 
 def functions(family: str, table: dict[str, tuple[Any, ...]]) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import jax
-import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen
+from flax import linen, nnx
 
 import entrepot as ep
 
@@ -57,10 +56,28 @@ def test_a_primitive_without_a_rule_is_named_with_the_line():
         ep.export(asks, X, dynamic=False, progress=False)
 
 
-def test_what_jax_export_made_is_refused():
-    made = jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((2,), np.float32))
-    with pytest.raises(ep.InputError, match="without its function"):
-        ep.export(made, X, progress=False)
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_an_error_in_a_rule_is_not_taken_for_one_of_the_function(dynamic):
+    def broken(build, x, **params):
+        raise TypeError("a fault of the rule")
+
+    with ep.register_translation("jax::erf_inv", broken, into="onnx"), pytest.raises(TypeError, match="of the rule"):
+        ep.export(jax.lax.erf_inv, X * 0.5, dynamic=dynamic, progress=False)
+
+
+@pytest.mark.parametrize("layer", [nnx.Dropout(0.5, rngs=nnx.Rngs(0)), nnx.BatchNorm(4, rngs=nnx.Rngs(0))])
+def test_a_module_of_nnx_that_trains_is_refused_until_it_is_told_to_stop(layer):
+    with pytest.raises(ep.InputError, match=r"module\.eval\(\)"):
+        ep.export(layer, X, progress=False)
+    layer.eval()
+    assert ep.export(layer, X, progress=False).report
+
+
+def test_a_generator_of_nnx_whose_numbers_nothing_needs_is_no_obstacle():
+    network = nnx.RNN(nnx.LSTMCell(4, 3, rngs=nnx.Rngs(0)))
+    model = ep.export(network, np.ones((2, 5, 4), np.float32), progress=False)
+    assert model.report
+    assert "cell/ii/kernel" in model.ir.graph.initializers
 
 
 def test_a_leaked_tracer_is_refused():

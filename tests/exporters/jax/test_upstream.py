@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -50,3 +51,21 @@ def test_the_generator_has_its_functions():
 @pytest.mark.parametrize("name", upstream.IMPLEMENTED)
 def test_formulas_are_functions(name):
     assert inspect.isroutine(upstream.IMPLEMENTED[name]) or callable(upstream.IMPLEMENTED[name])
+
+
+def test_what_jax_export_made_holds_a_program_of_stablehlo():
+    made = jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((2,), np.float32))
+    (function,) = upstream.stablehlo_module(made).body.operations
+    assert [each.operation.name for each in function.entry_block.operations] == ["stablehlo.sine", "func.return"]
+
+
+@pytest.mark.parametrize("data", [b"", b"not a program", bytes(400)])
+def test_what_jax_export_did_not_write_is_refused_in_known_ways(data):
+    with pytest.raises(upstream.DESERIALISING):
+        jax.export.deserialize(bytearray(data))
+
+
+def test_reflections_are_a_function_of_lax():
+    found, scales = upstream.geqrf(jnp.eye(3))
+    assert found.shape == (3, 3)
+    assert scales.shape == (3,)

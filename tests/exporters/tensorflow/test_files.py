@@ -53,6 +53,30 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("kind", ["frozen", "checkpoint"])
+@pytest.mark.parametrize("flow", ["loop", "branch", "only_loop"])
+def test_what_a_loop_or_branch_carries_besides_is_no_result(kind: str, flow: str, tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph, V1.Session() as session:
+        x = V1.placeholder(tf.float32, [None, 3], name="x")
+        count, y = (
+            tf.cond(tf.reduce_sum(x) > 0, lambda: (1, x * 2), lambda: (2, x - 1))
+            if flow == "branch"
+            else tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 0.5), (0, x))
+        )
+        scale = V1.get_variable("scale", [], initializer=tf.constant_initializer(4.0), use_resource=False)
+        last = [(y if flow == "only_loop" else tf.multiply(y, scale, name="result")).op.name, count.op.name]
+        session.run(V1.global_variables_initializer())
+        frozen = V1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), last)
+        (tmp_path / "frozen.pb").write_bytes(frozen.SerializeToString())
+        V1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    model = ep.export(tmp_path / ("frozen.pb" if kind == "frozen" else "model.ckpt.meta"))
+    assert model.report
+    if flow == "only_loop":
+        assert len(model.outputs) > 1
+    else:
+        assert [spec.name for spec in model.outputs] == ["result"]
+
+
 def test_a_saved_model_is_exported_by_its_default_signature(saved: Path) -> None:
     model = ep.export(saved)
     assert model.report

@@ -116,3 +116,17 @@ def test_a_convolution_leaves_every_other_axis_open() -> None:
     weight = tf.Variable(_x(3, 3, 3, 4))
     model = ep.export(lambda x: tf.nn.conv2d(x, weight, 2, "SAME"), _x(2, 8, 9, 3))
     assert [isinstance(size, str) for size in model.inputs[0].shape] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("channels", [2, 4, 8])
+def test_a_convolution_of_open_channels_has_as_many_groups_as_it_is_run_with(channels: int) -> None:
+    weight = tf.Variable(_x(3, 3, 2, 8))
+    model = ep.export(lambda x, n: tf.nn.conv2d(x[..., :n], weight, 1, "SAME"), (_x(2, 6, 6, 8), np.int32(channels)))
+    assert model.report
+    image = _x(3, 5, 5, 8)
+    for count in (2, 4, 8):
+        found = ep.Session(model).run(
+            dict(zip((each.name for each in model.inputs), (image, np.int32(count)), strict=True))
+        )
+        expected = tf.nn.conv2d(image[..., :count], weight, 1, "SAME")
+        np.testing.assert_allclose(next(iter(found.values())), expected, rtol=1e-4, atol=1e-5)

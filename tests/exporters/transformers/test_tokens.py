@@ -82,7 +82,7 @@ def test_rows_end_early_by_any_of_several_tokens(pair: tuple[str, Any, Package])
 def test_a_prompt_may_come_in_pieces(pair: tuple[str, Any, Package]) -> None:
     name, model, package = pair
     inputs = given(name, model, 1, seed=50)
-    whole = package.generate(**inputs, max_new_tokens=3, eos_token_id=[])
+    whole = package.generate(**inputs, max_new_tokens=3, eos_token_id=[], forced_eos_token_id=[])
     decoding = package.start(**inputs)
     tokens = whole[:, -3:]
     for token in tokens.T:

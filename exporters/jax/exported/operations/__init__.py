@@ -1,0 +1,1 @@
+"""The operations of StableHLO by family."""

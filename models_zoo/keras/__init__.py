@@ -1,0 +1,1 @@
+"""Models of Keras 3, which run on whatever backend it has."""
