@@ -27,7 +27,7 @@ def stated_groups(
     fixed = {axis: Fixed(REFUSED, "it states this one") for axis, size in _sizes(model).items() if size}
     free = [axis for axis in all_axes(prober.base) if axis not in fixed]
     size = prober.size((0, 0))
-    if free == [(0, 0)] and size > 1 and (_of_layers_alone(model) or prober.takes({(0, 0): size + 1}) is None):
+    if free == [(0, 0)] and size > 1 and (is_plain(model) or prober.takes({(0, 0): size + 1}) is None):
         groups = [Group(frozenset(free), "", [size, size + 1])]
     else:
         groups = prober.find_groups(free)
@@ -35,13 +35,20 @@ def stated_groups(
     return groups, free, fixed
 
 
-def _of_layers_alone(model: Any) -> bool:
-    """Whether all that a model calls are layers of Keras, whose code is known."""
-    graphs = filter(None, map(upstream.graph_of, upstream.nested_layers(model)))
-    called = [node.operation for graph in graphs for node in upstream.ordered_nodes(graph)]
-    return all(isinstance(each, keras.Layer) for each in called) and all(
-        upstream.is_own(layer) and not isinstance(layer, keras.layers.Lambda) for layer in upstream.nested_layers(model)
+def is_plain(model: Any) -> bool:
+    """Whether all that a model calls are layers of Keras, for inference: they draw nothing, and look at no batch."""
+    layers = upstream.nested_layers(model)
+    nodes = [node for graph in filter(None, map(upstream.graph_of, layers)) for node in upstream.ordered_nodes(graph)]
+    return (
+        all(isinstance(node.operation, keras.Layer) for node in nodes)
+        and all(upstream.is_own(layer) and not isinstance(layer, keras.layers.Lambda) for layer in layers)
+        and not any(getattr(layer, "stateful", False) for layer in layers)
     )
+
+
+def is_batch_alone(model: Any) -> bool:
+    """Whether the batch of one input is all that a model leaves open."""
+    return [axis for axis, size in _sizes(model).items() if size is None] == [(0, 0)]
 
 
 def _sizes(model: Any) -> dict[Axis, int | None]:

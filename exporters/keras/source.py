@@ -18,7 +18,7 @@ from entrepot.exporters.building import Builder
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.keras import upstream
 from entrepot.exporters.keras.arrays import KERAS, KerasArrays, numpy_of
-from entrepot.exporters.keras.axes import stated_groups
+from entrepot.exporters.keras.axes import is_batch_alone, is_plain, stated_groups
 from entrepot.exporters.keras.backends import capture_traced
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.reader import FAULTS, Reader
@@ -94,9 +94,19 @@ class KerasSource(Source):
         return args, kwargs
 
     def settled(self) -> Flat:
-        """See ``Source``; networks are large, so that this result is kept."""
-        self._settled = super().settled()
+        """See ``Source``; networks are large, so that this result is kept, and plain ones are called once."""
+        try:
+            plain = self.graph is not None and is_plain(self.graph)
+            self._settled = self(self.call.tensors) if plain else super().settled()
+        except Refusal as refusal:
+            raise InputError(f"the {self.noun} does not take the sample: {refusal}") from refusal
         return self._settled
+
+    def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
+        """See ``Source``; a batch alone may be as small as any."""
+        if self.graph is not None and is_batch_alone(self.graph) and is_plain(self.graph):
+            return []
+        return super().limits(prober, groups)
 
     def groups(self, prober: Prober, options: Options) -> tuple[list[Group], Collection[Axis], Mapping[Axis, Fixed]]:
         """What a functional model states is open needs hardly be tried."""

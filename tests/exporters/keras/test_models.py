@@ -111,3 +111,8 @@ def test_a_batch_that_a_layer_of_a_users_own_refuses_is_found_by_running_it():
 def test_sizes_that_a_model_states_are_not_tried_and_the_notes_say_them():
     exported = ep.export(sequential((4, 5), layers.Dense(3)), progress=False)
     assert any("the module refuses other sizes (it states this one)" in note for note in exported.notes)
+
+
+def test_a_sample_that_a_model_does_not_take_is_refused():
+    with pytest.raises(ep.InputError, match="does not take the sample"):
+        ep.export(sequential((4,), layers.Dense(8)), np.ones((2, 5), np.float32), progress=False)
