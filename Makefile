@@ -16,7 +16,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check --log .venv/setup
 # what is downloaded and installed, without the lines about what is there already; all of it when something fails
 SHOW = 2>&1 | { grep --line-buffered -E '^ *(Downloading|Successfully)' || true; } || { tail -n 40 .venv/setup.log; exit 1; }
 
-.PHONY: setup demo test check bench opset-sweep export-sweep transformer-sweep transformer-tokens docs clean
+.PHONY: setup demo test check bench opset-sweep export-sweep transformer-sweep transformer-tokens matrix docs clean
 
 setup: $(STAMP)
 	@echo "[setup] ready: $$($(BIN)/python --version), $(CURDIR)/.venv"
@@ -73,6 +73,10 @@ opset-sweep: setup
 SWEEP ?=
 export-sweep: setup
 	$(BIN)/python -m benchmarks.export_sweep $(SWEEP)
+
+# every model of the zoo at three opsets: how many of each source and task are proved
+matrix: setup
+	$(BIN)/python -m benchmarks.matrix
 
 # every architecture that transformers has, small, through export_transformer: passed, refused and why, wrong; hours
 transformer-sweep: setup

@@ -31,6 +31,8 @@ from tests.export_cases.case import Case
 COLUMNS = ("passed", "static", "refused", "wrong", "crashed", "invalid")
 PATIENCE = 20
 """How many times as long a case may take on a machine that is busy with other things."""
+STARVED = ("the process died", "MemoryError", "could not create a primitive", "can't allocate memory")
+"""What outcomes say that may come of the memory which cases before have left."""
 FRESH_AFTER = 25
 """Cases after which a worker is replaced, so that one case's memory is not another's."""
 
@@ -126,7 +128,14 @@ class _Worker:
         self._served = 0
 
     def run(self, case: Case) -> dict[str, object]:
-        """The outcome of a case."""
+        """The outcome of a case; one that dies, or lacks memory, after others gets a process of its own."""
+        outcome = self._tried(case)
+        if self._served > 1 and any(word in str(outcome["why"]) for word in STARVED):
+            self.stop()
+            outcome = self._tried(case)
+        return outcome
+
+    def _tried(self, case: Case) -> dict[str, object]:
         process = self._ready()
         assert process.stdin is not None
         process.stdin.write(f"{case.corpus} {case.name}\n".encode())

@@ -53,7 +53,7 @@ class ZooModel:
         return self.samples[0]
 
 
-_FRAMEWORKS = ("torch", "jax", "sklearn", "keras")
+FRAMEWORKS = ("torch", "jax", "sklearn", "keras", "tensorflow")
 
 
 def names(framework: str = "torch", task: str | None = None) -> list[str]:
@@ -87,7 +87,7 @@ def build(name: str, framework: str = "torch", **parameters: Any) -> ZooModel:
 
 
 def _catalogue(framework: str) -> tuple[Entry, ...]:
-    if framework not in _FRAMEWORKS:
-        raise KeyError(f"no zoo for framework '{framework}'; known: {', '.join(_FRAMEWORKS)}")
+    if framework not in FRAMEWORKS:
+        raise KeyError(f"no zoo for framework '{framework}'; known: {', '.join(FRAMEWORKS)}")
     catalogue: tuple[Entry, ...] = importlib.import_module(f"{__package__}.{framework}.catalogue").CATALOGUE
     return catalogue

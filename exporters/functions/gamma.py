@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import math
 
+from entrepot.exporters.functions.series import BERNOULLI, LANCZOS
 from entrepot.exporters.functions.terms import Term, choose, in_double
-
-# Lanczos' approximation with g = 7 and nine terms: relative error below 1e-15.
-_LANCZOS = (
-    676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905,
-    -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
-)  # fmt: skip
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
 @in_double
@@ -25,7 +19,7 @@ def lgamma_of(x: Term) -> Term:
     left = x < 0.5
     z = choose(left, 1 - x, x) - 1
     series = x.full(0.99999999999980993)
-    for place, number in enumerate(_LANCZOS, 1):
+    for place, number in enumerate(LANCZOS, 1):
         series = series + number / (z + place)
     shifted = z + 7.5
     value = (z + 0.5) * (shifted.log() - 1) + (series.log() + (0.5 * math.log(2 * math.pi) - 7))
@@ -116,7 +110,7 @@ def zeta_right(power: Term, x: Term) -> Term:
     last = far**-power
     rest = last * far / (power - 1) + last / 2
     factor = last * power / far
-    for index, number in enumerate(_BERNOULLI, 1):
+    for index, number in enumerate(BERNOULLI, 1):
         rest = rest + number / math.factorial(2 * index) * factor
         factor = factor * (power + (2 * index - 1)) * (power + 2 * index) / (far * far)
     return choose(last > 1e-20 * value, value + rest, value)

@@ -6,12 +6,11 @@ returns a value, or a list of several. A complex value is a ``Pair``, which only
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import onnx_ir as ir
+
+from entrepot.exporters.jax.registry import Registry
 
 
 class Pair(NamedTuple):
@@ -22,46 +21,14 @@ class Pair(NamedTuple):
 
 
 Operand: TypeAlias = "ir.Value | Pair"
-Rule: TypeAlias = Callable[..., Any]
+_HOME = "entrepot.exporters.jax.primitives"
+_RULES, _COMPLEX = Registry(_HOME), Registry(_HOME)
 
-_RULES: dict[str, Rule] = {}
-_COMPLEX: dict[str, Rule] = {}
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a rule for primitives with these names, on real values."""
-    return _into(_RULES, names)
-
-
-def complex_rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a rule for primitives where an operand or a result is complex."""
-    return _into(_COMPLEX, names)
-
-
-def rules() -> dict[str, Rule]:
-    """Every rule on real values, by primitive."""
-    _fill()
-    return _RULES
-
-
-def complex_rules() -> dict[str, Rule]:
-    """Every rule on complex values, by primitive."""
-    _fill()
-    return _COMPLEX
-
-
-def _into(table: dict[str, Rule], names: tuple[str, ...]) -> Callable[[Rule], Rule]:
-    def register(function: Rule) -> Rule:
-        for name in names:
-            assert name not in table, name
-            table[name] = function
-        return function
-
-    return register
-
-
-def _fill() -> None:
-    from entrepot.exporters.jax import primitives
-
-    for module in pkgutil.iter_modules(primitives.__path__, f"{primitives.__name__}."):
-        importlib.import_module(module.name)
+rule = _RULES.register
+"""Register a rule for primitives with some names, on real values."""
+complex_rule = _COMPLEX.register
+"""Register a rule for primitives where an operand or a result is complex."""
+rules = _RULES.functions
+"""Every rule on real values, by primitive."""
+complex_rules = _COMPLEX.functions
+"""Every rule on complex values, by primitive."""

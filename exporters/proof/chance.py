@@ -30,11 +30,12 @@ _MOST, _LEAST = 200, 24  # runs per case and side
 _SECONDS = 2.0  # wanted per case and side
 _BOUND = 7.0  # standard errors
 _ELEMENTS = 512  # looked at one by one
-_ROUNDING = 64
+_ROUNDING = 16
 """Units in the last place of an element by which figures of a run mean nothing.
 
-The mean of what is normalised is a sum of a few hundred elements, each rounded and off by several units, of which most
-cancel. A difference of 8e-6 of an element, in float32, is none that two hundred runs could tell apart."""
+The mean of what is normalised is nothing but rounding, which two kernels may do a unit or two apart in every run. Noise
+of sixteen units has a standard deviation of nine, the means of two hundred runs with it differ by one by chance, and so
+the bound allows six units. Fewer runs allow more; what is random differs by thousands of units."""
 
 
 class RandomSource(Protocol):

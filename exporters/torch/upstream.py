@@ -94,6 +94,7 @@ __all__ = [
     "make_fx",
     "pack_padded",
     "pad_packed",
+    "pad_rows",
     "pytree",
     "quantized_decomposed",
     "remove_assertion_nodes",
@@ -113,6 +114,8 @@ pack_padded: Any = torch._pack_padded_sequence  # noqa: SLF001 - what torch.nn.u
 """Padded rows, sorted by their lengths, to the rows of all steps and how many there are at each."""
 pad_packed: Any = torch._pad_packed_sequence  # noqa: SLF001 - what torch.nn.utils.rnn.pad_packed_sequence calls
 """The way back."""
+pad_rows: Any = torch._C._nn.pad_sequence  # noqa: SLF001 - what torch.nn.utils.rnn.pad_sequence calls
+"""Rows of several lengths as one tensor."""
 
 
 def flat_weights(layer: Any) -> list[torch.Tensor]:

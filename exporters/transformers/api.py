@@ -36,7 +36,10 @@ def export_transformer(
     roles: Roles | None = None,
     loop: Literal["host", "in_graph"] = "host",
     num_beams: IntegerLike = 1,
+    do_sample: bool | None = None,
+    repetition_penalty: bool = False,
     opset: IntegerLike | None = None,
+    precision: Literal["float32", "float16", "bfloat16"] = "float32",
     verify: bool = True,
     progress: Progress = None,
 ) -> Package:
@@ -54,7 +57,11 @@ def export_transformer(
         loop: ``"host"``: graphs for single steps, which ``generate`` calls. ``"in_graph"``: one graph that generates by
             itself, in any runtime of the standard.
         num_beams: How many beams a loop in the graph searches; on the host, each call says so.
+        do_sample: Whether a loop in the graph draws tokens: ``temperature``, ``top_k``, ``top_p`` and ``seed`` are its
+            inputs then. By default as the model's ``generation_config`` says.
+        repetition_penalty: Whether a loop in the graph has an input of this name.
         opset: Opset of the graphs; by default what every current runtime loads.
+        precision: The type of weights, products and caches; normalisations, softmax and scores are always float32.
         verify: Run the graphs beside the model at several sizes, and compare what both generate.
         progress: See ``export``.
 
@@ -87,6 +94,9 @@ def export_transformer(
         in_graph=as_choice(loop, ("host", "in_graph"), "loop") == "in_graph",
         beams=as_integer(num_beams, "num_beams", least=1),
         opset=opset,
+        sample=None if do_sample is None else as_flag(do_sample, "do_sample"),
+        penalty=as_flag(repetition_penalty, "repetition_penalty"),
+        precision=as_choice(precision, ("float32", "float16", "bfloat16"), "precision"),
     )
     options = Options(
         opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)

@@ -17,6 +17,7 @@ from entrepot.exporters.transformers.called import Called, generates, roles_of
 from entrepot.exporters.transformers.forms import Trials
 from entrepot.exporters.transformers.in_graph.loop import looped
 from entrepot.exporters.transformers.last_scores import with_last_scores
+from entrepot.exporters.transformers.precision import Precision, check_close, narrowed
 from entrepot.exporters.transformers.roles import Roles, Task
 from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
 from entrepot.exporters.transformers.upstream import versions, whole_windows
@@ -37,6 +38,9 @@ class Wishes:
         in_graph: Whether one graph generates by itself.
         beams: How many beams that graph searches.
         opset: Its opset.
+        sample: Whether it draws tokens; ``None`` for what the model's configuration says.
+        penalty: Whether it takes a repetition penalty.
+        precision: The type of its products, weights and caches.
     """
 
     task: Task = "auto"
@@ -44,6 +48,9 @@ class Wishes:
     in_graph: bool = False
     beams: int = 1
     opset: int | None = None
+    sample: bool | None = None
+    penalty: bool = False
+    precision: Precision = "float32"
 
 
 def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Options) -> Package:
@@ -54,6 +61,9 @@ def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Opti
         options.tell("finding out how it is called")
         given = sample_of(model, roles, samples, generates=decodes)
         package = _decoder(model, roles, dict(given), wishes, options) if decodes else _forward(model, given, options)
+        if wishes.precision != "float32":
+            options.tell(f"making it {wishes.precision}")
+            package = _narrow(package, given, wishes.precision, verify=options.verify)
         if wishes.in_graph:
             options.tell("writing the loop")
             package = _with_loop(package, given, wishes, verify=options.verify)
@@ -74,9 +84,18 @@ def _evaluating(model: torch.nn.Module) -> Iterator[None]:
             part.training = True
 
 
+def _narrow(package: Package, inputs: Inputs, precision: Precision, *, verify: bool) -> Package:
+    """The package in a narrower type, compared with itself in float32."""
+    narrow = narrowed(package, precision)
+    if verify:
+        feeds = {name: value.numpy() for name, value in inputs.items() if name in package.inputs}
+        check_close(narrow, package, feeds, precision)
+    return narrow
+
+
 def _with_loop(package: Package, inputs: Inputs, wishes: Wishes, *, verify: bool) -> Package:
     """The package as one graph, compared with what the host's loop generates."""
-    whole = looped(package, num_beams=wishes.beams, opset=wishes.opset)
+    whole = looped(package, num_beams=wishes.beams, opset=wishes.opset, penalty=wishes.penalty, sample=wishes.sample)
     if verify:
         compared(whole, package, inputs, wishes.beams)
     return whole

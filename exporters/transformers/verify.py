@@ -188,8 +188,10 @@ def compared(whole: Package, package: Package, inputs: Inputs, beams: int) -> No
         VerificationError: They generate other tokens.
     """
     given: dict[str, Any] = {name: value.numpy() for name, value in inputs.items() if name in whole.inputs}
-    wanted = package.generate(**given, max_new_tokens=NEW_TOKENS, num_beams=beams, do_sample=False)
-    got = whole.generate(**given, max_new_tokens=NEW_TOKENS)
+    draws = whole.settings.do_sample
+    asked: dict[str, Any] = {"max_new_tokens": NEW_TOKENS} | ({"seed": 1} if draws else {})
+    wanted = package.generate(**given, **asked, num_beams=beams, do_sample=draws)
+    got = whole.generate(**given, **asked)
     if not np.array_equal(wanted, got):
         raise VerificationError(f"the loop in the graph generates {got.tolist()}, expected {wanted.tolist()}")
 

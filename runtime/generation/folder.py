@@ -21,6 +21,8 @@ from entrepot.ir.io.read import load as load_model
 from entrepot.ir.io.weights import SMALL
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
+from entrepot.runtime.generation.layouts import WEIGHTS as OTHER_WEIGHTS
+from entrepot.runtime.generation.layouts import Layout, genai_config, graph_of
 from entrepot.runtime.generation.manifest import FORMAT, Manifest
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def is_package(path: PathLike) -> bool:
     return os.path.isfile(os.path.join(path, MANIFEST))
 
 
-def save(package: Package, path: PathLike) -> None:
+def save(package: Package, path: PathLike, layout: Layout = "entrepot") -> None:
     """See ``Package.save``."""
     target = Path(os.path.abspath(as_path(path)))
     try:
@@ -49,7 +51,7 @@ def save(package: Package, path: PathLike) -> None:
     staged = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         staged.mkdir()
-        _write(package, staged)
+        _write(package, staged, layout)
         _move(staged, target)
     except OSError as error:
         raise StorageError(
@@ -81,22 +83,41 @@ def _move(staged: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
-def _write(package: Package, folder: Path) -> None:
-    taken = {WEIGHTS, *(f"{role}.onnx" for role in package.graphs)} & package.files.keys()
+def _write(package: Package, folder: Path, layout: Layout) -> None:
+    graphs = package.graphs if layout == "entrepot" else {"model": graph_of(package)}
+    weights, files = WEIGHTS if layout == "entrepot" else OTHER_WEIGHTS, dict(package.files)
+    if layout == "genai":
+        files["genai_config.json"] = genai_config(package)
+    taken = {weights, *(f"{role}.onnx" for role in graphs)} & files.keys()
     if taken:
         raise InputError(f"the package writes a file '{taken.pop()}' itself", hint="give yours another name")
-    places = _write_weights(package.graphs, folder / WEIGHTS)
-    for role, model in package.graphs.items():
-        graph = model.ir.clone()
-        for name, value in graph.graph.initializers.items():
-            if name in places[role]:
-                value.const_value = _external(value.const_value, folder, *places[role][name], name)
-        Model(graph).save(folder / f"{role}.onnx")
-    for name, origin in package.files.items():
+    _write_graphs(graphs, folder, weights)
+    for name, origin in files.items():
         if isinstance(origin, bytes):
             (folder / name).write_bytes(origin)
         else:
             shutil.copyfile(origin, folder / name)
+    if layout == "entrepot":
+        _describe(package, folder)
+
+
+def _write_graphs(graphs: Mapping[str, Model], folder: Path, weights: str) -> None:
+    places = _write_weights(graphs, folder / weights)
+    for role, model in graphs.items():
+        graph = model.ir.clone()
+        for name, value in graph.graph.initializers.items():
+            if name in places[role]:
+                value.const_value = _external(value.const_value, folder / weights, *places[role][name], name)
+        Model(graph).save(folder / f"{role}.onnx")
+
+
+def _external(tensor: Any, file: Path, offset: int, length: int, name: str) -> onnx_ir.ExternalTensor:
+    return onnx_ir.ExternalTensor(
+        file.name, offset, length, tensor.dtype, shape=tensor.shape, name=name, base_dir=file.parent
+    )
+
+
+def _describe(package: Package, folder: Path) -> None:
     content = {path.name: _hash(path) for path in sorted(folder.iterdir())}
     described = {"format": FORMAT, **package.manifest.as_dict(), "graphs": list(package.graphs), "sha256": content}
     described["kept"] = sorted(package.files)
@@ -105,10 +126,6 @@ def _write(package: Package, folder: Path) -> None:
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def _external(tensor: Any, folder: Path, offset: int, length: int, name: str) -> onnx_ir.ExternalTensor:
-    return onnx_ir.ExternalTensor(WEIGHTS, offset, length, tensor.dtype, shape=tensor.shape, name=name, base_dir=folder)
 
 
 def _write_weights(graphs: Mapping[str, Model], path: Path) -> dict[str, dict[str, tuple[int, int]]]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from entrepot.ir.arguments import as_flag, as_integer, as_kind, described, expected
+from entrepot.ir.arguments import as_choice, as_flag, as_integer, as_kind, described, expected
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.ir.proof import Proof
 from entrepot.runtime.arrays import as_array
 from entrepot.runtime.generation.beams import BeamSearch
 from entrepot.runtime.generation.decoding import Decoding
+from entrepot.runtime.generation.draws import any_seed
 from entrepot.runtime.generation.inputs import as_files, default_mask, prepared
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.search import Stopping, Streamer, search
@@ -24,6 +25,7 @@ from entrepot.runtime.session import Session
 if TYPE_CHECKING:
     from entrepot.ir.arguments import IntegerLike, PathLike
     from entrepot.ir.model import ValueSpec
+    from entrepot.runtime.generation.layouts import Layout
     from entrepot.runtime.providers import Providers
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -123,7 +125,7 @@ class Package:
         if not (isinstance(asked, str) and asked in self.graphs):
             raise InputError(f"there is no graph {described(role)}", hint=f"there are {', '.join(self.graphs)}")
         if role not in self._sessions:
-            providers = self._providers or _default_providers()
+            providers = self._providers or _default_providers(self.graphs[role])
             self._sessions[role] = Session(self.graphs[role], providers=providers, threads=self._threads)
         return self._sessions[role]
 
@@ -247,8 +249,11 @@ class Package:
             for name in said
             if name != "eos_token_id"
         }
+        if "seed" in defaults and changed.seed is None:
+            feeds["seed"] = np.asarray(any_seed(), np.int64)
         if "eos_token_id" in said:
             feeds["eos_token_id"] = padded_ends(changed.eos_token_id)
+            feeds["pad_token_id"] = np.asarray(changed.pad, np.int64)
         prompt = feeds[manifest.tokens].shape[1] if manifest.tokens in feeds else 1
         if "max_new_tokens" not in said and self.settings.max_new_tokens is None:
             feeds["max_new_tokens"] = np.asarray(self.settings.most(prompt), np.int64)
@@ -294,19 +299,23 @@ class Package:
         given = prepared(inputs, self.inputs)
         return self._run("model", given)
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: PathLike, *, layout: Layout = "entrepot") -> None:
         """Write a folder: ``entrepot.json``, a file for each graph, and one for the weights of all of them.
 
         Args:
             path: The folder; one that has this name is replaced if it is a package, and only when the new one is whole.
 
+            layout: ``"entrepot"``, which ``load`` reads. ``"optimum"``: one graph, with the names that optimum and
+                transformers.js ask for. ``"genai"``: the same with the configuration of onnxruntime-genai.
+
         Raises:
+            ConversionError: The layout has no place for such a package: it is for decoders.
             StorageError: It cannot be written; what was there before is untouched.
             InputError: ``path`` is a folder that is no package.
         """
         from entrepot.runtime.generation.folder import save
 
-        save(self, path)
+        save(self, path, as_choice(layout, ("entrepot", "optimum", "genai"), "layout"))
 
     def __repr__(self) -> str:
         lines = [f"entrepot.Package, {self.manifest.kind}"]
@@ -316,13 +325,17 @@ class Package:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
+_BFLOAT16 = 16
+"""ONNX's number of the type, in which onnxruntime multiplies nothing on a processor."""
+
 _ORDER = ("model", "encoder", "prefill", "decoder", "loop")
 
 
-def _default_providers() -> tuple[str, ...]:
+def _default_providers(model: Model) -> tuple[str, ...]:
     from entrepot.runtime.providers.onnxruntime.provider import OnnxRuntimeProvider
 
-    return ("cpu",) if OnnxRuntimeProvider.available() else ("onnxruntime",)
+    narrow = any(value.dtype == _BFLOAT16 for value in model.ir.graph.initializers.values())
+    return ("cpu",) if narrow or OnnxRuntimeProvider.available() else ("onnxruntime",)
 
 
 def _type_of(value: Any) -> np.dtype[Any]:

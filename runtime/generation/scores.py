@@ -130,8 +130,7 @@ def log_softmax(scores: Array) -> Array:
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
 
 
-def drawn(scores: Array, random: np.random.Generator) -> Array:
-    """A token for each row, by its probability."""
+def drawn(scores: Array, uniform: Array) -> Array:
+    """A token for each row, by its probability and a number between 0 and 1."""
     total = np.cumsum(softmax(scores.astype(np.float64)), 1)
-    thresholds = random.random((scores.shape[0], 1)) * total[:, -1:]
-    return (total <= thresholds).sum(1)
+    return (total <= uniform[:, None] * total[:, -1:]).sum(1)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.runtime.generation.decoding import Decoding
+from entrepot.runtime.generation.draws import any_seed, uniform
 from entrepot.runtime.generation.scores import Scorer, drawn, warped
 from entrepot.runtime.generation.settings import Settings
 
@@ -35,7 +36,7 @@ def search(
     rows, padding, new = np.arange(decoding.rows), padding_of(decoding.mask), []
     result = decoding.tokens.copy()
     for at in range(settings.most(prompt)):
-        tokens = choose(score(decoding.logits, decoding.tokens, padding))
+        tokens = choose(score(decoding.logits, decoding.tokens, padding), at, rows)
         column = np.full(len(result), settings.pad, result.dtype)
         column[rows] = tokens
         new.append(column)
@@ -55,8 +56,9 @@ def search(
     return np.column_stack([result, *new]) if new else result
 
 
-def _chooser(settings: Settings) -> Callable[[Array], Array]:
+def _chooser(settings: Settings) -> Callable[[Array, int, Array], Array]:
+    """Given scores, the number of the turn and those of the rows; the token of each row."""
     if not settings.do_sample:
-        return lambda scores: scores.argmax(1)
-    random = np.random.default_rng(settings.seed)
-    return lambda scores: drawn(warped(scores, settings), random)
+        return lambda scores, _, __: scores.argmax(1)
+    seed = any_seed() if settings.seed is None else settings.seed
+    return lambda scores, turn, rows: drawn(warped(scores, settings), uniform(seed, turn, rows))

@@ -64,3 +64,24 @@ def test_rounding_and_values_that_do_not_vary_mean_nothing():
     first, second = dropped(0.3), dropped(0.3) * np.float32(1 + 1e-6)
     first[:, 0], second[:, 0] = 3.0, 3.0 + 1e-6
     assert unlike(first, second) == ""
+
+
+def normalised(total):
+    """Rows with a mean of 0, as far as single precision and the order of a sum go."""
+    rows = RNG.normal(size=(200, 384)).astype(np.float32)
+    rows = rows - total(rows)[:, None] / np.float32(384)
+    return rows / np.sqrt((rows * rows).mean(1, keepdims=True))
+
+
+def one_by_one(rows):
+    return np.cumsum(rows, axis=1, dtype=np.float32)[:, -1]
+
+
+def test_means_of_what_is_normalised_are_rounding():
+    pairwise = lambda rows: rows.sum(1, dtype=np.float32)  # noqa: E731
+    assert unlike(normalised(pairwise), normalised(one_by_one)) == ""
+
+
+def test_a_mean_that_is_off_by_more_than_rounding_shows():
+    moved = normalised(one_by_one) + np.float32(12 * np.finfo(np.float32).eps)
+    assert "its distribution differs" in unlike(normalised(one_by_one), moved)

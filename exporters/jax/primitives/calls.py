@@ -9,6 +9,11 @@ import numpy as np
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import complex_rule, rule
 
+_CALLS = (
+    *("jit", "pjit", "closed_call", "core_call", "call", "composite", "xla_call", "core_closed_call"),
+    *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_vmap_call", "custom_lin"),
+    *("checkpoint", "remat", "remat2", "remat_opt"),
+)
 _PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
 
 
@@ -20,44 +25,8 @@ def platform_index(step: Step) -> Any:
     return step.build.constant(np.array(at, np.int32))
 
 
-@complex_rule(
-    "jit",
-    "pjit",
-    "closed_call",
-    "core_call",
-    "call",
-    "custom_jvp_call",
-    "custom_vjp_call",
-    "custom_vjp_call_jaxpr",
-    "remat2",
-    "checkpoint",
-    "remat",
-    "custom_vmap_call",
-    "composite",
-    "custom_lin",
-    "core_closed_call",
-    "xla_call",
-    "remat_opt",
-)
-@rule(
-    "jit",
-    "pjit",
-    "closed_call",
-    "core_call",
-    "call",
-    "custom_jvp_call",
-    "custom_vjp_call",
-    "custom_vjp_call_jaxpr",
-    "remat2",
-    "checkpoint",
-    "remat",
-    "custom_vmap_call",
-    "composite",
-    "custom_lin",
-    "core_closed_call",
-    "xla_call",
-    "remat_opt",
-)
+@complex_rule(*_CALLS)
+@rule(*_CALLS)
 def called(step: Step, *operands: Any) -> list[Any]:
     """The program's results; how it is differentiated or mapped is left out."""
     program = next(step.params[name] for name in _PROGRAMS if name in step.params)

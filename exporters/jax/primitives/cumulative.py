@@ -10,17 +10,9 @@ import numpy as np
 import onnx_ir as ir
 from jax import lax
 
+from entrepot.exporters.jax.primitives.reductions import WIDE
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import rule
-
-_WIDE = {
-    "int8": np.int32,
-    "int16": np.int32,
-    "uint8": np.int32,
-    "uint16": np.int32,
-    "uint32": np.int64,
-    "uint64": np.int64,
-}
 
 
 @rule("cumsum")
@@ -32,7 +24,7 @@ def cumsum(step: Step, x: ir.Value) -> ir.Value:
         result: ir.Value = step.op("CumSum", value, axis, reverse=backward)
         return result
 
-    wide = _WIDE.get(step.dtype.name)
+    wide = WIDE.get(step.dtype.name)
     return summed(x) if wide is None else step.through(wide, summed, x)
 
 

@@ -14,7 +14,7 @@ from jax import lax
 from entrepot.exporters.jax.step import Step, kind_of
 from entrepot.exporters.jax.table import rule
 
-_WIDE = {
+WIDE = {
     "int8": np.int32,
     "int16": np.int32,
     "uint8": np.int32,
@@ -22,13 +22,14 @@ _WIDE = {
     "uint32": np.int64,
     "uint64": np.int64,
 }
+"""What ONNX sums instead of types that it does not sum."""
 
 
 def _reduced(step: Step, op_type: str, x: ir.Value) -> ir.Value:
     axes = [int(axis) for axis in step.params["axes"]]
     if not axes:
         return x
-    wide = _WIDE.get(np.dtype(step.ins[0].dtype).name)
+    wide = WIDE.get(np.dtype(step.ins[0].dtype).name)
     if wide is None:
         result: ir.Value = step.op(op_type, x, axes, keepdims=0)
         return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -196,22 +196,16 @@ def reduce_window(step: Step, *operands: ir.Value) -> list[Any]:
 def select_and_scatter_add(step: Step, source: ir.Value, operand: ir.Value) -> list[Any]:
     """Adds each element of the source where its window has its extreme: the first one in order."""
     params, dtype = step.params, step.dtype
-    is_max = params["select_prim"].name == "ge"
-    worst = dtype.type(_least(dtype, "Max" if is_max else "Min"))
+    worst = dtype.type(_least(dtype, "Max" if _seeks_largest(params) else "Min"))
 
     def sent_back(source: Any, operand: Any) -> Any:
         padding = [(low, high, 0) for low, high in params["padding"]]
         wide = lax.pad(operand, worst, padding)
-        slices = list(_windows(params, source.shape))
-        best = jnp.full(source.shape, worst)
         chosen = jnp.zeros(source.shape, np.int32)
-        for at, bounds in enumerate(slices):
-            each = lax.slice(wide, *bounds)
-            better = (each > best) if is_max else (each < best)
-            better = better | ((at == 0) & (each == best))
-            best, chosen = jnp.where(better, each, best), jnp.where(better, at, chosen)
+        for at, (_, better) in enumerate(_improving(params, wide, source.shape, worst)):
+            chosen = jnp.where(better, at, chosen)
         total = jnp.zeros_like(wide)
-        for at, (begin, end, strides) in enumerate(slices):
+        for at, (begin, end, strides) in enumerate(_windows(params, source.shape)):
             own = jnp.where(chosen == at, source, dtype.type(0))
             config = [
                 (low, full - high, by - 1) for low, high, full, by in zip(begin, end, wide.shape, strides, strict=True)
@@ -231,22 +225,33 @@ def _windows(params: Any, outs: Sequence[Any]) -> Any:
         yield list(place), end, list(strides)
 
 
+def _seeks_largest(params: Any) -> bool:
+    return bool(params["select_prim"].name == "ge")
+
+
+def _improving(params: Any, wide: Any, outs: Sequence[Any], worst: Any) -> Iterator[tuple[Any, Any]]:
+    """The slices of ``_windows``, and where each is better than those before it."""
+    best = jnp.full(outs, worst)
+    for at, bounds in enumerate(_windows(params, outs)):
+        each = lax.slice(wide, *bounds)
+        better = (each > best) if _seeks_largest(params) else (each < best)
+        better = better | ((at == 0) & (each == best))
+        best = jnp.where(better, each, best)
+        yield bounds, better
+
+
 @rule("select_and_gather_add")
 def select_and_gather_add(step: Step, tangents: ir.Value, operand: ir.Value) -> list[Any]:
     """The element beside the extreme of each window."""
     params, dtype = step.params, step.dtype
-    is_max = params["select_prim"].name == "ge"
-    worst = dtype.type(_least(dtype, "Max" if is_max else "Min"))
+    worst = dtype.type(_least(dtype, "Max" if _seeks_largest(params) else "Min"))
 
     def taken(tangents: Any, operand: Any) -> Any:
         padding = [(low, high, 0) for low, high in params["padding"]]
         wide, beside = lax.pad(operand, worst, padding), lax.pad(tangents, dtype.type(0), padding)
-        best, found = jnp.full(step.outs[0].shape, worst), jnp.zeros(step.outs[0].shape, dtype)
-        for at, bounds in enumerate(_windows(params, step.outs[0].shape)):
-            each = lax.slice(wide, *bounds)
-            better = (each > best) if is_max else (each < best)
-            better = better | ((at == 0) & (each == best))
-            best, found = jnp.where(better, each, best), jnp.where(better, lax.slice(beside, *bounds), found)
+        found = jnp.zeros(step.outs[0].shape, dtype)
+        for bounds, better in _improving(params, wide, step.outs[0].shape, worst):
+            found = jnp.where(better, lax.slice(beside, *bounds), found)
         return found
 
     return step.in_jax(taken, tangents, operand)

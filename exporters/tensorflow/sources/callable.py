@@ -126,6 +126,7 @@ class CallableSource(Source):
         """Trace it with the axes of groups left open; axes that the trace needs to know keep their sizes."""
         options.tell("tracing, and translating to ONNX")
         found, kept, fixed = Tracing(self, prober).widest(groups)
+        self.parameters = sorted(found.weights)
         return Captured(found.graph, kept, fixed, weights=found.weights)
 
     def traced(self, specs: Sequence[tf.TensorSpec], result: Flat) -> Any:

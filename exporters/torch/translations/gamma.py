@@ -7,22 +7,11 @@ from collections.abc import Sequence
 
 import torch
 
+from entrepot.exporters.functions.series import LANCZOS
 from entrepot.exporters.torch.translations.precision import in_double
 from entrepot.exporters.torch.translations.zeta import zeta_right
 
 aten = torch.ops.aten
-
-# Lanczos' approximation with g = 7 and nine terms: relative error below 1e-15.
-_LANCZOS = (
-    676.5203681218851,
-    -1259.1392167224028,
-    771.32342877765313,
-    -176.61502916214059,
-    12.507343278686905,
-    -0.13857109526572012,
-    9.9843695780195716e-6,
-    1.5056327351493116e-7,
-)
 
 # M. Giles, "Approximating the erfinv function": near 0, and near -1 and 1.
 _NEAR = (
@@ -55,7 +44,7 @@ def lgamma(x: torch.Tensor) -> torch.Tensor:
     left = x < 0.5
     z = torch.where(left, 1 - x, x) - 1
     series = torch.full_like(z, 0.99999999999980993) + sum(
-        number / (z + place) for place, number in enumerate(_LANCZOS, 1)
+        number / (z + place) for place, number in enumerate(LANCZOS, 1)
     )
     shifted = z + 7.5
     value = 0.5 * math.log(2 * math.pi) + (z + 0.5) * shifted.log() - shifted + series.log()

@@ -1,8 +1,4 @@
-"""The error function's complement and the normal distribution, exact in their tails.
-
-The coefficients are of the Chebyshev series of ``(1 + 2x) exp(x²) erfc(x)`` in ``(x - 4) / (x + 4)``, from values of
-forty digits.
-"""
+"""The error function's complement and the normal distribution, exact in their tails."""
 
 from __future__ import annotations
 
@@ -10,36 +6,10 @@ import math
 
 import torch
 
+from entrepot.exporters.functions.series import SCALED_COMPLEMENT
 from entrepot.exporters.torch.translations.precision import clenshaw, in_double
 
 aten = torch.ops.aten
-
-_SCALED = (
-    1.1774832005374487,
-    -0.0072607966203019005,
-    -0.081265123236184998,
-    0.06009212804122225,
-    -0.02875393558027666,
-    0.01059566336347286,
-    -0.0031369272945542642,
-    0.00074564943725361841,
-    -0.0001369696503010054,
-    1.7183861600300943e-5,
-    -7.1583646234503002e-7,
-    -2.4261399442449166e-7,
-    5.5765709395706185e-8,
-    -2.1057869513794039e-9,
-    -1.1717889351880434e-9,
-    1.9098355172392061e-10,
-    1.4088717640351066e-11,
-    -6.9011083232879447e-12,
-    9.167957979735985e-14,
-    2.1454507803092433e-13,
-    -1.4716580794976086e-14,
-    -6.6686817514716688e-15,
-    7.504524324282699e-16,
-    2.2200118445681702e-16,
-)
 
 
 def erfc(input: torch.Tensor) -> torch.Tensor:
@@ -90,7 +60,7 @@ def _rounded(function: object, input: torch.Tensor) -> torch.Tensor:
 def _erfcx_right(x: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
     """For x of 0 or more."""
     place = torch.where(x.isinf(), 1.0, (x - 4) / (x + 4))
-    return clenshaw(_SCALED, place, kind) / (1 + 2 * x)
+    return clenshaw(SCALED_COMPLEMENT, place, kind) / (1 + 2 * x)
 
 
 def _erfcx(x: torch.Tensor, kind: torch.dtype) -> torch.Tensor:

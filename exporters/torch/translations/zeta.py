@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.functions.series import BERNOULLI
 from entrepot.exporters.torch.translations.precision import in_double
 
 aten = torch.ops.aten
-
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
 def zeta_right(power: Any, x: torch.Tensor) -> torch.Tensor:
@@ -23,7 +22,7 @@ def zeta_right(power: Any, x: torch.Tensor) -> torch.Tensor:
     last = far**-power
     rest = last * far / (power - 1) + last / 2
     factor = last * power / far
-    for index, number in enumerate(_BERNOULLI, 1):
+    for index, number in enumerate(BERNOULLI, 1):
         rest = rest + number / math.factorial(2 * index) * factor
         factor = factor * (power + 2 * index - 1) * (power + 2 * index) / (far * far)
     return torch.where(last > 1e-20 * value, value + rest, value)

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
+from entrepot.exporters.transformers.in_graph.draw import Draw, draw_inputs
 from entrepot.runtime.generation.settings import Settings, padded_ends
 
 
@@ -22,6 +23,7 @@ class Asked:
         pad: ``pad_token_id``.
         settings: Of the package: tokens that are forbidden stay so.
         penalty: ``repetition_penalty``; ``None`` for a graph that heeds none.
+        draw: How tokens are drawn; ``None`` for the most likely ones.
     """
 
     most: ir.Value
@@ -30,6 +32,7 @@ class Asked:
     pad: ir.Value
     settings: Settings
     penalty: ir.Value | None = None
+    draw: Draw | None = None
 
     @property
     def penalises(self) -> bool:
@@ -37,7 +40,7 @@ class Asked:
         return self.penalty is not None
 
 
-def asked(build: Builder, settings: Settings, *, penalty: bool) -> tuple[Asked, dict[str, ir.Value]]:
+def asked(build: Builder, settings: Settings, *, penalty: bool, sample: bool) -> tuple[Asked, dict[str, ir.Value]]:
     """Inputs with the settings for defaults, and these by name."""
     defaults = {
         "max_new_tokens": np.array(settings.max_new_tokens or settings.most(1), np.int64),
@@ -47,11 +50,14 @@ def asked(build: Builder, settings: Settings, *, penalty: bool) -> tuple[Asked, 
     }
     if penalty:
         defaults["repetition_penalty"] = np.array(settings.repetition_penalty, np.float32)
+    drawing = draw_inputs(settings) if sample else {}
+    defaults |= drawing
     made = {name: build.input(name, value.dtype, value.shape) for name, value in defaults.items()}
     for name, value in defaults.items():
         made[name].const_value = ir.tensor(value, name=name)
     most, least, ends, pad = (made[name] for name in list(defaults)[:4])
-    return Asked(most, least, ends, pad, settings, made.get("repetition_penalty")), made
+    draw = Draw(**{name: made[name] for name in drawing}) if sample else None
+    return Asked(most, least, ends, pad, settings, made.get("repetition_penalty"), draw), made
 
 
 def among(build: Builder, tokens: ir.Value, ends: ir.Value) -> ir.Value:

@@ -1,4 +1,4 @@
-"""The body of a loop that takes the most likely token."""
+"""The body of a loop that takes the most likely token, or draws one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class Greedy:
         scores, after = decoder(body, turn, tokens if decoder.manifest.states else history[0], mask, states)
         seen = self._seen(body, history[0], mask) if self.asked.penalises else None
         scores = adjusted(body, self.asked, scores, turn, seen)
-        best = body.op("ArgMax", scores, axis=1, keepdims=0)
+        draw = self.asked.draw
+        best = body.op("ArgMax", scores, axis=1, keepdims=0) if draw is None else draw(body, scores, turn)
         token = typed(body.op("Where", live, best, self.asked.pad), np.int64, None)
         going = body.op("And", live, body.op("Not", among(body, token, self.asked.ends)))
         column = body.op("Unsqueeze", token, np.array([1]))

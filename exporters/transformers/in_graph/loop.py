@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -23,7 +24,9 @@ SEQUENCES = "sequences"
 """The one output: all tokens, as ``generate`` returns them."""
 
 
-def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool = False) -> Package:
+def looped(
+    package: Package, *, num_beams: int, opset: int | None, penalty: bool = False, sample: bool | None = None
+) -> Package:
     """The package as one graph.
 
     Args:
@@ -31,6 +34,7 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
         num_beams: How many beams are searched; 1 for a greedy choice.
         opset: Of the result.
         penalty: Whether there is an input for the repetition penalty.
+        sample: Whether tokens are drawn; by default as the package does.
 
     Raises:
         ConversionError: Its steps cannot be turns of one loop.
@@ -38,7 +42,10 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
     manifest, settings, report = package.manifest, package.settings, package.report
     if not package.generates:
         raise ConversionError("the model does not generate, so there is no loop", hint="leave loop out")
-    heeded = {"no_repeat_ngram_size": settings.no_repeat_ngram_size, "do_sample": settings.do_sample}
+    draws = settings.do_sample if sample is None else sample
+    if draws and num_beams > 1:
+        raise ConversionError("beams that are drawn are no loop in a graph", hint="leave num_beams or do_sample out")
+    heeded: dict[str, Any] = {"no_repeat_ngram_size": settings.no_repeat_ngram_size}
     if "encoder" not in package.graphs:  # elsewhere the prompt is the one token that decoding begins with
         heeded |= {"forced_bos_token_id": settings.forced_bos_token_id is not None, "min_length": settings.min_length}
     if unheeded := [name for name, given in heeded.items() if given]:
@@ -51,7 +58,7 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
     )
     build = Builder("generate")
     given = _inputs(build, package)
-    said, defaults = asked(build, settings, penalty=penalty or settings.repetition_penalty != 1)
+    said, defaults = asked(build, settings, penalty=penalty or settings.repetition_penalty != 1, sample=draws)
     constants = dict(given)
     if "encoder" in package.graphs:
         constants |= build.splice(package.graphs["encoder"].ir, given)
@@ -66,7 +73,9 @@ def looped(package: Package, *, num_beams: int, opset: int | None, penalty: bool
         model.graph.initializers[name] = value
     whole = Model(model) if opset in (None, DEFAULT) else convert_opset(Model(model), opset)
     whole.report = report
-    kind = dataclasses.replace(manifest, kind="loop", settings=dataclasses.replace(settings, num_beams=num_beams))
+    kind = dataclasses.replace(
+        manifest, kind="loop", settings=dataclasses.replace(settings, num_beams=num_beams, do_sample=draws)
+    )
     return Package({"loop": whole}, kind, files=package.files, report=report)
 
 

@@ -130,3 +130,11 @@ def test_a_convolution_of_open_channels_has_as_many_groups_as_it_is_run_with(cha
         )
         expected = tf.nn.conv2d(image[..., :count], weight, 1, "SAME")
         np.testing.assert_allclose(next(iter(found.values())), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_result_called_like_a_variable_gets_a_name_of_its_own() -> None:
+    mean = tf.Variable(_x(3), name="mean")
+    model = ep.export(lambda x: {"mean": x + mean, "x": x * 2.0}, _x(2, 3))
+    assert model.report
+    assert "mean" in model.ir.graph.initializers
+    assert model.outputs[0].name == "mean_out"

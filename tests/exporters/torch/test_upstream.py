@@ -211,6 +211,8 @@ def test_packing_calls_the_operators_that_ours_replace():
     with Seen():
         packed = torch.nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 4), torch.tensor([3, 1]))
         torch.nn.utils.rnn.pad_packed_sequence(packed)
+        torch.nn.utils.rnn.pad_sequence([torch.ones(3), torch.ones(2)])
+    assert upstream.pad_rows in calls
     assert upstream.pack_padded in calls
     assert upstream.pad_packed in calls
 

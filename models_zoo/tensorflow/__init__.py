@@ -1,0 +1,1 @@
+"""Models written with TensorFlow alone: modules and functions, without Keras."""

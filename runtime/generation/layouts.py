@@ -1,0 +1,124 @@
+"""Folders that others read: the names of optimum and transformers.js, and the configuration of onnxruntime-genai."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.ir.errors import ConversionError
+from entrepot.ir.model import Model
+from entrepot.runtime.generation.manifest import State
+
+if TYPE_CHECKING:
+    from entrepot.runtime.generation.package import Package
+
+Layout = Literal["entrepot", "optimum", "genai"]
+LAYOUTS: tuple[Layout, ...] = ("entrepot", "optimum", "genai")
+WEIGHTS = "model.onnx_data"
+_AXES_OF_ATTENTION = 4
+
+
+def graph_of(package: Package) -> Model:
+    """The one graph of a decoder, or of a model that does not generate, under the names of optimum.
+
+    Raises:
+        ConversionError: The layout has no place for what it is given.
+    """
+    if package.manifest.kind == "forward":
+        return package.graphs["model"]
+    if set(package.graphs) != {"decoder"} or not package.manifest.states:
+        raise ConversionError(
+            f"a package of {', '.join(package.graphs)} has no counterpart in this layout",
+            hint="it is for decoders with a cache of keys and values, and for models that do not generate",
+        )
+    model = package.graphs["decoder"].ir.clone()
+    names = _names(package.manifest.states)
+    for value in (*model.graph.inputs, *model.graph.outputs):
+        value.name = names.get(value.name or "", value.name)
+    if package.manifest.first_scored:
+        _score_all(model.graph, package.manifest.first_scored)
+    return Model(model)
+
+
+def _names(states: tuple[State, ...]) -> dict[str, str]:
+    """What states are called by number of layer and kind."""
+    found: dict[str, str] = {}
+    for number, pair in enumerate(zip(states[::2], states[1::2], strict=len(states) % 2 == 0)):
+        for state, kind in zip(pair, ("key", "value"), strict=True):
+            shape = state.shape
+            if kind not in state.past.rpartition(".")[2] or len(shape) != _AXES_OF_ATTENTION or shape.index(0) != 2:
+                raise ConversionError(f"'{state.past}' is no {kind} of an attention layer, which this layout asks for")
+            found |= {state.past: f"past_key_values.{number}.{kind}", state.present: f"present.{number}.{kind}"}
+    return found
+
+
+def _score_all(graph: ir.Graph, name: str) -> None:
+    """Compute the scores of all tokens: there is no input that says otherwise."""
+    at = next(index for index, value in enumerate(graph.inputs) if value.name == name)
+    value = graph.inputs[at]
+    del graph.inputs[at]
+    value.const_value = ir.tensor(np.zeros(1, np.int64), name=name)
+    graph.register_initializer(value)
+
+
+def genai_config(package: Package) -> bytes:
+    """``genai_config.json``, as far as the package and its ``config.json`` tell.
+
+    Raises:
+        ConversionError: It is no decoder.
+    """
+    states, settings = package.manifest.states, package.settings
+    if package.manifest.kind != "decoder" or not states:
+        raise ConversionError(
+            "genai's layout is for decoders", hint="layout='optimum' takes models that do not generate"
+        )
+    config = _config(package)
+    inputs = {"input_ids": package.manifest.tokens, "attention_mask": package.manifest.mask}
+    inputs |= {"position_ids": package.manifest.positions}
+    pasts = {"past_key_names": "past_key_values.%d.key", "past_value_names": "past_key_values.%d.value"}
+    presents = {"present_key_names": "present.%d.key", "present_value_names": "present.%d.value"}
+    heads = states[0].shape[1]
+    decoder = {
+        "session_options": {"provider_options": []},
+        "filename": "model.onnx",
+        "head_size": states[0].shape[3],
+        "hidden_size": _first(config, "hidden_size", "n_embd", "d_model"),
+        "num_attention_heads": _first(config, "num_attention_heads", "n_head", "num_heads") or heads,
+        "num_hidden_layers": len(states) // 2,
+        "num_key_value_heads": heads,
+        "inputs": {name: value for name, value in inputs.items() if value} | pasts,
+        "outputs": {"logits": package.manifest.logits} | presents,
+    }
+    model = {
+        "type": config.get("model_type", "decoder"),
+        "bos_token_id": config.get("bos_token_id"),
+        "eos_token_id": list(settings.eos_token_id),
+        "pad_token_id": settings.pad,
+        "vocab_size": config.get("vocab_size"),
+        "context_length": _first(config, "max_position_embeddings", "n_positions", "n_ctx"),
+        "decoder": {name: value for name, value in decoder.items() if value is not None},
+    }
+    search = {name: getattr(settings, name) for name in _SEARCHED} | {"past_present_share_buffer": False}
+    written = {"model": {name: value for name, value in model.items() if value is not None}, "search": search}
+    return json.dumps(written, indent=1).encode()
+
+
+_SEARCHED = ("do_sample", "num_beams", "temperature", "top_k", "top_p", "repetition_penalty", "length_penalty")
+
+
+def _config(package: Package) -> Mapping[str, Any]:
+    origin = package.files.get("config.json")
+    if origin is None:
+        return {}
+    text = origin if isinstance(origin, bytes) else Path(origin).read_bytes()
+    found: Mapping[str, Any] = json.loads(text)
+    return found.get("text_config", found)
+
+
+def _first(config: Mapping[str, Any], *names: str) -> Any:
+    return next((config[name] for name in names if isinstance(config.get(name), int)), None)
