@@ -69,7 +69,7 @@ def _why(zoo: models_zoo.ZooModel, opset: int) -> str:
         model = ep.export(zoo.module, zoo.sample, opset=opset, progress=False)
     except ep.EntrepotError as error:
         return " ".join(str(error).split())
-    return "" if model.report else "not proved"
+    return "" if model.report is not None and model.report.ok else "not proved"
 
 
 if __name__ == "__main__":

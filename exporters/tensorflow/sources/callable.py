@@ -126,7 +126,7 @@ class CallableSource(Source):
         """Trace it with the axes of groups left open; axes that the trace needs to know keep their sizes."""
         options.tell("tracing, and translating to ONNX")
         found, kept, fixed = Tracing(self, prober).widest(groups)
-        self.parameters = sorted(found.weights)
+        self.parameters = sorted(found.weights - set(map(_original, found.graph.graph.outputs)))
         return Captured(found.graph, kept, fixed, weights=found.weights)
 
     def traced(self, specs: Sequence[tf.TensorSpec], result: Flat) -> Any:
@@ -149,3 +149,10 @@ class CallableSource(Source):
             return [tf.identity(tensor) for tensor in found.tensors]
 
         return tf.function(flat, autograph=False).get_concrete_function(*specs)
+
+
+def _original(value: onnx_ir.Value) -> str | None:
+    """The name of what a value is a copy of: a variable that is returned may be called as it is."""
+    while (node := value.producer()) is not None and node.op_type == "Identity" and node.inputs[0] is not None:
+        value = node.inputs[0]
+    return value.name

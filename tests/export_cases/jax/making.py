@@ -10,6 +10,7 @@ from typing import Any
 import jax.export
 import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 
 from tests.export_cases.case import Built, Case
 
@@ -102,6 +103,9 @@ def callee(module: Any) -> Any:
         return lambda *args: module[0].apply(module[1], *args)
     if isinstance(module, jax.export.Exported):
         return module.call
+    if isinstance(module, nnx.Module):  # whose generators jit does not let a call write to
+        graph, state = nnx.split(module)
+        return lambda *args: nnx.merge(graph, state, copy=True)(*args)
     return module
 
 

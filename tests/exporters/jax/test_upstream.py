@@ -55,7 +55,8 @@ def test_formulas_are_functions(name):
 
 def test_what_jax_export_made_holds_a_program_of_stablehlo():
     made = jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((2,), np.float32))
-    (function,) = upstream.stablehlo_module(made).body.operations
+    module = upstream.stablehlo_module(made)  # its operations live as long as it does
+    (function,) = module.body.operations
     assert [each.operation.name for each in function.entry_block.operations] == ["stablehlo.sine", "func.return"]
 
 
