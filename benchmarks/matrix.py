@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -68,7 +69,7 @@ def _why(zoo: models_zoo.ZooModel, opset: int) -> str:
     try:
         model = ep.export(zoo.module, zoo.sample, opset=opset, progress=False)
     except ep.EntrepotError as error:
-        return " ".join(str(error).split())
+        return textwrap.shorten(str(error), 200)
     return "" if model.report is not None and model.report.ok else "not proved"
 
 
