@@ -125,7 +125,11 @@ def _is_as_exact(model: Any, feeds: Any, wanted: Any, found: Any) -> bool:
     double = keras.models.clone_model(model, clone_function=widened, recursive=True)
     double.set_weights(model.get_weights())
     exact = dict(zip(wanted, answers(double, list(feeds.values())), strict=True))
-    return all(np.abs(found[at] - exact[at]).max() <= np.abs(wanted[at] - exact[at]).max() for at in wanted)
+    return all(
+        found[at].shape == exact[at].shape
+        and np.abs(found[at] - exact[at]).max() <= np.abs(wanted[at] - exact[at]).max()
+        for at in wanted
+    )
 
 
 def _reasons(exported: ep.Model) -> Any:
