@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.build import Building
 from entrepot.exporters.transformers.samples import Inputs, tokens
@@ -154,7 +155,10 @@ class _Judge:
             first = int(inputs.pop(self.package.manifest.tokens)[0, 0])
             asked["decoder_start_token_id"] = self.package.settings.decoder_start_token_id or first
         given = {name: torch.from_numpy(value) for name, value in inputs.items()}
-        wanted = generated(model, given, asked)
+        try:
+            wanted = generated(model, given, asked)
+        except MODEL_ERRORS as error:
+            return Run(label, "package", "noted", message=f"the model itself does not generate so: {error}")
         try:
             got = self.package.generate(**inputs, **asked)
         except EntrepotError as error:
