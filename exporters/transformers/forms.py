@@ -172,7 +172,7 @@ class Trials:
         """The cache after a step."""
         more = tokens(self.called.model, len(self.prompt), form.new, seed=4)
         given = self.step_inputs(form, self.mask(self.prompt, left=False), more)
-        given[self.called.roles.cache] = unflatten(first.tree, [tensor.clone() for tensor in first.tensors])
+        given |= self.called.with_cache(unflatten(first.tree, [tensor.clone() for tensor in first.tensors]))
         if form.hidden is not None:
             given |= self._encoded(form.hidden)
         return self._call(given)[1]
