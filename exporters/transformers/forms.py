@@ -121,12 +121,6 @@ class Trials:
             return True
         return close(other[:, : one.shape[1]], one)
 
-    def whole(self) -> Inputs:
-        """What a call without a cache is given."""
-        roles = self.called.roles
-        given = {**self.others, roles.tokens: self.prompt}
-        return given | ({roles.mask: self.mask(self.prompt, left=False)} if roles.mask else {})
-
     def _bare(self) -> Form:
         """Without a cache; the results of an encoder are what every step is given."""
         roles = self.called.roles
