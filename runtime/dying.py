@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from entrepot.runtime.plan import FUSED, Block, Step, Value
@@ -13,9 +12,12 @@ def dying_operands(block: Block) -> Iterator[tuple[Step, list[int]]]:
 
     Those of the blocks within come first.
     """
-    reads = Counter(value for step in block.steps for value in step.uses())
-    reads.update(value for value in block.outputs if value is not None)
+    readers: dict[Value, list[Step]] = {}
+    for step in block.steps:
+        for value in step.uses():
+            readers.setdefault(value, []).append(step)
     fresh = {step.outputs[0] for step in block.steps if len(step.outputs) == 1 and _is_fresh(step)}
+    mortal = fresh.difference(block.outputs)
     for step in block.steps:
         for inner in step.blocks.values():
             yield from dying_operands(inner)
@@ -25,13 +27,21 @@ def dying_operands(block: Block) -> Iterator[tuple[Step, list[int]]]:
                 [
                     position
                     for position, value in enumerate(step.inputs)
-                    if value is not None and value in fresh and reads[value] == 1 and _alike(value, step.outputs[0])
+                    if value is not None
+                    and value in mortal
+                    and _is_last(step, readers[value])
+                    and _alike(value, step.outputs[0])
                 ],
             )
 
 
 def _is_fresh(step: Step) -> bool:
     return step.domain == FUSED or step.traits.fresh
+
+
+def _is_last(step: Step, readers: list[Step]) -> bool:
+    """Whether a step is the last to read a value, once, and those before it kept no view of it."""
+    return readers[-1] is step and all(other is not step and _is_fresh(other) for other in readers[:-1])
 
 
 def _alike(value: Value | None, result: Value | None) -> bool:

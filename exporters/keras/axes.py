@@ -37,13 +37,23 @@ def stated_groups(
 
 def is_plain(model: Any) -> bool:
     """Whether all that a model calls are layers of Keras, for inference: they draw nothing, and look at no batch."""
+    return is_deterministic(model) and all(isinstance(each, keras.Layer) for each in _called(model))
+
+
+def is_deterministic(model: Any) -> bool:
+    """Whether a model calls layers and operations of Keras alone, and none that draws numbers or keeps a state."""
     layers = upstream.nested_layers(model)
-    nodes = [node for graph in filter(None, map(upstream.graph_of, layers)) for node in upstream.ordered_nodes(graph)]
     return (
-        all(isinstance(node.operation, keras.Layer) for node in nodes)
+        all(isinstance(each, keras.Layer) or upstream.is_own_operation(each) for each in _called(model))
         and all(upstream.is_own(layer) and not isinstance(layer, keras.layers.Lambda) for layer in layers)
         and not any(getattr(layer, "stateful", False) for layer in layers)
     )
+
+
+def _called(model: Any) -> list[Any]:
+    """The layers and operations that a model calls."""
+    graphs = filter(None, map(upstream.graph_of, upstream.nested_layers(model)))
+    return [node.operation for graph in graphs for node in upstream.ordered_nodes(graph)]
 
 
 def is_batch_alone(model: Any) -> bool:

@@ -18,10 +18,11 @@ from entrepot.exporters.building import Builder
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.keras import upstream
 from entrepot.exporters.keras.arrays import KERAS, KerasArrays, numpy_of
-from entrepot.exporters.keras.axes import is_batch_alone, is_plain, stated_groups
+from entrepot.exporters.keras.axes import is_batch_alone, is_deterministic, is_plain, stated_groups
 from entrepot.exporters.keras.backends import capture_traced
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.reader import FAULTS, Reader
+from entrepot.exporters.keras.running import Call, compiled
 from entrepot.exporters.keras.sample import given_arrays, made_arrays
 from entrepot.exporters.notes import Fixed
 from entrepot.exporters.options import Options
@@ -55,6 +56,7 @@ class KerasSource(Source):
         self.call = self._flat(sample)
         self.parameters = {str(variable.path) for variable in model.variables}
         self._settled: Flat | None = None
+        self._run: Call = self._called
 
     def _flat(self, sample: Any) -> Flat:
         if self.graph is not None:
@@ -74,7 +76,7 @@ class KerasSource(Source):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what Keras thinks of masks and structures
             try:
-                result = flatten(self._called(arrays), arrays=KERAS)
+                result = flatten(self._run(arrays), arrays=KERAS)
             except _faults() as error:
                 raise Refusal(error) from error
         if all(each.size for each in arrays) and not all(each.size for each in result.tensors):
@@ -94,12 +96,14 @@ class KerasSource(Source):
         return args, kwargs
 
     def settled(self) -> Flat:
-        """See ``Source``; networks are large, so that this result is kept, and plain ones are called once."""
+        """See ``Source``; networks are large, so that this result is kept, and Keras' own layers are called once."""
         try:
-            plain = self.graph is not None and is_plain(self.graph)
-            self._settled = self(self.call.tensors) if plain else super().settled()
+            known = self.graph is not None and is_deterministic(self.graph)
+            self._settled = self(self.call.tensors) if known else super().settled()
         except Refusal as refusal:
             raise InputError(f"the {self.noun} does not take the sample: {refusal}") from refusal
+        if known:
+            self._run = compiled(self.graph, self._called, self.call.tensors)
         return self._settled
 
     def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -97,6 +98,11 @@ def is_own(layer: Any) -> bool:
     return type(layer).__module__.startswith("keras.src.")
 
 
+def is_own_operation(operation: Any) -> bool:
+    """Whether the class of an operation is defined in Keras."""
+    return type(operation).__module__.startswith(OPERATIONS)
+
+
 def nested_layers(layer: Any) -> list[Any]:
     """A layer and everything in it."""
     return list(layer._flatten_layers())
@@ -134,13 +140,14 @@ def _renamed(value: Any) -> Any:
     if isinstance(value, DynamicBackend):
         return _OPERATIONS
     inner = inspect.unwrap(value) if inspect.isfunction(value) else value
-    if (
-        not inspect.isfunction(inner)
-        or not inner.__module__.startswith("keras.src")
-        or "backend" not in inner.__globals__
-    ):
+    if not inspect.isfunction(inner) or not inner.__module__.startswith("keras.src"):
         return value
-    return _in(inner, {name: _static(item) for name, item in inner.__globals__.items()})
+    return _in_operations(inner) if "backend" in inner.__globals__ else value
+
+
+@functools.cache
+def _in_operations(function: Any) -> Any:
+    return _in(function, {name: _static(item) for name, item in function.__globals__.items()})
 
 
 def _in(function: Any, scope: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from entrepot.exporters.torch.rewriting.jumps import TooIntricateError, straighten
 from entrepot.exporters.torch.rewriting.scopes import STEPS, Names
-from entrepot.exporters.torch.rewriting.statements import Statements
+from entrepot.exporters.torch.rewriting.statements import Statements, undefined
 
 _ROOTS = frozenset({"torch", "numpy", "entrepot", "onnxscript", "onnx", "functorch", "sympy", "einops"})
 _WRITTEN: dict[types.CodeType, types.CodeType | None] = {}
@@ -102,10 +102,7 @@ def _source(function: types.FunctionType) -> ast.FunctionDef | None:
 
 
 def _undefined(names: Names) -> list[ast.stmt]:
-    return [
-        ast.Assign([ast.Name(name, ast.Store())], ast.Attribute(ast.Name(STEPS, ast.Load()), "UNDEFINED", ast.Load()))
-        for name in names.assigned
-    ]
+    return [ast.Assign([ast.Name(name, ast.Store())], undefined()) for name in names.assigned]
 
 
 class _Unannotated(ast.NodeTransformer):

@@ -111,6 +111,14 @@ class Statements(Expressions):
         )
         return _at(node, ast.Expr(call))
 
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        """A variable that is deleted loses its value only: the functions around it go on sharing it."""
+        known = {*self._names.parameters, *self._names.assigned}
+        names = {each.id for each in node.targets if isinstance(each, ast.Name)} & known
+        kept = [each for each in node.targets if not (isinstance(each, ast.Name) and each.id in names)]
+        forgotten = [ast.Assign([ast.Name(name, ast.Store())], undefined()) for name in sorted(names)]
+        return _at(node, *forgotten, *([ast.Delete(kept)] if kept else []))
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         """An inner function keeps its form."""
         return node
@@ -178,6 +186,11 @@ class Statements(Expressions):
     def _only_in(self, node: ast.AST, name: str) -> bool:
         """Whether no other part of the function mentions a variable."""
         return mentions(node)[name] == self._mentions[name]
+
+
+def undefined() -> ast.expr:
+    """What stands for the value of a variable that has none."""
+    return ast.Attribute(_load(STEPS), "UNDEFINED", ast.Load())
 
 
 def _load(name: str) -> ast.Name:

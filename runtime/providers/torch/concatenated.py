@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,34 +10,53 @@ from torch import Tensor
 
 from entrepot.runtime.node_view import InputView, NodeView
 from entrepot.runtime.providers.torch.constants import float_constant
-from entrepot.runtime.providers.torch.convolution import LARGE, conv_with
+from entrepot.runtime.providers.torch.convolution import Convolution, conv_with
+from entrepot.runtime.providers.torch.convolution_plans import LARGE
 from entrepot.runtime.providers.torch.epilogues import Activation
 
 
-def conv_of_two(node: NodeView, channels: int, activate: Activation | None) -> Callable[..., Tensor] | None:
-    """The callable takes both tensors, then W and B; ``None`` where weights or bias are not constant float32.
+def conv_of_two(
+    node: NodeView, channels: int, activation: Activation | None, *, is_told: tuple[bool, bool] = (False, False)
+) -> OfTwo | None:
+    """``None`` where weights or bias are not constant float32.
 
     Args:
         node: The convolution.
         channels: How many channels the first tensor is declared to have.
-        activate: Changes the result in place.
+        activation: Its end.
+        is_told: Whether each tensor is the result of such a convolution as it left it.
     """
-    weights, whole = float_constant(node, 1), conv_with(node, activate)
+    weights, whole = float_constant(node, 1), conv_with(node, activation)
     if weights is None or whole is None or weights.ndim != 4 or node.attributes.get("group", 1) != 1:
         return None
-    second = conv_with(_by(node, weights[:, channels:], node.inputs[2:]), None)
-    first = conv_with(_by(node, weights[:, :channels], ()), activate, onto=True)
+    second = conv_with(_by(node, weights[:, channels:], node.inputs[2:]), None, is_told=(is_told[1], False))
+    first = conv_with(_by(node, weights[:, :channels], ()), activation, is_told=(is_told[0], True))
     if first is None or second is None:
         return None
-    rest = weights.shape[1] - channels
+    return OfTwo(whole, first.over_last(), second, channels, weights.shape[1] - channels)
 
-    def run(x: Tensor, z: Tensor, *_: Tensor | None) -> Tensor:
-        fits = x.shape[1:2] == (channels,) and z.shape[1:2] == (rest,) and x.shape[2:] == z.shape[2:]
+
+class OfTwo:
+    """It takes both tensors, then W and B.
+
+    Args:
+        whole: The convolution over the channels of both.
+        first: Over those of the first tensor, onto what it is given last.
+        second: Over those of the second.
+        channels: How many channels the first tensor is declared to have.
+        rest: How many the second has.
+    """
+
+    def __init__(self, whole: Convolution, first: Convolution, second: Convolution, channels: int, rest: int) -> None:
+        self.__name__ = "concat_conv"
+        self._whole, self._first, self._second, self._channels = whole, first, second, (channels, rest)
+
+    def __call__(self, x: Tensor, z: Tensor, *_: Tensor | None) -> Tensor:
+        """The result, which is memory of its own."""
+        fits = (*x.shape[1:2], *z.shape[1:2]) == self._channels and x.shape[2:] == z.shape[2:]
         if not fits or x.shape[0] != z.shape[0] or x.numel() < LARGE:
-            return whole(torch.cat((x, z), 1))
-        return first(x, None, None, second(z))
-
-    return run
+            return self._whole(torch.cat((x, z), 1))
+        return self._first(x, None, None, self._second(z))
 
 
 def _by(node: NodeView, weights: Any, bias: tuple[InputView | None, ...]) -> NodeView:

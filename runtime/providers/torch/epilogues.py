@@ -1,13 +1,10 @@
-"""What can be done to a fresh float32 result in place.
-
-OneDNN would do some of these inside its kernels, and turn NaN into 0 there; a pass over what was just written costs
-little.
-"""
+"""What can be done to a fresh float32 result in place."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,8 +12,20 @@ from torch import Tensor
 
 from entrepot.runtime.plan import Step
 
-Activation: TypeAlias = Callable[[Tensor], object]
-"""Changes a tensor in place."""
+
+@dataclass(frozen=True)
+class Activation:
+    """The end of a kernel.
+
+    Attributes:
+        change: Changes a tensor in place.
+        post: What oneDNN calls it, with its numbers, where it computes the same of all that is not NaN.
+        most: How far from zero its results are at most.
+    """
+
+    change: Callable[[Tensor], object]
+    post: tuple[str, tuple[float, ...]] | None = None
+    most: float = math.inf
 
 
 def activation(step: Step) -> Activation | None:
@@ -38,11 +47,11 @@ def _clip(step: Step) -> Activation | None:
     def clip(x: Tensor) -> Tensor:
         return x.clamp_(low, high)
 
-    return clip
+    return Activation(clip, ("hardtanh", (low, high)), max(-low, high)) if low <= high else Activation(clip)
 
 
 def _swish(step: Step) -> Activation | None:
-    return torch.ops.aten.silu_.default if step.attributes.get("alpha", 1.0) == 1.0 else None
+    return Activation(torch.ops.aten.silu_.default) if step.attributes.get("alpha", 1.0) == 1.0 else None
 
 
 def _gelu(step: Step) -> Activation | None:
@@ -53,7 +62,7 @@ def _gelu(step: Step) -> Activation | None:
     def gelu(x: Tensor) -> Tensor:
         return torch.ops.aten.gelu_.default(x, approximate=approximate)
 
-    return gelu
+    return Activation(gelu)
 
 
 def _leaky_relu(step: Step) -> Activation:
@@ -62,14 +71,14 @@ def _leaky_relu(step: Step) -> Activation:
     def leaky_relu(x: Tensor) -> Tensor:
         return torch.ops.aten.leaky_relu_.default(x, slope)
 
-    return leaky_relu
+    return Activation(leaky_relu)
 
 
 _MAKERS: dict[str, Callable[[Step], Activation | None]] = {
-    "Relu": lambda step: torch.relu_,
-    "Tanh": lambda step: torch.tanh_,
-    "Sigmoid": lambda step: torch.sigmoid_,
-    "HardSwish": lambda step: torch.ops.aten.hardswish_.default,
+    "Relu": lambda step: Activation(torch.relu_, ("relu", ())),
+    "Tanh": lambda step: Activation(torch.tanh_),
+    "Sigmoid": lambda step: Activation(torch.sigmoid_),
+    "HardSwish": lambda step: Activation(torch.ops.aten.hardswish_.default),
     "Clip": _clip,
     "Gelu": _gelu,
     "LeakyRelu": _leaky_relu,

@@ -18,8 +18,8 @@ from entrepot.runtime.chains import after_conv, after_matmul, as_one
 from entrepot.runtime.fuse import Neighbours
 from entrepot.runtime.plan import Step, Value
 from entrepot.runtime.providers.torch.attention import attended
-from entrepot.runtime.providers.torch.concatenated import conv_of_two
-from entrepot.runtime.providers.torch.convolution import conv_with
+from entrepot.runtime.providers.torch.concatenated import OfTwo, conv_of_two
+from entrepot.runtime.providers.torch.convolution import Convolution, conv_with
 from entrepot.runtime.providers.torch.epilogues import Activation, activation
 from entrepot.runtime.providers.torch.linear import and_added
 from entrepot.runtime.providers.torch.product import gemm_with, matmul_with
@@ -38,7 +38,8 @@ def _fuse_conv(graph: Neighbours, conv: Step) -> None:
     chain = after_conv(graph, conv, _works_in_place)
     residual = [] if chain.residual is None else [chain.residual]
     inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *residual]
-    _replace(graph, chain.steps, inputs, conv_with(view(conv), _activation(chain.activation)))
+    is_told = (_tells(graph, conv.inputs[0]), _tells(graph, chain.residual))
+    _replace(graph, chain.steps, inputs, conv_with(view(conv), _activation(chain.activation), is_told=is_told))
 
 
 def _fuse_concat(graph: Neighbours, concat: Step) -> None:
@@ -52,7 +53,15 @@ def _fuse_concat(graph: Neighbours, concat: Step) -> None:
     after = graph.only_reader(conv)
     found = _activation(after)
     steps = [concat, conv] if after is None or found is None else [concat, conv, after]
-    _replace(graph, steps, [*concat.inputs, *conv.inputs[1:]], conv_of_two(view(conv), channels, found))
+    left, right = (_tells(graph, each) for each in concat.inputs)
+    function = conv_of_two(view(conv), channels, found, is_told=(left, right))
+    _replace(graph, steps, [*concat.inputs, *conv.inputs[1:]], function)
+
+
+def _tells(graph: Neighbours, value: Value | None) -> bool:
+    """Whether a value is the result of a convolution that notes how far from zero it may be."""
+    maker = graph.maker(value)
+    return maker is not None and maker.call is not None and isinstance(maker.call.function, (Convolution, OfTwo))
 
 
 def _channels(value: Value | None) -> int:

@@ -30,9 +30,9 @@ WORTHWHILE = 1 << 21
 
 
 def by_constant(
-    weights: HostArray, bias: HostArray | None, rows: int = 0, activate: Activation | None = None
+    weights: HostArray, bias: HostArray | None, rows: int = 0, activation: Activation | None = None
 ) -> Callable[..., Tensor]:
-    """``activate(x @ weights + bias)`` for x of any rank, by a matrix of float32.
+    """``x @ weights + bias`` and its activation for x of any rank, by a matrix of float32.
 
     The callable takes x, then the constants, which it does not look at.
 
@@ -40,7 +40,7 @@ def by_constant(
         weights: Of shape (in, out).
         bias: Of shape (out,).
         rows: How many rows x has in all, if that is declared; else 0.
-        activate: Changes the result in place.
+        activation: Its end.
     """
     inner, outer = weights.shape
     least = max(FEW + 1, WORTHWHILE // max(weights.size, 1))
@@ -48,6 +48,7 @@ def by_constant(
     packed = _packed(weights, bias, rows) if is_worthwhile else None
     plain = _plain(weights, bias, in_order=rows != 1 and (packed is None or not rows))
     fewest, most = (least * inner, sys.maxsize) if rows == 0 else (rows * inner, rows * inner)
+    change = None if activation is None else activation.change
     roomy = room.SMALL * inner // (4 * max(outer, 1))
 
     def run(x: Tensor, *_: Tensor | None) -> Tensor:
@@ -60,8 +61,8 @@ def by_constant(
             y = plain(x)
         else:
             y = plain(x.reshape(math.prod(shape[:-1]), shape[-1])).reshape(*shape[:-1], outer)
-        if activate is not None:
-            activate(y)
+        if change is not None:
+            change(y)
         return y
 
     return run

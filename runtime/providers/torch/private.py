@@ -16,6 +16,12 @@ from torch import Tensor
 Packed = Any
 """Weights in oneDNN's own layout."""
 
+Post = tuple[str, tuple[float, ...]]
+"""What is done to a result as it is written: ``("hardtanh", (0.0, 6.0))``; NaN may be lost."""
+
+AFTER_SUM: tuple[Post, ...] = (("relu", ()),)
+"""What can follow a sum."""
+
 _ERRORS = (AttributeError, RuntimeError, TypeError, ValueError)
 
 
@@ -24,9 +30,9 @@ class Convolution(NamedTuple):
 
     Attributes:
         pack: ``(weights, pads, strides, dilations, group, shape of x)``: for any shape, and fastest for this one.
-        run: ``(x, packed, bias, pads, strides, dilations, group)``.
-        run_and_add: ``(x, residual, packed, ...)``: of the result's shape.
-        run_onto: The same, over the memory of ``residual``.
+        run: ``(x, packed, bias, pads, strides, dilations, group, post)``.
+        run_and_add: ``(x, residual, packed, ..., post)``: of the result's shape.
+        run_onto: The same, over the memory of ``residual``, which is returned.
     """
 
     pack: Callable[..., Packed]
@@ -80,14 +86,20 @@ def _convolution() -> Convolution:
     added = torch.ops.mkldnn._convolution_pointwise.binary
     onto = torch.ops.mkldnn._convolution_pointwise_.binary
 
-    def run(x: Tensor, packed: Packed, bias: Tensor | None, *geometry: Any) -> Tensor:
-        return plain(x, packed, bias, *geometry, "none", [], "")
+    def run(x: Tensor, packed: Packed, bias: Tensor | None, *rest: Any) -> Tensor:
+        *geometry, post = rest
+        name, numbers = post or ("none", ())
+        return plain(x, packed, bias, *geometry, name, list(numbers), None)
 
-    def run_and_add(x: Tensor, residual: Tensor, packed: Packed, bias: Tensor | None, *geometry: Any) -> Tensor:
-        return added(x, residual, packed, bias, *geometry, "add", None, None, [], None)
+    def run_and_add(x: Tensor, residual: Tensor, packed: Packed, bias: Tensor | None, *rest: Any) -> Tensor:
+        *geometry, post = rest
+        name, numbers = post or (None, ())
+        return added(x, residual, packed, bias, *geometry, "add", 1.0, name, list(numbers), None)
 
-    def run_onto(x: Tensor, residual: Tensor, packed: Packed, bias: Tensor | None, *geometry: Any) -> Tensor:
-        return onto(residual, x, packed, bias, *geometry, "add", 1.0, None, [], None)
+    def run_onto(x: Tensor, residual: Tensor, packed: Packed, bias: Tensor | None, *rest: Any) -> Tensor:
+        *geometry, post = rest
+        name, numbers = post or (None, ())
+        return onto(residual, x, packed, bias, *geometry, "add", 1.0, name, list(numbers), None)
 
     return Convolution(pack, run, run_and_add, run_onto)
 
@@ -115,10 +127,15 @@ def _convolves(made: Convolution) -> bool:
     x, weights, bias = _whole_numbers(2, 6, 9, 8), _whole_numbers(4, 3, 3, 3), _whole_numbers(4)
     geometry = ([1, 0], [2, 1], [1, 2], 2)
     wanted = torch.conv2d(x, weights, bias, *_by_name(geometry))
-    packed = made.pack(weights, *geometry, list(x.shape))
-    y = made.run(x, packed, bias, *geometry)
-    sums = (made.run_and_add(x, y, packed, bias, *geometry), made.run_onto(x, y.clone(), packed, bias, *geometry))
-    return torch.equal(y, wanted) and all(torch.equal(each, wanted * 2) for each in sums)
+    arguments = (made.pack(weights, *geometry, list(x.shape)), bias, *geometry)
+    y, clipped = made.run(x, *arguments, None), made.run(x, *arguments, ("hardtanh", (-2.0, 3.0)))
+    if not torch.equal(y, wanted) or not torch.equal(clipped, wanted.clamp(-2.0, 3.0)):
+        return False
+    sums = [add(x, y.clone(), *arguments, None) for add in (made.run_and_add, made.run_onto)]
+    ended = [add(x, y.clone(), *arguments, AFTER_SUM[0]) for add in (made.run_and_add, made.run_onto)]
+    return all(torch.equal(each, wanted * 2) for each in sums) and all(
+        torch.equal(each, (wanted * 2).relu()) for each in ended
+    )
 
 
 def _by_name(geometry: tuple[Any, ...]) -> tuple[Any, ...]:

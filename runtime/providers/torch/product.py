@@ -16,8 +16,8 @@ from entrepot.runtime.providers.torch.linear import by_constant
 _Kernel = Callable[..., Tensor]
 
 
-def matmul_with(node: NodeView, bias: np.ndarray[Any, Any] | None, activate: Activation | None) -> _Kernel | None:
-    """A MatMul, then an addition of a row, then ``activate``; ``None`` where it is not by a constant matrix."""
+def matmul_with(node: NodeView, bias: np.ndarray[Any, Any] | None, activation: Activation | None) -> _Kernel | None:
+    """A MatMul, then an addition of a row, then ``activation``; ``None`` where it is not by a constant matrix."""
     weights = float_constant(node, 1)
     if weights is None or weights.ndim != 2:
         return None
@@ -25,11 +25,11 @@ def matmul_with(node: NodeView, bias: np.ndarray[Any, Any] | None, activate: Act
         bias.dtype != weights.dtype or bias.shape not in ((weights.shape[1],), (1, weights.shape[1]))
     ):
         return None
-    return by_constant(weights, None if bias is None else bias.reshape(-1), _rows(node.inputs[0]), activate)
+    return by_constant(weights, None if bias is None else bias.reshape(-1), _rows(node.inputs[0]), activation)
 
 
-def gemm_with(node: NodeView, activate: Activation | None) -> _Kernel | None:
-    """A Gemm that ends in ``activate``, or ``None`` where B is not constant, or C is no constant row."""
+def gemm_with(node: NodeView, activation: Activation | None) -> _Kernel | None:
+    """A Gemm that ends in ``activation``, or ``None`` where B is not constant, or C is no constant row."""
     weights, addend, given = float_constant(node, 1), constant(node, 2), node.attributes
     if weights is None or weights.ndim != 2 or given.get("transA") or (addend is None and is_given(node, 2)):
         return None
@@ -40,7 +40,7 @@ def gemm_with(node: NodeView, activate: Activation | None) -> _Kernel | None:
         return None
     weights = weights if alpha == 1.0 else weights * np.float32(alpha)
     row = row if row is None or beta == 1.0 else row * np.float32(beta)
-    return by_constant(weights, row, _rows(node.inputs[0]), activate)
+    return by_constant(weights, row, _rows(node.inputs[0]), activation)
 
 
 def _row(addend: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any] | None:

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from entrepot.runtime.dying import dying_operands
 from entrepot.runtime.plan import Block
+from entrepot.runtime.providers.torch.convolution import Convolution
 
 _IN_PLACE = {
     torch.add: Tensor.add_, torch.sub: Tensor.sub_, torch.mul: Tensor.mul_, torch.div: Tensor.div_,
@@ -20,6 +21,8 @@ _IN_PLACE = {
     functional.silu: torch.ops.aten.silu_.default, functional.hardswish: torch.ops.aten.hardswish_.default,
 }  # fmt: skip
 _COMMUTATIVE = (torch.add, torch.mul)
+_RESIDUAL = 3
+"""The position of what a convolution adds to its result."""
 
 
 def reuse(block: Block) -> None:
@@ -27,6 +30,10 @@ def reuse(block: Block) -> None:
     for step, dying in dying_operands(block):
         call = step.call
         if call is None or not dying or call.leading or step.on_host:
+            continue
+        if isinstance(call.function, Convolution):
+            if _RESIDUAL in dying:
+                step.call = replace(call, function=call.function.over_last())
             continue
         function = _IN_PLACE.get(call.function)
         if function is None or (dying[0] != 0 and call.function not in _COMMUTATIVE):

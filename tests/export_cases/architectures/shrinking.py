@@ -23,7 +23,7 @@ _NOT_WIDTH = re.compile(
     r"|codebook_size|frequency|in_chans|^in_channels$|context|kv_cache|query_dim|size_divisor|batch|grid|temporal|spec_size"
 )
 _LAYERS = re.compile(
-    r"(num|n)_?(\w*_)?layers?$|^layers$|(encoder|decoder|text|head|hidden)_layers$|^depth$|_depth$|^num_blocks$"
+    r"(num|n)_?(\w*_)?(?<!per_)layers?$|^layers$|(encoder|decoder|text|head|hidden)_layers$|^depth$|_depth$|^num_blocks$"
 )
 _STAGES = re.compile(
     r"depths$|stage_num_blocks|numb_of_layers|layers_block|num_block_repeats|blocks_per_stage|layers_per_stage"

@@ -47,6 +47,19 @@ class IfOnly(Module):
         return x + 1
 
 
+class Deleted(Module):
+    def forward(self, x):
+        large = x.sum() > 0
+        extra = self.b(x)
+        if large:
+            half = self.a(x)
+            y = half + extra
+            del half, extra
+        else:
+            y = x - 1
+        return y * 2
+
+
 class EarlyReturn(Module):
     def forward(self, x):
         if x.mean() > 0:
@@ -338,6 +351,7 @@ class Logarithms(Module):
 VALUES = [
     (IfElse, x(2, 4), x(5, 4).abs(), -x(3, 4).abs()),
     (IfOnly, x(2, 4), x(3, 4, scale=9), x(3, 4, scale=0.01)),
+    (Deleted, x(2, 4), x(5, 4).abs(), -x(3, 4).abs()),
     (EarlyReturn, x(2, 4).abs(), -x(3, 4).abs()),
     (Chain, x(2, 4), x(3, 4, scale=50), x(2, 4, scale=0.01)),
     (Ternary, x(2, 4), x(3, 4).abs(), -x(3, 4).abs()),

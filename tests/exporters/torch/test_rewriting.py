@@ -111,6 +111,17 @@ def takes_the_first(items):
     return found, next(rest), sum(each for each in items)
 
 
+def deletes(n):
+    table, name = {"a": n, "b": 2}, "x"
+    if n:
+        left = n + 1
+        total = left
+        del left, table["b"], name
+    else:
+        total = -1
+    return total, table
+
+
 def generates(n):
     for i in range(n):
         yield 2 * i
@@ -123,6 +134,7 @@ CASES = [
     *((runs_while, (n, "a")) for n in (0, 7)),
     *((chooses, args) for args in ((0,), (3,), (2, 1), (0, 1))),
     *((writes_to_parts, (n,)) for n in (0, 2)),
+    *((deletes, (n,)) for n in (0, 2)),
     *((closes_over(3), (n,)) for n in (0, 4)),
 ]
 

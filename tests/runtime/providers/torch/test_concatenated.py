@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 import entrepot as ep
-from entrepot.runtime.providers.torch import convolution
+from entrepot.runtime.providers.torch import convolution_plans
 from tests.op_cases.normal import normal as f32
 
 BODY = "c = Concat<axis = AXIS>(x, z)  d = Conv<ATTRIBUTES>(c, w, b)  y = Relu(d)"
@@ -43,7 +43,7 @@ def check(proto: onnx.ModelProto, x: np.ndarray, z: np.ndarray, *, fused: bool =
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as large."""
     monkeypatch.setattr("entrepot.runtime.providers.torch.concatenated.LARGE", request.param)
-    monkeypatch.setattr(convolution, "LARGE", request.param)
+    monkeypatch.setattr(convolution_plans, "LARGE", request.param)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import torch
 
 from entrepot.runtime.providers.torch import private
 from entrepot.runtime.providers.torch.dtypes import tensor_of
+from entrepot.runtime.providers.torch.epilogues import Activation
 from entrepot.runtime.providers.torch.linear import and_added, by_constant
 from tests.op_cases.normal import normal as f32
 
@@ -26,9 +27,9 @@ def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(private, "linear_of_rows", lambda: None)
 
 
-def product(rows: int, *, biased: bool = True, activate: Any = None) -> tuple[Callable[..., Any], Any, Any]:
+def product(rows: int, *, biased: bool = True, activation: Any = None) -> tuple[Callable[..., Any], Any, Any]:
     weights, bias = f32(INNER, OUTER), f32(OUTER) if biased else None
-    return by_constant(weights, bias, rows, activate), weights, 0.0 if bias is None else bias
+    return by_constant(weights, bias, rows, activation), weights, 0.0 if bias is None else bias
 
 
 def run(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
@@ -64,7 +65,7 @@ def test_rows_may_lie_apart(rows: int) -> None:
 
 @pytest.mark.parametrize("rows", [0, ROWS], ids=["any rows", "known rows"])
 def test_what_is_not_finite_stays_in_its_row(rows: int) -> None:
-    function, weights, bias = product(rows, activate=torch.relu_)
+    function, weights, bias = product(rows, activation=Activation(torch.relu_))
     x = np.abs(f32(ROWS, INNER)) + 1
     x[3, 5], x[7, 0] = np.nan, np.inf
     y = run(function, x)
