@@ -7,7 +7,6 @@ import math
 import pytest
 import sympy
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 import entrepot as ep
@@ -51,7 +50,7 @@ class Padded(nn.Module):
 
     def forward(self, x):
         batch, length, width = x.shape
-        padded = F.pad(x, (0, 0, 0, self.missing(length)))
+        padded = nn.functional.pad(x, (0, 0, 0, self.missing(length)))
         pieces = padded.reshape(batch, -1, 4, width)
         return pieces.cumsum(1).reshape(batch, -1, width)[:, :length] + x
 
@@ -69,7 +68,7 @@ class Resized(nn.Module):
         size = int(math.ceil(x.shape[1] / 2) * 2)
         y = x
         if size != x.shape[1]:
-            y = F.interpolate(x.transpose(1, 2), size, mode="nearest").transpose(1, 2)
+            y = nn.functional.interpolate(x.transpose(1, 2), size, mode="nearest").transpose(1, 2)
         return y.reshape(x.shape[0], size // 2, 2, -1).amax(2)
 
 
@@ -100,7 +99,7 @@ def test_windows_of_an_image_are_one_graph():
     class Windows(nn.Module):
         def forward(self, x):
             batch, height, width, channels = x.shape
-            x = F.pad(x, (0, 0, 0, (4 - width % 4) % 4, 0, (4 - height % 4) % 4))
+            x = nn.functional.pad(x, (0, 0, 0, (4 - width % 4) % 4, 0, (4 - height % 4) % 4))
             x = x.view(batch, x.shape[1] // 4, 4, x.shape[2] // 4, 4, channels)
             return x.permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, channels).softmax(1)
 
