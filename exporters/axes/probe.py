@@ -124,7 +124,7 @@ class Prober:
     def takes_with_small_numbers(self, sizes: Mapping[Axis, int]) -> bool:
         """Whether the model accepts changed sizes with other integers: lengths in a sample are no limits."""
         complete, arrays, base = self.completed(sizes), self._callee.arrays, self.base
-        if complete is None:
+        if complete is None or not any(arrays.kind(tensor) == "integer" for tensor in base):
             return False
         for number in (1, 0):
             self.base = [_filled(arrays, tensor, number) for tensor in base]
@@ -222,6 +222,10 @@ class Prober:
         sizes = self.fresh_sizes(self.size(axes[0]), step=step)
         accepted = (size for size in sizes if self.takes(dict.fromkeys(axes, size)) is None)
         found = list(itertools.islice(accepted, 2))
+        if len(found) == 1:  # positions in the sample may leave no room for more
+            other = (size for size in sizes if size not in found)
+            small = (size for size in other if self.takes_with_small_numbers(dict.fromkeys(axes, size)))
+            found += itertools.islice(small, 1)
         return found if len(found) == 2 else []
 
 

@@ -65,3 +65,17 @@ def test_integers_stay_where_the_model_takes_any():
     prober = Prober(model, sample, model(sample))
     prober.find_groups()
     assert prober.resized({(0, 0): 9})[1].tolist() == [3, 4]
+
+
+def test_a_position_in_the_sample_leaves_less_room_than_there_is():
+    def written(cache, new, start):
+        cache = cache.copy()
+        if start + len(new) > len(cache):
+            raise ValueError("that is beyond the cache")
+        cache[start : start + len(new)] = new
+        return cache
+
+    sample = [np.zeros(8), np.ones(3), np.array(2)]
+    model = Plain(written)
+    groups = Prober(model, sample, model(sample)).find_groups()
+    assert {axis for group in groups for axis in group.axes} == {(0, 0), (1, 0)}

@@ -151,7 +151,7 @@ class Sections(Unfinished):
     def padded(self, filling: float) -> torch.Tensor:
         """The pieces side by side along a new first axis, each filled up to the longest."""
         rows = self.tensor.movedim(self.axis, 0)
-        place = torch.arange(self.sizes.max())
+        place = torch.arange(self.sizes.max().item())
         start = self.sizes.cumsum(0) - self.sizes
         inside = place < self.sizes[:, None]
         taken = rows[torch.where(inside, start[:, None] + place, 0)]
