@@ -14,7 +14,7 @@ from entrepot.cli.group import verb
 from entrepot.cli.models import PLACE, TARGET, Target
 from entrepot.cli.objects import load_object
 from entrepot.cli.output import Output, rows, show, stack
-from entrepot.cli.packaged import TASKS, Asked, as_package
+from entrepot.cli.packaged import TASKS, Asked, as_package, check_only_file, package_options
 from entrepot.ir.passes.levels import LEVELS, Level
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _SAMPLE_HINT = "add --sample package.module:attribute: the inputs to call the mo
     "-o", "--output", "target", type=PLACE, required=True, help="The .onnx file to write; with --task, the folder."
 )
 @click.option("--task", type=click.Choice(TASKS), help="Make a package of a transformer; SOURCE may be a checkpoint.")
-@click.option("--in-graph", is_flag=True, help="With --task: one graph that generates by itself.")
+@package_options
 @click.option("--opset", type=click.IntRange(min=1), help="The ai.onnx version to write.")
 @click.option(
     "--dynamic/--static", default=True, show_default=True, help="Let every axis vary that the model allows to vary."
@@ -53,7 +53,6 @@ def command(
     sample: str | None,
     target: Target,
     task: Task | None,
-    in_graph: bool,
     opset: int | None,
     dynamic: bool,
     optimize: Level,
@@ -62,6 +61,7 @@ def command(
     atol: float | None,
     rtol: float | None,
     html: Target | None,
+    asked: Asked,
 ) -> int:
     """Export SOURCE, verify the result against the framework, and write it.
 
@@ -69,8 +69,8 @@ def command(
     With --task, it may be the folder of a checkpoint: config.json and safetensors, and no code in it is run.
     """
     if task is not None:
-        return as_package(output, source, sample, target, Asked(task, in_graph, opset, verify))
-    _check_file(source, target, in_graph=in_graph)
+        return as_package(output, source, sample, target, asked, task=task, opset=opset, verify=verify)
+    _check_file(source, target)
     from entrepot.exporters.api import export
     from entrepot.ir.errors import InputError, VerificationError
     from entrepot.parity.compare import Tolerance
@@ -108,12 +108,11 @@ def command(
     return Exit.OK
 
 
-def _check_file(source: str, target: Target, *, in_graph: bool) -> None:
+def _check_file(source: str, target: Target) -> None:
     context = click.get_current_context()
     if os.path.isfile(os.path.join(source, "config.json")):
         raise click.UsageError(f"'{source}' is a checkpoint of a transformer: add --task auto", context)
-    if in_graph:
-        raise click.UsageError("--in-graph needs --task", context)
+    check_only_file(context)
     if isinstance(target, Path) and target.is_dir():
         raise click.UsageError(f"'{target}' is a directory: name the .onnx file to write", context)
 

@@ -40,6 +40,8 @@ def export_transformer(
     repetition_penalty: bool = False,
     opset: IntegerLike | None = None,
     precision: Literal["float32", "float16", "bfloat16"] = "float32",
+    cache: Literal["dynamic", "static"] = "dynamic",
+    max_length: IntegerLike = 1024,
     verify: bool = True,
     progress: Progress = None,
 ) -> Package:
@@ -62,6 +64,9 @@ def export_transformer(
         repetition_penalty: Whether a loop in the graph has an input of this name.
         opset: Opset of the graphs; by default what every current runtime loads.
         precision: The type of weights, products and caches; normalisations, softmax and scores are always float32.
+        cache: ``"dynamic"``: caches grow with the tokens. ``"static"``: they have room for ``max_length`` tokens, and
+            each step writes into them, so that no size changes from step to step.
+        max_length: How many tokens a static cache has room for, the prompt's among them.
         verify: Run the graphs beside the model at several sizes, and compare what both generate.
         progress: See ``export``.
 
@@ -88,6 +93,7 @@ def export_transformer(
             "the model", "a torch.nn.Module, or the folder of a checkpoint", given, hint="ep.export takes anything else"
         )
     opset = None if opset is None else as_opset(opset)
+    room = as_integer(max_length, "max_length", least=16)
     wishes = Wishes(
         task=as_choice(task, ("auto", "generate", "forward"), "task"),
         roles=None if roles is None else as_kind(roles, Roles, "roles"),
@@ -97,6 +103,7 @@ def export_transformer(
         sample=None if do_sample is None else as_flag(do_sample, "do_sample"),
         penalty=as_flag(repetition_penalty, "repetition_penalty"),
         precision=as_choice(precision, ("float32", "float16", "bfloat16"), "precision"),
+        capacity=room if as_choice(cache, ("dynamic", "static"), "cache") == "static" else 0,
     )
     options = Options(
         opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from entrepot.exporters import pipeline
 from entrepot.exporters.options import Dynamic, Options
 from entrepot.exporters.torch.sources.module import ModuleSource
 from entrepot.exporters.transformers.caches import Part
+from entrepot.exporters.transformers.fixed import PAST_LENGTH
 from entrepot.exporters.transformers.forms import Form, Trials
 from entrepot.exporters.transformers.parts import HIDDEN, Encoder, First, Step
 from entrepot.exporters.transformers.roles import Roles
@@ -65,7 +66,7 @@ class Building:
     def _prefill(self) -> Model:
         form, trials = self.form, self.trials
         mask = trials.mask(trials.prompt, left=True)
-        given = trials.step_inputs(form, mask[:, :0], trials.prompt, mask) | trials.others
+        given = trials.step_inputs(replace(form, capacity=0), mask[:, :0], trials.prompt, mask) | trials.others
         axes = self._axes(given)
         for name, value in trials.others.items():  # what belongs to the text is as many rows, of a size of its own
             axes[name] = {0: "batch"} if len(value) == len(trials.prompt) else {}
@@ -93,7 +94,7 @@ class Building:
         whole: Axes = {0: "batch", 1: ("past + sequence" if several else "past + 1") if past else "sequence"}
         found = {roles.tokens: new}
         if roles.mask in given:
-            found[roles.mask] = whole if form.mask_of == "all" else new
+            found[roles.mask] = new if form.mask_of == "new" else {0: "batch"} if PAST_LENGTH in given else whole
         if roles.positions in given:
             found[roles.positions] = new
         for part in form.layout.states if form.layout is not None else ():
@@ -103,7 +104,7 @@ class Building:
 
     def _of_part(self, part: Part) -> Axes:
         axes = {part.batch: "batch"}
-        if part.growing is not None:
+        if part.growing is not None and not self.form.capacity:
             more = part.shape[part.growing] - self.trials.prompt.shape[1]
             axes[part.growing] = "past" if more == 0 else f"past + {more}" if more > 0 else f"past - {-more}"
         return axes
@@ -135,9 +136,7 @@ class Building:
 
     def _export(self, what: str, part: torch.nn.Module, given: Mapping[str, Any], dynamic: Dynamic) -> Model:
         self.options.tell(f"exporting {what}")
-        import dataclasses
-
-        options = dataclasses.replace(self.options, dynamic=dynamic, bounded=True)
+        options = replace(self.options, dynamic=dynamic, bounded=True)
         source = ModuleSource(part.eval(), dict(given))
         if self._recurs and self.form.new > 1:
             source.ways = source.ways[:1]  # taken one at a time, tokens need no other way
@@ -147,7 +146,7 @@ class Building:
     def _recurs(self) -> bool:
         """Whether no state gets longer with the tokens."""
         layout = self.form.layout
-        return layout is not None and all(part.growing is None for part in layout.states)
+        return layout is not None and not layout.grows
 
     def manifest(self, graphs: Mapping[str, Model]) -> Manifest:
         """How the graphs fit together."""
@@ -172,7 +171,9 @@ class Building:
             source=source,
             source_mask="attention_mask" if encoder and "attention_mask" in trials.others else "",
             positions=roles.positions if form.positions else "",
-            states=() if form.layout is None else tuple(_state(part) for part in form.layout.states),
+            states=() if form.layout is None else tuple(_state(part, form.capacity) for part in form.layout.states),
+            past_length=PAST_LENGTH if form.capacity else "",
+            capacity=form.capacity,
             constants=constants,
             step=0 if form.layout is None or form.new > 1 else 1,
             settings=settings,
@@ -181,8 +182,8 @@ class Building:
         )
 
 
-def _state(part: Part) -> State:
-    sizes = {part.batch: -1} | ({} if part.growing is None else {part.growing: 0})
+def _state(part: Part, capacity: int) -> State:
+    sizes = {part.batch: -1} | ({} if part.growing is None else {part.growing: capacity})
     shape = tuple(sizes.get(axis, size) for axis, size in enumerate(part.shape))
     return State(part.past, part.present, shape, str(part.dtype).removeprefix("torch."))
 

@@ -88,6 +88,11 @@ class Layout:
         """The tensors that steps change."""
         return tuple(part for part in self.parts if not part.fixed)
 
+    @property
+    def grows(self) -> bool:
+        """Whether anything in it gets longer with the tokens."""
+        return any(part.growing is not None for part in self.states)
+
 
 def apart(cache: Any) -> Flat:
     """A cache as tensors by path."""

@@ -20,6 +20,7 @@ from entrepot.exporters.transformers.last_scores import with_last_scores
 from entrepot.exporters.transformers.precision import Precision, check_close, narrowed
 from entrepot.exporters.transformers.roles import Roles, Task
 from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
+from entrepot.exporters.transformers.tensor_scatter import with_tensor_scatter
 from entrepot.exporters.transformers.upstream import versions, whole_windows
 from entrepot.exporters.transformers.verify import check_reached, compared, verified
 from entrepot.exporters.ways import FAILURES
@@ -40,6 +41,7 @@ class Wishes:
         opset: Its opset.
         sample: Whether it draws tokens; ``None`` for what the model's configuration says.
         penalty: Whether it takes a repetition penalty.
+        capacity: How many tokens caches have room for; 0 if they grow.
         precision: The type of its products, weights and caches.
     """
 
@@ -50,6 +52,7 @@ class Wishes:
     opset: int | None = None
     sample: bool | None = None
     penalty: bool = False
+    capacity: int = 0
     precision: Precision = "float32"
 
 
@@ -116,11 +119,16 @@ def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes
         options.tell("scores of tokens depend on later ones, so it does not generate")
         return _forward(model, trials.whole(), options)
     first: EntrepotError | None = None
-    for form in trials.forms():
-        building = Building(trials, form, options, why=first)
+    for growing in trials.forms():
+        form = growing
         try:
+            form = trials.fixed(growing, wishes.capacity) if wishes.capacity else growing
+            building = Building(trials, form, options, why=first)
             graphs = building.graphs()
-            package = with_last_scores(Package(graphs, building.manifest(graphs)))
+            manifest = building.manifest(graphs)
+            if form.capacity:
+                graphs["decoder"] = with_tensor_scatter(graphs["decoder"], manifest.states, manifest.past_length)
+            package = with_last_scores(Package(graphs, manifest))
             return verified(package, building) if options.verify else package
         except FAILURES as error:
             first = first or error

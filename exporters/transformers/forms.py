@@ -17,12 +17,15 @@ from entrepot.exporters.structure import Flat, unflatten
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.transformers.caches import Layout, apart, copied, layout_of
 from entrepot.exporters.transformers.called import Called
+from entrepot.exporters.transformers.fixed import PAST_LENGTH, fitted
 from entrepot.exporters.transformers.parts import HIDDEN, Encoder, Hidden, Step
 from entrepot.exporters.transformers.samples import Inputs, padded, tokens
 from entrepot.ir.errors import ConversionError
 
 NEW = 3
 """New tokens in samples of a step that takes several."""
+
+_GROWING = "leave cache out: it grows then"
 
 _CLOSE = {torch.float16: 2e-2, torch.bfloat16: 1e-1, torch.float64: 1e-7}
 
@@ -38,6 +41,7 @@ class Form:
         new: How many new tokens the sample of a step has; 1 if it takes one at a time.
         prefill: Whether the prompt goes through a graph of its own.
         hidden: What stands for the results of an encoder.
+        capacity: How many tokens its cache has room for; 0 if it grows.
     """
 
     layout: Layout | None
@@ -46,6 +50,7 @@ class Form:
     new: int = NEW
     prefill: bool = False
     hidden: Hidden | None = None
+    capacity: int = 0
 
     def describe(self) -> str:
         """How it goes from token to token, in a few words."""
@@ -89,6 +94,21 @@ class Trials:
                     yield replace(found, prefill=bool(self._alone) or not self._starts(found))
         if not self._alone:
             yield self._bare()
+
+    def fixed(self, form: Form, capacity: int) -> Form:
+        """The form with a cache that has room for a number of tokens, which steps write into.
+
+        Raises:
+            ConversionError: Its cache cannot be replaced by such a one.
+        """
+        if form.layout is None:
+            raise ConversionError("it is called without a cache, so none can have a fixed size", hint=_GROWING)
+        if not form.layout.grows:
+            return form
+        found = replace(form, capacity=capacity)
+        if not self._holds(found):
+            raise ConversionError("with a cache of a fixed size it gives other scores, or none", hint=_GROWING)
+        return replace(found, prefill=bool(self._alone) or not self._starts(found))
 
     def is_causal(self) -> bool:
         """Whether scores depend on nothing that comes later; if not, there is nothing to generate with."""
@@ -188,7 +208,8 @@ class Trials:
         mask = self.mask(self.prompt, left=True)
         empty = {
             part.past: torch.zeros(
-                [0 if axis == part.growing else size for axis, size in enumerate(part.shape)], dtype=part.dtype
+                [form.capacity if axis == part.growing else size for axis, size in enumerate(part.shape)],
+                dtype=part.dtype,
             )
             for part in form.layout.states
         }
@@ -263,12 +284,19 @@ class Trials:
         whole = _extended(before, new) if mask is None else mask
         given = {roles.tokens: more}
         if form.mask_of:
-            given[roles.mask] = whole if form.mask_of == "all" else whole[:, -new:]
+            given[roles.mask] = self._mask_of_step(form, whole, new)
         if form.positions:
             given[roles.positions] = places(whole)[:, -new:]
         if roles.has_encoder and "attention_mask" in self.others:
             given["attention_mask"] = self.others["attention_mask"]
+        if form.capacity:
+            given[PAST_LENGTH] = torch.tensor([whole.shape[1] - new])
         return given
+
+    def _mask_of_step(self, form: Form, whole: torch.Tensor, new: int) -> torch.Tensor:
+        if form.mask_of == "new":
+            return whole[:, -new:]
+        return torch.nn.functional.pad(whole, (0, max(form.capacity - whole.shape[1], 0)))
 
     def step_sample(self, form: Form, before: torch.Tensor, more: torch.Tensor) -> Inputs:
         """What the graph of a step is given."""
@@ -276,7 +304,10 @@ class Trials:
         cache = copied(apart(self.first(self.prompt, before, form=form)[1]))
         by_name = dict(zip(cache.names, cache.tensors, strict=True))
         given = self.step_inputs(form, before, more)
-        given |= {part.past: by_name[part.name] for part in form.layout.parts}
+        given |= {
+            part.past: fitted(by_name[part.name], part, form.capacity) if form.capacity else by_name[part.name]
+            for part in form.layout.parts
+        }
         return given | self.encoder_sample(form, only_hidden=True)
 
     def encoder_sample(self, form: Form, *, only_hidden: bool = False) -> Inputs:

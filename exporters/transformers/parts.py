@@ -10,6 +10,7 @@ import torch
 
 from entrepot.exporters.transformers.caches import Layout
 from entrepot.exporters.transformers.called import Called
+from entrepot.exporters.transformers.fixed import PAST_LENGTH, writing
 from entrepot.exporters.transformers.rows import WholeRows
 from entrepot.exporters.transformers.upstream import encoder_results
 
@@ -82,10 +83,11 @@ class Step(Part):
     def forward(self, **given: torch.Tensor) -> dict[str, torch.Tensor]:
         """The scores of the new tokens, and the cache with them."""
         roles, layout = self._called.roles, self._layout
-        inside = {HIDDEN} | (set() if layout is None else {part.past for part in layout.parts})
+        inside = {HIDDEN, PAST_LENGTH} | (set() if layout is None else {part.past for part in layout.parts})
         arguments: dict[str, Any] = {name: value for name, value in given.items() if name not in inside}
         if layout is not None:
-            arguments[roles.cache] = layout.build(given)
+            cache = layout.build(given)
+            arguments[roles.cache] = writing(cache, given[PAST_LENGTH]) if PAST_LENGTH in given else cache
         if self._hidden is not None:
             dtype = next((value.dtype for name, value in given.items() if name in inside), torch.float32)
             arguments[roles.encoder_results] = self._hidden.build(given, given[roles.tokens].shape[0], dtype)

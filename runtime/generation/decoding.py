@@ -60,8 +60,11 @@ class Decoding:
         encoded = run("encoder", given) if "encoder" in roles else {}
         self._constants = {name: value for name, value in {**given, **encoded}.items() if name in needed}
         if "prefill" in roles:
+            self._check_room(tokens.shape[1])
             self._append(tokens, mask)
-            self._take(run("prefill", {**given, **encoded, **self._fed(tokens.shape[1])}))
+            of_prompt = {**given, **encoded, **self._fed(tokens.shape[1]), manifest.mask: mask}
+            self._take(run("prefill", of_prompt))
+            self._state = {state.past: _fitted(self._state[state.past], state.shape) for state in manifest.states}
             return
         self._state = {state.past: _empty(state.shape, state.dtype, len(tokens)) for state in manifest.states}
         width = manifest.step or max(tokens.shape[1], 1)
@@ -94,6 +97,7 @@ class Decoding:
             )
         if self._manifest.step and tokens.shape[1] > self._manifest.step:
             raise InputError(f"{tokens.shape[1]} tokens were given, the graph takes {self._manifest.step} at once")
+        self._check_room(tokens.shape[1])
         self._append(tokens, np.ones_like(tokens) if mask is None else np.asarray(mask, self.mask.dtype))
         new = tokens.shape[1] if self._manifest.states else self.tokens.shape[1]
         self._take(self._run("decoder", {**self._constants, **self._state, **self._fed(new)}))
@@ -108,6 +112,19 @@ class Decoding:
         for name, value in self._constants.items():
             self._constants[name] = _taken(value, chosen, self._manifest.constants.get(name, 0))
 
+    def _check_room(self, new: int) -> None:
+        length, capacity = self.tokens.shape[1] + new, self._manifest.capacity
+        if capacity and length > capacity:
+            raise InputError(
+                f"rows would have {length} tokens, the cache has room for {capacity}",
+                hint="export with a larger max_length, or with a cache that grows",
+            )
+
+    def _whole_mask(self) -> Array:
+        """The mask of all tokens, and of the room behind them."""
+        more = max(self._manifest.capacity - self.mask.shape[1], 0)
+        return np.pad(self.mask, ((0, 0), (0, more))) if more else self.mask
+
     def _append(self, tokens: Array, mask: Array) -> None:
         self.tokens = np.concatenate([self.tokens, tokens], 1)
         self.mask = np.concatenate([self.mask, mask], 1)
@@ -116,7 +133,9 @@ class Decoding:
         manifest = self._manifest
         fed = {manifest.tokens: self.tokens[:, -new:]}
         if manifest.mask:
-            fed[manifest.mask] = self.mask if manifest.mask_of == "all" else self.mask[:, -new:]
+            fed[manifest.mask] = self._whole_mask() if manifest.mask_of == "all" else self.mask[:, -new:]
+        if manifest.past_length:
+            fed[manifest.past_length] = np.array([self.tokens.shape[1] - new], np.int64)
         if manifest.first_scored:
             fed[manifest.first_scored] = self._first
         if manifest.positions:
@@ -138,6 +157,13 @@ class Decoding:
 
 def _empty(shape: tuple[int, ...], dtype: str, rows: int) -> Array:
     return np.zeros([rows if size == -1 else size for size in shape], getattr(ml_dtypes, dtype, dtype))
+
+
+def _fitted(value: Any, shape: tuple[int, ...]) -> Any:
+    """A state with the room that the decoder asks for."""
+    array = np.asarray(value)
+    more = [size - had if size > 0 else 0 for size, had in zip(shape, array.shape, strict=True)]
+    return np.pad(array, [(0, each) for each in more]) if any(more) else value
 
 
 def _taken(value: Any, rows: Array, axis: int) -> Any:

@@ -50,8 +50,8 @@ def _names(states: tuple[State, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for number, pair in enumerate(zip(states[::2], states[1::2], strict=len(states) % 2 == 0)):
         for state, kind in zip(pair, ("key", "value"), strict=True):
-            shape = state.shape
-            if kind not in state.past.rpartition(".")[2] or len(shape) != _AXES_OF_ATTENTION or shape.index(0) != 2:
+            grows = len(state.shape) == _AXES_OF_ATTENTION and state.shape[2] == 0
+            if kind not in state.past.rpartition(".")[2] or not grows:
                 raise ConversionError(f"'{state.past}' is no {kind} of an attention layer, which this layout asks for")
             found |= {state.past: f"past_key_values.{number}.{kind}", state.present: f"present.{number}.{kind}"}
     return found

@@ -55,6 +55,8 @@ class Manifest:
         first_scored: Its input that says from which of the new tokens on there are scores, if it has one; negative
             numbers count from the end.
         states: What goes from one step to the next; none if every step is given all tokens.
+        capacity: How many tokens states have room for, where they are written in place; 0 if they grow.
+        past_length: The input that says how many tokens there are in such states.
         constants: Outputs of the encoder that the decoder takes at every step, with their batch axes.
         step: The most tokens that the decoder takes at once; 0 for any number. The prompt goes through ``prefill``
             where there is such a graph.
@@ -73,6 +75,8 @@ class Manifest:
     positions: str = ""
     first_scored: str = ""
     states: tuple[State, ...] = ()
+    capacity: int = 0
+    past_length: str = ""
     constants: Mapping[str, int] = field(default_factory=dict)
     step: int = 0
     settings: Settings = field(default_factory=Settings)

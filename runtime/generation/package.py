@@ -94,7 +94,7 @@ class Package:
     def inputs(self) -> dict[str, ValueSpec]:
         """What a caller gives: the inputs of the graphs that no other graph and no step makes."""
         manifest = self.manifest
-        made = {*manifest.constants, manifest.positions, manifest.first_scored} | {
+        made = {*manifest.constants, manifest.positions, manifest.first_scored, manifest.past_length} | {
             state.past for state in manifest.states
         }
         specs = {spec.name: spec for role in _ORDER if role in self.graphs for spec in self.graphs[role].inputs}

@@ -138,17 +138,39 @@ def test_a_checkpoint_becomes_a_package(entrepot, checkpoint, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        (("--loop", "in_graph", "--num-beams", "3"), ["entrepot.json", "loop.onnx", "model.data"]),
+        (("--precision", "float16"), ["decoder.onnx", "entrepot.json", "model.data"]),
+        (("--cache", "static", "--max-length", "20"), ["decoder.onnx", "entrepot.json", "model.data"]),
+        (("--layout", "genai"), ["genai_config.json", "model.onnx", "model.onnx_data"]),
+    ],
+)
+def test_a_package_is_of_the_form_that_is_asked_for(entrepot, checkpoint, tmp_path, words, files):
+    entrepot("export", "gpt2", "--task", "auto", "-o", "out", "--no-verify", *words)
+    kept = {"config.json", "generation_config.json", "tokenizer.json"}
+    assert sorted({path.name for path in (tmp_path / "out").iterdir()} - kept) == files
+    if words[0] != "--layout":
+        package = ep.load(tmp_path / "out")
+        assert package.generate(input_ids=[[5, 6]], max_new_tokens=2, eos_token_id=[]).shape == (1, 4)
+        assert package.manifest.capacity == (20 if words[0] == "--cache" else 0)
+        assert package.settings.num_beams == (3 if words[0] == "--loop" else 1)
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (("-o", "out.onnx"), "add --task auto"),
         (("-o", "out", "--task", "auto", "--static"), "--task and --dynamic exclude each other"),
         (("-o", "out", "--task", "auto", "--atol", "1"), "--task and --atol exclude each other"),
         (("-o", "out", "--task", "all"), "'all' is not one of"),
+        (("-o", "out", "--task", "auto", "--max-length", "3"), "3 is not in the range"),
     ],
 )
 def test_what_does_not_go_with_a_package_is_a_usage_error(entrepot, checkpoint, words, said):
     assert said in entrepot("export", "gpt2", *words, status=2).stderr
-    assert "--in-graph needs --task" in entrepot("export", "a:b", "-o", "x.onnx", "--in-graph", status=2).stderr
+    for words in (("--loop", "in_graph"), ("--layout", "genai"), ("--max-length", "64")):
+        assert f"{words[0]} needs --task" in entrepot("export", "a:b", "-o", "x.onnx", *words, status=2).stderr
 
 
 def test_a_folder_is_no_file_to_write(entrepot, nets, tmp_path):

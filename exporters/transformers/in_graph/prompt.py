@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
-from entrepot.exporters.transformers.in_graph.step import Decoder
+from entrepot.exporters.transformers.in_graph.step import Decoder, with_room
 from entrepot.runtime.generation.manifest import State
 
 
@@ -37,7 +37,12 @@ class Begun:
 def begun(build: Builder, decoder: Decoder, prompt: ir.Value, mask: ir.Value) -> Begun:
     """Write what comes before the loop."""
     if decoder.prefill is not None:
-        scores, states = replace(decoder, model=decoder.prefill).run(build, prompt, mask, ())
+        manifest = decoder.manifest
+        growing = replace(manifest, capacity=0, past_length="")
+        scores, states = replace(decoder, model=decoder.prefill, manifest=growing).run(build, prompt, mask, ())
+        if manifest.capacity:
+            pairs = zip(manifest.states, states, strict=True)
+            states = [with_room(build, value, state.shape) for state, value in pairs]
         return Begun(prompt, states, scores)
     empty = decoder.empty(build, build.op("Shape", prompt, start=0, end=1))
     return _one_by_one(build, decoder, prompt, mask, empty) if decoder.manifest.step else Begun(prompt, empty)

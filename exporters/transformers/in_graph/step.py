@@ -71,7 +71,10 @@ class Decoder:
         given = {**self.constants, manifest.tokens: tokens}
         if manifest.mask:
             whole = manifest.mask_of == "all"
-            given[manifest.mask] = self._as(build, manifest.mask, mask if whole else _last(build, mask, new))
+            seen = with_room(build, mask, (-1, manifest.capacity)) if whole else _last(build, mask, new)
+            given[manifest.mask] = self._as(build, manifest.mask, seen)
+        if manifest.past_length:
+            given[manifest.past_length] = build.op("Add", build.op("Shape", mask, start=1, end=2), new)
         if manifest.positions:
             counted = build.op("Sub", build.op("CumSum", mask, np.array(1, np.int64)), 1)
             given[manifest.positions] = _last(build, build.op("Max", counted, np.array(0, np.int64)), new)
@@ -101,6 +104,15 @@ class Decoder:
     def empty(self, build: Builder, rows: ir.Value) -> list[ir.Value]:
         """The states before the first step, for a number of rows, ``int64[1]``."""
         return [_empty(build, state, rows) for state in self.manifest.states]
+
+
+def with_room(build: Builder, value: ir.Value, sizes: Sequence[int]) -> ir.Value:
+    """A value with zeros behind it, up to the sizes that are above 0."""
+    if not any(size > 0 for size in sizes):
+        return value
+    more = build.op("Max", build.op("Sub", np.array(sizes), build.op("Shape", value)), np.array(0))
+    padded = build.op("Pad", value, build.op("Concat", np.zeros(len(sizes), np.int64), more, axis=0))
+    return typed(padded, value.dtype or ir.DataType.INT64, None)
 
 
 def _empty(build: Builder, state: State, rows: ir.Value) -> ir.Value:
