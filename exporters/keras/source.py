@@ -130,7 +130,7 @@ class KerasSource(Source):
             for at, (name, array) in enumerate(zip(self.call.names, prober.base, strict=True))
         ]
         with upstream.unrecorded(self.model), _refusals(self.name):
-            outputs = self._read(Reader(build), inputs)
+            outputs = self._as_returned(build, self._read(Reader(build), inputs))
         graph = build.model(outputs)
         SinkTransposes()(graph)
         return Captured(graph, groups, weights=self.parameters)
@@ -145,6 +145,14 @@ class KerasSource(Source):
             result = reader.call(self.model, args, kwargs)
         flat = flatten(result, arrays=_VALUES).tensors
         return [reader.build.op("Identity", each) if each in inputs else each for each in flat]
+
+    def _as_returned(self, build: Builder, outputs: list[ir.Value]) -> list[ir.Value]:
+        """Outputs of the types that the backend returns, which for JAX are not those of 64 bits that Keras states."""
+        known = [] if self._settled is None else self._settled.tensors
+        if len(known) != len(outputs):
+            return outputs
+        pairs = zip(outputs, known, strict=True)
+        return [value if array.dtype == object else build.cast(value, array.dtype) for value, array in pairs]
 
     def own_weights(self, graph: ir.Model, *, share: bool) -> None:
         """Nothing to do: they are copies."""
