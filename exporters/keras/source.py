@@ -78,7 +78,7 @@ class KerasSource(Source):
             try:
                 result = flatten(self._run(arrays), arrays=KERAS)
             except _faults() as error:
-                raise Refusal(error) from error
+                raise Refusal(error, said=upstream.reason_of(error)) from error
         if all(each.size for each in arrays) and not all(each.size for each in result.tensors):
             raise Refusal(ValueError("of what is too small for it, it returns nothing"))
         return result
@@ -206,5 +206,4 @@ def _refusals(name: str) -> Iterator[None]:
     except EntrepotError:
         raise
     except FAULTS as error:
-        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ConversionError(f"'{name}' cannot be read layer by layer: {first}") from error
+        raise ConversionError(f"'{name}' cannot be read layer by layer: {upstream.reason_of(error)}") from error
