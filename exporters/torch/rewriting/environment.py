@@ -147,7 +147,10 @@ def samples(symbols: Sequence[Any], hints: Mapping[Any, int]) -> Iterator[dict[A
 
 def value_of(expr: Any, values: Mapping[Any, int]) -> Any:
     """An expression at some sizes; ``None`` if something in it is not known."""
-    found = expr.xreplace({symbol: sympy.Integer(value) for symbol, value in values.items()})
+    try:
+        found = expr.xreplace({symbol: sympy.Integer(value) for symbol, value in values.items()})
+    except ZeroDivisionError:
+        return None
     if found in (sympy.true, sympy.false):
         return bool(found)
     return int(found) if found.is_Integer else None
