@@ -89,8 +89,12 @@ def _registered(found: Found) -> Exporter:
     raise broken or _unknown(found)
 
 
+_FOLDERS = "a folder may hold a SavedModel, in saved_model.pb, or a checkpoint of transformers, beside config.json"
+_FILES = "give an ONNX model, or a file of PyTorch (.pt2), Keras (.keras, .h5) or TensorFlow (.pb, .meta, .tflite)"
+
+
 def _unknown(found: Found) -> InputError:
-    hint = "give a torch.nn.Module, an ExportedProgram, a ScriptModule, a function of tensors, or a model file"
+    hint = "give a model of PyTorch, Keras, TensorFlow, JAX or scikit-learn, a function of tensors, or a model file"
     if isinstance(found.obj, type):
         name = found.obj.__name__
         return InputError(f"{name} is a class, not a model", hint=f"export an instance: ep.export({name}(...), sample)")
@@ -106,7 +110,5 @@ def _unknown(found: Found) -> InputError:
     if not os.path.exists(found.path):
         return InputError(f"cannot tell what '{found.path}' is: it does not exist", hint="check the path")
     if found.foreign is None:
-        return InputError(
-            f"cannot tell what '{found.path}' is", hint="give an ONNX model, a .pt2 or a TorchScript file"
-        )
+        return InputError(f"cannot tell what '{found.path}' is", hint=_FOLDERS if found.is_folder else _FILES)
     return InputError(f"cannot export '{found.path}': it is {found.foreign.kind}", hint=found.foreign.hint)

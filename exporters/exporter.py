@@ -34,10 +34,11 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
     Args:
         cause: What it raised.
         source: The user's line that refused, ``net.py:12 in forward: y = x @ w``, if known.
+        said: What of its message is to be told; its first line by default.
     """
 
-    def __init__(self, cause: BaseException, source: str = "") -> None:
-        first = next(iter(str(cause).splitlines()), "")
+    def __init__(self, cause: BaseException, source: str = "", said: str = "") -> None:
+        first = said or next(iter(str(cause).splitlines()), "")
         super().__init__(f"{type(cause).__name__}: {first}")
         self.source = source
 

@@ -145,7 +145,8 @@ def is_keras(found: Found) -> bool:
     """A model or a layer of Keras, on whatever backend, or a file of one."""
     if found.path is None:
         return found.is_of("keras")
-    return found.foreign is not None and found.foreign.framework == "keras"
+    known = found.foreign is not None and found.foreign.framework == "keras"
+    return known or (found.has_suffix(".keras") and os.path.isfile(found.path))
 
 
 def _is_of_torch(found: Found) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,7 +77,23 @@ class ConversionError(EntrepotError, ValueError):
         self.blockers = blockers
 
     def __str__(self) -> str:
-        return "\n  - ".join([super().__str__(), *map(str, self.blockers)])
+        return "\n  - ".join([super().__str__(), *_told(self.blockers)])
+
+
+_ALIKE = 3
+"""Places that are told of one reason; the others are counted."""
+
+
+def _told(errors: Iterable[EntrepotError]) -> Iterator[str]:
+    """Lines for errors: those that give one reason for one operator together."""
+    groups: dict[tuple[str, str, str | None], list[EntrepotError]] = {}
+    for error in errors:
+        operator = (error.node or "").rpartition(" (")[2].rstrip(")")
+        groups.setdefault((operator, error.message, error.hint), []).append(error)
+    for (operator, _, _), alike in groups.items():
+        yield from map(str, alike[:_ALIKE])
+        if len(alike) > _ALIKE:
+            yield f"{len(alike) - _ALIKE} more{f' ({operator})' if operator else ''} for the same reason"
 
 
 class VerificationError(EntrepotError, AssertionError):

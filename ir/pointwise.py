@@ -6,6 +6,8 @@ import onnx_ir
 
 from entrepot.ir.traits import Cost, traits_of
 
+_RECURRENT = ("GRU", "LSTM", "RNN")
+
 
 def is_pointwise(model: onnx_ir.Model) -> bool:
     """Whether no element of a result sums up, or chooses between, several elements of an input.
@@ -25,6 +27,11 @@ def _is_pointwise(node: onnx_ir.Node) -> bool:
 def chooses(model: onnx_ir.Model) -> bool:
     """Whether a result may depend on which of two equal elements comes first."""
     return any(traits_of(node).chooses for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph))
+
+
+def has_gates(model: onnx_ir.Model) -> bool:
+    """Whether there is a recurrent layer."""
+    return any(node.op_type in _RECURRENT for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph))
 
 
 def may_not_end(model: onnx_ir.Model) -> bool:

@@ -15,6 +15,7 @@ from entrepot.ir.errors import (
     UnsupportedOpError,
 )
 from entrepot.ir.model import Model
+from entrepot.ir.pointwise import has_gates
 from entrepot.parity.compare import Comparison
 from entrepot.parity.judge import Judge
 from entrepot.parity.plan import Case
@@ -31,6 +32,7 @@ class Runner:
         self._provider = provider
         self._unasked = unasked and provider != "cpu"
         self._judge = judge
+        self._gates = has_gates(model.ir)
         self._opened = self._open(model)
 
     def _open(self, model: Model) -> Session | Untouched | EntrepotError:
@@ -51,9 +53,10 @@ class Runner:
 
         They disagree about NaN among many elements (their maximum, their order), but not about single ones. Some of
         onnxruntime's (1.31) compute on doubles with factors in single precision: Gelu, and scaled products once fused.
+        Its gates of recurrent layers do not close entirely, and leave some of a state of ten thousand.
         """
         certain = self._provider == "cpu" and self._judge.strict
-        if case.edge == "special" and not certain:
+        if (case.edge == "special" and not certain) or (case.edge and self._gates and self._unasked):
             return "noted"
         coarse = self._unasked and self._judge.compare(case, _single(expected), _single(actual), self._provider)
         return "noted" if coarse else "differs"

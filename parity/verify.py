@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
@@ -18,6 +19,7 @@ from entrepot.parity.report.report import Report, Run
 from entrepot.parity.runner import Runner
 from entrepot.parity.sources import Outputs, Source, SourceRefusal, model_name
 from entrepot.parity.tolerance import ToleranceLike
+from entrepot.parity.totals import told_sizes
 from entrepot.parity.untouched import Untouched
 from entrepot.runtime.providers import Providers, as_providers
 
@@ -54,7 +56,8 @@ def verify(
     tell, tolerance = reporter(progress), Tolerance.of(tolerance)
     cases = [feed if isinstance(feed, Case) else Case(f"feeds {at}", feed) for at, feed in enumerate(feeds)]
     names = default_providers(model) if providers is None else as_providers(providers)
-    answers = [_ask(source, case, tell) for case in cases]
+    asked = [_ask(source, case, cases[0], tell) for case in cases]
+    cases, answers = [case for case, _ in asked], [answer for _, answer in asked]
     # a small result near zero says little about its own scale: all runs of the source together say more
     tame = (answer for case, answer in zip(cases, answers, strict=True) if not case.edge)
     scales = scales_of([answer for answer in tame if not isinstance(answer, SourceRefusal)])
@@ -99,11 +102,21 @@ def _runs_alone(model: Model) -> bool:
     return True
 
 
-def _ask(source: Source, case: Case, tell: Callable[[str], None]) -> Outputs | SourceRefusal:
+def _ask(source: Source, case: Case, sample: Case, tell: Callable[[str], None]) -> tuple[Case, Outputs | SourceRefusal]:
+    """What the source answers; where it refuses a size, perhaps to a case with integers that tell this size."""
     tell(f"running {source.name}: {case.label}")
-    copies = {name: copy.deepcopy(value) for name, value in case.feeds.items()}
+    answer = _answer(source, case.feeds)
+    if isinstance(answer, SourceRefusal) and case is not sample:
+        for feeds in told_sizes(sample.feeds, case.feeds):
+            other = _answer(source, feeds)
+            if not isinstance(other, SourceRefusal):
+                return replace(case, feeds=feeds), other
+    return case, answer
+
+
+def _answer(source: Source, feeds: Feeds) -> Outputs | SourceRefusal:
     try:
-        return source.run(copies)
+        return source.run({name: copy.deepcopy(value) for name, value in feeds.items()})
     except SourceRefusal as refusal:
         return refusal
 

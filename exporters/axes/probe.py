@@ -21,6 +21,7 @@ from entrepot.exporters.axes.multiples import sizes_around, smallest_step
 from entrepot.exporters.axes.ones import enlarge_ones
 from entrepot.exporters.axes.related import may_be_related, related_groups
 from entrepot.exporters.axes.relations import Relation, derived_groups, merged
+from entrepot.exporters.axes.telling import Telling
 from entrepot.exporters.axes.together import free_groups
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import Flat, same_structure
@@ -47,6 +48,8 @@ class Prober:
         self.result = result
         self.relations: list[Relation] = []
         self._open: list[Axis] | None = None
+        self._totals: list[str] = []
+        self._telling = Telling(callee.arrays)
         self._answers: dict[frozenset[tuple[Axis, int]], Refusal | None] = {}
 
     def find_groups(self, among: Sequence[Axis] | None = None) -> list[Group]:
@@ -121,7 +124,7 @@ class Prober:
     def takes_with_small_numbers(self, sizes: Mapping[Axis, int]) -> bool:
         """Whether the model accepts changed sizes with other integers: lengths in a sample are no limits."""
         complete, arrays, base = self.completed(sizes), self._callee.arrays, self.base
-        if complete is None:
+        if complete is None or not any(arrays.kind(tensor) == "integer" for tensor in base):
             return False
         for number in (1, 0):
             self.base = [_filled(arrays, tensor, number) for tensor in base]
@@ -141,8 +144,17 @@ class Prober:
         ]
         return self._callee.takes_shapes(self.base, shapes)
 
+    def resized(self, sizes: Mapping[Axis, int]) -> list[Array]:
+        """The base at other sizes, and at those that follow from them, with integers that tell them if need be."""
+        tensors = resized(self._callee.arrays, self.base, self.completed(sizes) or {})
+        return self._telling.fitted(self.base, tensors)
+
     def _try(self, sizes: Mapping[Axis, int]) -> Refusal | None:
-        return self._run(resized(self._callee.arrays, self.base, sizes))
+        tensors = self.resized(sizes)
+        refusal = self._run(tensors)
+        if refusal is None or self._telling.is_needed(self.base, tensors, lambda each: self._run(each) is None):
+            return None
+        return refusal
 
     def _run(self, tensors: Sequence[Array]) -> Refusal | None:
         try:
@@ -159,8 +171,7 @@ class Prober:
 
     def enlarge(self, axes: Iterable[Axis], size: int) -> None:
         """Start from another size of some axes, and what follows from it."""
-        sizes = self.completed(dict.fromkeys(axes, size)) or {}
-        self.base = resized(self._callee.arrays, self.base, sizes)
+        self.base = self.resized(dict.fromkeys(axes, size))
         self.forget()
 
     def _comparable(self, result: Flat) -> bool:
@@ -211,6 +222,10 @@ class Prober:
         sizes = self.fresh_sizes(self.size(axes[0]), step=step)
         accepted = (size for size in sizes if self.takes(dict.fromkeys(axes, size)) is None)
         found = list(itertools.islice(accepted, 2))
+        if len(found) == 1:  # positions in the sample may leave no room for more
+            other = (size for size in sizes if size not in found)
+            small = (size for size in other if self.takes_with_small_numbers(dict.fromkeys(axes, size)))
+            found += itertools.islice(small, 1)
         return found if len(found) == 2 else []
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.ones import enlarge_ones
 from entrepot.exporters.axes.relations import Relation, derived_groups, disproved
-from entrepot.exporters.axes.steps import stepped_relations
-from entrepot.exporters.axes.together import free_groups, grows_freely
+from entrepot.exporters.axes.steps import multiple_relations, stepped_relations
+from entrepot.exporters.axes.together import free_groups, grows_freely, shrinks
 
 if TYPE_CHECKING:
     from entrepot.exporters.axes.probe import Prober
@@ -22,7 +22,8 @@ def may_be_related(prober: Prober, groups: Sequence[Group]) -> bool:
     varying = {axis for group in groups for axis in group.axes}
     stuck = [axis for axis in prober.candidates() if axis not in varying]
     narrow = [group for group in groups if not grows_freely(prober, group)]
-    return len({prober.size(axis) for axis in stuck}) + len(narrow) > 1 or add_up(prober, groups)
+    sizes = {prober.size(axis) for axis in stuck}
+    return len(sizes) + len(narrow) > 1 or any(group.step in sizes for group in groups) or add_up(prober, groups)
 
 
 def add_up(prober: Prober, groups: Sequence[Group]) -> bool:
@@ -40,7 +41,7 @@ def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
     before, enlarged = {axis for group in groups for axis in group.axes}, prober.base
     prober.start_from(prober.sample)
     suggested = _suggested(prober, groups)
-    prober.relations = _stepped(prober, groups) if suggested is None else suggested
+    prober.relations = _stepped(prober, groups) if suggested is None else suggested or _multiples(prober, groups)
     if not prober.relations:
         prober.start_from(enlarged)
         return groups
@@ -75,6 +76,15 @@ def _stepped(prober: Prober, groups: Sequence[Group]) -> list[Relation]:
     loose = [group for group in groups if len(group.axes) == 1 or {axis for _, axis in group.axes} == {0}]
     free = frozenset[Axis]().union(*(group.axes for group in loose if grows_freely(prober, group)))
     return stepped_relations(prober, [axis for axis in prober.candidates() if axis not in free])
+
+
+def _multiples(prober: Prober, groups: Sequence[Group]) -> list[Relation]:
+    """Axes whose sizes are multiples of others: of ``view(beams, -1)``, the source says nothing.
+
+    One that may only grow may be read at places up to a size that follows.
+    """
+    free = frozenset[Axis]().union(*(group.axes for group in groups if group.step == 1 and shrinks(prober, group)))
+    return multiple_relations(prober, [axis for axis in prober.candidates() if axis not in free])
 
 
 def tied_groups(prober: Prober, groups: Sequence[Group]) -> list[Group] | None:

@@ -44,6 +44,25 @@ def stepped_relations(prober: Prober, axes: Sequence[Axis]) -> list[Relation]:
     return found
 
 
+def multiple_relations(prober: Prober, axes: Sequence[Axis]) -> list[Relation]:
+    """Those relations that are mere multiples, found in a few runs.
+
+    Args:
+        prober: Tries sizes.
+        axes: What may be related.
+    """
+    found: list[Relation] = []
+    for small, large in itertools.permutations(_units(prober, axes), 2):
+        size, factor = prober.size(small[0]), prober.size(large[0]) // max(prober.size(small[0]), 1)
+        if size > 1 and factor > 1 and prober.size(large[0]) == size * factor and not set(small) & set(large):
+            fresh = prober.fresh_sizes(size)
+            tried = (dict.fromkeys(small, each) | dict.fromkeys(large, factor * each) for each in fresh[:2])
+            if all(prober.takes(sizes) is None and not _is_taken_apart(prober, sizes, small, large) for sizes in tried):
+                relation = _made(large, f"{factor}*{axis_word(small[0])}")
+                found += [] if relation is None or _is_part_of(relation, found) else [relation]
+    return found
+
+
 def _is_part_of(relation: Relation, others: Sequence[Relation]) -> bool:
     """Whether others hold what it says: of two sizes that add up to a third, one shrinks as the other grows."""
     taken = frozenset[Axis]().union(*(other.axes.union(other.drivers) for other in others))

@@ -60,6 +60,12 @@ def grows_freely(prober: Prober, group: Group) -> bool:
     return all(prober.takes(dict.fromkeys(group.axes, size)) is None for size in larger)
 
 
+def shrinks(prober: Prober, group: Group) -> bool:
+    """Whether the model accepts every smaller size that is tried."""
+    smaller = [size for size in prober.fresh_sizes(group.sizes[0], step=group.step) if size < group.sizes[0]]
+    return all(prober.takes(dict.fromkeys(group.axes, size)) is None for size in smaller)
+
+
 def _in_step(prober: Prober, alone: dict[Axis, Group]) -> list[Group]:
     """Groups of axes that take some sizes alone, and all of them only together; they are taken out of ``alone``.
 

@@ -9,7 +9,7 @@ import keras
 
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
-from entrepot.exporters.exporter import Captured, Source
+from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.options import Options
 from entrepot.ir.errors import ConversionError
 
@@ -41,7 +41,11 @@ def capture_traced(
     traced = _OPENED[backend](function, source)
     tensors = [traced.arrays.from_numpy(source.arrays.to_numpy(array)) for array in prober.base]
     with traced.guard():
-        captured = traced.capture(Prober(traced, tensors, traced(tensors)), groups, options)
+        try:
+            result = traced(tensors)
+        except Refusal as refusal:
+            raise ConversionError(f"{backend} does not run this model with compiled functions: {refusal}") from refusal
+        captured = traced.capture(Prober(traced, tensors, result), groups, options)
         traced.own_weights(captured.graph, share=False)
     return captured
 

@@ -68,6 +68,8 @@ def _zipped(path: Path, limits: Limits) -> Any:
 
 def _plain(path: Path) -> Any:
     """The description of a model in an ``.h5`` file."""
+    if path.suffix == ".keras":
+        raise ModelFormatError("it is no archive of Keras, or is cut off", path=path)
     try:
         with h5py.File(path, "r") as file:
             text = file.attrs.get("model_config")

@@ -78,7 +78,7 @@ class KerasSource(Source):
             try:
                 result = flatten(self._run(arrays), arrays=KERAS)
             except _faults() as error:
-                raise Refusal(error) from error
+                raise Refusal(error, said=upstream.reason_of(error)) from error
         if all(each.size for each in arrays) and not all(each.size for each in result.tensors):
             raise Refusal(ValueError("of what is too small for it, it returns nothing"))
         return result
@@ -130,7 +130,7 @@ class KerasSource(Source):
             for at, (name, array) in enumerate(zip(self.call.names, prober.base, strict=True))
         ]
         with upstream.unrecorded(self.model), _refusals(self.name):
-            outputs = self._read(Reader(build), inputs)
+            outputs = self._as_returned(build, self._read(Reader(build), inputs))
         graph = build.model(outputs)
         SinkTransposes()(graph)
         return Captured(graph, groups, weights=self.parameters)
@@ -145,6 +145,14 @@ class KerasSource(Source):
             result = reader.call(self.model, args, kwargs)
         flat = flatten(result, arrays=_VALUES).tensors
         return [reader.build.op("Identity", each) if each in inputs else each for each in flat]
+
+    def _as_returned(self, build: Builder, outputs: list[ir.Value]) -> list[ir.Value]:
+        """Outputs of the types that the backend returns, which for JAX are not those of 64 bits that Keras states."""
+        known = [] if self._settled is None else self._settled.tensors
+        if len(known) != len(outputs):
+            return outputs
+        pairs = zip(outputs, known, strict=True)
+        return [value if array.dtype == object else build.cast(value, array.dtype) for value, array in pairs]
 
     def own_weights(self, graph: ir.Model, *, share: bool) -> None:
         """Nothing to do: they are copies."""
@@ -198,5 +206,4 @@ def _refusals(name: str) -> Iterator[None]:
     except EntrepotError:
         raise
     except FAULTS as error:
-        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ConversionError(f"'{name}' cannot be read layer by layer: {first}") from error
+        raise ConversionError(f"'{name}' cannot be read layer by layer: {upstream.reason_of(error)}") from error

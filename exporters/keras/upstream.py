@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -24,6 +25,9 @@ __all__ = ["AutocastScope", "Functional", "Node", "Operation", "get_keras_mask",
 LAYERS = "keras.src.layers"
 OPERATIONS = ("keras.src.ops", "keras.src.activations")
 """Where the classes of Keras are defined; those of others are elsewhere."""
+
+_REASON = re.compile("\x1b\\[1m(.*?)\x1b\\[0m", re.DOTALL)
+_LONGEST = 240
 
 _COUNTERS = "object_name_uids"
 
@@ -181,6 +185,14 @@ def unrecorded(layer: Any) -> Iterator[None]:
             del part._inbound_nodes[inbound:]
             del part._outbound_nodes[outbound:]
         set_global_attribute(_COUNTERS, kept)
+
+
+def reason_of(error: BaseException) -> str:
+    """What went wrong, in one line: Keras prints it in bold, after where it was and before all that was given."""
+    found = _REASON.search(str(error))
+    text = " ".join((found.group(1) if found else str(error)).split()) or type(error).__name__
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} … {text[-half:]}"
 
 
 def attention_scores(layer: Any, *, query: Any, key: Any) -> Any:

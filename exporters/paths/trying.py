@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import onnx_ir
 
-from entrepot.exporters.axes.groups import Group, resized
+from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.called import called
 from entrepot.exporters.exporter import Source
@@ -75,7 +75,7 @@ class Trials:
 
     def tensors(self, point: tuple[int, ...]) -> list[object]:
         """The sample at the sizes of a point."""
-        return resized(self._source.arrays, self._prober.base, self._by_axis(point))
+        return list(self._prober.resized(self._by_axis(point)))
 
     def taken(self, point: tuple[int, ...]) -> bool:
         """Whether the model takes these sizes."""

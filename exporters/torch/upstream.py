@@ -33,6 +33,7 @@ from torch.ao.quantization import FakeQuantizeBase
 from torch.export._trace import _export as export_with
 from torch.fx.experimental import _config as capture_settings
 from torch.fx.experimental.proxy_tensor import _sympy_handlers, disable_proxy_modes_tracing, make_fx
+from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import (
     DimDynamic,
     ShapeEnv,
@@ -71,6 +72,7 @@ __all__ = [
     "ShapeEnv",
     "SpectralNorm",
     "StatelessSymbolicContext",
+    "SymNode",
     "TorchDispatchMode",
     "TorchTensor",
     "TracerWarning",
@@ -99,9 +101,11 @@ __all__ = [
     "quantized_decomposed",
     "remove_assertion_nodes",
     "scan",
+    "size_functions",
     "statically_known_true",
     "sym_log2",
     "to_onnx_program",
+    "with_formula",
 ]
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls
@@ -125,6 +129,11 @@ def flat_weights(layer: Any) -> list[torch.Tensor]:
 
 sym_log2: Any = torch._sym_log2  # type: ignore[attr-defined]  # noqa: SLF001 - the one logarithm that sizes have
 """The logarithm of a size to the base 2."""
+
+
+def with_formula(size: SymNode, formula: Any) -> SymNode:
+    """A size that is computed in another way."""
+    return SymNode(formula, size.shape_env, size.pytype, size._hint, size.constant, size.fx_node)  # noqa: SLF001
 
 
 def know_functions_of_sizes(others: Mapping[str, Callable[..., Any]]) -> None:

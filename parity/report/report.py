@@ -28,7 +28,8 @@ class Run:
             cannot take these inputs, so nothing is asked of the model (or, with a provider's name, the graph refuses
             empty inputs, which an exporter may excuse); ``declined``: a second opinion that nobody asked
             for by name lacks an operator; ``noted``: it differs for NaN or infinities among other elements, where
-            the kernels of runtimes disagree, or a second opinion computes on doubles in single precision.
+            the kernels of runtimes disagree, for very large ones in recurrent layers, or a second opinion computes on
+            doubles in single precision.
         message: What is wrong, or why it was refused; empty when it agrees.
         symbol: The one symbol of the input shapes whose size was changed; else empty.
         seconds: Wall time of the model's run.

@@ -26,7 +26,7 @@ _STYLES = {
 }
 
 
-_NOTED = {"special": "differs for NaN or infinities"}
+_NOTED = {"special": "differs for NaN or infinities", "finite": "differs at edge values"}
 _COARSE = "computes in single precision"
 
 

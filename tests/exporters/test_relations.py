@@ -78,3 +78,35 @@ RELATED = {
 def test_an_axis_that_depends_on_others_is_found_by_changing_sizes_in_step(case):
     function, shapes, expected = RELATED[case]
     assert found(function, *shapes)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "names"),
+    [
+        (
+            lambda x, y: x.reshape(len(y), 3, -1) + y[:, :, None],
+            [(6, 4), (2, 3)],
+            [("3*batch", "a_dim1"), ("batch", 3)],
+        ),
+        (
+            lambda x, y: x.reshape(len(x), len(y), -1) * y[:, None],
+            [(2, 12), (3,)],
+            [("batch", "4*b_dim0"), ("b_dim0",)],
+        ),
+    ],
+    ids=["rows for each of a batch", "a width split by another input"],
+)
+def test_multiples_are_found_where_the_source_says_nothing_of_them(function, shapes, names):
+    class Silent(Plain):
+        def relations(self, arrays, equal):
+            return []
+
+    model = Silent(function)
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    prober = Prober(model, arrays, model(arrays))
+    groups = prober.find_groups()
+    name_groups(groups, NUMPY, prober.base, "ab")
+    symbols = {axis: group.symbol for group in groups for axis in group.axes}
+    found = [tuple(symbols.get((at, i), n) for i, n in enumerate(shape)) for at, shape in enumerate(shapes)]
+    assert found == names
+    assert model.calls < 120

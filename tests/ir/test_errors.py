@@ -76,6 +76,18 @@ def test_a_conversion_error_lists_every_blocker() -> None:
     assert text.splitlines() == ["cannot", "  - node 'a' (Foo): first", "  - second"]
 
 
+def test_a_conversion_error_tells_one_reason_for_many_nodes_once() -> None:
+    alike = [ConversionError("too new", node=f"node '{at}' (Foo, opset 20)") for at in range(50)]
+    other = ConversionError("too new", node="node 'z' (Bar, opset 20)")
+    hinted = ConversionError("too new", node="node 'h' (Foo, opset 20)", hint="wait")
+    error = ConversionError("cannot", blockers=(*alike[:40], other, hinted, *alike[40:]))
+    assert str(error).splitlines() == [
+        "cannot", *(f"  - {each}" for each in alike[:3]), "  - 47 more (Foo, opset 20) for the same reason",
+        f"  - {other}", f"  - {hinted}",
+    ]  # fmt: skip
+    assert len(error.blockers) == 52
+
+
 def test_a_verification_error_carries_its_report() -> None:
     report = object()
     assert VerificationError("differs", report=report).report is report

@@ -6,65 +6,40 @@ estimator nor our own runtime is asked.
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 import entrepot as ep
-from entrepot.parity.compare import compare, scales_of
-from entrepot.parity.sensitivity import sensitivity
-from entrepot.parity.untouched import Untouched
 from tests.export_cases.case import Case
-from tests.sweeps.outcome import Outcome, line
+from tests.sweeps.judging import Arrays, Subject, judged
+from tests.sweeps.outcome import Outcome
 
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
 
 def judge(case: Case) -> Outcome:
     """Fit, export and run a case."""
-    try:
-        model, calls = case.build()
-        expected = [answers(model, call) for call in calls]
-    except Exception as error:  # noqa: BLE001 - whatever an estimator raises, the case is at fault
-        return Outcome(case.name, case.corpus, "invalid", line(error))
-    started = time.process_time()
-    try:
-        exported = ep.export(model, calls[0], progress=False)
-    except ep.EntrepotError as error:
-        return Outcome(case.name, case.corpus, "refused", line(error), seconds=time.process_time() - started)
-    except Exception as error:  # noqa: BLE001 - this is what the sweep is looking for
-        return Outcome(case.name, case.corpus, "crashed", line(error), seconds=time.process_time() - started)
-    seconds = time.process_time() - started
-    verdict, why = _judged(exported, model, calls, expected)
-    nodes = sum(1 for _ in exported.ir.graph.all_nodes())
-    return Outcome(
-        case.name, case.corpus, verdict, why, exported.metadata.get("entrepot.fixed_axes", ""), seconds, nodes
-    )
+    return judged(case, _Estimator)
 
 
-def _judged(exported: ep.Model, model: Any, calls: Sequence[Any], expected: Sequence[Any]) -> tuple[str, str]:
-    session = Untouched(exported)
-    names = [spec.name for spec in exported.outputs]
-    for at, (call, answer) in enumerate(zip(calls, expected, strict=True)):
-        if len(names) != len(answer):
-            return "wrong", f"the file gives {len(names)} outputs, the estimator {len(answer)} results"
-        feeds = as_feeds(exported, call)
-        try:
-            results = session.run(feeds)
-        except ep.EntrepotError as error:
-            return "wrong", f"call {at} does not run: {line(error)}"
-        wanted = dict(zip(names, answer, strict=True))
-        scales = scales_of([wanted])
-        comparison = compare(wanted, results, scales=scales)
-        if not comparison.ok:
-            noise = sensitivity(lambda nudged: _nudged(model, call, nudged, names), feeds, wanted)  # noqa: B023
-            comparison = compare(wanted, results, scales=scales, noise=noise)
-        if not comparison.ok:
-            return "wrong", f"call {at}: {'; '.join(comparison.problems)}"[:300]
-    return "passed", ""
+class _Estimator(Subject):
+    def __init__(self, case: Case) -> None:
+        super().__init__(*case.build())
+
+    def export(self) -> ep.Model:
+        return ep.export(self.model, self.calls[0], progress=False)
+
+    def answers(self, at: int) -> list[np.ndarray]:
+        return answers(self.model, self.calls[at])
+
+    def feeds(self, exported: ep.Model, at: int) -> dict[str, np.ndarray]:
+        return as_feeds(exported, self.calls[at])
+
+    def answers_to(self, feeds: Arrays, at: int) -> list[np.ndarray]:
+        return answers(self.model, dict(feeds) if isinstance(self.calls[at], dict) else next(iter(feeds.values())))
 
 
 def answers(model: Any, x: Any) -> list[np.ndarray]:
@@ -109,8 +84,3 @@ def as_feeds(exported: ep.Model, call: Any) -> dict[str, np.ndarray]:
         spec.name: column.astype(object) if column.dtype.kind == "U" else column
         for spec, column in zip(exported.inputs, kinds, strict=True)
     }
-
-
-def _nudged(model: Any, call: Any, nudged: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
-    x = dict(nudged) if isinstance(call, dict) else next(iter(nudged.values()))
-    return dict(zip(names, answers(model, x), strict=True))

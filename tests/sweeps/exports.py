@@ -1,9 +1,4 @@
-"""Modules exported with nothing but a sample: what works, at which sizes, and is it correct?
-
-A case has *passed* when onnxruntime computes what the module computes, on the sample and on every other call of the
-case. It is *static* when the file takes the sample and refuses another call by a size that it states; *wrong* when the
-results differ anywhere or the file fails where it states no limit; *refused* when there is no file.
-"""
+"""Modules of torch exported with nothing but a sample, and judged by torch."""
 
 from __future__ import annotations
 
@@ -12,7 +7,6 @@ import dataclasses
 import inspect
 import json
 import re
-import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,115 +16,74 @@ import numpy as np
 import torch
 
 import entrepot as ep
-from entrepot.parity.compare import compare, scales_of
-from entrepot.parity.sensitivity import own_error, sensitivity
-from entrepot.parity.untouched import Untouched
-from entrepot.runtime.feeds import feeds_of
+from entrepot.parity.sensitivity import own_error
 from tests.export_cases.case import Call, Case
-from tests.sweeps.outcome import Outcome, line
+from tests.sweeps.judging import Arrays, Subject, judged
+from tests.sweeps.outcome import Outcome
 
 
 def judge(case: Case) -> Outcome:
     """Build, export and run a case."""
-    try:
-        calls = case.build().calls
-        expected = [_eager(case, at) for at in range(len(calls))]
-    except Exception as error:  # noqa: BLE001 - whatever a module raises, the case is at fault
-        return Outcome(case.name, case.corpus, "invalid", line(error))
-    module, sample = case.build().module, calls[0]
-    started = time.process_time()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = ep.export(module, sample, progress=False)
-    except ep.EntrepotError as error:
-        return Outcome(case.name, case.corpus, "refused", line(error), seconds=time.process_time() - started)
-    except Exception as error:  # noqa: BLE001 - this is what the sweep is looking for
-        return Outcome(case.name, case.corpus, "crashed", line(error), seconds=time.process_time() - started)
-    seconds = time.process_time() - started
-    verdict, why = _judged(model, case, expected)
-    nodes = sum(1 for _ in model.ir.graph.all_nodes())
-    return Outcome(case.name, case.corpus, verdict, why, model.metadata.get("entrepot.fixed_axes", ""), seconds, nodes)
+    return judged(case, _Module)
 
 
-def _judged(model: ep.Model, case: Case, expected: Sequence[list[np.ndarray]]) -> tuple[str, str]:
-    engine = _Engine(model, case, _varying(expected))
-    for at, answers in enumerate(expected):
-        verdict, why = engine.judge(at, answers)
-        if verdict != "passed":
-            return verdict, f"{_described(case.build().calls[at])}: {why}" if at else f"at the sample: {why}"
-    return "passed", ""
+class _Module(Subject):
+    """It is built anew for each call, because calls may change its state."""
 
+    def __init__(self, case: Case) -> None:
+        super().__init__(*case.build())
+        self._case = case
+        self._answers: dict[int, list[np.ndarray]] = {}
 
-class _Engine:
-    """The file in onnxruntime, or in our own runtime where it lacks an operator."""
+    def export(self) -> ep.Model:
+        return ep.export(self._case.build().module, self.calls[0], progress=False)
 
-    def __init__(self, model: ep.Model, case: Case, varying: frozenset[int]) -> None:
-        self._model, self._case, self._varying = model, case, varying
-        self._inputs = [spec.name for spec in model.inputs]
-        self._outputs = [spec.name for spec in model.outputs]
-        try:
-            self._session: Any = Untouched(model)
-        except ep.UnsupportedOpError:
-            self._session = ep.Session(model, providers=["cpu"])
+    def answers(self, at: int) -> list[np.ndarray]:
+        return self._answers.setdefault(at, _eager(self._case, at))
 
-    def judge(self, at: int, answers: Sequence[np.ndarray]) -> tuple[str, str]:
-        """The verdict on one call of the case."""
+    def feeds(self, exported: ep.Model, at: int) -> dict[str, np.ndarray]:
         module, calls = self._case.build()
-        given = list(arrays(bound(module, calls[at])))
-        if len(given) != len(self._inputs):
-            return "wrong", f"the file takes {len(self._inputs)} inputs, the call has {len(given)} tensors"
-        feeds = dict(zip(self._inputs, given, strict=True))
-        try:
-            feeds_of(self._model, feeds)
-        except ep.InputError as error:
-            return "static", _static(self._model, line(error))
-        try:
-            results = self._session.run(feeds)
-        except ep.EntrepotError as error:
-            return "wrong", f"does not run: {line(error)}"
-        answers = self._returned(answers)
-        if len(answers) != len(self._outputs):
-            return "wrong", f"the file gives {len(self._outputs)} outputs, the module {len(answers)} tensors"
-        problems = self._differences(at, feeds, dict(zip(self._outputs, answers, strict=True)), results)
-        return ("wrong", "; ".join(problems)[:300]) if problems else ("passed", "")
+        names = [spec.name for spec in exported.inputs]
+        given = enumerate(arrays(bound(module, calls[at])))
+        return {names[place] if place < len(names) else f"argument {place}": array for place, array in given}
 
-    def _differences(self, at: int, feeds: Mapping[str, Any], expected: Mapping[str, Any], results: Any) -> Any:
-        scales = scales_of([expected])
-        comparison = compare(expected, results, scales=scales)
-        if not comparison.ok:  # some networks amplify rounding: the module itself shows how much
-            noise = sensitivity(lambda nudged: self._nudged(at, nudged), feeds, expected)
-            own = self._own_error(at, expected)
-            noise = {name: max(noise.get(name, 0.0), own.get(name, 0.0)) for name in expected}
-            comparison = compare(expected, results, scales=scales, noise=noise)
-        return () if comparison.ok else comparison.problems
+    def answers_to(self, feeds: Arrays, at: int) -> list[np.ndarray]:
+        return _eager(self._case, at, iter([torch.from_numpy(np.array(array)) for array in feeds.values()]))
 
-    def _own_error(self, at: int, expected: Mapping[str, Any]) -> Mapping[str, float]:
-        """How far off the module is itself: inputs that are whole numbers have no rounding to move them by."""
-        if not isinstance(self._case.build().module, torch.nn.Module):
-            return {}
-        try:
-            exact = self._returned(_eager(self._case, at, double=True))
-        except (RuntimeError, TypeError, ValueError):
-            return {}  # it names the types that it computes in
-        return own_error(expected, dict(zip(self._outputs, exact, strict=False)))
+    def noise(self, at: int, feeds: Arrays, wanted: Arrays) -> dict[str, float]:
+        """The larger of what rounded inputs change, and of how far off the module is itself."""
+        noise, own = super().noise(at, feeds, wanted), self._own_error(at, wanted)
+        return {name: max(noise.get(name, 0.0), own.get(name, 0.0)) for name in wanted}
 
-    def _nudged(self, at: int, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        fresh = iter([torch.from_numpy(np.array(feeds[name])) for name in self._inputs])
-        return dict(zip(self._outputs, self._returned(_eager(self._case, at, fresh)), strict=True))
-
-    def _returned(self, answers: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """The answers that are outputs: tensors, and Python numbers if they depend on a size."""
+    def outputs(self, answers: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
+        """Tensors, and Python numbers if they depend on a size."""
         places = [at for at, answer in enumerate(answers) if isinstance(answer, np.ndarray)]
-        choices = [[*range(len(answers))], sorted({*places, *self._varying}), places]
-        found = next((choice for choice in choices if len(choice) == len(self._outputs)), places)
+        choices = [[*range(len(answers))], sorted({*places, *self._varying()}), places]
+        found = next((choice for choice in choices if len(choice) == count), places)
         return [answers[at] for at in found]
 
+    def reason_for_static(self, exported: ep.Model, why: str) -> str:
+        """What the export says about the axis that a call was refused for."""
+        found = re.match(r"value '([^']*)': axis (\d+) is \d+, expected \d+", why)
+        reasons = json.loads(exported.metadata.get("entrepot.fixed_axes", "{}"))
+        key = f"{found[1]}.{found[2]}" if found else ""
+        return f"{key}: {reasons[key]}" if key in reasons else why
 
-def _varying(expected: Sequence[Sequence[np.ndarray]]) -> frozenset[int]:
-    """The places of Python numbers that differ from call to call."""
-    calls = zip(*expected, strict=False)
-    return frozenset(at for at, each in enumerate(calls) if not isinstance(each[0], np.ndarray) and len({*each}) > 1)
+    def _own_error(self, at: int, wanted: Arrays) -> Mapping[str, float]:
+        """Inputs that are whole numbers have no rounding to move them by."""
+        if not isinstance(self.model, torch.nn.Module):
+            return {}
+        try:
+            exact = self.outputs(_eager(self._case, at, double=True), len(wanted))
+        except (RuntimeError, TypeError, ValueError):
+            return {}  # it names the types that it computes in
+        return own_error(wanted, dict(zip(wanted, exact, strict=False)))
+
+    def _varying(self) -> frozenset[int]:
+        """The places of Python numbers that differ from call to call."""
+        calls = zip(*self._answers.values(), strict=False)
+        varies = (not isinstance(each[0], np.ndarray) and len({*each}) > 1 for each in calls)
+        return frozenset(at for at, differs in enumerate(varies) if differs)
 
 
 def _eager(
@@ -214,20 +167,6 @@ def _members(value: Any) -> Sequence[Any]:
 
 def _split(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return ((), dict(call)) if isinstance(call, dict) else (tuple(call), {})
-
-
-def _static(model: ep.Model, why: str) -> str:
-    """What the export says about the axis that a call was refused for."""
-    found = re.match(r"value '([^']*)': axis (\d+) is \d+, expected \d+", why)
-    reasons = json.loads(model.metadata.get("entrepot.fixed_axes", "{}"))
-    key = f"{found[1]}.{found[2]}" if found else ""
-    return f"{key}: {reasons[key]}" if key in reasons else why
-
-
-def _described(call: Call) -> str:
-    args, kwargs = _split(call)
-    shapes = [str(tuple(array.shape)) for array in arrays([*args, *kwargs.values()])]
-    return f"at {', '.join(shapes[:6])}{', ...' if len(shapes) > 6 else ''}"
 
 
 def totals(outcomes: Sequence[Outcome]) -> Counter[str]:

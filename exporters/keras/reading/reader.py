@@ -153,8 +153,8 @@ class Reader:
         except EntrepotError:
             raise
         except FAULTS as error:
-            first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            raise ConversionError(f"'{layer.name}', a {type(layer).__name__}, cannot be followed: {first}") from error
+            reason = upstream.reason_of(error)
+            raise ConversionError(f"'{layer.name}', a {type(layer).__name__}, cannot be followed: {reason}") from error
 
     def graph(self, model: Any, values: Sequence[Any]) -> Any:
         """Write a functional model, called on flat values."""

@@ -96,4 +96,7 @@ def _sizes(group: Group, condition: Any) -> Iterator[int]:
 
 def _holds(notes: SizeNotes, condition: Any, mine: set[Any], size: int) -> bool:
     others = {symbol: sympy.Integer(notes.sizes.get(symbol, 2)) for symbol in condition.free_symbols - mine}
-    return bool(condition.xreplace(others | dict.fromkeys(mine, sympy.Integer(size))))
+    try:
+        return bool(condition.xreplace(others | dict.fromkeys(mine, sympy.Integer(size))))
+    except ZeroDivisionError:  # as the module does there: it takes no such size
+        return True

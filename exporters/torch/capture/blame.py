@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from entrepot.exporters.torch.capture.orders import orders_of_the_sample
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
+from entrepot.exporters.torch.capture.rounding import rounded_sizes
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.quantised.mode import quantised
@@ -132,9 +134,9 @@ def export_flat(
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
-    flags = (decided_flags(), padded_recurrences(), unchecked_distributions(), Rewriting(), settings)
+    flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), unchecked_distributions())
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
-        for flag in flags:
+        for flag in (*flags, Rewriting(), settings):
             stack.enter_context(flag)
         return _program(flat, tuple(tensors), (tuple(spec),))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized, word_axis
+from entrepot.exporters.axes.groups import Axis, Group, all_axes, word_axis
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.notes import Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
@@ -101,11 +101,10 @@ def capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torc
         size = next(wanted, prober.size(min(group.axes)))
         used.add(size)
         sizes.update(dict.fromkeys(group.axes, size))
-    start = prober.base if groups else call.tensors
     changed = {axis: size for axis, size in sizes.items() if size != prober.size(axis)}
-    if not changed or prober.takes(changed) is not None:
-        return list(start)
-    return resized(TORCH, start, prober.completed(changed) or {})
+    if not groups:
+        return list(call.tensors)
+    return prober.resized(changed if prober.takes(changed) is None else {})
 
 
 def _choices(group: Group, prober: Prober, used: Collection[int]) -> Iterator[int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.environment import aside, environment, expression
+from entrepot.exporters.torch.rewriting.environment import as_in_sample, aside, environment, expression
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
@@ -118,7 +118,7 @@ class _Branch:
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return None, UNDEFINED
         if same_number(a, b):
-            return None, a
+            return None, as_in_sample(a)
         tensors = [leaf for leaf in (a, b) if isinstance(leaf, torch.Tensor)]
         if not tensors:
             return self._number(a, b)
@@ -129,7 +129,7 @@ class _Branch:
         if len(known) == 2 and {type_of(a), type_of(b)} == {torch.int64}:
             one = unified(self.condition, a, b, self.env.backed_var_to_val)
             if one is not None:
-                return None, one
+                return None, as_in_sample(one)
         kinds = {type_of(leaf) for leaf in known}
         dtype = kinds.pop() if len(kinds) == 1 else torch.float64
         like = known[0] if dtype is not torch.float64 else 0.0
@@ -142,8 +142,8 @@ class _Branch:
                 f"a tensor of {first.dtype} and rank {first.dim()} becomes one of {last.dtype} and rank {last.dim()}"
             )
         hints = self.env.backed_var_to_val
-        shape = [unified(self.condition, a, b, hints) for a, b in zip(first.shape, last.shape, strict=True)]
-        return self.results.add(first.dtype, shape), first
+        sizes = (unified(self.condition, a, b, hints) for a, b in zip(first.shape, last.shape, strict=True))
+        return self.results.add(first.dtype, [as_in_sample(size) for size in sizes]), first
 
     def _body(self, part: Part, inputs: Inputs, outcome: Outcome, wanted: list[tuple[int, int]], holds: bool) -> Body:
         templates = self.results.templates

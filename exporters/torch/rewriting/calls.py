@@ -18,6 +18,7 @@ from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
 from entrepot.exporters.torch.rewriting.sequences import (
     Backwards,
     Grown,
+    Lengthened,
     Numbers,
     Pieces,
     Rows,
@@ -198,8 +199,17 @@ def _stack(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
 
 
 def _cat(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
-    dim, made = how.pop("axis", dim), _made(tensors)
+    dim, made = how.pop("axis", dim), tensors if isinstance(tensors, Lengthened) else _made(tensors)
     return plain(tensors, dim, **how) if made is None else made.joined_up(dim)
+
+
+def _pad_sequence(
+    plain: Any, sequences: Any, batch_first: bool = False, padding_value: float = 0.0, *more: Any, **how: Any
+) -> Any:
+    if not isinstance(sequences, Sections) or more or how or sequences.axis:
+        return plain(sequences, batch_first, padding_value, *more, **how)
+    padded = sequences.padded(padding_value)
+    return padded if batch_first else padded.transpose(0, 1)
 
 
 def _made(tensors: Any) -> Grown | None:
@@ -282,6 +292,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     torch.LongTensor: functools.partial(_tensor_of, torch.int64),
     torch.IntTensor: functools.partial(_tensor_of, torch.int32),
     torch.FloatTensor: functools.partial(_tensor_of, torch.float32),
+    torch.nn.utils.rnn.pad_sequence: _pad_sequence,
     torch.allclose: _allclose,
     torch.equal: _equal,
     torch.is_nonzero: _nonzero,

@@ -124,6 +124,14 @@ def with_hints(env: Any, size: Any, values: Mapping[Any, int]) -> Any:
     return env.create_symintnode(size.node.expr, hint=int(found)) if found.is_Integer else size
 
 
+def as_in_sample(size: Any) -> Any:
+    """A size that was computed with other values in the sample, with its own."""
+    if not isinstance(size, torch.SymInt):
+        return size
+    found = value_of(size.node.expr, size.node.shape_env.backed_var_to_val)
+    return size if found is None else size.node.shape_env.create_symintnode(size.node.expr, hint=found)
+
+
 def samples(symbols: Sequence[Any], hints: Mapping[Any, int]) -> Iterator[dict[Any, int]]:
     """Values of some symbols that may tell conditions apart, near those in the sample first."""
     near = sorted(range(1, 41), key=lambda value: abs(value - next(iter(hints.values()), 5)))
@@ -139,7 +147,10 @@ def samples(symbols: Sequence[Any], hints: Mapping[Any, int]) -> Iterator[dict[A
 
 def value_of(expr: Any, values: Mapping[Any, int]) -> Any:
     """An expression at some sizes; ``None`` if something in it is not known."""
-    found = expr.xreplace({symbol: sympy.Integer(value) for symbol, value in values.items()})
+    try:
+        found = expr.xreplace({symbol: sympy.Integer(value) for symbol, value in values.items()})
+    except ZeroDivisionError:
+        return None
     if found in (sympy.true, sympy.false):
         return bool(found)
     return int(found) if found.is_Integer else None

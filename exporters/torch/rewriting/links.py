@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.sequences import Grown, Stacked, Trailing
-from entrepot.exporters.torch.rewriting.trees import Fork, Place, Rest, UnlikeError
+from entrepot.exporters.torch.rewriting.sequences import Grown, Lengthened, Stacked, Trailing
+from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError
 
 
-class ReadError(UnlikeError):
-    """A list that grows is looked at.
+class ListError(UnlikeError):
+    """A list that grows in a loop has to be kept in another form.
 
     Attributes:
-        read: The list, as it is outside.
+        list: The list, as it is outside.
+        form: The same in the other form.
     """
 
-    def __init__(self, read: Any) -> None:
-        super().__init__("a list that grows in the loop is looked at in it")
-        self.read = read
+    def __init__(self, message: str, found: Any, form: Any) -> None:
+        super().__init__(message)
+        self.list, self.form = found, form
+
+
+def _read(found: Any) -> ListError:
+    """A list is looked at in the loop: its last item and its length are kept beside it."""
+    items = list(list.__iter__(found))
+    form = Trailing(items, items[-1] if items else UNDEFINED, len(items))
+    return ListError("a list that grows in the loop is looked at in it", found, form)
+
+
+def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:
+    """A list is given items whose sizes differ from one time to the next: they are put together at once.
+
+    Args:
+        found: The list, as it is outside.
+        like: An item.
+        axes: Those whose sizes differ.
+    """
+    message = "what a list is given changes its size from one time to the next"
+    items = list(list.__iter__(found)) if isinstance(found, list) else None
+    if items is None or len(axes) > 1 or not all(isinstance(item, torch.Tensor) for item in items):
+        return UnlikeError(message)
+    return ListError(message, found, Lengthened.of(items, like, axes[0]))
 
 
 class Links:
@@ -29,12 +52,14 @@ class Links:
     Attributes:
         kept: Leaves before and after.
         rows: Leaves that lists have been given.
+        lists: Which list, as it is outside, each of these was given to.
     """
 
     def __init__(self, before: Any, after: Any, copies: Mapping[int, Any]) -> None:
         self._copies = copies
         self.kept: list[tuple[int, int]] = []
         self.rows: list[int] = []
+        self.lists: dict[int, Any] = {}
         self._grown: dict[int, tuple[int, int]] = {}
         self._link(before.parts[0], after.parts[1])
 
@@ -53,8 +78,9 @@ class Links:
                 raise UnlikeError("the body changes the structure of a variable")
 
     def _list(self, before: Fork, after: Fork) -> None:
+        outside = self._copies.get(id(after.model), (None, None))[1]
         if getattr(after.model, "read", False):
-            raise ReadError(self._copies.get(id(after.model), (None, None))[1])
+            raise _read(outside)
         old, front = len(before.parts), after.model.front
         new = len(after.parts) - old
         if front not in (0, new):
@@ -66,6 +92,7 @@ class Links:
             if not isinstance(part, Place):
                 raise UnlikeError("a list is given something else than tensors and numbers")
             self.rows.append(part.index)
+            self.lists[part.index] = outside
 
     def finished(self, tree: Any, leaves: list[Any]) -> Any:
         """The structure after the loop: what lists were given is stacked."""

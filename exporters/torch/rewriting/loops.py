@@ -11,7 +11,7 @@ import torch
 from entrepot.exporters.torch.rewriting.branches import writable
 from entrepot.exporters.torch.rewriting.environment import Aside, aside, environment, expression, hint
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
-from entrepot.exporters.torch.rewriting.links import Links
+from entrepot.exporters.torch.rewriting.links import Links, uneven
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.sequences import Unfinished
@@ -65,7 +65,7 @@ class _Loop:
         changed = [(leaf, after) for leaf, after in links.kept if self._varies(outcome, leaf, after)]
         results = Results()
         wanted = [(after, self._carried(results, leaf, leaves[leaf])) for leaf, after in changed]
-        wanted += [(after, self._row(results, outcome, after)) for after in links.rows]
+        wanted += [(after, self._row(results, outcome, after, links)) for after in links.rows]
         tensors, ints = list(inputs.tensors), list(inputs.ints)
         positions = [inputs.position(leaf) for leaf, _ in changed]
         if self.items is not None:  # its length comes before the other numbers
@@ -91,12 +91,13 @@ class _Loop:
         opened = self.open.get(leaf, set())
         return results.add(type_of(like), [None if axis in opened else size for axis, size in enumerate(sizes)])
 
-    def _row(self, results: Results, outcome: Outcome, after: int) -> int:
+    def _row(self, results: Results, outcome: Outcome, after: int, links: Links) -> int:
         """A result with what a list is given each time."""
         leaf = outcome.leaves[after]
         sizes = list(leaf.shape) if isinstance(leaf, torch.Tensor) else []
-        if any(expression(size).free_symbols & outcome.aside.private for size in sizes):
-            raise UnlikeError("what a list is given changes its size from one time to the next")
+        changing = [at for at, size in enumerate(sizes) if expression(size).free_symbols & outcome.aside.private]
+        if changing:
+            raise uneven(links.lists[after], leaf, changing)
         count = None if self.going is not None or self.items is None else self.items.length
         return results.add(type_of(leaf), [count, *sizes])
 

@@ -148,6 +148,15 @@ class Sections(Unfinished):
         start = stop - self.sizes.select(0, index).item()
         return self.tensor[(*[slice(None)] * self.axis, slice(start, stop))]
 
+    def padded(self, filling: float) -> torch.Tensor:
+        """The pieces side by side along a new first axis, each filled up to the longest."""
+        rows = self.tensor.movedim(self.axis, 0)
+        place = torch.arange(self.sizes.max().item())
+        start = self.sizes.cumsum(0) - self.sizes
+        inside = place < self.sizes[:, None]
+        taken = rows[torch.where(inside, start[:, None] + place, 0)]
+        return torch.where(inside.reshape(*inside.shape, *[1] * (rows.dim() - 1)), taken, filling)
+
 
 class Part(Unfinished):
     """A slice of another one."""
@@ -261,6 +270,39 @@ class Trailing(Parted):
         if index != -1:
             raise TypeError("a list that grows in a loop is looked at elsewhere than at its end")
         return self.last
+
+
+class Lengthened(Parted):
+    """A list that is given pieces of different sizes in a loop, as one tensor: they can only be put together.
+
+    Args:
+        tensor: What it holds so far.
+        axis: Where the sizes differ.
+    """
+
+    def __init__(self, tensor: torch.Tensor, axis: int) -> None:
+        self.tensor, self.axis = tensor, axis
+
+    @classmethod
+    def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor, axis: int) -> Lengthened:
+        """With what a list holds before the loop, and one of the pieces to come."""
+        sizes = [0 if at == axis else size for at, size in enumerate(like.shape)]
+        return cls(torch.cat([torch.empty(sizes, dtype=like.dtype), *items], axis), axis)
+
+    def parts(self) -> Sequence[Any]:
+        return (self.tensor,)
+
+    def joined(self, parts: Sequence[Any]) -> Lengthened:
+        return Lengthened(parts[0], self.axis)
+
+    def append(self, item: torch.Tensor) -> None:
+        self.tensor = torch.cat([self.tensor, item], self.axis)
+
+    def joined_up(self, axis: int) -> torch.Tensor:
+        """All pieces one after the other."""
+        if axis % self.tensor.dim() != self.axis:
+            raise TypeError("pieces of different sizes are put together along another axis")
+        return self.tensor
 
 
 class Stacked(Parted):

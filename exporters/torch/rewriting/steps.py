@@ -10,11 +10,11 @@ import torch
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee
 from entrepot.exporters.torch.rewriting.environment import hint, known
-from entrepot.exporters.torch.rewriting.links import ReadError
+from entrepot.exporters.torch.rewriting.links import ListError
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.part import State
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, TAKEN
-from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Trailing, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
 from entrepot.exporters.torch.upstream import FakeTensor
@@ -176,16 +176,15 @@ def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) ->
 
 
 def _tried(variables: State, body: Any, line: int, items: Any, going: Any, starts: Any) -> None:
-    try:
-        loop(variables, body, line, items=items, going=going, starts=starts)
-    except ReadError as error:
-        variables.put(tuple(_trailing(value) if value is error.read else value for value in variables.get()))
-        loop(variables, body, line, items=items, going=going, starts=starts)
-
-
-def _trailing(value: Any) -> Any:
-    items = list(list.__iter__(value))
-    return Trailing(items, items[-1] if items else UNDEFINED, len(items))
+    """A loop, with its lists in the form that it needs."""
+    while True:
+        try:
+            return loop(variables, body, line, items=items, going=going, starts=starts)
+        except ListError as error:
+            before = variables.get()
+            if not any(value is error.list for value in before):
+                raise
+            variables.put(tuple(error.form if value is error.list else value for value in before))
 
 
 def item(target: Any, index: tuple[Any, ...]) -> Any:

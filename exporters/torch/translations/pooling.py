@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
+from entrepot.exporters.torch.upstream import statically_known_true
+
 aten = torch.ops.aten
 Sizes: TypeAlias = "int | Sequence[int]"
 
@@ -90,6 +92,38 @@ def _overhangs(x: torch.Tensor, axes: int, geometry: Sequence[Sequence[int]]) ->
     return [amount for overhang in each for amount in (0, overhang)]
 
 
+def _varies(geometry: Sequence[Sequence[Any]]) -> bool:
+    """Whether windows depend on a size: ``max_pool1d(x, x.shape[2])``; torch's operators take numbers only."""
+    return any(isinstance(number, torch.SymInt) for part in geometry for number in part)
+
+
+def _over_windows(
+    x: torch.Tensor, axes: int, geometry: Sequence[Sequence[Any]], reduce: Callable[..., torch.Tensor]
+) -> torch.Tensor:
+    """Reduce each window, axis by axis.
+
+    Args:
+        x: Padded.
+        axes: How many of the last axes are pooled.
+        geometry: Sizes of windows, steps between them, and steps inside them, for each axis.
+        reduce: What is made of a window.
+    """
+    for axis, (kernel, step, dilation) in enumerate(zip(*geometry, strict=True), -axes):
+        size = x.shape[axis]
+        if statically_known_true(kernel == size):
+            x = reduce(x, axis, keepdim=True)
+            continue
+        count = (size - dilation * (kernel - 1) - 1) // step + 1
+        place = torch.arange(count).unsqueeze(-1) * step + torch.arange(kernel) * dilation
+        x = reduce(x.movedim(axis, -1)[..., place], -1).movedim(-1, axis)
+    return x
+
+
+def _around(paddings: Sequence[int]) -> list[int]:
+    """The same padding on both sides of each axis, in the order of ``F.pad``."""
+    return [amount for each in reversed(paddings) for amount in (each, each)]
+
+
 def _maximum(axes: int, original: Callable[..., Any], pool: Callable[..., Any]) -> Callable[..., Any]:
     def max_pool(
         input: torch.Tensor,
@@ -105,6 +139,10 @@ def _maximum(axes: int, original: Callable[..., Any], pool: Callable[..., Any]) 
         step = stride if stride is not None and stride != [] else kernel_size
         geometry = [_spread(each, axes) for each in (kernel_size, step, padding, dilation)]
         x = F.pad(input, _overhangs(input, axes, geometry), value=-torch.inf) if ceil_mode else input
+        if _varies(geometry):
+            kernels, steps, paddings, dilations = geometry
+            padded = F.pad(x, _around(paddings), value=-torch.inf)
+            return _over_windows(padded, axes, (kernels, steps, dilations), torch.amax)
         if axes > 1:
             return pool(x, *geometry)
         plane = [[unit, *each] for unit, each in zip((1, 1, 0, 1), geometry, strict=True)]
@@ -126,12 +164,16 @@ def _average(axes: int, original: Callable[..., torch.Tensor]) -> Callable[..., 
         last = () if axes == 1 else (divisor_override,)
         if not input.is_floating_point():
             return _of_integers(avg_pool, input, kernel_size, stride, padding, ceil_mode, count_include_pad, *last)
-        if not ceil_mode:
-            return original(input, kernel_size, stride, padding, False, count_include_pad, *last)
         step = stride if stride is not None and stride != [] else kernel_size
         kernels, strides, paddings = (_spread(each, axes) for each in (kernel_size, step, padding))
+        if not ceil_mode:
+            whole = divisor_override is None and (count_include_pad or not any(paddings))
+            if whole and _varies((kernels, strides, paddings)):
+                padded = F.pad(input, _around(paddings))
+                return _over_windows(padded, axes, (kernels, strides, [1] * axes), torch.mean)
+            return original(input, kernel_size, stride, padding, False, count_include_pad, *last)
         geometry = [kernels, strides, paddings, [1] * axes]
-        around = [amount for each in reversed(paddings) for amount in (each, each)]
+        around = _around(paddings)
         beyond = _overhangs(input, axes, geometry)
 
         def total(x: torch.Tensor) -> torch.Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import keras
 import numpy as np
 import pytest
@@ -41,6 +43,21 @@ def test_weights_alone_are_refused(model, tmp_path):
     model.save_weights(tmp_path / "model.weights.h5")
     with pytest.raises(ep.InputError, match="weights without a model"):
         ep.export(tmp_path / "model.weights.h5", progress=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("net.keras", ep.ModelFormatError, "no archive of Keras, or is cut off"),
+        ("net.h5", ep.ModelFormatError, "it is no HDF5 file"),
+    ],
+)
+def test_a_file_that_is_cut_off_is_refused(name, kind, message, model, tmp_path):
+    model.save(tmp_path / name)
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:90])
+    with pytest.raises(kind, match=message):
+        ep.export(tmp_path / name, progress=False)
+    assert os.listdir(tmp_path) == [name]
 
 
 @pytest.mark.parametrize("suffix", ["keras", "h5"])

@@ -116,3 +116,15 @@ def test_sizes_that_a_model_states_are_not_tried_and_the_notes_say_them():
 def test_a_sample_that_a_model_does_not_take_is_refused():
     with pytest.raises(ep.InputError, match="does not take the sample"):
         ep.export(sequential((4,), layers.Dense(8)), np.ones((2, 5), np.float32), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("sample", "reason"),
+    [
+        (np.zeros((2, 7), np.float32), "expected axis -1 of input shape to have value 4"),
+        (np.array([["a", "b", "c", "d"]]), "string to float"),
+    ],
+)
+def test_a_sample_that_a_model_does_not_take_is_refused_with_the_reason(sample, reason):
+    with pytest.raises(ep.InputError, match=reason):
+        ep.export(MODELS["dense"](), sample, progress=False)

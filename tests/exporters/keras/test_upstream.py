@@ -59,6 +59,14 @@ def test_a_copy_of_a_layer_runs_on_symbolic_variables(model: keras.Model) -> Non
     assert result.shape == (None, 3)
 
 
+def test_what_went_wrong_is_told_without_what_was_given() -> None:
+    with pytest.raises(ValueError, match="Exception encountered") as caught:
+        keras.layers.Reshape((5,))(np.zeros((2, 3), np.float32))
+    assert "must be unchanged" in upstream.reason_of(caught.value)
+    assert "Arguments received" not in upstream.reason_of(caught.value)
+    assert upstream.reason_of(KeyError()) == "KeyError"
+
+
 def test_attention_is_made_of_scores_and_weights() -> None:
     layer, x = keras.layers.Attention(), keras.ops.ones((1, 2, 3))
     layer([x, x])

@@ -7,6 +7,7 @@ from torch import nn
 
 import entrepot as ep
 from entrepot.exporters.torch.translations.pooling import REPLACEMENTS
+from tests.exporters.torch.test_pieces import check
 
 _GENERATOR = torch.Generator().manual_seed(0)
 INPUTS = {
@@ -67,3 +68,30 @@ class Pools(nn.Module):
 def test_height_and_width_below_pools_of_every_kind_are_dynamic():
     model = ep.export(Pools(), torch.randn(2, 3, 12, 14))
     assert model.inputs[0].shape == ("batch", "x_dim1", "x_dim2", "x_dim3")
+
+
+WINDOWS = {
+    "the whole length": lambda x: F.max_pool1d(x.flatten(2), x.shape[2] * x.shape[3]).squeeze(2),
+    "all but two": lambda x: F.max_pool1d(x[..., 0], x.shape[2] - 2, stride=1),
+    "half of it": lambda x: F.avg_pool1d(x[..., 0], x.shape[2] // 2, padding=1)[..., :2],
+    "a whole map": lambda x: F.avg_pool2d(x, x.shape[2:]).flatten(1),
+    "as many as fit": lambda x: F.max_pool2d(
+        x, (x.shape[2] // 2 + 1, 2), stride=(x.shape[2] // 3, 1), padding=(1, 0), ceil_mode=True
+    ).sum((2, 3)),
+    "every other": lambda x: F.max_pool2d(x, (2, x.shape[3] // 2), dilation=(2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_may_depend_on_the_size(name, tmp_path):
+    sample, others = torch.randn(2, 3, 8, 6), [torch.randn(1, 3, 11, 7), torch.randn(3, 3, 7, 4)]
+    check(Whole(WINDOWS[name]), tmp_path, (sample,), [(other,) for other in others])
+
+
+class Whole(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)

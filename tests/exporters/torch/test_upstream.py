@@ -327,3 +327,12 @@ def test_torch_traces_sizes_of_more_functions_once_it_knows_them() -> None:
     for name in (*upstream._OF_SIZES, "OpaqueUnaryFn_log2"):
         assert getattr(upstream.size_functions, name) in known
     assert upstream.sym_log2(8.0) == 3
+
+
+def test_a_size_may_be_computed_in_another_way() -> None:
+    """In ``capture/rounding.py``: each operation on sizes is a method of their nodes, which hold a formula in sympy."""
+    size = upstream.ShapeEnv().create_unbacked_symint()
+    other = upstream.with_formula(size.node, 2 * size.node.expr)
+    assert other.expr == 2 * size.node.expr
+    assert all(callable(getattr(upstream.SymNode, name)) for name in ("add", "sub", "mod", "ceil", "floor", "trunc"))
+    assert (size.node.sub(size.node)).expr == 0

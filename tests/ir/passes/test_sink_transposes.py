@@ -60,6 +60,8 @@ GONE = {
     "a product with a matrix, and a row": "g (float[N,3,5] x) => (float[N,2,5] y) "
     "<float[3,2] w = {1, 2, 3, 4, 5, 6}, float[2] b = {7, 8}> "
     "{ t = Transpose<perm = [0, 2, 1]>(x) u = MatMul(t, w) z = Add(b, u) y = Transpose<perm = [0, 2, 1]>(z) }",
+    "two products with one matrix": f"{IMAGE} <float[3,3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}> "
+    f"{{ {LAST} u = MatMul(t, w) z = MatMul(u, w) {BACK} }}",
     "a block of both, and what it is added to": f"{IMAGE} "
     "<float[3] s = {1, 2, 3}, float[3,2] w = {1, 2, 3, 4, 5, 6}, float[2] b = {7, 8}, float[2,3] v = {1, 2, 3, 4, 5, 6}"
     "> "
@@ -115,5 +117,5 @@ def test_others_stay(name: str) -> None:
 def test_a_weight_that_becomes_a_kernel_keeps_its_name() -> None:
     _, made = sunk(GONE["a product with a matrix, and a row"])
     (convolution,) = [node for node in made.graph.node if node.op_type == "Conv"]
-    assert convolution.input[2] == "b"
-    assert "w" in {name for node in made.graph.node for name in node.input}
+    assert list(convolution.input) == ["x", "w", "b"]
+    assert {tensor.name: list(tensor.dims) for tensor in made.graph.initializer} == {"w": [2, 3, 1], "b": [2]}

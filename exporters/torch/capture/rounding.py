@@ -1,0 +1,85 @@
+"""Sizes rounded to multiples, written so that torch sees what divides them.
+
+torch (2.13) does not see that 4 divides ``length + (4 - length % 4) % 4``, or ``length - length % 4``: what such a size
+is split into then gets sizes that nothing can be said about. Here both become multiples of a quotient.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import sympy  # type: ignore[import-untyped]
+
+from entrepot.exporters.torch.upstream import SymNode, size_functions, with_formula
+
+_REMAINDERS = (size_functions.Mod, size_functions.PythonMod)
+_FLOORS = (size_functions.FloorToInt, size_functions.TruncToInt)
+_OPERATIONS = ("add", "sub", "mod", "ceil", "floor", "trunc")
+
+
+@contextlib.contextmanager
+def rounded_sizes() -> Iterator[None]:
+    """Inside, sizes that are rounded to multiples are computed as such."""
+    with contextlib.ExitStack() as stack:
+        for name in _OPERATIONS:
+            stack.enter_context(mock.patch.object(SymNode, name, _rewriting(getattr(SymNode, name))))
+        yield
+
+
+def _rewriting(operation: Callable[..., Any]) -> Callable[..., Any]:
+    def rewritten(node: Any, *others: Any) -> Any:
+        found = operation(node, *others)
+        if isinstance(found, SymNode) and (simpler := multiple(found.expr)) is not None:
+            return with_formula(found, simpler)
+        return found
+
+    return rewritten
+
+
+def multiple(term: Any) -> Any:
+    """A size as a multiple of a quotient, or with one in it; ``None`` if it is none."""
+    if isinstance(term, _REMAINDERS):
+        return _missing(*term.args)
+    if isinstance(term, sympy.Add):
+        return _whole(term)
+    if isinstance(term, (size_functions.CeilToInt, *_FLOORS)):
+        return _quotient(term)
+    return None
+
+
+def _missing(number: Any, step: Any) -> Any:
+    """``-x % 4`` and ``(4 - x % 4) % 4``: what is missing to the next multiple."""
+    if not (step.is_Integer and step > 0):
+        return None
+    inner = {each: each.args[0] for each in number.atoms(*_REMAINDERS) if each.args[1] % step == 0}
+    number = sympy.expand(number.xreplace(inner))
+    constant, rest = number.as_coeff_Add()
+    if not rest.could_extract_minus_sign():
+        return None
+    number = rest + constant % step
+    return number + step * size_functions.FloorDiv(step - 1 - number, step)
+
+
+def _whole(total: Any) -> Any:
+    """``x - x % 4``, perhaps with something more: it is ``x // 4 * 4``."""
+    for remainder in total.atoms(*_REMAINDERS):
+        number, step = remainder.args
+        whole = number - step * size_functions.FloorDiv(number, step)
+        other = sympy.expand(total.xreplace({remainder: whole}))
+        if len(sympy.Add.make_args(other)) < len(total.args):
+            return other
+    return None
+
+
+def _quotient(rounded: Any) -> Any:
+    """``math.ceil(x / 4)`` and ``int(x / 4)``, in whole numbers."""
+    (ratio,) = rounded.args
+    if not isinstance(ratio, size_functions.IntTrueDiv):
+        return None
+    number, step = ratio.args
+    if not (step.is_Integer and step > 0 and number.is_nonnegative):
+        return None
+    return size_functions.FloorDiv(number if isinstance(rounded, _FLOORS) else number + step - 1, step)

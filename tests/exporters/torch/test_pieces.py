@@ -1,0 +1,88 @@
+"""Loops over pieces of different sizes, and parts whose lengths are an input: the file takes every size."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+
+
+class Appended(nn.Module):
+    def forward(self, x):
+        found = []
+        for start in range(0, x.shape[0], 4):
+            found.append(x[start : start + 4].cumsum(0))
+        return torch.cat(found)
+
+
+class Listed(nn.Module):
+    def forward(self, x):
+        return torch.cat([part.softmax(1) for part in x.split(3, dim=1)], dim=1)
+
+
+class After(nn.Module):
+    """The list is not empty before the loop, and another one grows beside it."""
+
+    def forward(self, x):
+        parts, sums = [x[:2]], []
+        for part in torch.split(x, 3):
+            parts.append(part - part.mean())
+            sums.append(part.sum())
+        return torch.cat(parts, -2), torch.stack(sums)
+
+
+class While(nn.Module):
+    def forward(self, x):
+        at, found = 0, []
+        while at < x.shape[0]:
+            found.append(x[at : at + 4].flip(0))
+            at += 4
+        return x + torch.cat(found)
+
+
+@pytest.mark.parametrize("module", [Appended(), Listed(), After(), While()], ids=lambda m: type(m).__name__)
+def test_pieces_of_different_sizes_are_put_together(module, tmp_path):
+    check(module, tmp_path, (torch.randn(10, 8),), [(torch.randn(rows, width),) for rows, width in ((5, 7), (12, 13))])
+
+
+class Split(nn.Module):
+    def forward(self, x, lengths):
+        return torch.stack([part.amax(0) for part in x.split(lengths.tolist())])
+
+
+class Padded(nn.Module):
+    def forward(self, x, lengths):
+        parts = torch.split(x, lengths.tolist())
+        return nn.utils.rnn.pad_sequence(parts, batch_first=True, padding_value=-1.0)
+
+
+class PaddedFirst(nn.Module):
+    def forward(self, x, lengths):
+        return nn.utils.rnn.pad_sequence(list(torch.split(x, tuple(lengths.tolist()))))
+
+
+class Masked(nn.Module):
+    def forward(self, x, lengths):
+        return torch.segment_reduce(x * torch.arange(lengths.sum())[:, None], "sum", lengths=lengths)
+
+
+@pytest.mark.parametrize("module", [Split(), Padded(), PaddedFirst(), Masked()], ids=lambda m: type(m).__name__)
+def test_lengths_add_up_to_a_size(module, tmp_path):
+    others = [(torch.randn(9, 3), torch.tensor([2, 4, 3])), (torch.randn(5, 3), torch.tensor([5]))]
+    check(module, tmp_path, (torch.randn(7, 3), torch.tensor([3, 4])), others)
+
+
+def check(module, tmp_path, sample, others):
+    model = ep.export(module, sample, progress=False)
+    model.save(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_inputs()]
+    for call in (sample, *others):
+        found = session.run(None, {name: each.numpy() for name, each in zip(names, call, strict=True)})
+        expected = module(*call)
+        for one, other in zip(found, expected if isinstance(expected, tuple) else [expected], strict=True):
+            np.testing.assert_allclose(one, other.numpy(), rtol=1e-5, atol=1e-6)

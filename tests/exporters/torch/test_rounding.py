@@ -1,0 +1,108 @@
+"""Sizes rounded to multiples: the file takes those that are none, and torch sees what divides them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import sympy
+import torch
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.torch.capture.rounding import multiple
+from entrepot.exporters.torch.upstream import size_functions
+from tests.exporters.torch.test_pieces import check
+
+L = sympy.Symbol("L", integer=True, positive=True)
+Mod, PythonMod, Ceil, Trunc = (
+    getattr(size_functions, name) for name in ("Mod", "PythonMod", "CeilToInt", "TruncToInt")
+)
+FORMULAS = [
+    Mod(4 - Mod(L, 4), 4),
+    PythonMod(-L, 6),
+    PythonMod(3 - 2 * L, 5),
+    L - Mod(L, 4),
+    L + 8 - Mod(L, 8),
+    2 * L - 2 * Mod(L, 3) + 1,
+    Mod(L, 4) - L,
+    Ceil(size_functions.IntTrueDiv(L, 3)),
+    Trunc(size_functions.IntTrueDiv(L + 1, 2)),
+]
+
+
+@pytest.mark.parametrize("formula", FORMULAS, ids=str)
+def test_the_multiple_is_the_same_number(formula):
+    found = multiple(formula)
+    assert not found.atoms(Mod, PythonMod)
+    assert all(found.subs(L, size) == formula.subs(L, size) for size in range(1, 50))
+
+
+@pytest.mark.parametrize("formula", [Mod(L, 4), PythonMod(L - 7, 4), 4 - Mod(L, 4), L + 2 * Mod(L, 4), L + 1], ids=str)
+def test_what_is_no_multiple_stays(formula):
+    assert multiple(formula) is None
+
+
+class Padded(nn.Module):
+    def __init__(self, missing):
+        super().__init__()
+        self.missing = missing
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        padded = nn.functional.pad(x, (0, 0, 0, self.missing(length)))
+        pieces = padded.reshape(batch, -1, 4, width)
+        return pieces.cumsum(1).reshape(batch, -1, width)[:, :length] + x
+
+
+class Cut(nn.Module):
+    def forward(self, x):
+        batch, length, width = x.shape
+        return x[:, : length - length % 4].reshape(batch, -1, 4, width).mean(2)
+
+
+class Resized(nn.Module):
+    """Only odd sizes are resized, and sizes are numbers of Python's once more."""
+
+    def forward(self, x):
+        size = int(math.ceil(x.shape[1] / 2) * 2)
+        y = x
+        if size != x.shape[1]:
+            y = nn.functional.interpolate(x.transpose(1, 2), size, mode="nearest").transpose(1, 2)
+        return y.reshape(x.shape[0], size // 2, 2, -1).amax(2)
+
+
+class Contracted(nn.Module):
+    """More than two factors: their order is chosen by sizes."""
+
+    def forward(self, x):
+        return torch.einsum("bid,bjd,bjc->bic", x, x, x)
+
+
+MODULES = {
+    "to the next": Padded(lambda length: (4 - length % 4) % 4),
+    "of a negative": Padded(lambda length: -length % 4),
+    "rounded up": Padded(lambda length: math.ceil(length / 4) * 4 - length),
+    "cut": Cut(),
+    "resized": Resized(),
+    "contracted": Contracted(),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_length_is_taken(name, tmp_path):
+    lengths = (5, 8, 21)
+    check(MODULES[name], tmp_path, (torch.randn(2, 10, 3),), [(torch.randn(3, length, 3),) for length in lengths])
+
+
+def test_windows_of_an_image_are_one_graph():
+    class Windows(nn.Module):
+        def forward(self, x):
+            batch, height, width, channels = x.shape
+            x = nn.functional.pad(x, (0, 0, 0, (4 - width % 4) % 4, 0, (4 - height % 4) % 4))
+            x = x.view(batch, x.shape[1] // 4, 4, x.shape[2] // 4, 4, channels)
+            return x.permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, channels).softmax(1)
+
+    model = ep.export(Windows(), torch.randn(2, 9, 6, 3), progress=False)
+    assert all(isinstance(size, str) for size in model.inputs[0].shape[:3])
+    assert "If" not in {node.op_type for node in model.ir.graph}
