@@ -31,7 +31,13 @@ from tests.export_cases.case import Case
 COLUMNS = ("passed", "static", "refused", "wrong", "crashed", "invalid")
 PATIENCE = 20
 """How many times as long a case may take on a machine that is busy with other things."""
-STARVED = ("the process died", "MemoryError", "could not create a primitive", "can't allocate memory")
+STARVED = (
+    "the process died",
+    "MemoryError",
+    "Failed to serialize proto",
+    "could not create a primitive",
+    "can't allocate memory",
+)
 """What outcomes say that may come of the memory which cases before have left."""
 FRESH_AFTER = 25
 """Cases after which a worker is replaced, so that one case's memory is not another's."""

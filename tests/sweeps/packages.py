@@ -92,7 +92,10 @@ def _generated(package: Package, built: Built) -> Iterator[str]:
             asked = {"max_new_tokens": NEW, "num_beams": beams, "do_sample": False}
             given = {name: value.numpy() for name, value in inputs.items() if name in package.inputs}
             got = package.generate(**given, **asked)
-            wanted = _tokens(built.module, inputs, asked)
+            try:
+                wanted = _tokens(built.module, inputs, asked)
+            except (ValueError, NotImplementedError):
+                continue  # transformers has no such generation for it
             if not np.array_equal(got, wanted) and _is_certain(built.module, inputs, asked, wanted):
                 yield f"{beams} beams: {got[:, -NEW:].tolist()}, expected {wanted[:, -NEW:].tolist()}"
 

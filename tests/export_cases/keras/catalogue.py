@@ -20,6 +20,17 @@ ABSENT = {
 }
 """Classes of layers without a case, and why."""
 
+UNFIT = {
+    "argpartition": "TensorFlow's backend writes beyond the tensor where it has several axes",
+    "bincount": "with weights: takes no symbolic tensor as weights",
+    "conv_transpose": "loses its data_format, and looks for the letters of None",
+    "histogram": "TensorFlow's backend has none",
+    "rearrange": "multiplies the batch of a symbolic tensor, which is None",
+    "softmax": "over several axes: compares the tuple with a number",
+    "view_as_complex": "TensorFlow's backend multiplies by 1j as a float",
+}
+"""Operations of Keras 3.15 that Keras itself cannot run in a functional model, and how it fails."""
+
 
 def catalogue(corpus: str = "keras") -> list[KerasCase]:
     """The cases of a corpus, in the order of the files."""
