@@ -28,15 +28,11 @@ class Lowering:
         build: Where nodes go.
         symbols: Values of sizes that vary.
         name: What a captured array is called; empty for one that is no weight.
-
-    Attributes:
-        tails: What the complementary error function was taken of, by the ``id`` of its value.
     """
 
     def __init__(self, build: Builder, symbols: Mapping[str, ir.Value], name: Name) -> None:
         self.build, self._symbols, self._name = build, symbols, name
         self.sizes = Sizes(build, symbols)
-        self.tails: dict[int, ir.Value] = {}
 
     def body(self, name: str = "body") -> Lowering:
         """The same for a body, which may use every value of this graph."""

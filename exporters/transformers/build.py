@@ -144,9 +144,9 @@ class Building:
 
     @property
     def _recurs(self) -> bool:
-        """Whether no state gets longer with the tokens."""
+        """Whether a state is carried from token to token, beside those that get longer, if there are any."""
         layout = self.form.layout
-        return layout is not None and not layout.grows
+        return layout is not None and any(part.growing is None for part in layout.states)
 
     def manifest(self, graphs: Mapping[str, Model]) -> Manifest:
         """How the graphs fit together."""

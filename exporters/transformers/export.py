@@ -21,7 +21,7 @@ from entrepot.exporters.transformers.precision import Precision, check_close, na
 from entrepot.exporters.transformers.roles import Roles, Task
 from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
 from entrepot.exporters.transformers.tensor_scatter import with_tensor_scatter
-from entrepot.exporters.transformers.upstream import versions, whole_windows
+from entrepot.exporters.transformers.upstream import solved_systems, versions, whole_windows
 from entrepot.exporters.transformers.verify import check_reached, compared, verified
 from entrepot.exporters.ways import FAILURES
 from entrepot.ir.errors import ConversionError, EntrepotError
@@ -59,11 +59,12 @@ class Wishes:
 def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Options) -> Package:
     """See ``export_transformer``."""
     roles = roles_of(model, wishes.roles)
-    with _evaluating(model), whole_windows():
+    with _evaluating(model), solved_systems(model):
         decodes = generates(model, roles, wishes.task)
         options.tell("finding out how it is called")
         given = sample_of(model, roles, samples, generates=decodes)
-        package = _decoder(model, roles, dict(given), wishes, options) if decodes else _forward(model, given, options)
+        trials = _trials(model, roles, dict(given), wishes, options) if decodes else None
+        package = _forward(model, given, options) if trials is None else _decoder(trials, wishes, options)
         if wishes.precision != "float32":
             options.tell(f"making it {wishes.precision}")
             package = _narrow(package, given, wishes.precision, verify=options.verify)
@@ -109,15 +110,24 @@ def _forward(model: torch.nn.Module, given: Inputs, options: Options) -> Package
     return Package({"model": graph}, Manifest(versions=versions()), report=graph.report)
 
 
-def _decoder(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes, options: Options) -> Package:
+def _trials(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes, options: Options) -> Trials | None:
+    """The model with its sample, to be tried as a decoder; ``None`` if it turns out to be none."""
     prompt = given.pop(roles.tokens, None)
     given.pop(roles.mask, None)
     if prompt is None:
         prompt = tokens(model, BATCH, LENGTH)
+    if wishes.task == "auto" and prompt.is_floating_point():
+        options.tell("it is given no tokens, so it does not generate one after the other")
+        return None
     trials = Trials(Called(model, roles), prompt, given)
     if wishes.task == "auto" and not trials.is_causal():
         options.tell("scores of tokens depend on later ones, so it does not generate")
-        return _forward(model, trials.whole(), options)
+        return None
+    return trials
+
+
+@whole_windows()
+def _decoder(trials: Trials, wishes: Wishes, options: Options) -> Package:
     first: EntrepotError | None = None
     for growing in trials.forms():
         form = growing

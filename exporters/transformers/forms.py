@@ -121,12 +121,6 @@ class Trials:
             return True
         return close(other[:, : one.shape[1]], one)
 
-    def whole(self) -> Inputs:
-        """What a call without a cache is given."""
-        roles = self.called.roles
-        given = {**self.others, roles.tokens: self.prompt}
-        return given | ({roles.mask: self.mask(self.prompt, left=False)} if roles.mask else {})
-
     def _bare(self) -> Form:
         """Without a cache; the results of an encoder are what every step is given."""
         roles = self.called.roles
@@ -172,7 +166,7 @@ class Trials:
         """The cache after a step."""
         more = tokens(self.called.model, len(self.prompt), form.new, seed=4)
         given = self.step_inputs(form, self.mask(self.prompt, left=False), more)
-        given[self.called.roles.cache] = unflatten(first.tree, [tensor.clone() for tensor in first.tensors])
+        given |= self.called.with_cache(unflatten(first.tree, [tensor.clone() for tensor in first.tensors]))
         if form.hidden is not None:
             given |= self._encoded(form.hidden)
         return self._call(given)[1]

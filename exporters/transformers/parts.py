@@ -87,7 +87,7 @@ class Step(Part):
         arguments: dict[str, Any] = {name: value for name, value in given.items() if name not in inside}
         if layout is not None:
             cache = layout.build(given)
-            arguments[roles.cache] = writing(cache, given[PAST_LENGTH]) if PAST_LENGTH in given else cache
+            arguments |= self._called.with_cache(writing(cache, given[PAST_LENGTH]) if PAST_LENGTH in given else cache)
         if self._hidden is not None:
             dtype = next((value.dtype for name, value in given.items() if name in inside), torch.float32)
             arguments[roles.encoder_results] = self._hidden.build(given, given[roles.tokens].shape[0], dtype)

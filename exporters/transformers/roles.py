@@ -16,7 +16,8 @@ class Roles:
         tokens: The parameter for tokens.
         mask: The parameter that says which tokens count.
         positions: The parameter for the places of tokens.
-        cache: The parameter for the cache that an earlier call returned.
+        cache: The parameter for the cache that an earlier call returned; several, where it is in parts, which are the
+            results after the scores, in this order.
         encoder_results: The parameter for results of an encoder.
         logits: The result with the scores of tokens: its name, or its place in a tuple.
         cache_result: The result with the cache.
@@ -25,7 +26,7 @@ class Roles:
     tokens: str = ""
     mask: str = ""
     positions: str = ""
-    cache: str = ""
+    cache: str | tuple[str, ...] = ""
     encoder_results: str = ""
     logits: str | int = ""
     cache_result: str | int = ""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.build import Building
 from entrepot.exporters.transformers.samples import Inputs, tokens
@@ -154,7 +155,10 @@ class _Judge:
             first = int(inputs.pop(self.package.manifest.tokens)[0, 0])
             asked["decoder_start_token_id"] = self.package.settings.decoder_start_token_id or first
         given = {name: torch.from_numpy(value) for name, value in inputs.items()}
-        wanted = generated(model, given, asked)
+        try:
+            wanted = generated(model, given, asked)
+        except MODEL_ERRORS as error:
+            return Run(label, "package", "noted", message=f"the model itself does not generate so: {error}")
         try:
             got = self.package.generate(**inputs, **asked)
         except EntrepotError as error:
@@ -169,13 +173,16 @@ class _Judge:
         return Run(label, "package", "differs", message=f"tokens are {got.tolist()}, expected {wanted.tolist()}")
 
     def _doubled(self, given: Mapping[str, torch.Tensor], asked: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
-        """What the model generates in double precision; ``None`` if it is too large for that."""
+        """What the model generates in double precision; ``None`` if it is too large, or has an operator without it."""
         model = self.building.trials.called.model
         if sum(parameter.numel() for parameter in model.parameters()) > _MOST_DOUBLED:
             return None
         twin = copy.deepcopy(model).double()
         inputs = {name: value.double() if value.is_floating_point() else value for name, value in given.items()}
-        return generated(twin, inputs, asked)
+        try:
+            return generated(twin, inputs, asked)
+        except MODEL_ERRORS:
+            return None
 
 
 _SIZES = (("padding left", 3, 6, True), ("batch 1", 1, 4, True), ("padding right", 2, 7, False))

@@ -11,14 +11,14 @@ from entrepot.ir.arguments import as_choice, as_flag, as_integer, as_kind, descr
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.ir.proof import Proof
-from entrepot.runtime.arrays import as_array
 from entrepot.runtime.generation.beams import BeamSearch
 from entrepot.runtime.generation.decoding import Decoding
-from entrepot.runtime.generation.draws import any_seed
-from entrepot.runtime.generation.inputs import as_files, default_mask, prepared
+from entrepot.runtime.generation.inputs import as_files, prepared
 from entrepot.runtime.generation.manifest import Manifest
+from entrepot.runtime.generation.prompts import begun, prompted
 from entrepot.runtime.generation.search import Stopping, Streamer, search
-from entrepot.runtime.generation.settings import SETTINGS, Settings, padded_ends
+from entrepot.runtime.generation.settings import SETTINGS, Settings
+from entrepot.runtime.generation.whole import whole
 from entrepot.runtime.providers import as_providers
 from entrepot.runtime.session import Session
 
@@ -146,31 +146,9 @@ class Package:
             raise InputError("this package does not decode step by step", hint="use generate, or forward")
         manifest = self.manifest
         given = prepared(inputs, self.inputs)
-        if manifest.source_mask in self.inputs and manifest.source in given:
-            given.setdefault(manifest.source_mask, default_mask(given[manifest.source], self.settings))
-        tokens = self._prompt(given)
-        mask = given.pop(manifest.mask) if manifest.mask in given else default_mask(tokens, self.settings)
-        if tokens.ndim != 2 or not tokens.size:
-            raise InputError(f"'{manifest.tokens}' has shape {tokens.shape}, expected rows of at least one token")
-        if mask.shape != tokens.shape:
-            raise InputError(f"{manifest.mask} has shape {mask.shape}, expected {tokens.shape} as {manifest.tokens}")
+        tokens, mask = prompted(manifest, given, self.inputs)
         needed = frozenset(spec.name for spec in self.graphs["decoder"].inputs)
-        roles, mask = frozenset(self.graphs), mask.astype(np.int64)
-        return Decoding(manifest, self._run, roles, needed, given, tokens, mask, every=every)
-
-    def _prompt(self, given: dict[str, Any]) -> Array:
-        manifest = self.manifest
-        if manifest.tokens in given:
-            return np.asarray(given.pop(manifest.tokens))
-        if manifest.kind == "decoder":
-            raise InputError(f"'{manifest.tokens}' is missing", hint="give the prompt as an array of tokens")
-        start = self.settings.decoder_start_token_id
-        if start is None:
-            raise InputError(
-                f"'{manifest.tokens}' is missing, and nothing says what decoding begins with",
-                hint="give it, or decoder_start_token_id",
-            )
-        return np.full((self._rows(given), 1), start, np.int64)
+        return Decoding(manifest, self._run, frozenset(self.graphs), needed, given, tokens, mask, every=every)
 
     def _run(self, role: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         session = self.session(role)
@@ -217,70 +195,16 @@ class Package:
             )
         new_only = as_flag(return_new_only, "return_new_only")
         if self.manifest.kind == "loop":
-            return self._whole(given, chosen, new_only=new_only, functions=(stopping, streamer))
-        decoding = self._started(self._begun(given, settings.decoder_start_token_id), every=False)
+            if stopping is not None or streamer is not None:
+                raise InputError("a loop in the graph calls no functions", hint="leave stopping and streamer out")
+            return whole(self.session("loop"), self.manifest, prepared(given, self.inputs), chosen, new_only=new_only)
+        decoding = self._started(begun(self.manifest, given, settings.decoder_start_token_id), every=False)
         prompt = decoding.tokens.shape[1]
         if settings.num_beams > 1:
             tokens = BeamSearch(decoding, settings, stopping).run()
         else:
             tokens = search(decoding, settings, stopping, streamer)
         return tokens[:, prompt:] if new_only else tokens
-
-    def _whole(
-        self, given: dict[str, Any], chosen: dict[str, Any], *, new_only: bool, functions: tuple[Any, Any]
-    ) -> Array:
-        """What the graph of a loop generates by itself."""
-        if any(function is not None for function in functions):
-            raise InputError("a loop in the graph calls no functions", hint="leave stopping and streamer out")
-        session, manifest = self.session("loop"), self.manifest
-        defaults = session.model.ir.graph.initializers
-        said = {name: value for name, value in chosen.items() if name in defaults}
-        lost = [name for name in chosen if name not in said and chosen[name] != getattr(self.settings, name)]
-        if lost:
-            raise InputError(f"this loop in the graph has no input for {lost[0]}", hint="export with loop='host'")
-        feeds = prepared(given, self.inputs)
-        if manifest.source_mask in self.inputs and manifest.source in feeds:
-            feeds.setdefault(manifest.source_mask, default_mask(feeds[manifest.source], self.settings))
-        if manifest.mask in self.inputs and manifest.tokens in feeds:
-            feeds.setdefault(manifest.mask, default_mask(feeds[manifest.tokens], self.settings))
-        changed = self.settings.changed(said)
-        feeds |= {
-            name: np.asarray(getattr(changed, name), _type_of(defaults[name]))
-            for name in said
-            if name != "eos_token_id"
-        }
-        if "seed" in defaults and changed.seed is None:
-            feeds["seed"] = np.asarray(any_seed(), np.int64)
-        if "eos_token_id" in said:
-            feeds["eos_token_id"] = padded_ends(changed.eos_token_id)
-            feeds["pad_token_id"] = np.asarray(changed.pad, np.int64)
-        prompt = feeds[manifest.tokens].shape[1] if manifest.tokens in feeds else 1
-        if "max_new_tokens" not in said and self.settings.max_new_tokens is None:
-            feeds["max_new_tokens"] = np.asarray(self.settings.most(prompt), np.int64)
-        tokens = session.run(feeds)["sequences"]
-        return tokens[:, prompt:] if new_only else tokens
-
-    def _begun(self, given: dict[str, Any], start: int | None) -> dict[str, Any]:
-        """The inputs, with the token that decoding begins with before a prompt that lacks it, as transformers does."""
-        name = self.manifest.tokens
-        if self.manifest.kind != "encoder-decoder" or start is None:
-            return given
-        if given.get(name) is None:
-            return given | {name: np.full((self._rows(given), 1), start, np.int64)}
-        tokens = np.asarray(as_array(given[name]))
-        if tokens.ndim != 2 or not tokens.size or (tokens[:, 0] == start).any():
-            return given
-        return given | {name: np.concatenate([np.full_like(tokens[:, :1], start), tokens], 1)}
-
-    def _rows(self, given: Mapping[str, Any]) -> int:
-        """How many rows there are, by what the encoder is given."""
-        first = given.get(self.manifest.source)
-        if first is None:
-            raise InputError(f"'{self.manifest.source}' is missing", hint=f"give {', '.join(self.inputs)}")
-        array = np.asarray(as_array(first))
-        if not array.ndim:
-            raise InputError(f"'{self.manifest.source}' is a single number", hint="give rows")
-        return len(array)
 
     def forward(self, **inputs: Any) -> dict[str, Any]:
         """Run the model once.
@@ -336,10 +260,6 @@ def _default_providers(model: Model) -> tuple[str, ...]:
 
     narrow = any(value.dtype == _BFLOAT16 for value in model.ir.graph.initializers.values())
     return ("cpu",) if narrow or OnnxRuntimeProvider.available() else ("onnxruntime",)
-
-
-def _type_of(value: Any) -> np.dtype[Any]:
-    return value.dtype.numpy()
 
 
 def _as(value: Any, spec: ValueSpec) -> Any:

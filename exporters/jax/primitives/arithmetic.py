@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.exporters.jax.primitives.special import as_gelu
+from entrepot.exporters.functions.gelu import as_gelu
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import rule
 
@@ -27,7 +27,7 @@ def sub(step: Step, x: ir.Value, y: ir.Value) -> ir.Value:
 @rule("mul")
 def mul(step: Step, x: ir.Value, y: ir.Value) -> ir.Value:
     """Mul, or Gelu; of truth values, whether both hold."""
-    if (whole := as_gelu(step, x, y)) is not None:
+    if (whole := as_gelu(step.build, x, y)) is not None:
         return whole
     return step.op("And" if step.dtype == np.bool_ else "Mul", x, y)
 

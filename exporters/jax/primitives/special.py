@@ -11,6 +11,7 @@ import numpy as np
 import onnx_ir as ir
 from jax import lax
 
+from entrepot.exporters.functions import gelu
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import rule
 from entrepot.exporters.jax.upstream import IMPLEMENTED
@@ -183,7 +184,7 @@ _WIDE_FAR = (
 def erfc(step: Step, x: ir.Value) -> list[Any]:
     """Its formula; what it is of is noted, for the products that are Gelu."""
     found = step.in_jax(lambda given: _erfc(given.astype(_wider(step.dtype))).astype(step.dtype), x)
-    step.lowering.tails[id(found[0])] = x
+    gelu.note(found[0], x, complement=True)
     return found
 
 
@@ -233,29 +234,3 @@ def _chebyshev(coefficients: Sequence[float], x: Any) -> Any:
     for each in coefficients:
         one, two, three = x * one - two + each, one, two
     return 0.5 * (one - three)
-
-
-def as_gelu(step: Step, left: ir.Value, right: ir.Value) -> ir.Value | None:
-    """``Gelu``, where x / 2 is multiplied by the erfc of -x / sqrt(2)."""
-    of = step.lowering.tails.get(id(right))
-    if of is None:
-        return None
-    scaled, half = of.producer(), left.producer()
-    if scaled is None or half is None or (scaled.op_type, half.op_type) != ("Mul", "Mul"):
-        return None
-    minus = scaled.inputs[0].producer() if scaled.inputs[0] is not None else None
-    x = minus.inputs[0] if minus is not None and minus.op_type == "Neg" else None
-    known = _is(scaled.inputs[1], math.sqrt(0.5)) and _is(half.inputs[0], 0.5) and half.inputs[1] is x
-    return step.op("Gelu", x) if x is not None and known else None
-
-
-def _is(value: ir.Value | None, number: float) -> bool:
-    if value is None or value.const_value is None or value.const_value.size != 1:
-        return False
-    return bool(
-        np.isclose(
-            float(value.const_value.numpy().reshape(())),
-            number,
-            rtol=1e-3 if value.dtype in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16) else 1e-6,
-        )
-    )

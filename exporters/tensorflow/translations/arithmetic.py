@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.functions.gelu import as_gelu
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.numeric import computed, in_kind, is_float, is_signed, number, where
 from entrepot.exporters.tensorflow.table import translates
@@ -24,7 +25,7 @@ def _same(name: str, op: str) -> None:
     def translate(node: Node, build: Builder, x: Any, y: Any) -> Any:
         if x.dtype == ir.DataType.STRING:
             return build.op("StringConcat", x, y)
-        return computed(build, op, x, y)
+        return (as_gelu(build, x, y) if op == "Mul" else None) or computed(build, op, x, y)
 
 
 for _name, _op in _PLAIN.items():

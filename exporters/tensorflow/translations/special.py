@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from entrepot.exporters.building import Builder
-from entrepot.exporters.functions import bessel, gamma, incomplete_gamma, integrals, normal_distribution
+from entrepot.exporters.functions import bessel, gamma, gelu, incomplete_gamma, integrals, normal_distribution
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.table import translates
 
 _OF_ONE = {
-    "Erf": normal_distribution.erf, "Erfc": normal_distribution.erfc, "Erfinv": normal_distribution.erfinv,
+    "Erfinv": normal_distribution.erfinv,
     "Ndtri": normal_distribution.ndtri, "Lgamma": gamma.lgamma, "Digamma": gamma.digamma,
     **{f"Bessel{name}": function for name, function in bessel.FUNCTIONS.items()},
 }  # fmt: skip
@@ -32,3 +32,11 @@ def _add(name: str, function: Any) -> None:
 
 for _name, _function in {**_OF_ONE, **_OF_TWO, **_INTEGRALS}.items():
     _add(_name, _function)
+
+
+@translates("Erf", "Erfc")
+def error_function(node: Node, build: Builder, x: Any) -> Any:
+    """What it is of is noted, for the products that are Gelu."""
+    is_complement = node.op == "Erfc"
+    function = normal_distribution.erfc if is_complement else normal_distribution.erf
+    return gelu.note(function(build, x), x, complement=is_complement)

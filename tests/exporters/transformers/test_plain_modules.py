@@ -1,0 +1,89 @@
+"""Modules that nobody but their author knows: tokens and a cache in, scores and a cache out, in any form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+
+VOCABULARY, WIDTH = 30, 8
+Tensor = torch.Tensor
+
+
+class Attending(nn.Module):
+    """One layer of attention; its subclasses differ in how they take and return keys and values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.embed, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
+        self.q, self.k, self.v = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+
+    def attend(self, ids: Tensor, keys: Tensor | None, values: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        x = self.embed(ids)
+        new_keys, new_values = self.k(x), self.v(x)
+        keys = new_keys if keys is None else torch.cat([keys, new_keys], 1)
+        values = new_values if values is None else torch.cat([values, new_values], 1)
+        scores = self.q(x) @ keys.transpose(1, 2)
+        new, whole = scores.shape[1:]
+        later = torch.arange(whole) > torch.arange(whole - new, whole)[:, None]
+        weights = scores.masked_fill(later, -torch.inf).softmax(-1)
+        return self.head(x + weights @ values), keys, values
+
+
+class TwoArguments(Attending):
+    def forward(self, input_ids: Tensor, past_keys: Tensor | None = None, past_values: Tensor | None = None) -> Any:
+        return self.attend(input_ids, past_keys, past_values)
+
+
+class Spread(Attending):
+    def forward(self, input_ids: Tensor, *past: Tensor) -> Any:
+        return self.attend(input_ids, *(past or (None, None)))
+
+
+class CachesByKind(Attending):
+    def forward(self, tokens: Tensor, k_cache: Tensor | None = None, v_cache: Tensor | None = None) -> Any:
+        logits, keys, values = self.attend(tokens, k_cache, v_cache)
+        return {"logits": logits, "k_cache": keys, "v_cache": values}
+
+
+class OneStructure(Attending):
+    def forward(self, input_ids: Tensor, past: Any = None) -> Any:
+        logits, keys, values = self.attend(input_ids, *(past or {"k": None, "v": None}).values())
+        return logits, {"k": keys, "v": values}
+
+
+class OddlyNamed(Attending):
+    def forward(self, words: Tensor, before: Tensor | None = None, earlier: Tensor | None = None) -> Any:
+        return self.attend(words, before, earlier)
+
+
+def continued(model: Attending, prompt: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+    """The most likely tokens, chosen without a cache."""
+    tokens = torch.from_numpy(prompt)
+    with torch.no_grad():
+        for _ in range(count):
+            tokens = torch.cat([tokens, model.attend(tokens, None, None)[0][:, -1:].argmax(-1)], 1)
+    return tokens.numpy()
+
+
+@pytest.mark.parametrize("kind", [TwoArguments, Spread, CachesByKind, OneStructure, OddlyNamed])
+def test_a_module_of_ones_own_generates(kind: type[Attending]) -> None:
+    model = kind().eval()
+    roles = ep.Roles(tokens="words", cache=("before", "earlier")) if kind is OddlyNamed else None
+    package = ep.export_transformer(model, roles=roles)
+    assert package.report, package.report
+    assert len(package.manifest.states) == 2
+    prompt = np.array([[4, 9, 11], [7, 7, 2]])
+    got = package.generate(**{package.manifest.tokens: prompt}, max_new_tokens=6)
+    np.testing.assert_array_equal(got, continued(model, prompt, 6))
+
+
+def test_a_role_that_no_parameter_has_is_an_error() -> None:
+    with pytest.raises(ep.InputError, match="forward has no parameter 'later'"):
+        ep.export_transformer(OddlyNamed(), roles=ep.Roles(tokens="words", cache=("before", "later")))
