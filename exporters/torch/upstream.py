@@ -141,6 +141,7 @@ def know_functions_of_sizes(others: Mapping[str, Callable[..., Any]]) -> None:
     known = _sympy_handlers()
     for name, function in {**_OF_SIZES, **others}.items():
         known.setdefault(getattr(size_functions, name), function)
+    known[size_functions.Min], known[size_functions.Max] = torch.sym_min, torch.sym_max  # torch's are of no program
 
 
 _OF_SIZES: dict[str, Callable[..., Any]] = {

@@ -36,6 +36,7 @@ def settled(plan: Plan) -> State:
             _place(state, step, layer)
     _place_stateless(state, steps)
     _raise_sizes(state, plan.block)
+    _raise_control_flow(state, plan.block)
     hold(state, plan.block)
     return state
 
@@ -166,6 +167,17 @@ def _raise_sizes(state: State, block: Block) -> None:
             state.scopes[step] = shared(found)
         for value in step.uses():
             readers.setdefault(value, []).append(state.scopes[step])
+
+
+def _raise_control_flow(state: State, block: Block) -> list[Path]:
+    """Control flow belongs to a module that holds all layers of its bodies; the paths of all layers of a block."""
+    found = [state.layers[step][1] for step in block.steps if step in state.layers]
+    for step in block.steps:
+        inner = [path for each in step.blocks.values() for path in _raise_control_flow(state, each)]
+        if inner:
+            state.scopes[step] = shared([state.scopes[step], *inner])
+        found += inner
+    return found
 
 
 def _light(state: State, block: Block) -> set[Step]:

@@ -24,8 +24,8 @@ def scope_of(step: Step) -> Path:
 
 
 def split(path: str) -> Path:
-    """A dotted path."""
-    parts = tuple(part for part in path.split(".") if part)
+    """A path of names between dots, as torch has them, or between slashes, as the other frameworks do."""
+    parts = tuple(part for part in path.split("/" if "/" in path else ".") if part)
     return parts if len(parts) <= _DEEPEST else ()
 
 

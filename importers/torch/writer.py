@@ -16,7 +16,7 @@ from entrepot.importers.torch.dtypes import COMPUTED, FLOATS, NAMES
 from entrepot.importers.torch.needs import OWN, Helpers
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.part import Item, Part
-from entrepot.importers.torch.sizes import Sizes, is_number, of_constant
+from entrepot.importers.torch.sizes import Sizes, is_number, literal, of_constant
 from entrepot.importers.torch.state import State
 from entrepot.importers.torch.table import WORDS
 from entrepot.importers.torch.tree import reference
@@ -132,16 +132,23 @@ class ModuleWriter(Writer):
 
     def _literal(self, value: Value) -> str:
         array = value.constant
+        kind = None if array.dtype == object else ir.DataType.from_numpy(array.dtype)
+        if array.size == 1 < array.ndim and kind in NAMES:
+            return self._filled(array.shape, literal(array.reshape(()).item(), array.dtype), kind)
         sizes = of_constant(value)
-        if array.dtype == object or sizes is None:
+        if kind is None or sizes is None:
             return self.helpers.constant(value, None, 0)
         if array.size == 0:
-            dtype, device = self.dtype_name(ir.DataType.from_numpy(array.dtype)), self.device()
-            return f"torch.zeros({tuple(array.shape)}, dtype={dtype}{f', device={device}' if device else ''})"
+            return self._filled(array.shape, "0", kind)
         self.sizes[value] = sizes
         text = self._as_tensor(value)
         del self.sizes[value]
         return text
+
+    def _filled(self, shape: Sequence[int], number: str, kind: ir.DataType) -> str:
+        device = self.device()
+        end = f"dtype={self.dtype_name(kind)}{f', device={device}' if device else ''})"
+        return f"torch.zeros({tuple(shape)}, {end}" if number == "0" else f"torch.full({tuple(shape)}, {number}, {end}"
 
     def numbers(self, value: Value, step: Step | None = None, position: int = 0) -> Sizes:
         """A value as numbers of Python."""

@@ -32,8 +32,8 @@ def rounded_sizes() -> Iterator[None]:
 def _rewriting(operation: Callable[..., Any]) -> Callable[..., Any]:
     def rewritten(node: Any, *others: Any) -> Any:
         found = operation(node, *others)
-        if isinstance(found, SymNode) and (simpler := multiple(found.expr)) is not None:
-            return with_formula(found, simpler)
+        while isinstance(found, SymNode) and (simpler := multiple(found.expr)) is not None:
+            found = with_formula(found, simpler)
         return found
 
     return rewritten

@@ -106,3 +106,17 @@ def test_windows_of_an_image_are_one_graph():
     model = ep.export(Windows(), torch.randn(2, 9, 6, 3), progress=False)
     assert all(isinstance(size, str) for size in model.inputs[0].shape[:3])
     assert "If" not in {node.op_type for node in model.ir.graph}
+
+
+class CutWhereNeeded(nn.Module):
+    """A size after a branch is the smaller of two, which torch writes with a function that programs may not call."""
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        if length % 3 != 0:
+            x = x[:, : length - length % 3]
+        return x.reshape(batch, length // 3, 3 * width)
+
+
+def test_a_length_is_cut_on_one_branch(tmp_path):
+    check(CutWhereNeeded(), tmp_path, (torch.randn(2, 10, 4),), [(torch.randn(3, 15, 4),), (torch.randn(1, 8, 4),)])

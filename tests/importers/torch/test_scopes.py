@@ -1,0 +1,83 @@
+"""Paths of modules that other frameworks noted, and modules whose loops use layers from elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+import torch
+
+import entrepot as ep
+from tests.op_cases.normal import normal as f32
+
+SCAN = """<ir_version: 10, opset_import: ["": 22]>
+g (float[N, T, 4] x) => (float[T, N, 4] y) {
+    rows = Transpose<perm = [1, 0, 2]>(x)
+    start = Constant<value = float[1, 4] {0.1, 0.2, 0.3, 0.4}>()
+    first = ReduceMean<keepdims = 0>(rows, axis)
+    zero = Mul(first, start)
+    last, made = Scan<
+        num_scan_inputs = 1,
+        body = turn (float[N, 4] h, float[N, 4] row) => (float[N, 4] i, float[N, 4] o) {
+        p = MatMul(row, v)
+        q = MatMul(h, w)
+        s = Add(p, q)
+        i = Tanh(s)
+        o = Identity(i)
+        }
+    >(zero, rows)
+    twice = Add(made, made)
+    y = Neg(twice)
+}"""
+
+
+def scan(paths: dict[str, str]) -> onnx.ModelProto:
+    """The loop, whose nodes note their modules by the name of their first output."""
+    proto = onnx.parser.parse_model(SCAN)
+    weights = {"v": f32(4, 4), "w": f32(4, 4), "axis": np.array([0])}
+    proto.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in weights.items())
+    nodes = [*proto.graph.node]
+    nodes += [node for each in nodes for attribute in each.attribute for node in attribute.g.node]
+    for node in nodes:
+        if node.output[0] in paths:
+            node.metadata_props.add(key="entrepot.module", value=paths[node.output[0]])
+    return proto
+
+
+PLACES = {
+    "below": {"last": "loop", "zero": "loop", "twice": "loop", "p": "loop.given", "q": "loop.state"},
+    "elsewhere": {"last": "loop", "zero": "loop", "twice": "loop", "p": "encoder.given", "q": "decoder.state"},
+    "one of them": {"last": "loop", "zero": "loop", "twice": "loop", "p": "loop.given", "q": "state"},
+    "by slashes": {"last": "in", "zero": "in", "twice": "in", "p": "in/in", "q": "in/state"},
+    "by slashes elsewhere": {"last": "in", "zero": "in", "twice": "in", "p": "out/in", "q": "state"},
+}
+
+
+@pytest.mark.parametrize("paths", PLACES.values(), ids=PLACES)
+def test_loops_use_layers_wherever_they_are(paths: dict[str, str]) -> None:
+    model, x = ep.load(scan(paths)), f32(3, 5, 4)
+    module = ep.to_torch(model)
+    expected = ep.Session(model, providers=["reference"]).run({"x": x})["y"]
+    np.testing.assert_allclose(module(torch.from_numpy(x)).detach().numpy(), expected, rtol=1e-5, atol=1e-6)
+    kept = {name for name, each in module.named_modules() if isinstance(each, torch.nn.Linear)}
+    assert kept == {paths[each].replace("/", ".").replace("in", "in_") for each in "pq"}
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1,), (), (1, 1, 1)])
+@pytest.mark.parametrize("number", ["nan", "inf", "-0.9999999", "2"])
+def test_single_numbers_of_any_rank_are_written_out(shape: tuple[int, ...], number: str) -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 22]>
+        g (float[N, 3] x, int64[2] to) => (float[N, 3] y, float[2, 3] z) {
+            y = Max(c, x)
+            z = Expand(c, to)
+        }"""
+    )
+    constant = np.full(shape, float(number), np.float32)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(constant, "c"))
+    proto.graph.output[1].type.tensor_type.shape.Clear()
+    model, feeds = ep.load(proto), {"x": f32(4, 3), "to": np.array([2, 3])}
+    got = ep.to_torch(model)(*map(torch.from_numpy, feeds.values()))
+    expected = ep.Session(model, providers=["reference"]).run(feeds)
+    for found, wanted in zip(got, expected.values(), strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted)
