@@ -18,12 +18,13 @@ from entrepot.ir.arguments import (
     as_path,
     expected,
 )
-from entrepot.ir.errors import MissingDependencyError
+from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.progress import Progress, announcing, reporter
 
 if TYPE_CHECKING:
     import torch
 
+    from entrepot.exporters.transformers.export import Wishes
     from entrepot.runtime.generation.package import Package
 
 
@@ -58,7 +59,7 @@ def export_transformer(
         roles: What its arguments are for, where their names do not tell.
         loop: ``"host"``: graphs for single steps, which ``generate`` calls. ``"in_graph"``: one graph that generates by
             itself, in any runtime of the standard.
-        num_beams: How many beams a loop in the graph searches; on the host, each call says so.
+        num_beams: How many beams a loop in the graph searches; on the host, each call of ``generate`` says so.
         do_sample: Whether a loop in the graph draws tokens: ``temperature``, ``top_k``, ``top_p`` and ``seed`` are its
             inputs then. By default as the model's ``generation_config`` says.
         repetition_penalty: Whether a loop in the graph has an input of this name.
@@ -105,6 +106,7 @@ def export_transformer(
         precision=as_choice(precision, ("float32", "float16", "bfloat16"), "precision"),
         capacity=room if as_choice(cache, ("dynamic", "static"), "cache") == "static" else 0,
     )
+    _check_loop(wishes)
     options = Options(
         opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)
     )
@@ -121,3 +123,21 @@ def export_transformer(
             options.tell("saving")
             package.save(path)
     return package
+
+
+def _check_loop(wishes: Wishes) -> None:
+    """On the host, each call of ``generate`` says how it generates.
+
+    Raises:
+        InputError: What only a loop in the graph fixes is asked for without one.
+    """
+    asked = {
+        "num_beams": wishes.beams > 1,
+        "do_sample": wishes.sample is not None,
+        "repetition_penalty": wishes.penalty,
+    }
+    for name in (name for name, given in asked.items() if given and not wishes.in_graph):
+        raise InputError(
+            f"{name} is for loop='in_graph', whose graph has it built in",
+            hint=f"leave it out, and pass {name} to package.generate()",
+        )
