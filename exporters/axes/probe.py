@@ -121,12 +121,12 @@ class Prober:
             self._answers[key] = self._try(complete)
         return self._answers[key]
 
-    def takes_with_small_numbers(self, sizes: Mapping[Axis, int]) -> bool:
+    def takes_with_small_numbers(self, sizes: Mapping[Axis, int], numbers: Sequence[int] = (1, 0)) -> bool:
         """Whether the model accepts changed sizes with other integers: lengths in a sample are no limits."""
         complete, arrays, base = self.completed(sizes), self._callee.arrays, self.base
         if complete is None or not any(arrays.kind(tensor) == "integer" for tensor in base):
             return False
-        for number in (1, 0):
+        for number in numbers:
             self.base = [_filled(arrays, tensor, number) for tensor in base]
             try:
                 if self._try(complete) is None:
@@ -224,7 +224,8 @@ class Prober:
         found = list(itertools.islice(accepted, 2))
         if len(found) == 1:  # positions in the sample may leave no room for more
             other = (size for size in sizes if size not in found)
-            small = (size for size in other if self.takes_with_small_numbers(dict.fromkeys(axes, size)))
+            # not with ones: a mask of them may not be read at all
+            small = (size for size in other if self.takes_with_small_numbers(dict.fromkeys(axes, size), (0,)))
             found += itertools.islice(small, 1)
         return found if len(found) == 2 else []
 

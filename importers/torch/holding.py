@@ -46,9 +46,16 @@ def _is_kept(state: State, step: Step, position: int, value: Value) -> bool:
     array = value.constant
     if not isinstance(array, np.ndarray) or array.dtype == object or ir.DataType.from_numpy(array.dtype) not in NAMES:
         return False
-    if position in host_operands(step.key) and array.size <= _FEW and array.ndim <= 1:
+    if array.size <= _FEW and array.ndim <= 1 and (position in host_operands(step.key) or _is_of_sizes(state, step)):
         return False
     return array.size > 1 or state.is_parameter(value)
+
+
+def _is_of_sizes(state: State, step: Step) -> bool:
+    """Whether a step puts sizes together, some of which are constant."""
+    made = step.outputs[0]
+    is_whole = made is not None and made.type is not None and made.type.dtype == ir.DataType.INT64
+    return step.is_a("Concat") and step in state.light and is_whole
 
 
 _FEW = 64

@@ -13,7 +13,7 @@ from entrepot.importers.torch.norms import batch_norm, group_norm, instance_norm
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.recurrent import recurrent, stacked
 from entrepot.importers.torch.weights import name_at, present, sizes_of, unless_default, weight_at
-from entrepot.importers.torch.words.products import one, symmetric
+from entrepot.importers.torch.words.products import around, one, symmetric
 
 
 def layer_of(op: Op) -> Layer | None:
@@ -38,10 +38,7 @@ def _conv(op: Op) -> Layer | None:
     if weight is None or not 1 <= rank <= 3 or (op.has(2) and bias is None):
         return None
     if pads is None:
-        uneven = _uneven(op, weight.shape[2:])
-        if uneven is None:
-            return None
-        pads, call = [0] * rank, _padded(uneven)
+        pads, call = [0] * rank, _padded(weight.shape[2:])
     groups = op.attribute("group")
     given = unless_default(
         stride=sizes_of(list(op.attribute("strides") or [1] * rank), 1),
@@ -56,33 +53,16 @@ def _conv(op: Op) -> Layer | None:
     return Layer(f"Conv{rank}d", (*sizes, *given), present(weight=weight, bias=bias), call=call, source=name_at(op))
 
 
-def _uneven(op: Op, kernel: tuple[int, ...]) -> list[int] | None:
-    """Padding that differs from side to side, as ``F.pad`` takes it; ``None`` where it depends on sizes."""
-    rank, auto, pads = len(kernel), op.attribute("auto_pad"), op.attribute("pads")
-    if auto == "NOTSET":
-        pairs = list(zip(pads[:rank], pads[rank:], strict=True))
-    else:
-        strides = op.attribute("strides") or [1] * rank
-        dilations = op.attribute("dilations") or [1] * rank
-        if set(strides) != {1}:
-            return None
-        totals = [step * (size - 1) for size, step in zip(kernel, dilations, strict=True)]
-        less = [(total // 2, total - total // 2) for total in totals]
-        pairs = less if auto == "SAME_UPPER" else [(more, few) for few, more in less]
-    return [size for pair in reversed(pairs) for size in pair]
-
-
-def _padded(sizes: list[int]) -> Callable[[Op, str], str]:
-    return lambda op, layer: f"{layer}(F.pad({op[0]}, {tuple(sizes)}))"
+def _padded(kernel: tuple[int, ...]) -> Callable[[Op, str], str]:
+    return lambda op, layer: f"{layer}({around(op, kernel)})"
 
 
 def _conv_transpose(op: Op) -> Layer | None:
     weight, bias = weight_at(op, 1), weight_at(op, 2, 1)
     rank = 0 if weight is None else weight.ndim - 2
-    pads = symmetric(op, rank)
-    if weight is None or not 1 <= rank <= 3 or pads is None or (op.has(2) and bias is None):
+    if weight is None or not 1 <= rank <= 3 or (op.has(2) and bias is None):
         return None
-    if op.attribute("output_shape") is not None:
+    if op.attribute("output_shape") is not None or op.attribute("auto_pad") not in ("NOTSET", "VALID"):
         return None
     groups = op.attribute("group")
     strides = list(op.attribute("strides") or [1] * rank)
@@ -90,6 +70,7 @@ def _conv_transpose(op: Op) -> Layer | None:
     extra = list(op.attribute("output_padding") or [0] * rank)
     if any(add >= max(pair) for add, *pair in zip(extra, strides, dilations, strict=True)):
         return None
+    pads, cut = _cut(op, rank)
     given = unless_default(
         stride=sizes_of(strides, 1), padding=sizes_of(pads, 0), output_padding=sizes_of(extra, 0), groups=(groups, 1),
         bias=(bias is not None, True), dilation=sizes_of(dilations, 1),
@@ -97,7 +78,22 @@ def _conv_transpose(op: Op) -> Layer | None:
     sizes = positional(
         in_channels=weight.shape[0], out_channels=weight.shape[1] * groups, kernel_size=one(weight.shape[2:])
     )
-    return Layer(f"ConvTranspose{rank}d", (*sizes, *given), present(weight=weight, bias=bias), source=name_at(op))
+    call: Callable[[Op, str], str] = (lambda op, layer: f"{applied(op, layer)}{cut}") if cut else applied
+    kind, tensors = f"ConvTranspose{rank}d", present(weight=weight, bias=bias)
+    return Layer(kind, (*sizes, *given), tensors, call=call, source=name_at(op))
+
+
+def _cut(op: Op, rank: int) -> tuple[list[int], str]:
+    """What a transposed convolution cuts off on both sides, and the rest, on one side, as a slice."""
+    pads = list(op.attribute("pads") or [0] * 2 * rank) if op.attribute("auto_pad") == "NOTSET" else [0] * 2 * rank
+    sides = list(zip(pads[:rank], pads[rank:], strict=True))
+    both = [min(pair) for pair in sides]
+    slices = [_slice(begin - each, end - each) for (begin, end), each in zip(sides, both, strict=True)]
+    return both, "" if set(slices) == {":"} else f"[..., {', '.join(slices)}]"
+
+
+def _slice(begin: int, end: int) -> str:
+    return f"{begin or ''}:{-end if end else ''}"
 
 
 def _linear(op: Op) -> Layer | None:

@@ -35,6 +35,7 @@ def settled(plan: Plan) -> State:
         if layer is not None and not op.overlooked:
             _place(state, step, layer)
     _place_stateless(state, steps)
+    state.light = _light(state, plan.block)
     _raise_sizes(state, plan.block)
     _raise_control_flow(state, plan.block)
     hold(state, plan.block)
@@ -156,14 +157,13 @@ def _place_stateless(state: State, steps: list[Step]) -> None:
 def _raise_sizes(state: State, block: Block) -> None:
     """What depends on sizes alone belongs to all that read it; so does a step that says nothing of itself."""
     readers: dict[Value, list[Path]] = {}
-    light = _light(state, block)
     for value in block.outputs:
         if value is not None:
             readers.setdefault(value, []).append(())
     for step in reversed(block.steps):
         found = [path for value in step.outputs if value is not None for path in readers.get(value, [])]
         silent = not state.scopes[step] and not any(key.startswith("entrepot.") for key in step.metadata)
-        if found and step not in state.layers and (step in light or silent):
+        if found and step not in state.layers and (step in state.light or silent):
             state.scopes[step] = shared(found)
         for value in step.uses():
             readers.setdefault(value, []).append(state.scopes[step])

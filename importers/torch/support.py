@@ -30,6 +30,15 @@ def from_front(indices, size):
     return torch.where(indices < 0, indices + size, indices).long()
 
 
+def same(x, kernel, strides, dilations, lower=False, value=0.0):
+    """X with as much around it as a window needs that begins at every step; what is odd comes after it."""
+    pads = []
+    for size, width, step, hole in zip(x.shape[:1:-1], kernel[::-1], strides[::-1], dilations[::-1], strict=True):
+        missing = torch.sym_max((-(-size // step) - 1) * step + hole * (width - 1) + 1 - size, 0)
+        pads += [missing - missing // 2, missing // 2] if lower else [missing // 2, missing - missing // 2]
+    return torch.nn.functional.pad(x, pads, value=value)
+
+
 def chosen(condition, yes, no, *operands):
     """One of two functions of the operands; both of them in a graph that is captured."""
     if torch.compiler.is_compiling():

@@ -60,10 +60,25 @@ def symmetric(op: Op, rank: int) -> list[int] | None:
     return pads[:rank] if pads[:rank] == pads[rank:] else None
 
 
-def window(op: Op, *, average: bool = False) -> dict[str, str] | None:
-    """The arguments of a pooling."""
+def around(op: Op, kernel: Sequence[int], value: str = "") -> str | None:
+    """An input with padding around it that differs from side to side; ``None`` where windows lie outside."""
+    rank, auto, pads = len(kernel), op.attribute("auto_pad"), op.attribute("pads")
+    strides, dilations = (tuple(op.attribute(name) or [1] * rank) for name in ("strides", "dilations"))
+    if auto == "NOTSET":
+        if any(pad >= size for pad, size in zip(pads, [*kernel, *kernel], strict=True)) and value:
+            return None
+        flat = tuple(size for at in reversed(range(rank)) for size in (pads[at], pads[at + rank]))
+        return f"F.pad({op[0]}, {flat}{value and f', value={value}'})"
+    given = [op[0], str(tuple(kernel)), str(strides), str(dilations)]
+    given += ["lower=True"] if auto == "SAME_LOWER" else []
+    given += [f"value={value}"] if value else []
+    return f"{op.writer.helper('same')}({', '.join(given)})"
+
+
+def window(op: Op, *, average: bool = False, padded: bool = False) -> dict[str, str] | None:
+    """The arguments of a pooling, perhaps of an input that is padded already."""
     kernel = list(op.attribute("kernel_shape"))
-    rank, pads = len(kernel), symmetric(op, len(kernel))
+    rank, pads = len(kernel), [0] * len(kernel) if padded else symmetric(op, len(kernel))
     strides = list(op.attribute("strides") or [1] * rank)
     dilations = list(op.attribute("dilations") or [1] * rank)
     if pads is None or not 1 <= rank <= 3 or any(2 * pad > size for pad, size in zip(pads, kernel, strict=True)):
@@ -87,6 +102,10 @@ def max_pool(op: Op) -> str | None:
     """``F.max_pool2d``."""
     if op.asked(1) or op.made not in FLOATS or op.attribute("ceil_mode"):
         return None
+    kernel = op.attribute("kernel_shape")
+    if symmetric(op, len(kernel)) is None:
+        x, given = around(op, kernel, 'float("-inf")'), window(op, padded=True)
+        return None if x is None else _pooled(op, "max_pool", given, x)
     return _pooled(op, "max_pool", window(op))
 
 
@@ -98,12 +117,12 @@ def average_pool(op: Op) -> str | None:
     return _pooled(op, "avg_pool", window(op, average=True))
 
 
-def _pooled(op: Op, name: str, given: dict[str, str] | None) -> str | None:
+def _pooled(op: Op, name: str, given: dict[str, str] | None, x: str = "") -> str | None:
     if given is None:
         return None
     kernel = given.pop("kernel_size")
     rank = len(op.attribute("kernel_shape"))
-    arguments = ", ".join([op[0], kernel, *(f"{key}={value}" for key, value in given.items())])
+    arguments = ", ".join([x or op[0], kernel, *(f"{key}={value}" for key, value in given.items())])
     return f"F.{name}{rank}d({arguments})"
 
 

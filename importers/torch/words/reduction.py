@@ -26,7 +26,7 @@ def reduced(op: Op) -> str | None:
     """Along axes, all of them where none are given."""
     shape, axes = op.shape(0), _axes(op)
     kind = op.step.op_type
-    if axes is None or shape is None or 0 in shape or not shape or op.made is None:
+    if axes is None or 0 in (shape or ()) or shape == () or op.made is None:
         return None
     if op.made not in FLOATS and kind not in ("ReduceSum", "ReduceMax", "ReduceMin"):
         return None
@@ -39,14 +39,12 @@ def reduced(op: Op) -> str | None:
 
 
 def _axes(op: Op) -> list[int] | None:
-    rank = op.rank(0)
-    if rank is None:
-        return None
+    rank, stays = op.rank(0), op.attribute("noop_with_empty_axes")
     axes = op.ints(1) if op.has(1) else []
-    if axes is None:
-        return None
+    if axes is None or rank is None:
+        return axes or None  # of any rank the axes that are named
     if not axes:
-        axes = [] if op.attribute("noop_with_empty_axes") else list(range(rank))
+        axes = [] if stays else list(range(rank))
     normal = sorted(axis % rank for axis in axes) if rank else []
     return [op.axis(axis, rank) for axis in normal] if len(normal) == 1 else normal
 

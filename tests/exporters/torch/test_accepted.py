@@ -89,7 +89,7 @@ ANSWERED = [
     (ENCODER, [1.0, 2.0], "contains no tensor", "torch.tensor(1.0)"),
     (ENCODER, None, "needs a sample", "ep.export(module, x)"),
     (around, [X, X], "does not fit", "a tuple of positional arguments"),
-    (5, X, "cannot export a builtins.int", "torch.nn.Module"),
+    (5, X, "cannot export a builtins.int", "a model of PyTorch"),
 ]
 
 

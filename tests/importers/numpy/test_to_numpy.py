@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -115,9 +116,9 @@ np.save("y.npy", y)
 """
     x = np.random.default_rng(0).random((3, 1, 8, 8), np.float32)
     np.save(tmp_path / "made" / "here" / "x.npy", x)
-    subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path / "made" / "here", check=True, env={"PYTHONPATH": _path()}
-    )
+    same_kernels = {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}
+    environment = {"PYTHONPATH": _path(), **same_kernels}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "made" / "here", check=True, env=environment)
     np.testing.assert_array_equal(np.load(tmp_path / "made" / "here" / "y.npy"), function(x))
     with torch.no_grad():
         expected = network()(torch.from_numpy(x)).numpy()
