@@ -14,7 +14,7 @@ X = np.array([[1e-3, 2.0, 1.0], [40.0, 210.0, 1.01e4], [1.001e6, 0.0, np.inf]], 
 
 
 @pytest.mark.parametrize(
-    "function, exact",
+    ("function", "exact"),
     [(jax.lax.igamma, scipy.special.gammainc), (jax.lax.igammac, scipy.special.gammaincc)],
     ids=["lower", "upper"],
 )
