@@ -55,7 +55,7 @@ def verified(package: Package, building: Building) -> Package:
     graphs = [model.report for model in package.graphs.values() if isinstance(model.report, Report)]
     doubt = next((report.doubt for report in graphs if report.doubt), "")
     made = sum((report.runs for report in graphs), ())
-    name = type(building.trials.called.model).__name__
+    name = building.trials.called.name
     providers = package.session("decoder").providers
     package.report = report = Report(name, "package", providers, (*made, *runs), doubt=doubt)
     if report.failures:
@@ -130,7 +130,7 @@ class _Judge:
         lets it fade after it.
         """
         trials, form = self.building.trials, self.building.form
-        if form.layout is None:  # every step is given all tokens, which those after them may change
+        if form.bare:  # every step is given all tokens, which those after them may change
             new = form.new
             before = trials.first(tokens[:, :-new], mask[:, :-new], others, form)[0]
             return torch.cat([before, trials.first(tokens, mask, others, form)[0][:, -new:]], 1)

@@ -228,12 +228,11 @@ class Package:
 
         Args:
             path: The folder; one that has this name is replaced if it is a package, and only when the new one is whole.
-
-            layout: ``"entrepot"``, which ``load`` reads. ``"optimum"``: one graph, with the names that optimum and
-                transformers.js ask for. ``"genai"``: the same with the configuration of onnxruntime-genai.
+            layout: ``"entrepot"``, which ``load`` reads. ``"optimum"``: files, inputs and outputs with the names that
+                optimum and transformers.js ask for. ``"genai"``: the same with the configuration of onnxruntime-genai.
 
         Raises:
-            ConversionError: The layout has no place for such a package: it is for decoders.
+            ConversionError: The layout has no place for such a package.
             StorageError: It cannot be written; what was there before is untouched.
             InputError: ``path`` is a folder that is no package.
         """
