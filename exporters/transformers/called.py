@@ -22,17 +22,22 @@ class Called:
     Attributes:
         model: The module.
         roles: What is for what.
-        label: What reports call it; by default the name of its class.
+        origin: The module as its author knows it, where ``model`` calls it in another way.
     """
 
     model: torch.nn.Module
     roles: Roles
-    label: str = ""
+    origin: torch.nn.Module | None = None
+
+    @property
+    def whole(self) -> torch.nn.Module:
+        """The module as its author knows it."""
+        return self.origin or self.model
 
     @property
     def name(self) -> str:
         """What reports call it."""
-        return self.label or type(self.model).__name__
+        return type(self.whole).__name__
 
     def __call__(self, given: Mapping[str, Any]) -> tuple[torch.Tensor, Any]:
         """The scores of tokens, and the cache."""

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.caches import apart
 from entrepot.exporters.transformers.called import Called
 from entrepot.exporters.transformers.roles import Roles
+from entrepot.exporters.transformers.upstream import encoder_path, encoder_results
 from entrepot.ir.errors import InputError
 
 CARRIED = "encoder's results and cache"
@@ -36,6 +39,7 @@ class TwoParts(torch.nn.Module):
         self.model = called.model
         self.config = SimpleNamespace(vocab_size=vocabulary)
         self.name = type(called.model).__name__
+        self.generation_config = getattr(called.model, "generation_config", None)
         self._called = called
 
     @property
@@ -66,14 +70,31 @@ def called_in_steps(called: Called, given: Mapping[str, torch.Tensor]) -> Called
     Raises:
         InputError: There is no such encoder, or its results are no scores.
     """
-    if not called.roles.encoder:
+    path = called.roles.encoder
+    if called.roles.encoder_results and not _takes_results(called, given):
+        path = encoder_path(called.model)
+    if not path:
         return called
+    called = replace(called, roles=replace(called.roles, encoder=path, encoder_results=""))
     with quiet(), torch.no_grad():
         scores, _ = called(given)
     parts = TwoParts(called, scores.shape[-1]).eval()
     with quiet(), torch.no_grad():
         parts(**given)
-    return Called(parts, parts.roles, label=called.name)
+    return Called(parts, parts.roles, origin=called.model)
+
+
+def _takes_results(called: Called, given: Mapping[str, torch.Tensor]) -> bool:
+    """Whether it takes nothing of its encoder's results but the last of them."""
+    with quiet(), torch.no_grad():
+        try:
+            result = called.model(**given, **called.flags)
+            stand_in = encoder_results(result["encoder_last_hidden_state"])
+            more = {name: value for name, value in given.items() if name in (called.roles.tokens, "attention_mask")}
+            called({**more, called.roles.encoder_results: stand_in})
+        except MODEL_ERRORS:
+            return False
+    return True
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from torch import nn
 
 import entrepot as ep
 from entrepot.exporters.transformers.in_graph.loop import looped
+from tests.export_cases import PACKAGES, cases, judge_of
 
 WIDTH, TOKENS, WORDS = 8, 30, 40
 Tensor = torch.Tensor
@@ -178,3 +179,10 @@ def test_a_part_that_is_no_encoder_is_an_error(encoder: str, message: str) -> No
     roles = ep.Roles(encoder=encoder, tokens="captions", cache="state")
     with pytest.raises(ep.EntrepotError, match=message):
         ep.export_transformer(of(Captioner), SEEN, roles=roles)
+
+
+def test_an_encoder_whose_results_hold_more_than_one_tensor_stands_in_for_itself() -> None:
+    """Of transformers' models too, where a decoder asks an encoder's results for more than the last of them."""
+    case = next(case for case in cases(PACKAGES) if case.name == "speech-seq2seq/cohere_asr")
+    outcome = judge_of(PACKAGES)(case)
+    assert (outcome.verdict, outcome.why) == ("passed", "encoder-decoder")
