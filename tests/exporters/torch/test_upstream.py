@@ -36,7 +36,15 @@ def imports(path: Path) -> list[tuple[str, str, str]]:
 
 
 TAKEN = imports(ROOM / "upstream.py")
-OWN = ("OPDEFS", "native", "size_functions", "_EffectType", "_register_effectful_op", "_sympy_handlers")
+OWN = (
+    "OPDEFS",
+    "native",
+    "size_functions",
+    "_EffectType",
+    "_register_effectful_op",
+    "_sympy_handlers",
+    "nn_transformer",
+)
 """What upstream.py uses itself, behind functions of its own."""
 
 
@@ -336,3 +344,15 @@ def test_a_size_may_be_computed_in_another_way() -> None:
     assert other.expr == 2 * size.node.expr
     assert all(callable(getattr(upstream.SymNode, name)) for name in ("add", "sub", "mod", "ceil", "floor", "trunc"))
     assert (size.node.sub(size.node)).expr == 0
+
+
+def test_transformers_look_for_causal_masks_by_a_function_of_their_module() -> None:
+    """In ``capture/blame.py``: its values are looked at, which no capture can."""
+    name = "_detect_is_causal_mask"
+    detect = getattr(upstream.nn_transformer, name)
+    mask = torch.nn.Transformer.generate_square_subsequent_mask(3)
+    assert detect(mask, None, 3)
+    with upstream.masks_as_they_are():
+        assert not getattr(upstream.nn_transformer, name)(mask, None, 3)
+        assert getattr(upstream.nn_transformer, name)(mask, is_causal=True, size=3)
+    assert getattr(upstream.nn_transformer, name) is detect
