@@ -92,7 +92,7 @@ def _quotient(left: str, right: str, is_natural: bool, by_natural: bool) -> str:
         return f"{x} // {y} if {left} >= 0 else -(-{x} // {y})"
     if is_natural:
         return f"{x} // {y} if {right} > 0 else -({x} // -{y})"
-    return f"abs({left}) // abs({right}) * (1 if ({left} < 0) == ({right} < 0) else -1)"
+    return f"abs({left}) // abs({right}) * (1 if {x} * {y} >= 0 else -1)"
 
 
 def _remainder(step: Step, given: Sequence[Sizes], row: tuple[str, ...]) -> str | None:
