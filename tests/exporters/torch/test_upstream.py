@@ -336,3 +336,20 @@ def test_a_size_may_be_computed_in_another_way() -> None:
     assert other.expr == 2 * size.node.expr
     assert all(callable(getattr(upstream.SymNode, name)) for name in ("add", "sub", "mod", "ceil", "floor", "trunc"))
     assert (size.node.sub(size.node)).expr == 0
+
+
+def test_a_tensor_of_a_capture_gives_the_number_that_it_was_told() -> None:
+    """In ``translations/remembered.py``: what is read back from a tensor of a size is the size, not another symbol."""
+
+    class Told(nn.Module):
+        def forward(self, x):
+            held = torch.scalar_tensor(x.shape[0], dtype=torch.int64)
+            upstream.remember_number(held, x.shape[0])
+            assert upstream.is_natural(x.shape[0])
+            return x.new_ones(held.item())
+
+    sizes = {"x": {0: torch.export.Dim.AUTO}}
+    program = torch.export.export(Told(), (torch.ones(5),), dynamic_shapes=sizes, strict=False)
+    (input_,) = (node for node in program.graph.nodes if node.op == "placeholder")
+    (result,) = next(node for node in program.graph.nodes if node.op == "output").args[0]
+    assert result.meta["val"].shape == input_.meta["val"].shape
