@@ -17,6 +17,7 @@ from entrepot.ir.operators import uses_defined
 from entrepot.runtime import providers as registry
 from entrepot.runtime import room
 from entrepot.runtime.copies import Copy
+from entrepot.runtime.device import HOST, Device
 from entrepot.runtime.feeds import Feeding, by_name
 from entrepot.runtime.partition import delegated, partition
 from entrepot.runtime.placement import Placement, Plan
@@ -96,6 +97,11 @@ class Session:
     def providers(self) -> tuple[str, ...]:
         """The providers asked for, in order."""
         return tuple(provider.name for provider in self._providers)
+
+    @property
+    def device(self) -> Device:
+        """Where the first provider keeps its arrays that does so elsewhere than NumPy; what is fed from there stays."""
+        return next(iter(self._default.flow.devices), HOST)
 
     @property
     def threads(self) -> int:

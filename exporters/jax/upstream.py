@@ -61,8 +61,6 @@ def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
 IMPLEMENTED: dict[str, Callable[..., Any]] = {
     "regularized_incomplete_beta": _wide(special.regularized_incomplete_beta_impl),
-    "igamma": _wide(special.igamma_impl),
-    "igammac": _wide(special.igammac_impl),
     "igamma_grad_a": _wide(special.igamma_grad_a_impl),
     "bessel_i0e": special.bessel_i0e_impl,
     "mulhi": lax._mulhi_impl,  # noqa: SLF001

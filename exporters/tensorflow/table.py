@@ -14,7 +14,10 @@ _F = TypeVar("_F", bound=Function)
 
 _RULES: dict[str, Rule] = {}
 _PAIRS: dict[str, Rule] = {}
-_PACKAGES = ("entrepot.exporters.tensorflow.translations", "entrepot.exporters.tensorflow.flow")
+_PACKAGES = (
+    "entrepot.exporters.tensorflow.translations", "entrepot.exporters.tensorflow.compositions",
+    "entrepot.exporters.tensorflow.flow",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,9 @@ def translated(
     arguments = [(tensor.op.name, 0) for tensor in free] + [(name, 0) for name in outer]
     types = [tensor.dtype for tensor in free] + [value.dtype for value in outer.values()]
     results = [(tensor.op.name, tensor.value_index) for tensor in function.graph.outputs]
-    body = of_graph(title, definition.node, arguments, results)
-    walk = Walk(Library(definition.library.function))
+    library = Library(definition.library.function)
+    body = library.functional(of_graph(title, definition.node, arguments, results), types)
+    walk = Walk(library)
     outputs = walk.body(body, build, [*values, *handles], types)
     for tensor, value in zip(function.graph.outputs, outputs, strict=True):
         _refuse_result(tensor, value)

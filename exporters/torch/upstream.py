@@ -42,6 +42,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 from torch.jit import TracerWarning  # type: ignore[attr-defined]
 from torch.jit.frontend import FrontendError
+from torch.nn.modules import transformer as nn_transformer
 from torch.nn.utils.prune import BasePruningMethod
 from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.nn.utils.weight_norm import WeightNorm
@@ -204,6 +205,21 @@ def unchecked_distributions() -> Iterator[None]:
         yield
     finally:
         torch.distributions.Distribution.set_default_validate_args(before)
+
+
+@contextlib.contextmanager
+def masks_as_they_are() -> Iterator[None]:
+    """Inside, ``nn.Transformer`` does not look at the values of a mask to tell whether it is a causal one.
+
+    That is a hint for kernels: the mask counts either way.
+    """
+    name = "_detect_is_causal_mask"
+    detect = getattr(nn_transformer, name)
+    setattr(nn_transformer, name, lambda mask, is_causal=None, size=None: is_causal is True)
+    try:
+        yield
+    finally:
+        setattr(nn_transformer, name, detect)
 
 
 def custom_function(name: str) -> Callable[..., Any] | None:

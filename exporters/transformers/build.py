@@ -13,10 +13,11 @@ from entrepot.exporters.options import Dynamic, Options
 from entrepot.exporters.torch.sources.module import ModuleSource
 from entrepot.exporters.transformers.caches import Part
 from entrepot.exporters.transformers.fixed import PAST_LENGTH
-from entrepot.exporters.transformers.forms import Form, Trials
 from entrepot.exporters.transformers.parts import HIDDEN, Encoder, First, Step
 from entrepot.exporters.transformers.roles import Roles
 from entrepot.exporters.transformers.samples import Inputs, tokens
+from entrepot.exporters.transformers.trials import Form, Trials
+from entrepot.exporters.transformers.trimmed import with_outputs, without_unread
 from entrepot.exporters.transformers.upstream import generation_defaults, versions
 from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
@@ -50,17 +51,25 @@ class Building:
     def graphs(self) -> dict[str, Model]:
         """Every graph by its role."""
         found = {}
-        if self.form.hidden is not None:
+        if self._roles.has_encoder:
             found["encoder"] = self._encoder()
         if self.form.prefill:
             found["prefill"] = self._prefill()
         found["decoder"] = self._decoder(found.get("encoder"))
-        return found
+        return self._trimmed(found) if self._roles.encoder else found
+
+    def _trimmed(self, graphs: dict[str, Model]) -> dict[str, Model]:
+        """The graphs where what a decoder does not read of its source is no input of it."""
+        parts = self.form.layout.parts if self.form.layout is not None else ()
+        passed = {*self.trials.others, *(part.past for part in parts if part.fixed)}
+        found = {role: without_unread(model, passed) for role, model in graphs.items() if role != "encoder"}
+        read = {spec.name for model in found.values() for spec in model.inputs}
+        encoder = with_outputs(graphs["encoder"], read)
+        return ({"encoder": encoder} if encoder.outputs else {}) | found
 
     def _encoder(self) -> Model:
         form, trials = self.form, self.trials
-        assert form.hidden is not None
-        part = Encoder(trials.called, form.layout, hidden=form.hidden.needed)
+        part = Encoder(trials.called, form.layout, hidden=form.hidden is not None and form.hidden.needed)
         return self._export("the encoder", part, trials.others, _of_source(trials.others))
 
     def _prefill(self) -> Model:
@@ -70,16 +79,17 @@ class Building:
         axes = self._axes(given)
         for name, value in trials.others.items():  # what belongs to the text is as many rows, of a size of its own
             axes[name] = {0: "batch"} if len(value) == len(trials.prompt) else {}
+        varying = _of_source(trials.others)
+        if self._roles.has_encoder and isinstance(varying, dict):
+            axes |= varying
         return self._export("the prompt", First(trials.called, form.layout), given, axes)
 
     def _decoder(self, encoder: Model | None) -> Model:
         form, trials = self.form, self.trials
         mask = trials.mask(trials.prompt, left=bool(form.mask_of))
         part = Step(trials.called, form.layout, form.hidden)
-        if form.layout is None:
-            given = trials.step_inputs(form, mask[:, :0], trials.prompt, mask) | trials.encoder_sample(
-                form, only_hidden=True
-            )
+        if form.bare:
+            given = trials.step_inputs(form, mask[:, :0], trials.prompt, mask) | trials.encoder_sample(form)
             return self._export("the decoder", part, given, self._axes(given) | self._encoded(encoder, given))
         more = tokens(trials.called.model, len(trials.prompt), form.new, seed=6)
         given = trials.step_sample(form, mask, more)
@@ -118,13 +128,10 @@ class Building:
             if spec.name in given and spec.shape is not None:
                 symbols = {axis: dim for axis, dim in enumerate(spec.shape) if not isinstance(dim, int)}
                 found[spec.name] = {axis: self._source(axis, spec.name) for axis in symbols}
-        source = {axis: name for axes in found.values() for axis, name in axes.items() if name == "source"}
-        if "attention_mask" in given and self._roles.has_encoder:
-            lengths = {
-                given[name].shape[axis] for name in found for axis in found[name] if found[name][axis] == "source"
-            }
-            same = source and given["attention_mask"].shape[1] in lengths
-            found["attention_mask"] = {0: "batch"} | ({1: "source"} if same else {})
+        lengths = {given[name].shape[axis] for name, axes in found.items() for axis in axes if axes[axis] == "source"}
+        for name in self.trials.others.keys() & given.keys():
+            same = given[name].dim() > 1 and given[name].shape[1] in lengths
+            found[name] = {0: "batch"} | ({1: "source"} if same else {})
         return found
 
     def _source(self, axis: int, name: str) -> str:
@@ -153,7 +160,8 @@ class Building:
         form, roles, trials = self.form, self._roles, self.trials
         parts = () if form.layout is None else form.layout.parts
         encoder = roles.has_encoder
-        constants = {part.past: part.batch for part in parts if part.fixed}
+        read = {spec.name for spec in graphs["decoder"].inputs}
+        constants = {part.past: part.batch for part in parts if part.fixed and part.past in read}
         if form.hidden is not None and form.hidden.needed:
             constants[HIDDEN] = 0
         settings, notes = settings_of(trials.called.model)

@@ -1,8 +1,7 @@
-"""A model as it is called: what its signature says of its arguments, and where its results are."""
+"""A model as it is called: with names for what it takes, and with its results in their roles."""
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import itertools
 from collections.abc import Mapping
@@ -11,49 +10,9 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.transformers.roles import Roles, Task
-from entrepot.exporters.transformers.upstream import CACHES, FLAGS, can_generate, is_pretrained
+from entrepot.exporters.transformers.roles import Roles
+from entrepot.exporters.transformers.upstream import FLAGS, is_pretrained
 from entrepot.ir.errors import InputError
-
-
-def roles_of(model: torch.nn.Module, given: Roles | None = None) -> Roles:
-    """The roles of a model's parameters, those that are given first."""
-    names = inspect.signature(model.forward).parameters
-    decoder = "decoder_" if "decoder_input_ids" in names and "encoder_outputs" in names else ""
-    found = {
-        "tokens": _first(names, f"{decoder}input_ids", "tokens", "ids") or next(iter(names), ""),
-        "mask": "" if decoder else _first(names, "attention_mask", "mask"),
-        "positions": "" if decoder else _first(names, "position_ids", "positions"),
-        "cache": _first(names, *CACHES) or ("" if is_pretrained(model) else _parts_of_cache(names)),
-        "encoder_results": "encoder_outputs" if decoder else "",
-    }
-    chosen = dataclasses.asdict(given or Roles())
-    merged = Roles(**found | {name: value for name, value in chosen.items() if value != ""})
-    caches = merged.cache if isinstance(merged.cache, tuple) else (merged.cache,)
-    said = (merged.tokens, merged.mask, merged.positions, *caches)
-    unknown = [name for name in said if name and name not in names]
-    if unknown and not any(each.kind is each.VAR_KEYWORD for each in names.values()):
-        raise InputError(f"forward has no parameter '{unknown[0]}'", hint=f"it has {', '.join(names)}")
-    return merged
-
-
-def generates(model: torch.nn.Module, roles: Roles, task: Task) -> bool:
-    """Whether a model is one that makes one token after the other."""
-    if task != "auto":
-        return task == "generate"
-    if is_pretrained(model):
-        return can_generate(model)
-    return bool(roles.cache)
-
-
-def _parts_of_cache(names: Mapping[str, inspect.Parameter]) -> tuple[str, ...]:
-    """Parameters that may be left out, one for each part of a cache, such as ``past_keys`` and ``past_values``."""
-    optional = (name for name, parameter in names.items() if parameter.default is None)
-    return tuple(name for name in optional if not {*name.split("_")}.isdisjoint(CACHES))
-
-
-def _first(names: Mapping[str, Any], *wanted: str) -> str:
-    return next((name for name in wanted if name in names), "")
 
 
 @dataclass
@@ -63,10 +22,22 @@ class Called:
     Attributes:
         model: The module.
         roles: What is for what.
+        origin: The module as its author knows it, where ``model`` calls it in another way.
     """
 
     model: torch.nn.Module
     roles: Roles
+    origin: torch.nn.Module | None = None
+
+    @property
+    def whole(self) -> torch.nn.Module:
+        """The module as its author knows it."""
+        return self.origin or self.model
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return type(self.whole).__name__
 
     def __call__(self, given: Mapping[str, Any]) -> tuple[torch.Tensor, Any]:
         """The scores of tokens, and the cache."""

@@ -13,18 +13,21 @@ from entrepot.exporters import pipeline
 from entrepot.exporters.options import Options
 from entrepot.exporters.torch.sources.module import ModuleSource
 from entrepot.exporters.transformers.build import Building
-from entrepot.exporters.transformers.called import Called, generates, roles_of
-from entrepot.exporters.transformers.forms import Trials
+from entrepot.exporters.transformers.called import Called
+from entrepot.exporters.transformers.forms import Forms
 from entrepot.exporters.transformers.in_graph.loop import looped
 from entrepot.exporters.transformers.last_scores import with_last_scores
 from entrepot.exporters.transformers.precision import Precision, check_close, narrowed
 from entrepot.exporters.transformers.roles import Roles, Task
 from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
+from entrepot.exporters.transformers.signature import generates, roles_of
 from entrepot.exporters.transformers.tensor_scatter import with_tensor_scatter
-from entrepot.exporters.transformers.upstream import solved_systems, versions, whole_windows
+from entrepot.exporters.transformers.trials import Trials
+from entrepot.exporters.transformers.two_parts import called_in_steps
+from entrepot.exporters.transformers.upstream import is_pretrained, solved_systems, versions, whole_windows
 from entrepot.exporters.transformers.verify import check_reached, compared, verified
 from entrepot.exporters.ways import FAILURES
-from entrepot.ir.errors import ConversionError, EntrepotError
+from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.package import Package
 
@@ -116,23 +119,34 @@ def _trials(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes,
     given.pop(roles.mask, None)
     if prompt is None:
         prompt = tokens(model, BATCH, LENGTH)
-    if wishes.task == "auto" and prompt.is_floating_point():
+    if wishes.task == "auto" and (prompt.is_floating_point() or prompt.dim() != _ROWS_OF_TOKENS):
         options.tell("it is given no tokens, so it does not generate one after the other")
         return None
-    trials = Trials(Called(model, roles), prompt, given)
-    if wishes.task == "auto" and not trials.is_causal():
+    try:
+        trials = Trials(called_in_steps(Called(model, roles), given | {roles.tokens: prompt}), prompt, given)
+    except InputError:
+        if wishes.task != "auto" or wishes.roles is not None or is_pretrained(model):
+            raise
+        options.tell("its results are no scores of tokens, so it does not generate")
+        return None
+    if wishes.task == "auto" and not Forms(trials).is_causal():
         options.tell("scores of tokens depend on later ones, so it does not generate")
         return None
     return trials
 
 
+_ROWS_OF_TOKENS = 2
+"""The rank of tokens."""
+
+
 @whole_windows()
 def _decoder(trials: Trials, wishes: Wishes, options: Options) -> Package:
     first: EntrepotError | None = None
-    for growing in trials.forms():
+    forms = Forms(trials)
+    for growing in forms:
         form = growing
         try:
-            form = trials.fixed(growing, wishes.capacity) if wishes.capacity else growing
+            form = forms.fixed(growing, wishes.capacity) if wishes.capacity else growing
             building = Building(trials, form, options, why=first)
             graphs = building.graphs()
             manifest = building.manifest(graphs)

@@ -19,6 +19,7 @@ class Roles:
         cache: The parameter for the cache that an earlier call returned; several, where it is in parts, which are the
             results after the scores, in this order.
         encoder_results: The parameter for results of an encoder.
+        encoder: The part that is an encoder, where no parameter takes its results: a module or a method, by its path.
         logits: The result with the scores of tokens: its name, or its place in a tuple.
         cache_result: The result with the cache.
     """
@@ -28,10 +29,11 @@ class Roles:
     positions: str = ""
     cache: str | tuple[str, ...] = ""
     encoder_results: str = ""
+    encoder: str = ""
     logits: str | int = ""
     cache_result: str | int = ""
 
     @property
     def has_encoder(self) -> bool:
         """Whether there is an encoder before the decoder."""
-        return bool(self.encoder_results)
+        return bool(self.encoder_results or self.encoder)

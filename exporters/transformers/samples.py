@@ -11,6 +11,7 @@ import torch
 
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.roles import Roles
 from entrepot.exporters.transformers.upstream import config_of
 from entrepot.ir.errors import InputError
@@ -32,7 +33,7 @@ def sample_of(model: torch.nn.Module, roles: Roles, given: Any, *, generates: bo
     refusals = []
     for guess in _guesses(model, roles, generates=generates):
         try:
-            with torch.no_grad():
+            with quiet(), torch.no_grad():
                 model(**guess)
         except MODEL_ERRORS as error:
             refusals.append(f"{type(error).__name__}: {error}".splitlines()[0])
@@ -73,6 +74,13 @@ def vocabulary(model: torch.nn.Module) -> int:
     return max(sizes, default=64)
 
 
+def few_tokens(model: torch.nn.Module, length: int, seed: int = 0) -> torch.Tensor:
+    """Tokens that every table of the model has: which of them is for whose tokens, nothing tells."""
+    most = min((part.num_embeddings for part in model.modules() if isinstance(part, torch.nn.Embedding)), default=2)
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(most // 2, most, (BATCH, length), generator=generator)
+
+
 def find(config: Any, *names: str) -> Any:
     """The first field with one of these names, in the configuration or in those inside of it."""
     if config is None:
@@ -98,6 +106,12 @@ def _guesses(model: torch.nn.Module, roles: Roles, *, generates: bool) -> Iterat
         if roles.mask:
             text[roles.mask] = torch.ones(BATCH, LENGTH, dtype=torch.int64)
         yield text
+        return
+    if roles.encoder:
+        first = next(name for name in names if name != roles.tokens)
+        yield {first: few_tokens(model, SOURCE, seed=1), roles.tokens: few_tokens(model, LENGTH)}
+        yield from ({first: picture, **text} for picture in _pictures(config_of(model)))
+        yield from ({first: sound, **text} for sound in _sounds(config_of(model), first))
         return
     main = getattr(model, "main_input_name", "input_ids")
     takes_tokens = roles.has_encoder or (roles.tokens in ("input_ids", "tokens", "ids") and main != roles.tokens)

@@ -86,6 +86,13 @@ def encoder_results(hidden: torch.Tensor) -> Any:
     return BaseModelOutput(last_hidden_state=hidden)
 
 
+def encoder_path(model: torch.nn.Module) -> str:
+    """Where the encoder of a model of transformers is; empty if it says nothing of one."""
+    find = getattr(model, "get_encoder", None)
+    encoder = find() if callable(find) else None
+    return next((name for name, part in model.named_modules() if part is encoder and name), "")
+
+
 def generation_defaults(model: torch.nn.Module) -> dict[str, Any]:
     """What the model's generation_config sets, by name."""
     config = getattr(model, "generation_config", None)

@@ -55,7 +55,7 @@ def verified(package: Package, building: Building) -> Package:
     graphs = [model.report for model in package.graphs.values() if isinstance(model.report, Report)]
     doubt = next((report.doubt for report in graphs if report.doubt), "")
     made = sum((report.runs for report in graphs), ())
-    name = type(building.trials.called.model).__name__
+    name = building.trials.called.name
     providers = package.session("decoder").providers
     package.report = report = Report(name, "package", providers, (*made, *runs), doubt=doubt)
     if report.failures:
@@ -72,7 +72,7 @@ class _Judge:
         cases = list(self._cases())
         for case in cases:
             yield self._scores(case)
-        if can_generate(self.building.trials.called.model):
+        if can_generate(self.building.trials.called.whole):
             for case in cases[:2]:
                 for beams in (1, 4):
                     yield self._tokens(case, beams)
@@ -130,7 +130,7 @@ class _Judge:
         lets it fade after it.
         """
         trials, form = self.building.trials, self.building.form
-        if form.layout is None:  # every step is given all tokens, which those after them may change
+        if form.bare:  # every step is given all tokens, which those after them may change
             new = form.new
             before = trials.first(tokens[:, :-new], mask[:, :-new], others, form)[0]
             return torch.cat([before, trials.first(tokens, mask, others, form)[0][:, -new:]], 1)
@@ -148,7 +148,7 @@ class _Judge:
     def _tokens(self, case: Case, beams: int) -> Run:
         """The tokens that are generated, where rounding alone does not change them."""
         label = f"{'tokens' if beams == 1 else f'{beams} beams'}, {case.label}"
-        model = self.building.trials.called.model
+        model = self.building.trials.called.whole
         inputs = self._given(case)
         asked: dict[str, Any] = {"max_new_tokens": NEW_TOKENS, "num_beams": beams, "do_sample": False}
         if self.building.trials.called.roles.has_encoder:
@@ -174,7 +174,7 @@ class _Judge:
 
     def _doubled(self, given: Mapping[str, torch.Tensor], asked: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
         """What the model generates in double precision; ``None`` if it is too large, or has an operator without it."""
-        model = self.building.trials.called.model
+        model = self.building.trials.called.whole
         if sum(parameter.numel() for parameter in model.parameters()) > _MOST_DOUBLED:
             return None
         twin = copy.deepcopy(model).double()

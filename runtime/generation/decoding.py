@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.generation.joining import Rows, joined
+from entrepot.runtime.generation.kept import Kept
 from entrepot.runtime.generation.manifest import Manifest
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -29,6 +31,7 @@ class Decoding:
         tokens: The prompt, of shape ``(rows, length)``.
         mask: Which tokens of the prompt count.
         every: Whether all tokens are scored, or the last one alone.
+        kept: Where the state is between steps.
 
     Attributes:
         tokens: All tokens so far, of shape ``(rows, length)``.
@@ -52,21 +55,23 @@ class Decoding:
         mask: Array,
         *,
         every: bool = True,
+        kept: Kept | None = None,
     ) -> None:
-        self._manifest, self._run = manifest, run
+        self._manifest, self._run, self._kept = manifest, run, kept or Kept()
         self._first = np.array([0 if every else -1], np.int64)
         self.tokens, self.mask = tokens[:, :0], mask[:, :0]
         self._state: dict[str, Any] = {}
         encoded = run("encoder", given) if "encoder" in roles else {}
-        self._constants = {name: value for name, value in {**given, **encoded}.items() if name in needed}
+        self._constants = {name: self._kept.put(each) for name, each in {**given, **encoded}.items() if name in needed}
         if "prefill" in roles:
             self._check_room(tokens.shape[1])
             self._append(tokens, mask)
             of_prompt = {**given, **encoded, **self._fed(tokens.shape[1]), manifest.mask: mask}
             self._take(run("prefill", of_prompt))
-            self._state = {state.past: _fitted(self._state[state.past], state.shape) for state in manifest.states}
+            self._state = {each.past: self._with_room(self._state[each.past], each.shape) for each in manifest.states}
             return
-        self._state = {state.past: _empty(state.shape, state.dtype, len(tokens)) for state in manifest.states}
+        empty = {state.past: _empty(state.shape, state.dtype, len(tokens)) for state in manifest.states}
+        self._state = {name: self._kept.put(value) for name, value in empty.items()}
         width = manifest.step or max(tokens.shape[1], 1)
         scores = []
         for at in range(0, tokens.shape[1], width):
@@ -106,11 +111,38 @@ class Decoding:
     def select(self, rows: Any) -> None:
         """Go on with some of the rows, in any order, each as often as it is named."""
         chosen = np.asarray(rows, np.int64)
+        if np.array_equal(chosen, np.arange(self.rows)):
+            return
         self.tokens, self.mask, self.logits = self.tokens[chosen], self.mask[chosen], self.logits[chosen]
         for state in self._manifest.states:
-            self._state[state.past] = _taken(self._state[state.past], chosen, state.batch)
+            self._state[state.past] = self._kept.take(self._state[state.past], chosen, state.batch)
         for name, value in self._constants.items():
-            self._constants[name] = _taken(value, chosen, self._manifest.constants.get(name, 0))
+            self._constants[name] = self._kept.take(value, chosen, self._manifest.constants.get(name, 0))
+
+    def join(self, other: Decoding) -> None:
+        """Go on with the rows of another batch as well, which come after those of this one.
+
+        Rows with fewer tokens get padding on the left.
+
+        Args:
+            other: What ``start`` of the same package returned, at any step; it is not changed.
+
+        Raises:
+            InputError: It is of another package, or the numbers of tokens differ and the model cannot take padding.
+        """
+        if getattr(other, "_manifest", None) is not self._manifest:
+            raise InputError("only what the same package started can join", hint="use one package for both")
+        rows = joined(self._manifest, self._rows(), other._rows())
+        self.tokens, self.mask, self.logits = rows.tokens, rows.mask, rows.logits
+        self._state = {name: self._kept.put(value) for name, value in rows.states.items()}
+        self._constants = {name: self._kept.put(value) for name, value in rows.constants.items()}
+
+    def _rows(self) -> Rows:
+        """What there is, on the host."""
+        states, constants = (
+            {name: self._kept.fetch(value) for name, value in each.items()} for each in (self._state, self._constants)
+        )
+        return Rows(self.tokens, self.mask, self.logits, states, constants)
 
     def _check_room(self, new: int) -> None:
         length, capacity = self.tokens.shape[1] + new, self._manifest.capacity
@@ -119,6 +151,12 @@ class Decoding:
                 f"rows would have {length} tokens, the cache has room for {capacity}",
                 hint="export with a larger max_length, or with a cache that grows",
             )
+
+    def _with_room(self, value: Any, shape: tuple[int, ...]) -> Any:
+        """A state with the room that the decoder asks for."""
+        array = self._kept.fetch(value)
+        more = [size - had if size > 0 else 0 for size, had in zip(shape, array.shape, strict=True)]
+        return self._kept.put(np.pad(array, [(0, each) for each in more])) if any(more) else value
 
     def _whole_mask(self) -> Array:
         """The mask of all tokens, and of the room behind them."""
@@ -149,22 +187,11 @@ class Decoding:
             new = results[state.present]
             if one_by_one and 0 not in state.shape:  # padding leaves the state of its row as it is
                 rows = counts.reshape([-1 if size == -1 else 1 for size in state.shape])
-                new = np.where(rows, new, self._state[state.past])
-            self._state[state.past] = new
-        self.all_logits = np.asarray(results[self._manifest.logits])
+                new = np.where(rows, self._kept.fetch(new), self._kept.fetch(self._state[state.past]))
+            self._state[state.past] = self._kept.put(new)
+        self.all_logits = self._kept.fetch(results[self._manifest.logits])
         self.logits = self.all_logits[:, -1].astype(np.float32, copy=False)
 
 
 def _empty(shape: tuple[int, ...], dtype: str, rows: int) -> Array:
     return np.zeros([rows if size == -1 else size for size in shape], getattr(ml_dtypes, dtype, dtype))
-
-
-def _fitted(value: Any, shape: tuple[int, ...]) -> Any:
-    """A state with the room that the decoder asks for."""
-    array = np.asarray(value)
-    more = [size - had if size > 0 else 0 for size, had in zip(shape, array.shape, strict=True)]
-    return np.pad(array, [(0, each) for each in more]) if any(more) else value
-
-
-def _taken(value: Any, rows: Array, axis: int) -> Any:
-    return np.take(np.asarray(value), rows, axis)

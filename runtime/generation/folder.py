@@ -22,7 +22,7 @@ from entrepot.ir.io.weights import SMALL
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 from entrepot.runtime.generation.layouts import WEIGHTS as OTHER_WEIGHTS
-from entrepot.runtime.generation.layouts import Layout, genai_config, graph_of
+from entrepot.runtime.generation.layouts import Layout, genai_config, graph_of, graphs_of
 from entrepot.runtime.generation.manifest import FORMAT, Manifest
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _move(staged: Path, target: Path) -> None:
 
 
 def _write(package: Package, folder: Path, layout: Layout) -> None:
-    graphs = package.graphs if layout == "entrepot" else {"model": graph_of(package)}
+    graphs = _graphs(package, layout)
     weights, files = WEIGHTS if layout == "entrepot" else OTHER_WEIGHTS, dict(package.files)
     if layout == "genai":
         files["genai_config.json"] = genai_config(package)
@@ -99,6 +99,12 @@ def _write(package: Package, folder: Path, layout: Layout) -> None:
             shutil.copyfile(origin, folder / name)
     if layout == "entrepot":
         _describe(package, folder)
+
+
+def _graphs(package: Package, layout: Layout) -> Mapping[str, Model]:
+    if layout == "entrepot":
+        return package.graphs
+    return graphs_of(package) if layout == "optimum" else {"model": graph_of(package)}
 
 
 def _write_graphs(graphs: Mapping[str, Model], folder: Path, weights: str) -> None:

@@ -13,6 +13,7 @@ import onnx_ir as ir
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
 from entrepot.runtime.generation.manifest import State
+from entrepot.runtime.generation.merged import encoder_model, merged_decoder
 
 if TYPE_CHECKING:
     from entrepot.runtime.generation.package import Package
@@ -21,6 +22,25 @@ Layout = Literal["entrepot", "optimum", "genai"]
 LAYOUTS: tuple[Layout, ...] = ("entrepot", "optimum", "genai")
 WEIGHTS = "model.onnx_data"
 _AXES_OF_ATTENTION = 4
+
+
+def graphs_of(package: Package) -> dict[str, Model]:
+    """The graphs of a package by the names of optimum's files, with its names of inputs and outputs.
+
+    Raises:
+        ConversionError: The layout has no place for what it is given.
+    """
+    if set(package.graphs) != {"encoder", "decoder"} or not package.manifest.states or package.manifest.capacity:
+        return {"model": graph_of(package)}
+    manifest = package.manifest
+    inputs = {spec.name: spec for spec in package.graphs["decoder"].inputs}
+    seen = tuple(State(name, "", inputs[name].shape or (), "") for name in manifest.constants)  # type: ignore[arg-type]
+    names = _names(manifest.states, ".decoder") | _names(seen, ".encoder", grows=False)
+    names |= {manifest.tokens: "input_ids", manifest.source_mask: "encoder_attention_mask"}
+    decoder = merged_decoder(package, names)
+    if manifest.first_scored:
+        _score_all(decoder.ir.graph, manifest.first_scored)
+    return {"encoder_model": encoder_model(package), "decoder_model_merged": decoder}
 
 
 def graph_of(package: Package) -> Model:
@@ -45,15 +65,15 @@ def graph_of(package: Package) -> Model:
     return Model(model)
 
 
-def _names(states: tuple[State, ...]) -> dict[str, str]:
-    """What states are called by number of layer and kind."""
+def _names(states: tuple[State, ...], of: str = "", *, grows: bool = True) -> dict[str, str]:
+    """What states are called by number of layer and kind; keys and values of an encoder's results do not grow."""
     found: dict[str, str] = {}
     for number, pair in enumerate(zip(states[::2], states[1::2], strict=len(states) % 2 == 0)):
         for state, kind in zip(pair, ("key", "value"), strict=True):
-            grows = len(state.shape) == _AXES_OF_ATTENTION and state.shape[2] == 0
-            if kind not in state.past.rpartition(".")[2] or not grows:
+            fits = len(state.shape) == _AXES_OF_ATTENTION and (state.shape[2] == 0 or not grows)
+            if kind not in state.past.rpartition(".")[2] or not fits:
                 raise ConversionError(f"'{state.past}' is no {kind} of an attention layer, which this layout asks for")
-            found |= {state.past: f"past_key_values.{number}.{kind}", state.present: f"present.{number}.{kind}"}
+            found |= {state.past: f"past_key_values.{number}{of}.{kind}", state.present: f"present.{number}{of}.{kind}"}
     return found
 
 

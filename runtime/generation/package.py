@@ -14,6 +14,7 @@ from entrepot.ir.proof import Proof
 from entrepot.runtime.generation.beams import BeamSearch
 from entrepot.runtime.generation.decoding import Decoding
 from entrepot.runtime.generation.inputs import as_files, prepared
+from entrepot.runtime.generation.kept import Kept
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.prompts import begun, prompted
 from entrepot.runtime.generation.search import Stopping, Streamer, search
@@ -74,6 +75,7 @@ class Package:
         self._providers = None if providers is None else as_providers(providers)
         self._threads = None if threads is None else as_integer(threads, "threads", least=1)
         self._sessions: dict[str, Session] = {}
+        self._memory: Kept | None = None
 
     @property
     def settings(self) -> Settings:
@@ -148,7 +150,15 @@ class Package:
         given = prepared(inputs, self.inputs)
         tokens, mask = prompted(manifest, given, self.inputs)
         needed = frozenset(spec.name for spec in self.graphs["decoder"].inputs)
-        return Decoding(manifest, self._run, frozenset(self.graphs), needed, given, tokens, mask, every=every)
+        roles, kept = frozenset(self.graphs), self._kept()
+        return Decoding(manifest, self._run, roles, needed, given, tokens, mask, every=every, kept=kept)
+
+    def _kept(self) -> Kept:
+        """Where a cache is between steps: with who runs the decoder."""
+        if self._memory is None:
+            session = self.session("decoder")
+            self._memory = Kept(session.device, session.providers, self._threads)
+        return self._memory
 
     def _run(self, role: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         session = self.session(role)
@@ -228,12 +238,11 @@ class Package:
 
         Args:
             path: The folder; one that has this name is replaced if it is a package, and only when the new one is whole.
-
-            layout: ``"entrepot"``, which ``load`` reads. ``"optimum"``: one graph, with the names that optimum and
-                transformers.js ask for. ``"genai"``: the same with the configuration of onnxruntime-genai.
+            layout: ``"entrepot"``, which ``load`` reads. ``"optimum"``: files, inputs and outputs with the names that
+                optimum and transformers.js ask for. ``"genai"``: the same with the configuration of onnxruntime-genai.
 
         Raises:
-            ConversionError: The layout has no place for such a package: it is for decoders.
+            ConversionError: The layout has no place for such a package.
             StorageError: It cannot be written; what was there before is untouched.
             InputError: ``path`` is a folder that is no package.
         """

@@ -22,10 +22,12 @@ METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_
 
 def judge(case: Case) -> Outcome:
     """Fit, export and run a case."""
-    return judged(case, _Estimator)
+    return judged(case, Estimator)
 
 
-class _Estimator(Subject):
+class Estimator(Subject):
+    """A fitted estimator."""
+
     def __init__(self, case: Case) -> None:
         super().__init__(*case.build())
 

@@ -17,7 +17,7 @@ from tests.sweeps.outcome import Outcome
 
 def judge(case: Case) -> Outcome:
     """Build, export and run a case."""
-    return judged(case, _Function)
+    return judged(case, Jax)
 
 
 def answers(module: Any, call: Sequence[Any]) -> list[np.ndarray]:
@@ -26,7 +26,9 @@ def answers(module: Any, call: Sequence[Any]) -> list[np.ndarray]:
     return [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*call))]
 
 
-class _Function(Subject):
+class Jax(Subject):
+    """A function or a module of JAX."""
+
     def __init__(self, case: Case) -> None:
         super().__init__(*case.build())
         self._case = case

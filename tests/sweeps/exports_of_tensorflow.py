@@ -20,10 +20,12 @@ _SIDES = 6.0
 
 def judge(case: FunctionCase) -> Outcome:
     """Build, export and run a case."""
-    return judged(case, _Function)
+    return judged(case, TensorFlow)
 
 
-class _Function(Subject):
+class TensorFlow(Subject):
+    """A function or a file of TensorFlow."""
+
     def __init__(self, case: FunctionCase) -> None:
         super().__init__(*case.build())
         self._is_file, self._steps = case.call is not None, case.steps

@@ -11,7 +11,8 @@ import numpy as np
 import onnx_ir as ir
 from jax import lax
 
-from entrepot.exporters.functions import gelu
+from entrepot.exporters.functions import gelu, incomplete_gamma
+from entrepot.exporters.functions.terms import Term, choose
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import rule
 from entrepot.exporters.jax.upstream import IMPLEMENTED
@@ -19,7 +20,7 @@ from entrepot.exporters.jax.upstream import IMPLEMENTED
 _SMALL = (np.dtype(np.float16), np.dtype(jnp.bfloat16))
 
 for _name in (
-    "regularized_incomplete_beta", "igamma", "igammac", "igamma_grad_a", "bessel_i0e", "mulhi",
+    "regularized_incomplete_beta", "igamma_grad_a", "bessel_i0e", "mulhi",
     "lu_pivots_to_permutation",    "ragged_dot_general", "cholesky_update", "symmetric_product", "tridiagonal_solve",
 ):  # fmt: skip
 
@@ -28,6 +29,21 @@ for _name in (
         """As JAX itself writes it."""
         params = {key: value for key, value in step.params.items() if key not in ("sharding", "out_sharding")}
         return step.in_jax(lambda *given: IMPLEMENTED[_name](*given, **params), *operands)
+
+
+for _name, _function, _of_zero in (
+    ("igamma", incomplete_gamma.igamma, 1.0),
+    ("igammac", incomplete_gamma.igammac, 0.0),
+):
+
+    @rule(_name)
+    def _incomplete_gamma(
+        step: Step, a: ir.Value, x: ir.Value, _function: Any = _function, _of_zero: float = _of_zero
+    ) -> list[ir.Value]:
+        """By a fixed number of points: JAX's own series takes as many turns as its numbers are large."""
+        first, second, value = (Term(step.build, each) for each in (a, x, _function(step.build, a, x)))
+        value = choose((first == 0) & (second > 0), _of_zero, value)
+        return [choose(first.isinf() | ((first == 0) & (second == 0)), math.nan, value).value]
 
 
 def _formula(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

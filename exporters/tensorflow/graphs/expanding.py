@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import tensorflow as tf
+
 from entrepot.exporters.tensorflow.graphs.body import Body, Ref, Step, of_function, renamed
+from entrepot.exporters.tensorflow.graphs.old_flow import functional, has_old_flow
 from entrepot.ir.errors import UnsupportedOpError
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -25,7 +28,7 @@ class Library:
     """
 
     def __init__(self, definitions: Iterable[Any]) -> None:
-        self.definitions: Mapping[str, Any] = {each.signature.name: each for each in definitions}
+        self.definitions: dict[str, Any] = {each.signature.name: each for each in definitions}
         self._bodies: dict[str, Body] = {}
 
     def body(self, name: str) -> Body:
@@ -37,8 +40,17 @@ class Library:
         if name not in self.definitions:
             raise UnsupportedOpError(f"the graph calls a function that is not in it: '{name}'")
         if name not in self._bodies:
-            self._bodies[name] = of_function(self.definitions[name])
+            types = [tf.as_dtype(each.type) for each in self.definitions[name].signature.input_arg]
+            self._bodies[name] = self.functional(of_function(self.definitions[name]), types)
         return self._bodies[name]
+
+    def functional(self, body: Body, types: Sequence[tf.DType]) -> Body:
+        """A body without the control flow of TensorFlow 1; what becomes of it are functions here."""
+        if not has_old_flow(body):
+            return body
+        found, functions = functional(body, types, self.called_by(body.steps))
+        self.definitions |= {each.signature.name: each for each in functions}
+        return found
 
     def called_by(self, steps: Iterable[Step]) -> list[Any]:
         """The definitions of all functions that steps name in their attributes, directly or not."""

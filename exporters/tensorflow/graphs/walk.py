@@ -39,6 +39,12 @@ class Walk:
         self.library = library
         self.ungrouped: set[str] = set()
 
+    def beside(self, library: Library) -> Walk:
+        """The translation of a part of the same graph that has functions of its own."""
+        walk = Walk(library)
+        walk.ungrouped = self.ungrouped
+        return walk
+
     def flat(self, name: str) -> Flat:
         """A function without calls."""
         return expanded(self.library.body(name), self.library)

@@ -28,6 +28,8 @@ _FED = frozenset({"Placeholder", "PlaceholderWithDefault"})
 _FLOW = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"})
 _FLOW_ENDS = frozenset({"Exit", "RefExit", "Switch", "RefSwitch", "Merge", "RefMerge"})
 """Operators that return what loops and branches carry, wanted or not."""
+_FLOW_NAMES = ("/switch_t", "/switch_f", "/pred_id")
+"""What ``tf.cond`` of TensorFlow 1 calls copies of its condition."""
 
 
 def opened_graph(path: Path) -> Opened:
@@ -125,7 +127,12 @@ def _ends(definition: Any, besides: str = "") -> list[str]:
     ends = [node for node in nodes if node.name not in read and node.op not in _SINKS]
     ends = [node for node in ends if not fed or node.name in fed]
     flow = tuple(f"{node.name}/" for node in nodes if node.op in _FLOW)
-    meant = [node for node in ends if node.op not in _FLOW_ENDS and not node.name.startswith(flow)]
+    decided = any(node.op == "Switch" for node in nodes)
+    meant = [
+        node for node in ends
+        if node.op not in _FLOW_ENDS and not node.name.startswith(flow)
+        and not (decided and node.op == "Identity" and node.name.endswith(_FLOW_NAMES))
+    ]  # fmt: skip
     return [node.name for node in meant or ends]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from entrepot.exporters.building import Builder
 from entrepot.exporters.tensorflow.node import Node
-from entrepot.exporters.tensorflow.sizes import part, vector
+from entrepot.exporters.tensorflow.sizes import joined, part, transposed, vector
 from entrepot.exporters.tensorflow.table import translates
 
 
@@ -49,6 +49,55 @@ def _chosen(build: Builder, boxes: Any, scores: Any, most: Any, overlap: Any, le
         None if least is None else build.op("Reshape", build.cast(least, np.float32), [1]),
     )  # fmt: skip
     return build.op("Squeeze", part(build, found, 2, 3, 1), [1])
+
+
+@translates("CombinedNonMaxSuppression")
+def suppressed_by_class(
+    node: Node, build: Builder, boxes: Any, scores: Any, per_class: Any, total: Any, overlap: Any, least: Any
+) -> Any:
+    """The best boxes of each class, of which the best of all classes are left, filled up with zeros."""
+    batch, classes = build.size(scores, 0), build.size(scores, 2)
+    by_class = transposed(build, scores, [0, 2, 1])  # [batch, classes, boxes]
+    shared = (node.shape(0) or (None,) * 4)[2]
+    if shared is None:
+        node.refuse("has boxes of which it is not known whether each class has its own")
+    every = transposed(build, boxes, [0, 2, 1, 3])  # [batch, classes or 1, boxes, 4]
+    flat = build.op("Reshape", every, joined(build, [-1], build.shape(boxes, 1, 2), [4]))
+    rows = build.op(
+        "Reshape", by_class, joined(build, build.op("Shape", flat, start=0, end=1), [-1], build.shape(boxes, 1, 2))
+    )
+    limits = [build.op("Reshape", each, [1]) for each in (overlap, least)]
+    chosen = build.op("NonMaxSuppression", flat, rows, vector(build, per_class), *limits)
+    marks = build.op("Expand", build.constant(np.float32(0)), build.op("Shape", rows))
+    ones = build.op("Expand", build.constant(np.float32(1)), build.op("Shape", chosen, start=0, end=1))
+    kept = build.op("Greater", build.op("ScatterND", marks, chosen, ones), 0.0)
+    best = build.op("Where", build.op("Reshape", kept, build.op("Shape", by_class)), by_class, -np.inf)
+    line = build.op("Reshape", best, joined(build, vector(build, batch), [-1]))
+    return _best_of_all(node, build, every, line, vector(build, classes), per_class, total)
+
+
+def _best_of_all(node: Node, build: Builder, every: Any, line: Any, classes: Any, per_class: Any, total: Any) -> Any:
+    """The first of all boxes of an image by their scores, which are -inf for those that are left out."""
+    width = vector(build, total)
+    if node["pad_per_class"]:
+        width = build.op("Min", width, build.op("Mul", vector(build, per_class), classes))
+    there = build.op("Shape", line, start=1)
+    found, places = build.op("TopK", line, build.op("Min", width, there), outputs=2, axis=1)
+    room = joined(build, [0, 0, 0], build.op("Sub", width, build.op("Shape", found, start=1)))
+    found = build.op("Pad", found, room, -np.inf, mode="constant")
+    places = build.op("Pad", places, room, 0, mode="constant")
+    valid = build.op("Not", build.op("IsInf", found))
+    count = build.op("Shape", every, start=2, end=3)
+    owner, place = build.op("Div", places, count), build.op("Mod", places, count)
+    index = place if every.shape[1] == 1 else places
+    lines = build.op("Reshape", every, joined(build, build.op("Shape", every, start=0, end=1), [-1], [4]))
+    picked = build.op("GatherND", lines, build.op("Unsqueeze", index, [2]), batch_dims=1)
+    if node["clip_boxes"]:
+        picked = build.op("Clip", picked, 0.0, 1.0)
+    boxes = build.op("Where", build.op("Unsqueeze", valid, [2]), picked, 0.0)
+    kinds = build.op("Where", valid, build.cast(owner, np.float32), 0.0)
+    number_of = build.op("ReduceSum", build.cast(valid, np.int32), [1], keepdims=0)
+    return boxes, build.op("Where", valid, found, 0.0), kinds, number_of
 
 
 def _padded(build: Builder, x: Any, most: Any) -> Any:

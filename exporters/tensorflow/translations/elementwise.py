@@ -8,7 +8,7 @@ import numpy as np
 
 from entrepot.exporters.building import Builder, element
 from entrepot.exporters.functions import circular, exponentials
-from entrepot.exporters.tensorflow.node import Node
+from entrepot.exporters.tensorflow.node import Node, Shape
 from entrepot.exporters.tensorflow.numeric import computed, is_float, is_signed, number, where
 from entrepot.exporters.tensorflow.table import translates
 
@@ -124,11 +124,20 @@ def compared(node: Node, build: Builder, x: Any, y: Any) -> Any:
 @translates("Equal", "NotEqual")
 def equal(node: Node, build: Builder, x: Any, y: Any) -> Any:
     """Of anything."""
-    shapes = node.shape(0), node.shape(1)
-    if not node["incompatible_shape_error"] and shapes[0] != shapes[1]:
-        return node.refuse("shapes that do not fit are not an error here")
+    if not node["incompatible_shape_error"] and not _fit(node.shape(0), node.shape(1)):
+        return node.refuse("of shapes that may not fit, where that is no error, has no counterpart")
     same = computed(build, "Equal", x, y)
     return same if node.op == "Equal" else build.op("Not", same)
+
+
+def _fit(one: Shape, two: Shape) -> bool:
+    """Whether two shapes can be broadcast, as far as they are known."""
+    if one == () or two in ((), one):
+        return True
+    if one is None or two is None:
+        return False
+    pairs = zip(one[::-1], two[::-1], strict=False)
+    return all(a == b or 1 in (a, b) for a, b in pairs)
 
 
 @translates("ApproximateEqual")

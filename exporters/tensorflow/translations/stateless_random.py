@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -96,39 +97,72 @@ def algorithm(node: Node, build: Builder) -> Any:
     return build.constant(np.array(1, np.int32))
 
 
-@translates("StatelessRandomUniformV2", "StatelessRandomNormalV2")
-def by_key(node: Node, build: Builder, shape: Any, key: Any, counter: Any, alg: Any) -> Any:
+@translates("StatelessRandomGetKeyCounterAlg")
+def key_counter_and_algorithm(node: Node, build: Builder, seed: Any) -> Any:
+    """Both."""
+    return (*key_and_counter(node, build, seed), algorithm(node, build))
+
+
+@translates(
+    "StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessRandomUniformIntV2",
+    "StatelessRandomUniformFullIntV2",
+)  # fmt: skip
+def by_key(node: Node, build: Builder, shape: Any, key: Any, counter: Any, alg: Any, *bounds: Any) -> Any:
     """Uniform and normal numbers from a key."""
     if node.constant(3) is None or int(np.asarray(node.constant(3))) not in (1, 3):
         node.refuse("by another generator than Philox has no counterpart")
-    return _filled(
-        node, build, shape, _element(build, key, 0), _element(build, counter, 0), _element(build, counter, 1)
-    )
+    lower, upper = _element(build, counter, 0), _element(build, counter, 1)
+    return _filled(node, build, shape, _element(build, key, 0), lower, upper, bounds)
 
 
-@translates("StatelessRandomUniform", "StatelessRandomNormal")
-def by_seed(node: Node, build: Builder, shape: Any, seed: Any) -> Any:
+@translates(
+    "StatelessRandomUniform", "StatelessRandomNormal", "StatelessRandomUniformInt", "StatelessRandomUniformFullInt"
+)
+def by_seed(node: Node, build: Builder, shape: Any, seed: Any, *bounds: Any) -> Any:
     """Uniform and normal numbers from a seed."""
     key, upper = _scrambled(build, seed)
-    return _filled(node, build, shape, key, _Words(build).number(0), upper)
+    return _filled(node, build, shape, key, _Words(build).number(0), upper, bounds)
 
 
-def _filled(node: Node, build: Builder, shape: Any, key: Any, lower: Any, upper: Any) -> Any:
-    """Four words for each group of four elements, which counters number."""
-    kind = np.dtype(node["dtype"])
-    if kind != np.float32:
+def _filled(node: Node, build: Builder, shape: Any, key: Any, lower: Any, upper: Any, bounds: Sequence[Any]) -> Any:
+    """The words of each counter as elements: four of 32 bits, or two of 64."""
+    kind = node.result_dtype()
+    if kind.kind == "f" and kind != np.float32:
         node.refuse(f"of {kind} has no counterpart")
     words, sizes = _Words(build), int64(build, shape)
+    each = 4 if kind.itemsize == 4 else 2
     count = build.op("ReduceProd", sizes, keepdims=0)
-    groups = build.op("Div", build.op("Add", count, 3), 4)
+    groups = build.op("Div", build.op("Add", count, each - 1), each)
     places = build.op("Add", build.cast(build.op("Range", 0, groups, 1), np.uint64), lower)
-    counter = [*words.halves(places), *words.halves(upper)]
-    found = [_share(build, each) for each in philox(build, counter, words.halves(key))]
-    if "Normal" in node.op:
-        found = [each for at in (0, 2) for each in _normal(found[at], found[at + 1])]
-    rows = build.op("Concat", *(build.op("Unsqueeze", each.value, [1]) for each in found), axis=1)
+    found = philox(build, [*words.halves(places), *words.halves(upper)], words.halves(key))
+    if each == 2:
+        found = [_together(build, found[at], found[at + 1]) for at in (0, 2)]
+    columns = _floats(node, build, found) if kind.kind == "f" else _integers(build, found, kind, bounds)
+    rows = build.op("Concat", *(build.op("Unsqueeze", column, [1]) for column in columns), axis=1)
     flat = build.op("Slice", build.op("Reshape", rows, [-1]), [0], build.op("Reshape", count, [1]))
     return reshaped(build, flat, sizes)
+
+
+def _floats(node: Node, build: Builder, words: Sequence[Any]) -> list[Any]:
+    shares = [_share(build, each) for each in words]
+    if "Normal" in node.op:
+        shares = [each for at in (0, 2) for each in _normal(shares[at], shares[at + 1])]
+    return [each.value for each in shares]
+
+
+def _integers(build: Builder, words: Sequence[Any], kind: np.dtype[Any], bounds: Sequence[Any]) -> list[Any]:
+    """All of their bits, or what is left by division, from a lower bound on."""
+    if bounds:
+        low, high = (build.cast(build.cast(each, np.int64), np.uint64) for each in bounds)
+        width = build.op("Sub", high, low)
+        width = width if kind.itemsize == 8 else _Words(build).low(width)
+        words = [build.op("Add", build.op("Mod", each, width), low) for each in words]
+    if kind.itemsize == 8:
+        return [build.cast(each, kind) for each in words]
+    short = [build.cast(_Words(build).low(each), np.int64) for each in words]
+    if kind.kind == "i":
+        short = [build.op("Sub", each, build.op("Mul", build.op("Div", each, 2**31), 2**32)) for each in short]
+    return [build.cast(each, kind) for each in short]
 
 
 def _share(build: Builder, word: Any) -> Term:

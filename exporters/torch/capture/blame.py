@@ -28,6 +28,7 @@ from entrepot.exporters.torch.upstream import (
     is_about_sizes,
     is_about_transforms,
     is_about_values,
+    masks_as_they_are,
     size_notes,
     unchecked_distributions,
 )
@@ -134,7 +135,8 @@ def export_flat(
         spec[index][axis] = dim
     # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
     settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
-    flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), unchecked_distributions())
+    of_values = masks_as_they_are(), unchecked_distributions()
+    flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), *of_values)
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
         for flag in (*flags, Rewriting(), settings):
             stack.enter_context(flag)

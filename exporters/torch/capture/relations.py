@@ -19,7 +19,7 @@ from entrepot.exporters.torch.capture.symbolic import symbolic_run
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS, Eager
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.translations.packing import padded_recurrences
-from entrepot.exporters.torch.upstream import size_functions
+from entrepot.exporters.torch.upstream import masks_as_they_are, size_functions
 from entrepot.ir.typing.formula import Formula
 
 
@@ -35,7 +35,7 @@ def suggested_relations(
         tensors: What it takes.
         equal: Axes that are known to have one size.
     """
-    with quiet(), decided_flags(), padded_recurrences(), Rewriting():
+    with quiet(), decided_flags(), masks_as_they_are(), padded_recurrences(), Rewriting():
         noted = symbolic_run(eager.follow, tensors, MODEL_ERRORS)
     axes = {symbol: axis for axis, symbol in noted.axes.items()}
     sizes = {symbol: tensors[index].shape[axis] for symbol, (index, axis) in axes.items()}

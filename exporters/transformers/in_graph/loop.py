@@ -86,7 +86,8 @@ def _at_default(model: Model) -> Model:
 
 def _inputs(build: Builder, package: Package) -> dict[str, ir.Value]:
     encoder = "encoder" in package.graphs
-    specs = (spec for name, spec in package.inputs.items() if not (encoder and name == package.manifest.tokens))
+    known = encoder and package.settings.decoder_start_token_id is not None
+    specs = (spec for name, spec in package.inputs.items() if not (known and name == package.manifest.tokens))
     found = {}
     for spec in specs:
         graph = next(each for each in package.graphs.values() if spec.name in {one.name for one in each.inputs})
@@ -103,16 +104,12 @@ def _prompt_shape(shape: tuple[int | str | None, ...] | None) -> tuple[int | str
 
 def _prompt(build: Builder, package: Package, given: Mapping[str, ir.Value]) -> tuple[ir.Value, ir.Value]:
     manifest = package.manifest
-    if "encoder" not in package.graphs:
+    if manifest.tokens in given:
         prompt = given[manifest.tokens]
         if manifest.mask in given:
             return prompt, build.cast(given[manifest.mask], np.int64)
     else:
         start = package.settings.decoder_start_token_id
-        if start is None:
-            raise ConversionError(
-                "nothing says what decoding begins with", hint="set model.generation_config.decoder_start_token_id"
-            )
         rows = build.op("Shape", given[manifest.source], start=0, end=1)
         prompt = build.op("Expand", np.array([[start]]), build.op("Concat", rows, np.array([1]), axis=0))
     return prompt, build.op("Expand", np.array(1, np.int64), build.op("Shape", prompt))

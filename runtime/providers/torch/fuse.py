@@ -18,8 +18,8 @@ from entrepot.runtime.chains import after_conv, after_matmul, as_one
 from entrepot.runtime.fuse import Neighbours
 from entrepot.runtime.plan import Step, Value
 from entrepot.runtime.providers.torch.attention import attended
-from entrepot.runtime.providers.torch.concatenated import OfTwo, conv_of_two
-from entrepot.runtime.providers.torch.convolution import Convolution, conv_with
+from entrepot.runtime.providers.torch.convolutions.concatenated import OfTwo, conv_of_two
+from entrepot.runtime.providers.torch.convolutions.convolution import Convolution, conv_with
 from entrepot.runtime.providers.torch.epilogues import Activation, activation
 from entrepot.runtime.providers.torch.linear import and_added
 from entrepot.runtime.providers.torch.product import gemm_with, matmul_with

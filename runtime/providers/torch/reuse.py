@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from entrepot.runtime.dying import dying_operands
 from entrepot.runtime.plan import Block
-from entrepot.runtime.providers.torch.convolution import Convolution
+from entrepot.runtime.providers.torch.convolutions.convolution import Convolution
 
 _IN_PLACE = {
     torch.add: Tensor.add_, torch.sub: Tensor.sub_, torch.mul: Tensor.mul_, torch.div: Tensor.div_,

@@ -85,3 +85,6 @@ add("int64", lambda x: tf.cumsum(x * 3), whole(0, 9, 5, dtype=np.int64), whole(0
 add("conv1d", lambda x: tf.nn.conv1d(x, tf.constant(normal(3, 3, 5)), 1, "SAME"), normal(2, 8, 3), normal(3, 11, 3))
 add("unique", tf.unique, whole(0, 4, 9), whole(0, 4, 6))
 add("segment_sum", lambda x: tf.math.segment_sum(x, [0, 0, 1, 3]), X)
+for _name in ("gcd", "lcm"):
+    _function = getattr(tf.experimental.numpy, _name)
+    add(f"{_name}_of_a_number", lambda x, f=_function: f(x, 6), whole(1, 30, 4, 3), whole(1, 30, 6, 3))

@@ -62,3 +62,29 @@ def test_a_switch_that_is_off_stays_off():
     assert expected[1, 4].abs().max() > 0
     (found,) = ep.Session(model, providers=["onnxruntime"]).run((x.numpy(), padding.numpy())).values()
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+class Causal(nn.Module):
+    """A transformer whose mask is made for the length it is given, as booleans or as numbers."""
+
+    def __init__(self, numbers):
+        super().__init__()
+        self.net, self.numbers = nn.Transformer(8, 2, 1, 1, 16, 0.0, batch_first=True), numbers
+
+    def forward(self, x, y):
+        size = y.shape[1]
+        later = torch.ones(size, size, dtype=torch.bool).triu(1)
+        mask = nn.Transformer.generate_square_subsequent_mask(size) if self.numbers else later
+        return self.net(x, y, tgt_mask=mask)
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_a_causal_mask_of_any_length_is_one_in_the_file(numbers):
+    module = Causal(numbers).eval()
+    model = ep.export(module, (torch.randn(2, 5, 8), torch.randn(2, 4, 8)), progress=False)
+    assert model.report
+    x, y = torch.randn(3, 7, 8), torch.randn(3, 6, 8)
+    with torch.no_grad():
+        expected = module(x, y)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run((x.numpy(), y.numpy())).values()
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=1e-5)

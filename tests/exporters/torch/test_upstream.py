@@ -36,7 +36,15 @@ def imports(path: Path) -> list[tuple[str, str, str]]:
 
 
 TAKEN = imports(ROOM / "upstream.py")
-OWN = ("OPDEFS", "native", "size_functions", "_EffectType", "_register_effectful_op", "_sympy_handlers")
+OWN = (
+    "OPDEFS",
+    "native",
+    "size_functions",
+    "_EffectType",
+    "_register_effectful_op",
+    "_sympy_handlers",
+    "nn_transformer",
+)
 """What upstream.py uses itself, behind functions of its own."""
 
 
@@ -353,3 +361,15 @@ def test_a_tensor_of_a_capture_gives_the_number_that_it_was_told() -> None:
     (input_,) = (node for node in program.graph.nodes if node.op == "placeholder")
     (result,) = next(node for node in program.graph.nodes if node.op == "output").args[0]
     assert result.meta["val"].shape == input_.meta["val"].shape
+
+
+def test_transformers_look_for_causal_masks_by_a_function_of_their_module() -> None:
+    """In ``capture/blame.py``: its values are looked at, which no capture can."""
+    name = "_detect_is_causal_mask"
+    detect = getattr(upstream.nn_transformer, name)
+    mask = torch.nn.Transformer.generate_square_subsequent_mask(3)
+    assert detect(mask, None, 3)
+    with upstream.masks_as_they_are():
+        assert not getattr(upstream.nn_transformer, name)(mask, None, 3)
+        assert getattr(upstream.nn_transformer, name)(mask, is_causal=True, size=3)
+    assert getattr(upstream.nn_transformer, name) is detect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import transformers
 import entrepot as ep
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.package import Package
+from tests.export_cases.generating import BART, given
 from tests.runtime.generation.test_generation import chain, successor
 
 PROMPTS = np.array([[5, 6, 7, 8], [9, 8, 7, 6]])
@@ -26,6 +28,21 @@ def pair() -> tuple[Any, Package]:
     torch.manual_seed(0)
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, bos_token_id=1, eos_token_id=2)).eval()
     return model, ep.export_transformer(model, verify=False)
+
+
+@pytest.fixture(scope="module")
+def pairs() -> dict[str, tuple[Any, Package]]:
+    few = BART | {"encoder_layers": 1}
+    heard = few | {"num_mel_bins": 8, "max_source_positions": 30, "max_target_positions": 64}
+    torch.manual_seed(1)
+    models: dict[str, Any] = {
+        "BartForConditionalGeneration": transformers.BartForConditionalGeneration(transformers.BartConfig(**few)),
+        "WhisperForConditionalGeneration": transformers.WhisperForConditionalGeneration(
+            transformers.WhisperConfig(**heard)
+        ),
+    }
+    models = {name: model.eval() for name, model in models.items()}
+    return {name: (model, ep.export_transformer(model, verify=False)) for name, model in models.items()}
 
 
 @pytest.mark.parametrize("layout", ["optimum", "genai"])
@@ -69,6 +86,45 @@ def test_the_configuration_of_genai_names_what_the_graph_has(pair: tuple[Any, Pa
     assert decoder["outputs"]["present_value_names"] % 0 in {spec.name for spec in graph.outputs}
 
 
+@pytest.mark.parametrize("name", ["BartForConditionalGeneration", "WhisperForConditionalGeneration"])
+@pytest.mark.parametrize("unknown", [0, 1])
+def test_an_encoder_decoder_gives_the_same_scores_by_the_names_of_others(
+    name: str, unknown: int, pairs: dict[str, tuple[Any, Package]], tmp_path: Path
+) -> None:
+    """``unknown``: how long the caches are that readers give in the first step; what is in them means nothing."""
+    model, package = pairs[name]
+    package.save(tmp_path / "out", layout="optimum")
+    encoder, decoder = (
+        onnxruntime.InferenceSession(tmp_path / "out" / f"{file}.onnx", providers=["CPUExecutionProvider"])
+        for file in ("encoder_model", "decoder_model_merged")
+    )
+    inputs = given(name, model, 3)
+    (memory,) = encoder.run(
+        ["last_hidden_state"], {key: inputs[key].numpy() for key in (each.name for each in encoder.get_inputs())}
+    )
+    caches = {each.name: each.shape for each in decoder.get_inputs() if each.name.startswith("past_key_values")}
+    assert caches.keys() == {
+        f"past_key_values.{layer}.{of}.{kind}"
+        for layer in range(2)
+        for of in ("decoder", "encoder")
+        for kind in ("key", "value")
+    }
+    state = {key: np.ones((3, shape[1], unknown, shape[3]), np.float32) for key, shape in caches.items()}
+    fixed = {"encoder_hidden_states": memory}
+    if "attention_mask" in inputs:
+        fixed["encoder_attention_mask"] = inputs["attention_mask"].numpy()
+    outputs = [each.name for each in decoder.get_outputs()]
+    tokens, scores = np.random.default_rng(0).integers(5, 90, (3, 4)), []
+    for turn in range(4):
+        asked = {"input_ids": tokens[:, turn : turn + 1], "use_cache_branch": np.array([turn > 0])}
+        results = dict(zip(outputs, decoder.run(outputs, asked | fixed | state), strict=True))
+        state = {key: results[key.replace("past_key_values", "present")] for key in caches}
+        scores.append(results["logits"])
+    with torch.no_grad():
+        wanted = model(**inputs, decoder_input_ids=torch.from_numpy(tokens), use_cache=False).logits
+    np.testing.assert_allclose(np.concatenate(scores, 1), wanted.numpy(), rtol=1e-3, atol=1e-5)
+
+
 def test_models_that_do_not_generate_are_one_file(tmp_path: Path) -> None:
     graph = chain(successor()).graphs["decoder"]
     Package({"model": graph}, Manifest(), files={"tokenizer.json": b"{}"}).save(tmp_path / "out", layout="optimum")
@@ -80,8 +136,12 @@ def test_models_that_do_not_generate_are_one_file(tmp_path: Path) -> None:
 
 
 def test_what_a_layout_has_no_place_for_is_refused(tmp_path: Path) -> None:
+    step = chain(successor()).graphs["decoder"]
     with pytest.raises(ep.ConversionError, match="no counterpart"):
         chain(successor()).save(tmp_path / "out", layout="optimum")
     with pytest.raises(ep.ConversionError, match="for decoders"):
         Package({"model": chain(successor()).graphs["decoder"]}, Manifest()).save(tmp_path / "out", layout="genai")
+    whole = Package({"encoder": step, "decoder": step}, dataclasses.replace(chain(successor()).manifest, capacity=4))
+    with pytest.raises(ep.ConversionError, match="no counterpart"):
+        whole.save(tmp_path / "out", layout="optimum")
     assert list(tmp_path.iterdir()) == []

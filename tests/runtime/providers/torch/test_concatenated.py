@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 import entrepot as ep
-from entrepot.runtime.providers.torch import convolution_plans
+from entrepot.runtime.providers.torch.convolutions import packed
 from tests.op_cases.normal import normal as f32
 
 BODY = "c = Concat<axis = AXIS>(x, z)  d = Conv<ATTRIBUTES>(c, w, b)  y = Relu(d)"
@@ -42,8 +42,8 @@ def check(proto: onnx.ModelProto, x: np.ndarray, z: np.ndarray, *, fused: bool =
 @pytest.fixture(params=[1, 1 << 30], ids=["large", "small"], autouse=True)
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as large."""
-    monkeypatch.setattr("entrepot.runtime.providers.torch.concatenated.LARGE", request.param)
-    monkeypatch.setattr(convolution_plans, "LARGE", request.param)
+    monkeypatch.setattr("entrepot.runtime.providers.torch.convolutions.concatenated.LARGE", request.param)
+    monkeypatch.setattr(packed, "LARGE", request.param)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import torch
 from entrepot.ir.table import OpKey
 from entrepot.ir.traits import host_operands
 from entrepot.runtime.node_view import InputView, NodeView
-from entrepot.runtime.providers.torch.convolution import conv_with
+from entrepot.runtime.providers.torch.convolutions.convolution import conv_with
 from entrepot.runtime.providers.torch.dtypes import TORCH as TYPES
 from entrepot.runtime.providers.torch.dtypes import array_of_tensor, tensor_of
 from entrepot.runtime.providers.torch.product import gemm_with, matmul_with

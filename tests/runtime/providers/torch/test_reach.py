@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import entrepot as ep
-from entrepot.runtime.providers.torch import reach
+from entrepot.runtime.providers.torch.convolutions import reach
 from tests.judges.graphs import assert_computes
 from tests.op_cases.normal import normal as f32
 
@@ -41,7 +41,7 @@ def block(end: str, scale: float = 1.0) -> onnx.ModelProto:
 @pytest.fixture(params=[0, 1 << 23], ids=["packed", "points as a product"], autouse=True)
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as few points."""
-    monkeypatch.setattr("entrepot.runtime.providers.torch.convolution_plans.FEW", request.param)
+    monkeypatch.setattr("entrepot.runtime.providers.torch.convolutions.products.FEW", request.param)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def hidden(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         asked.append(not math.isnan(value))
         reach.tell(y, value)
 
-    monkeypatch.setattr("entrepot.runtime.providers.torch.convolution.tell", noted)
+    monkeypatch.setattr("entrepot.runtime.providers.torch.convolutions.convolution.tell", noted)
     return asked
 
 
@@ -86,7 +86,7 @@ def test_numbers_that_overflow_on_the_way_are_what_they_are_without_fusion(
     session, x = ep.Session(ep.load(block("relu", 1e13)), providers=["torch"]), f32(2, 8, 9, 7) * np.float32(1e13)
     got = session.run({"x": x})["y"]
     assert hidden == [True, True, False, False]
-    monkeypatch.setattr("entrepot.runtime.providers.torch.convolution.LIMIT", -1.0)
+    monkeypatch.setattr("entrepot.runtime.providers.torch.convolutions.convolution.LIMIT", -1.0)
     np.testing.assert_array_equal(got, session.run({"x": x})["y"])
     assert not np.isfinite(got).all()
 

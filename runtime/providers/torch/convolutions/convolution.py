@@ -8,10 +8,11 @@ from torch import Tensor
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.torch import private
 from entrepot.runtime.providers.torch.constants import constant, float_constant, is_given
-from entrepot.runtime.providers.torch.convolution_plans import Fixed, Planner
+from entrepot.runtime.providers.torch.convolutions.planner import Planner
+from entrepot.runtime.providers.torch.convolutions.plans import Fixed
+from entrepot.runtime.providers.torch.convolutions.reach import LIMIT, UNKNOWN, Reach, tell
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 from entrepot.runtime.providers.torch.epilogues import Activation
-from entrepot.runtime.providers.torch.reach import LIMIT, UNKNOWN, Reach, tell
 
 
 def conv_with(
@@ -58,11 +59,11 @@ class Convolution:
     ) -> Tensor:
         """The result, which is memory of its own, or that of ``residual``."""
         plan = self._planner.at(X.shape)
-        if torch.compiler.is_compiling() or not self._is_known:
+        if torch.compiler.is_compiling():
             return plan(X, residual, self._onto, False)
         reach = self._reach.by_notes(X, residual)
-        if not reach < LIMIT and self._activation is not None and X.numel() <= plan.size:
+        if not reach < LIMIT and X.numel() <= plan.worth:
             reach = self._reach.by_measure(X, residual)
         y = plan(X, residual, self._onto, reach < LIMIT)
-        tell(y, min(reach, self._most) if reach < LIMIT else UNKNOWN)
+        tell(y, min(reach, self._most) if self._is_known and reach < LIMIT else UNKNOWN)
         return y

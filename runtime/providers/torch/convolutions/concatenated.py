@@ -10,8 +10,8 @@ from torch import Tensor
 
 from entrepot.runtime.node_view import InputView, NodeView
 from entrepot.runtime.providers.torch.constants import float_constant
-from entrepot.runtime.providers.torch.convolution import Convolution, conv_with
-from entrepot.runtime.providers.torch.convolution_plans import LARGE
+from entrepot.runtime.providers.torch.convolutions.convolution import Convolution, conv_with
+from entrepot.runtime.providers.torch.convolutions.packed import LARGE
 from entrepot.runtime.providers.torch.epilogues import Activation
 
 

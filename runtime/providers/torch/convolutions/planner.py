@@ -1,0 +1,67 @@
+"""Which kernel computes a convolution at one shape: by sizes alone, so that every session rounds alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from entrepot.runtime.kernels.convolution import conv_window
+from entrepot.runtime.kernels.window import Window
+from entrepot.runtime.providers.torch.convolutions.packed import Geometry, PackedPlan
+from entrepot.runtime.providers.torch.convolutions.plans import Fixed, OfNothing, Plan
+from entrepot.runtime.providers.torch.convolutions.products import ProductPlan, Products
+from entrepot.runtime.providers.torch.convolutions.winograd import Transformed, WinogradPlan, suits
+from entrepot.runtime.room import claim
+
+_SHAPES_KEPT = 64
+
+
+class Planner:
+    """Looks once at each shape; weights take each form at the first that needs it, and are right at all others."""
+
+    def __init__(self, fixed: Fixed) -> None:
+        self._fixed = fixed
+        self._packed: Any = None
+        self._products, self._transformed = Products(fixed), Transformed(fixed.weights)
+        self._plans: dict[torch.Size, Plan] = {}
+
+    def at(self, shape: torch.Size) -> Plan:
+        """What computes results for inputs of one shape."""
+        plan = self._plans.get(shape)
+        if plan is None:
+            if len(self._plans) >= _SHAPES_KEPT:
+                self._plans.clear()
+            plan = self._plans[shape] = self._planned(shape)
+        return plan
+
+    def _planned(self, shape: torch.Size) -> Plan:
+        fixed, group = self._fixed, self._fixed.attributes.get("group", 1)
+        window = self._window(shape, group)
+        result = torch.Size([shape[0], fixed.weights.shape[0], *window.target])
+        claim(result, 4)
+        if not shape.numel():
+            return OfNothing(fixed)
+        product = self._products.at(window, group, shape[0])
+        if product is not None:
+            return ProductPlan(fixed, product, window, result)
+        if not suits(window, fixed.weights, group, shape[0]):
+            return self._direct(window, group, shape, result)
+        return WinogradPlan(
+            fixed, self._transformed, window, result, lambda: self._direct(window, group, shape, result)
+        )
+
+    def _window(self, shape: torch.Size, group: int) -> Window:
+        given, weights = self._fixed.attributes, self._fixed.weights
+        dilations, pads, strides = (given.get(name) for name in ("dilations", "pads", "strides"))
+        kernel, auto_pad = given.get("kernel_shape"), given.get("auto_pad", "NOTSET")
+        return conv_window(shape, weights.shape, kernel, group, auto_pad, dilations, pads, strides)
+
+    def _direct(self, window: Window, group: int, shape: torch.Size, result: torch.Size) -> Plan:
+        geometry = Geometry.of(window, group)
+        if self._packed is None:
+            weights, sizes = self._fixed.weights, list(shape)
+            if weights.ndim == 3:
+                weights, sizes = weights.unsqueeze(2), [*sizes[:2], 1, *sizes[2:]]
+            self._packed = self._fixed.made.pack(weights.contiguous(), *geometry.arguments, sizes)
+        return PackedPlan(self._fixed, self._packed, geometry, result)
