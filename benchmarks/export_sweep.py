@@ -25,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.export_cases import CORPORA, PACKAGES, cases, judge_of
+from tests.export_cases import CORPORA, PACKAGES, ROUND_TRIPS, cases, judge_of
 from tests.export_cases.case import Case
 
 COLUMNS = ("passed", "static", "refused", "wrong", "crashed", "invalid")
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", nargs="*", default=CORPORA, choices=(*CORPORA, PACKAGES))
+    parser.add_argument("--corpus", nargs="*", default=CORPORA, choices=(*CORPORA, PACKAGES, ROUND_TRIPS))
     parser.add_argument(
         "--only", nargs="*", default=[""], metavar="TEXT", help="cases whose names contain one of these"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,19 +28,24 @@ class Room:
         home: The module whose ``EXPORTER`` it is.
         recognises: Whether a thing is for it, told without importing the framework.
         extra: What to install for it.
+        framework: The package of its framework.
+        oldest: The oldest release of that which is supported.
     """
 
     home: str
     recognises: Callable[[Found], bool]
     extra: str = ""
+    framework: str = ""
+    oldest: str = ""
 
     def open(self) -> Exporter:
         """The exporter.
 
         Raises:
-            MissingDependencyError: Its framework is not installed.
+            MissingDependencyError: Its framework is not installed, or is too old.
         """
         try:
+            self._check_release()
             exporter: Exporter = importlib.import_module(self.home).EXPORTER
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("entrepot"):
@@ -49,14 +55,30 @@ class Room:
             ) from error
         return exporter
 
+    def _check_release(self) -> None:
+        """Refuse a framework that is too old before anything is imported that it may lack."""
+        if not self.framework:
+            return
+        release = str(importlib.import_module(self.framework).__version__)
+        if _numbers(release) < _numbers(self.oldest):
+            raise MissingDependencyError(
+                f"{self.framework} {release} is installed, and exports need {self.oldest} or newer",
+                hint=f"pip install --upgrade 'entrepot[{self.extra}]'",
+            )
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    """The first two numbers of a release."""
+    return tuple(int(each) for each in re.findall(r"\d+", release)[:2])
+
 
 ROOMS = (
     Room("entrepot.exporters.onnx.exporter", is_onnx),
-    Room("entrepot.exporters.keras.exporter", is_keras, extra="tensorflow"),  # whose models are its backend's, too
-    Room("entrepot.exporters.torch.exporter", is_torch, extra="torch"),
-    Room("entrepot.exporters.sklearn.exporter", is_sklearn, extra="sklearn"),
-    Room("entrepot.exporters.tensorflow.exporter", is_tensorflow, extra="tensorflow"),
-    Room("entrepot.exporters.jax.exporter", is_jax, extra="jax"),
+    Room("entrepot.exporters.keras.exporter", is_keras, "tensorflow", "keras", "3.15"),  # its backend's models, too
+    Room("entrepot.exporters.torch.exporter", is_torch, "torch", "torch", "2.13"),
+    Room("entrepot.exporters.sklearn.exporter", is_sklearn, "sklearn", "sklearn", "1.9"),
+    Room("entrepot.exporters.tensorflow.exporter", is_tensorflow, "tensorflow", "tensorflow", "2.21"),
+    Room("entrepot.exporters.jax.exporter", is_jax, "jax", "jax", "0.10"),
 )
 """In the order in which they are asked; a new framework adds a line."""
 

@@ -40,8 +40,7 @@ def write_loop(writer: Writer, step: Step) -> None:
             with writer.indented(f"if not {writer.thing(writer.support.truth, 'truth')}({condition}):"):
                 writer.line("break")
         if is_read(body, body.inputs[0]):
-            number = writer.thing(writer.support.number, "number")
-            writer.line(f"{writer.write(body.inputs[0])} = {number}({trip})")
+            writer.turn(body.inputs[0], trip)
         writer.steps(body)
         _collect(writer, collected, body.outputs[1 + states :])
         targets, sources = list(carried), [body.outputs[1 + at] for at in live]
@@ -56,7 +55,7 @@ def write_loop(writer: Writer, step: Step) -> None:
 
 
 def _turns(writer: Writer, trip: str, count: Value | None) -> str:
-    return f"for {trip} in {writer.thing(writer.support.trips, 'trips')}({writer.read(count)}):"
+    return f"for {trip} in {writer.thing(writer.support.trips, 'trips')}({writer.count(count)}):"
 
 
 def write_scan(writer: Writer, step: Step) -> None:

@@ -31,7 +31,7 @@ def wrapped(line: str, width: int) -> list[str]:
     start, end = place
     body, head, tail = line[start + 1 : end], line[: start + 1], indent + line[end:]
     one = f"{indent}    {body}"
-    inside = [one] if len(one) <= width and not body.endswith(",") else _items(indent, _split(body), width)
+    inside = [one] if len(one) <= width and not body.endswith(",") else _clauses(indent, body, width)
     return [head, *inside, tail]
 
 
@@ -53,6 +53,17 @@ def _parallel(indent: str, targets: str, values: str, width: int) -> list[str]:
 
 def _items(indent: str, items: list[str], width: int) -> list[str]:
     return [line for item in items for line in wrapped(f"{indent}    {item},", width)]
+
+
+def _clauses(indent: str, body: str, width: int) -> list[str]:
+    """What is in brackets: the two parts of a comprehension, which takes no comma, or items."""
+    depth = 0
+    for place, character in _code(body):
+        depth += (character in _OPEN) - (character in _CLOSE)
+        if depth == 0 and body.startswith(" for ", place):
+            parts = (body[:place], body[place + 1 :])
+            return [line for part in parts for line in wrapped(f"{indent}    {part}", width)]
+    return _items(indent, _split(body), width)
 
 
 def _last_bracket(line: str) -> tuple[int, int] | None:

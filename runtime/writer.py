@@ -133,6 +133,14 @@ class Writer:
         """The expression for an object made beforehand."""
         return self._objects.thing(value, wanted)
 
+    def count(self, value: Value | None) -> str:
+        """The expression for how often a loop runs at most."""
+        return self.read(value)
+
+    def turn(self, value: Value, number: str) -> None:
+        """Name the value that is the number of a loop's turn, of which a Python int is at hand."""
+        self.line(f"{self.write(value)} = {self.thing(self.support.number, 'number')}({number})")
+
     def read(self, value: Value | None, step: Step | None = None, position: int = 0) -> str:
         """The expression that reads a value, at a position of a step."""
         if value is None:

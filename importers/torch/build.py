@@ -20,7 +20,7 @@ from entrepot.runtime.providers.torch.dtypes import tensor_of
 class Imported(nn.Module):
     """What every imported module can do besides what its text says."""
 
-    text = ""
+    entrepot_text = ""
     """What it was made from."""
 
     report: Any = None
@@ -28,10 +28,10 @@ class Imported(nn.Module):
 
     def source(self) -> str:
         """The text that it was made from."""
-        return type(self).text
+        return type(self).entrepot_text
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return restored, (type(self).text, type(self).__name__), self.__dict__
+        return restored, (type(self).entrepot_text, type(self).__name__), self.__dict__
 
 
 def built(text: Text) -> nn.Module:
@@ -58,10 +58,21 @@ def _kind(source: str, name: str) -> type[nn.Module]:
         sys.modules[title] = module
         exec(compile(source, filename, "exec"), vars(module))  # noqa: S102 - our own text
         plain = vars(module)[name]
-        own = {"__module__": title, "__doc__": plain.__doc__, "text": source, "__qualname__": name}
-        vars(module)["Root"] = type(name, (plain, Imported), own)
+        own = {"__module__": title, "__doc__": plain.__doc__, "entrepot_text": source, "__qualname__": name}
+        vars(module)["Root"] = type(name, (plain, _beside(plain)), own)
     found: type[nn.Module] = vars(sys.modules[title])["Root"]
     return found
+
+
+def _beside(plain: type[nn.Module]) -> type[nn.Module]:
+    """``Imported`` without what would hide a layer or a tensor of the module: one may be called ``source``."""
+    with torch.device("meta"):
+        made = plain()
+    names = {*made._modules, *made._parameters, *made._buffers}  # noqa: SLF001
+    if names.isdisjoint(vars(Imported)):
+        return Imported
+    kept = {key: value for key, value in vars(Imported).items() if key not in {*names, "__dict__", "__weakref__"}}
+    return type(Imported.__name__, (nn.Module,), kept)
 
 
 def _fill(module: nn.Module, tensors: Mapping[str, Array], ties: Mapping[str, str]) -> None:

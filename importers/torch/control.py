@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 import onnx_ir as ir
@@ -63,15 +64,22 @@ def _write_branch(
 ) -> str:
     """A function of the captured tensors; its name."""
     function = writer.names.fresh(name)
-    before = dict(writer.values), dict(writer.sizes)
     writer.gap()
-    with writer.indented(f"def {function}({', '.join(given)}):"):
+    with _apart(writer), writer.indented(f"def {function}({', '.join(given)}):"):
         writer.steps(block)
         outputs = [_fresh(writer, value, block, captured) for value in block.outputs[:count]]
         writer.line(f"return ({', '.join(outputs)},)")
     writer.gap()
-    writer.values, writer.sizes = before
     return function
+
+
+@contextmanager
+def _apart(writer: ModuleWriter) -> Iterator[None]:
+    """What is computed here is not there afterwards: it may not run."""
+    values, sizes, saved = dict(writer.values), dict(writer.sizes), writer.dimensions.save()
+    yield
+    writer.values, writer.sizes = values, sizes
+    writer.dimensions.restore(saved)
 
 
 def _fresh(writer: ModuleWriter, value: Value | None, block: Block, captured: Sequence[Value]) -> str:
@@ -86,13 +94,11 @@ def _write_python(writer: ModuleWriter, step: Step) -> None:
     text = str(writer.sizes[condition]) if condition in writer.sizes else writer.read(condition)
     targets = [writer.names.fresh(writer.stem(value)) if value else "_" for value in step.outputs]
     for head, name in ((f"if {text}:", "then_branch"), ("else:", "else_branch")):
-        before = dict(writer.values), dict(writer.sizes)
-        with writer.indented(head):
+        with _apart(writer), writer.indented(head):
             block = step.blocks[name]
             writer.steps(block)
             sources = [writer.read(value) for value in block.outputs[: len(targets)]]
             writer.line(f"{', '.join(targets)} = {', '.join(sources)}")
-        writer.values, writer.sizes = before
     for value, target in zip(step.outputs, targets, strict=True):
         if value is not None:
             writer.values[value] = target

@@ -66,7 +66,9 @@ def to_torch(
     text = written(loaded, Limits.of(limits))
     module = built(text)
     if wanted:
-        module.report = prove(module, loaded, sample, agreed)  # type: ignore[assignment]
+        report = prove(module, loaded, sample, agreed)
+        if hasattr(type(module), "report"):  # no layer has the name
+            module.report = report  # type: ignore[assignment]
     if folder is not None:
         save(folder, text)
     return module

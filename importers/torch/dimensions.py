@@ -65,8 +65,10 @@ class Dimensions:
 
     def named(self, sizes: Sizes, value: Value) -> Sizes:
         """Computed numbers as variables."""
+        if sizes.items is None:
+            return sizes
         items = []
-        for item in sizes.items or ():
+        for item in sizes.items:
             if re.fullmatch(r"[\w.\[\]]+|-\d+|float\(\"[-\w]+\"\)|float\(\w+\)", item):
                 items.append(item)
                 continue
@@ -78,17 +80,18 @@ class Dimensions:
         return Sizes(tuple(items), sizes.rank, sizes.dtype, sizes.natural)
 
     def of_shape(self, step: Step) -> Sizes | None:
-        """What Shape makes; ``None`` where the rank is not known."""
+        """What Shape makes: a variable for each axis, or all of them at once where the rank is not known."""
         value = step.inputs[0]
         known = None if value is None else value.type
-        if value is None or known is None or known.shape is None or known.kind != "tensor":
-            return None
         start, end = step.attributes.get("start", 0), step.attributes.get("end")
+        if value is None or known is None or known.kind != "tensor" or value in self._writer.sizes:
+            return None
+        if known.shape is None:
+            some = "" if (start, end) == (0, None) else f"[{start or ''}:{'' if end is None else end}]"
+            return Sizes(None, 1, natural=True, text=f"{self._writer.read(value)}.shape{some}")
         axes = range(len(known.shape))[slice(start, end)]
         if value.constant is not None:
             return Sizes(tuple(str(value.constant.shape[axis]) for axis in axes), 1, natural=True)
-        if value in self._writer.sizes:
-            return None
         return Sizes(tuple(self.size(value, axis) for axis in axes), 1, natural=True)
 
     def openings(self, body: Sequence[str]) -> list[str]:

@@ -78,12 +78,21 @@ def _divided(step: Step, given: Sequence[Sizes], row: tuple[str, ...]) -> str | 
         return f"{bracketed(left)} / {bracketed(right)}"
     if right == "1":
         return left
-    if right == "0" or not given[1].natural:
+    if right == "0":
         return None
-    down = f"{bracketed(left)} // {bracketed(right)}"
-    if given[0].natural:
-        return down
-    return f"{down} if {left} >= 0 else -(-{bracketed(left)} // {bracketed(right)})"  # ONNX rounds to 0
+    return _quotient(left, right, given[0].natural, given[1].natural)
+
+
+def _quotient(left: str, right: str, is_natural: bool, by_natural: bool) -> str:
+    """Rounded to 0, as ONNX does; Python rounds down."""
+    x, y = bracketed(left), bracketed(right)
+    if is_natural and by_natural:
+        return f"{x} // {y}"
+    if by_natural:
+        return f"{x} // {y} if {left} >= 0 else -(-{x} // {y})"
+    if is_natural:
+        return f"{x} // {y} if {right} > 0 else -({x} // -{y})"
+    return f"abs({left}) // abs({right}) * (1 if ({left} < 0) == ({right} < 0) else -1)"
 
 
 def _remainder(step: Step, given: Sequence[Sizes], row: tuple[str, ...]) -> str | None:

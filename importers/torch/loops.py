@@ -151,11 +151,9 @@ def _turns(writer: ModuleWriter, count: Value | None) -> str:
     """The number of turns as an expression."""
     if count is None or (count.constant is not None and count.constant.size == 1 and count.constant.item() >= _ENDLESS):
         return "None"
-    numbers = writer.known(count)
-    if numbers is not None and numbers.items is not None and len(numbers.items) == 1:
-        return numbers.items[0]
-    text = writer.read(count)
-    return text if count.type is not None and count.type.shape == () else f"{text}.reshape(())"
+    if writer.known(count) is not None or (count.type is not None and count.type.shape == ()):
+        return writer.count(count)
+    return f"{writer.read(count)}.reshape(())"
 
 
 def _output(step: Step, at: int) -> Value | None:

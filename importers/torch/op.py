@@ -92,8 +92,9 @@ class Op:
         if array.dtype.kind not in "iufb" and array.dtype.name != "bfloat16":
             return None
         value = array.reshape(-1)[0]
-        if array.dtype in (np.float32, np.float64) and value == np.finfo(array.dtype).min:
-            return f"torch.finfo({self.dtype_text(ir.DataType.from_numpy(array.dtype))}).min"
+        if array.dtype in (np.float32, np.float64) and abs(value) == np.finfo(array.dtype).max:
+            end = "max" if value > 0 else "min"
+            return f"torch.finfo({self.dtype_text(ir.DataType.from_numpy(array.dtype))}).{end}"
         return literal(value.astype(np.float32).item() if array.dtype.name == "bfloat16" else value, array.dtype)
 
     def _rank_beside(self, position: int) -> int:

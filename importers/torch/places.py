@@ -24,7 +24,7 @@ from entrepot.runtime.plan import Block, Step, Value
 def settled(plan: Plan) -> State:
     """Find the layers of a plan, and a place for everything that it keeps."""
     state = State(plan)
-    state.floating = _floating(plan)
+    state.floating, state.containers = _floating(plan), _containers(plan)
     steps = list(every_step(plan.block))
     for step in steps:
         state.scopes[step] = tuple(attribute(name) for name in scope_of(step))
@@ -49,6 +49,11 @@ def _floating(plan: Plan) -> ir.DataType | None:
             if value is not None and value.type is not None and value.type.dtype in FLOATS:
                 kinds.add(value.type.dtype)
     return kinds.pop() if kinds == {ir.DataType.FLOAT} else None
+
+
+def _containers(plan: Plan) -> frozenset[Path]:
+    paths = [tuple(attribute(part) for part in split(name)) for name in plan.weights if "." in name]
+    return frozenset(path[:end] for path in paths for end in range(1, len(path) - 1))
 
 
 def _place(state: State, step: Step, layer: Layer) -> None:
@@ -100,7 +105,7 @@ def _places(state: State, step: Step, found: list[Path], layer: Layer) -> Iterat
         if scope and elsewhere and not _is_shared(state, step, scope):
             found = [path for path in found if path not in elsewhere]
     yield from found
-    if scope and scope not in found and not _is_shared(state, step, scope):
+    if scope and scope not in found and scope not in state.containers and not _is_shared(state, step, scope):
         yield scope
     while (node := state.tree.find(scope)) is not None and node.layer is not None:
         scope = scope[:-1]

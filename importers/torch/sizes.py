@@ -15,6 +15,8 @@ from entrepot.runtime.plan import Value
 _NUMBER = re.compile(r"-?\d+")
 _ATOM = re.compile(r"[\w.\[\]]+")
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 MOST = 64
 """Elements; what has more of them is a tensor."""
 
@@ -73,7 +75,8 @@ def literal(item: object, dtype: np.dtype) -> str:
     if not math.isfinite(number):
         return f'float("{number}")'
     if dtype == np.float32:
-        number = float(str(np.float32(number)))
+        short = float(str(np.float32(number)))
+        number = short if abs(short) <= _LARGEST else number  # torch takes none beyond
     return repr(number).replace("e+", "e")
 
 

@@ -28,6 +28,7 @@ class State:
         held: For constants that steps read directly: the path of the module, and the name in it.
         moved: For those of them that are read in another arrangement: what makes it, such as ``.T``.
         scopes: The path that each step belongs to.
+        containers: Paths below which the names of weights tell of further modules.
         light: Steps that depend on nothing but sizes and numbers.
         floating: The type that follows ``half()``: that of the model's weights, if it has one.
     """
@@ -37,6 +38,7 @@ class State:
     layers: dict[Step, tuple[Layer, Path]] = field(default_factory=dict)
     held: dict[Value, tuple[Path, str]] = field(default_factory=dict)
     scopes: dict[Step, Path] = field(default_factory=dict)
+    containers: frozenset[Path] = frozenset()
     light: set[Step] = field(default_factory=set)
     floating: ir.DataType | None = None
     sizes: dict[Value, Sizes] = field(default_factory=dict)

@@ -48,6 +48,7 @@ class ModuleWriter(Writer):
         self.helpers = helpers
         self.plain = plain
         self.sizes: dict[Value, Sizes] = {}
+        self.turns: set[str] = set()
         self.floating = state.floating
         self.given: dict[Part, dict[Value, Sizes]] = {}
         self._root = state.tree.find(part.path) or state.tree
@@ -112,6 +113,16 @@ class ModuleWriter(Writer):
         if value.constant is not None:
             return self._literal(value)
         raise AssertionError(f"'{value.name}' is read before it is made")
+
+    def count(self, value: Value | None) -> str:
+        """A number of Python where it is known as one."""
+        known = None if value is None else self.known(value)
+        return self.read(value) if known is None or known.items is None else known.items[0]
+
+    def turn(self, value: Value, number: str) -> None:
+        """A number of Python."""
+        self.turns.add(number)
+        self.sizes[value] = Sizes((number,), 0, natural=True)
 
     def kept(self, value: Value) -> str:
         """The expression for a tensor of the module's state."""
@@ -268,6 +279,8 @@ class ModuleWriter(Writer):
             return False
         if step.op_type == "Shape":
             made = self.dimensions.of_shape(step)
+        elif step.op_type == "SequenceLength":
+            made = Sizes((f"len({self.read(step.inputs[0])})",), 0, natural=True)
         else:
             given = [None if value is None else self.known(value) for value in step.inputs]
             made = None if any(g is None and v is not None for g, v in zip(given, step.inputs, strict=True)) else (
@@ -314,4 +327,6 @@ class ModuleWriter(Writer):
         if value is None:
             return True
         known = value.type
+        if known is not None and known.kind == "sequence":
+            known = known.element
         return known is not None and known.kind == "tensor" and known.dtype in COMPUTED

@@ -34,6 +34,8 @@ CORPORA = (
 PACKAGES = "packages"
 """The architectures once more, to be made packages: all but those that are the same models in other calls."""
 _SAME = ("causal-lm-past", "causal-lm-step")
+ROUND_TRIPS = "round_trips"
+"""The hand-written modules once more, to become modules again, and from these a second file."""
 
 
 _JUDGES = {
@@ -46,6 +48,7 @@ _JUDGES = {
     "keras": "tests.sweeps.exports_of_keras",
     "applications": "tests.sweeps.exports_of_keras",
     PACKAGES: "tests.sweeps.packages",
+    ROUND_TRIPS: "tests.sweeps.round_trips",
 }
 """Who judges a corpus that is none of torch's."""
 _CATALOGUES = {
@@ -67,6 +70,8 @@ def judge_of(corpus: str) -> Callable[[Case], Any]:
 
 def cases(corpus: str) -> list[Case]:
     """The cases of one of ``CORPORA``; nothing is built yet."""
+    if corpus == ROUND_TRIPS:
+        return [dataclasses.replace(case, corpus=corpus) for case in cases("modules")]
     if corpus == "modules":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch warns of what users still write: torch.jit.script

@@ -24,6 +24,9 @@ LONG = [
     "a_carried_state_of_a_long_name, a_condition_of_a_long_name, a_counter_of_a_long_name_too = one_next, two_next",
     "a_sum_of_a_long_name_in_a_loop = the_first_operand_of_a_long_name_in_it + the_second_operand",
     "a_sum_of_a_long_name = the_first_operand_of_a_long_name_in_a_loop_body - the_second_operand_of_a_long_name_in_it",
+    "self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 8)) for _ in range(3))",
+    "self.blocks = nn.Sequential(*(nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 8)) for _ in range(3)))",
+    "parts = [a_function_of_a_long_name(each, 1, 2, of_a_third_one) for each in an_argument_of_a_long_name.parts()]",
     "return first_result_of_a_long_name, second_result_of_a_long_name, third_result_of_a_long_name, fourth",
 ]
 

@@ -24,10 +24,10 @@ from tests.sweeps.outcome import Outcome
 
 def judge(case: Case) -> Outcome:
     """Build, export and run a case."""
-    return judged(case, _Module)
+    return judged(case, OfModule)
 
 
-class _Module(Subject):
+class OfModule(Subject):
     """It is built anew for each call, because calls may change its state."""
 
     def __init__(self, case: Case) -> None:

@@ -61,7 +61,8 @@ class Keras(Subject):
 
 
 def _widened(layer: Any) -> Any:
-    return type(layer).from_config({**layer.get_config(), "dtype": "float64"})
+    own = {"dtype": "float64"} if isinstance(layer, keras.Layer) else {}  # operations compute in what they are given
+    return type(layer).from_config({**layer.get_config(), **own})
 
 
 def _tensor(array: np.ndarray) -> Any:

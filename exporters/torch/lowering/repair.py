@@ -13,6 +13,8 @@ from entrepot.exporters import structure
 from entrepot.exporters.torch.lowering.operators import add_bodies
 from entrepot.exporters.torch.quantised.stored import dequantise_by_node
 from entrepot.exporters.torch.quantised.weight_only import keep_exact
+from entrepot.ir.opset.names import Names
+from entrepot.ir.subgraphs import with_subgraphs
 
 _TORCH = str(Path(torch.__file__).parent)
 _OURS = str(Path(structure.__file__).parent)
@@ -72,6 +74,7 @@ def _name_weights(model: onnx_ir.Model, module: torch.nn.Module) -> None:
     During the capture the user's module is a child of ours, so the names begin with ``module.`` at first.
     """
     names = {id(tensor): name for name, tensor in (*module.named_buffers(), *module.named_parameters())}
+    _make_room(model, frozenset(names.values()))
     for value in list(model.graph.initializers.values()):
         tensor = value.const_value
         first = names.get(id(getattr(tensor, "raw", None)), (value.name or "").removeprefix("module."))
@@ -84,6 +87,16 @@ def _name_weights(model: onnx_ir.Model, module: torch.nn.Module) -> None:
         if tensor is not None:
             tensor.name = first
     _note_roles(model, module)
+
+
+def _make_room(model: onnx_ir.Model, wanted: frozenset[str]) -> None:
+    """Give what is computed other names than weights are to have: ``val_1`` may be the name of a buffer, too."""
+    names = Names(model)
+    for graph in with_subgraphs(model.graph):
+        inputs = () if graph is model.graph else graph.inputs
+        for value in (*inputs, *(value for node in graph for value in node.outputs)):
+            while value.name in wanted:
+                value.name = names.fresh(value.name)
 
 
 def _note_roles(model: onnx_ir.Model, module: torch.nn.Module) -> None:

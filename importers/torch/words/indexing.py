@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.sizes import is_number
+from entrepot.importers.torch.sizes import Sizes, is_number
 from entrepot.importers.torch.table import word
 
 _FAR = 2**31 - 1
@@ -23,7 +23,7 @@ def slice_(op: Op) -> str | None:
         return None
     if (rank := op.rank(0)) is not None:
         known = [axis % rank for axis in known]
-    if min(known, default=0) < 0 or len(set(known)) != len(known):
+    if min(known, default=0) < 0 <= max(known, default=0) or len(set(known)) != len(known):
         return None
     ranges = map(_range, starts.items, ends.items, strides)
     parts = dict(zip(known, ranges, strict=True))
@@ -38,11 +38,13 @@ def _range(start: str, end: str, stride: int) -> str:
 
 
 def _indexed(parts: dict[int, str], rank: int | None) -> str:
-    """Brackets around an index for some axes."""
+    """Brackets around an index for some axes, counted from the front, or all of them from the end."""
     if not parts:
         return ""
     if rank is not None and set(parts) == {rank - 1} and rank > 1:
         return f"[..., {parts[rank - 1]}]"
+    if min(parts) < 0:
+        return f"[..., {', '.join(parts.get(axis, ':') for axis in range(min(parts), 0))}]"
     return f"[{', '.join(parts.get(axis, ':') for axis in range(max(parts) + 1))}]"
 
 
@@ -50,27 +52,27 @@ def _indexed(parts: dict[int, str], rank: int | None) -> str:
 def gather(op: Op) -> str | None:
     """``x[:, 0]``, or whole slices by a tensor of indices."""
     rank = op.rank(0)
-    axis = op.attribute("axis")
-    if rank is None and axis < 0:
-        return None
-    axis = axis if rank is None else axis % rank
+    axis = op.attribute("axis") if rank is None else op.attribute("axis") % rank
     index = op.number(1) if op.rank(1) == 0 else None
     if index is None and op.rank(1) == 0 and not op.writer.exists(op.value(1)):
         # torch reads the value of an index without axes, which no captured graph has
         return f"{op[0]}{_indexed({axis: f'{op[1]}.reshape(1)'}, rank)}.squeeze({axis})"
     if index is None:
-        index = op[1] if op.ints(1) is None or op.writer.exists(op.value(1)) else None
-        if index is None:
-            known = op.ints(1) or []
-            index = str(known) if known and op.rank(1) == 1 else op[1]
+        listed = op.sizes(1) if op.rank(1) == 1 and not op.writer.exists(op.value(1)) else None
+        index = str(listed) if listed is not None and listed.items and _is_listed(op, listed) else op[1]
     return f"{op[0]}{_indexed({axis: index}, rank)}"
+
+
+def _is_listed(op: Op, index: Sizes) -> bool:
+    """Whether numbers are at hand, none of which is a size: torch has no list of symbols for an index."""
+    return index.known is not None or all(item in op.writer.turns for item in index.items or ())
 
 
 @word("GatherElements")
 def gather_elements(op: Op) -> str | None:
     """Element by element along an axis."""
     axis = op.axis(op.attribute("axis"), op.rank(0))
-    return f"torch.gather({op[0]}, {axis}, {_positive(op, 1, axis)})" if op.rank(0) else None
+    return None if op.rank(0) == 0 else f"torch.gather({op[0]}, {axis}, {_positive(op, 1, axis)})"
 
 
 def _positive(op: Op, position: int, axis: int) -> str:
@@ -98,7 +100,7 @@ _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 @word("ScatterElements")
 def scatter_elements(op: Op) -> str | None:
     """Element by element along an axis, in a copy."""
-    if not op.rank(0) or op.dtype(0) == ir.DataType.BOOL:
+    if op.rank(0) == 0 or op.dtype(0) == ir.DataType.BOOL:
         return None
     axis = op.axis(op.attribute("axis"), op.rank(0))
     how = op.attribute("reduction")

@@ -52,7 +52,7 @@ def _axes(op: Op) -> list[int] | None:
 @word("ArgMax", "ArgMin")
 def position(op: Op) -> str | None:
     """The first place of an extreme."""
-    if op.attribute("select_last_index") or not op.rank(0):
+    if op.attribute("select_last_index") or op.rank(0) == 0:
         return None
     keep = ", keepdim=True" if op.attribute("keepdims") else ""
     return f"torch.{op.step.op_type.lower()}({op[0]}, dim={op.axis(op.attribute('axis'), op.rank(0))}{keep})"
@@ -62,7 +62,7 @@ def position(op: Op) -> str | None:
 def top_k(op: Op) -> str | None:
     """The first of all elements in order; of equal ones, those that come first."""
     count = op.sizes(1)
-    if count is None or count.items is None or not op.rank(0) or op.made not in FLOATS:
+    if count is None or count.items is None or op.rank(0) == 0 or op.made not in FLOATS:
         return None
     op.attribute("sorted")
     axis, largest = op.axis(op.attribute("axis"), op.rank(0)), bool(op.attribute("largest"))
@@ -74,14 +74,14 @@ def top_k(op: Op) -> str | None:
 def softmax(op: Op) -> str | None:
     """Along an axis."""
     name = "softmax" if op.step.op_type == "Softmax" else "log_softmax"
-    return f"torch.{name}({op[0]}, dim={op.axis(op.attribute('axis'), op.rank(0))})" if op.rank(0) else None
+    return f"torch.{name}({op[0]}, dim={op.axis(op.attribute('axis'), op.rank(0))})" if op.rank(0) != 0 else None
 
 
 @word("CumSum", "CumProd")
 def cumulative(op: Op) -> str | None:
     """Along an axis, up to and with each element."""
     axis = op.ints(1)
-    if op.attribute("exclusive") or op.attribute("reverse") or axis is None or not op.rank(0) or op.made is None:
+    if op.attribute("exclusive") or op.attribute("reverse") or axis is None or op.rank(0) == 0 or op.made is None:
         return None
     kind = "" if op.made in FLOATS or op.made == ir.DataType.INT64 else f", dtype={op.dtype_text(op.made)}"
     return f"torch.{op.step.op_type.lower()}({op[0]}, dim={op.axis(axis[0], op.rank(0))}{kind})"

@@ -161,27 +161,31 @@ def trilu(op: Op) -> str | None:
 @word("Pad")
 def pad(op: Op) -> str | None:
     """Around the last axes."""
-    pads, axes, mode, rank = op.ints(1), op.ints(3), op.attribute("mode"), op.rank(0)
-    if pads is None or (op.has(3) and axes is None) or rank is None or not rank:
+    pads, axes, rank = op.sizes(1), op.ints(3), op.rank(0)
+    if pads is None or pads.items is None or (op.has(3) and axes is None) or not rank:
         return None
     axes = list(range(rank)) if axes is None else [axis % rank for axis in axes]
-    widths = {axis: (pads[at], pads[at + len(axes)]) for at, axis in enumerate(axes)}
-    first = min((axis for axis, pair in widths.items() if pair != (0, 0)), default=rank)
+    widths = {axis: (pads.items[at], pads.items[at + len(axes)]) for at, axis in enumerate(axes)}
+    first = min((axis for axis, pair in widths.items() if pair != ("0", "0")), default=rank)
     if first == rank:
         return op[0]
-    flat = [size for axis in range(rank - 1, first - 1, -1) for size in widths.get(axis, (0, 0))]
-    if mode == "constant":
-        value = op.number(2) if op.has(2) else "0.0"
-        if value is None or op.made == ir.DataType.BOOL:
-            return None
-        return (
-            f"F.pad({op[0]}, {tuple(flat)}{'' if float(value) == 0 else f', value={value}'})" if _plain(value) else None
-        )
-    if min(flat) < 0 or rank - first > min(3, rank - 1) or rank > rank - first + 2:
+    flat = [size for axis in range(rank - 1, first - 1, -1) for size in widths.get(axis, ("0", "0"))]
+    if op.attribute("mode") == "constant":
+        return _padded_by_a_value(op, flat)
+    known = pads.known
+    if known is None or min(known) < 0 or rank - first > min(3, rank - 1) or rank > rank - first + 2:
         return None
-    flat += [0] * (2 * (rank - 2) - len(flat)) if rank > 2 else []
+    flat += ["0"] * (2 * (rank - 2) - len(flat)) if rank > 2 else []
     kinds = {"edge": "replicate", "reflect": "reflect", "wrap": "circular"}
-    return f'F.pad({op[0]}, {tuple(flat)}, mode="{kinds[mode]}")' if op.made in _PADDED else None
+    mode = kinds[op.attribute("mode")]
+    return f'F.pad({op[0]}, ({", ".join(flat)}), mode="{mode}")' if op.made in _PADDED else None
+
+
+def _padded_by_a_value(op: Op, widths: list[str]) -> str | None:
+    value = op.number(2) if op.has(2) else "0.0"
+    if value is None or op.made == ir.DataType.BOOL or not _plain(value):
+        return None
+    return f"F.pad({op[0]}, ({', '.join(widths)}){'' if float(value) == 0 else f', value={value}'})"
 
 
 _PADDED = {ir.DataType.FLOAT, ir.DataType.DOUBLE}
@@ -189,6 +193,21 @@ _PADDED = {ir.DataType.FLOAT, ir.DataType.DOUBLE}
 
 def _plain(value: str) -> bool:
     return value.lstrip("-")[:1].isdigit()
+
+
+@word("Col2Im")
+def col2im(op: Op) -> str | None:
+    """``F.fold``, which knows images of two axes."""
+    image, block = op.sizes(1), op.ints(2)
+    if image is None or image.items is None or block is None or len(block) != 2 or op.rank(0) != 3:
+        return None
+    pads = op.attribute("pads") or [0] * 4
+    if pads[:2] != pads[2:]:
+        return None
+    given = {"dilation": op.attribute("dilations"), "padding": pads[:2], "stride": op.attribute("strides")}
+    usual = {"dilation": 1, "padding": 0, "stride": 1}
+    said = [f", {name}={tuple(each)}" for name, each in given.items() if each and {*each} != {usual[name]}]
+    return f"F.fold({op[0]}, ({', '.join(image.items)}), {tuple(block)}{''.join(said)})"
 
 
 @word("DepthToSpace")

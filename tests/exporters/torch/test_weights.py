@@ -208,3 +208,21 @@ def test_a_shared_model_takes_no_memory_for_weights():
     model = ep.export(module, torch.randn(2, 4), share=True)
     weight = model.ir.graph.initializers["weight"].const_value.numpy()
     assert np.shares_memory(weight, module.weight.detach().numpy())
+
+
+def test_weights_may_have_the_names_that_the_graph_gives_to_its_values():
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name in ("val_0", "val_1", "val_2", "view", "add", "add_1", "mul", "output", "x"):
+                self.register_buffer(name, torch.randn(4), persistent=name != "val_2")
+
+        def forward(self, x):
+            y = x.reshape(x.shape[0], -1, 4)
+            for buffer in self.buffers():
+                y = y * 2.5 + buffer
+            return torch.clamp(y, -1e3, 5.5)
+
+    module = Named().eval()
+    model = ep.export(module, (torch.randn(3, 8),))
+    assert set(module.state_dict()) <= {value.name for value in model.ir.graph.initializers.values()}

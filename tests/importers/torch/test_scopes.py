@@ -81,3 +81,26 @@ def test_single_numbers_of_any_rank_are_written_out(shape: tuple[int, ...], numb
     expected = ep.Session(model, providers=["reference"]).run(feeds)
     for found, wanted in zip(got, expected.values(), strict=True):
         np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+ATTENTION = """<ir_version: 8, opset_import: ["": 17]>
+g (float[N, 4] x) => (float[N, 4] y) {
+    [n1] p = MatMul(x, v)
+    [n2] q = Add(p, b)
+    [n3] y = Gemm<transB = 1>(q, w, c)
+}"""
+"""As TorchScript writes an attention: the first matrix is transposed and has no name, the second one has."""
+
+
+@pytest.mark.parametrize("named", ["outer.attention.out.weight", "outer.attention.first.out.weight"])
+def test_a_matrix_without_a_name_leaves_room_for_layers_with_one(named: str) -> None:
+    proto, x = onnx.parser.parse_model(ATTENTION), f32(3, 4)
+    for node in proto.graph.node:
+        node.name = f"/outer/attention/{node.op_type}"
+        node.input[:] = [{"v": "onnx::MatMul_5", "w": named}.get(name, name) for name in node.input]
+    weights = {"onnx::MatMul_5": f32(4, 4), "b": f32(4), named: f32(4, 4, of="w"), "c": f32(4, of="c")}
+    proto.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in weights.items())
+    module = ep.to_torch(ep.load(proto))
+    expected = ep.Session(proto, providers=["reference"]).run({"x": x})["y"]
+    torch.testing.assert_close(module(torch.from_numpy(x)), torch.from_numpy(expected), rtol=1e-4, atol=1e-4)
+    assert named in module.state_dict()

@@ -31,12 +31,25 @@ WORDS = [
     ("y = Gelu(x)", "y = F.gelu(x)"),
     ("y = ReduceMean<keepdims = 0>(x, a)", "y = x.mean(-1)"),
     ("y = Slice(x, a, b, a)", "y = x[..., -1:9]"),
+    ("p = SplitToSequence<axis = 1, keepdims = 0>(x)  y = SequenceAt(p, i)", "p = list(x.unbind(1))"),
+    ("p = SplitToSequence<axis = 1>(x, i)  y = SequenceAt(p, i)", "p = list(x.split(2, dim=1))"),
+    ("p = SplitToSequence<axis = 1>(x, c)  y = SequenceAt(p, i)", "p = list(x.split([1, 2], dim=1))"),
+    ("p = SequenceConstruct(x, x)  y = SequenceAt(p, i)", "y = p[2]"),
+    ("p = SequenceConstruct(x)  q = SequenceInsert(p, x)  y = SequenceAt(q, i)", "q = [*p, x]"),
+    ("p = SequenceConstruct(x)  q = SequenceInsert(p, x, i)  y = SequenceAt(q, i)", "q = [*p[:2], x, *p[2:]]"),
+    ("p = SequenceConstruct(x, x)  q = SequenceErase(p)  y = SequenceAt(q, i)", "q = p[:-1]"),
+    ("p = SequenceConstruct(x, x)  q = SequenceErase(p, i)  y = SequenceAt(q, i)", "q = [*p[:2], *p[3:]]"),
+    ("p = SequenceConstruct(x, x)  y = ConcatFromSequence<axis = 0>(p)", "y = torch.cat(p, dim=0)"),
+    ("p = SequenceConstruct(x, x)  y = ConcatFromSequence<axis = 0, new_axis = 1>(p)", "y = torch.stack(p, dim=0)"),
+    ("p = SequenceConstruct(x, x)  n = SequenceLength(p)  s2 = Range(o, n, o)  y = Cast<to = 1>(s2)", "len(p)"),
 ]
 
 
 @pytest.mark.parametrize(("node", "line"), WORDS)
 def test_steps_are_written_as_a_reader_would(node: str, line: str) -> None:
-    constants = "int64[2] s = {-1, 3}, int64[1] a = {-1}, int64[1] b = {9}"
+    constants = (
+        "int64[2] s = {-1, 3}, int64[1] a = {-1}, int64[1] b = {9}, int64 i = {2}, int64[2] c = {1, 2}, int64 o = {1}"
+    )
     assert line in source(f"g (float[2, 3, 3] x) => (float[N, M] y) <{constants}> {{ {node} }}")
 
 

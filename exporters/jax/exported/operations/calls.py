@@ -54,11 +54,23 @@ def custom_call(operation: Operation, *operands: Any) -> Any:
     if name == "stablehlo.dynamic_top_k":
         (count,) = numbers(operands[1])
         return list(lax.top_k(array(operands[0], kinds[0]), count))
+    if name == "ApproxTopK":
+        return _best(operation, array(operands[0], kinds[0]))
     routine = name.removeprefix("lapack_").removesuffix("_ffi")[1:]
     if name.startswith("lapack_") and name.endswith("_ffi") and routine in _LAPACK:
-        values = [array(each, kind) for each, kind in zip(operands, kinds, strict=True)]
+        sizes = operation.integers("indices_of_shape_operands")  # of results: they come last
+        given = zip(operands[: len(operands) - len(sizes)], kinds, strict=False)
+        values = [array(each, kind) for each, kind in given]
         return _LAPACK[routine](operation, *values)
     raise operation.unsupported(f"calls {name}, which is no part of the program")
+
+
+def _best(operation: Operation, x: Any) -> list[Any]:
+    """The largest or smallest along an axis, as the name of what compares them says."""
+    config = operation.attribute("mhlo.backend_config")
+    (compares,) = operation.attribute("called_computations")
+    choose = lax.approx_max_k if compares.value.startswith("top_k_gt") else lax.approx_min_k
+    return list(choose(x, int(config["top_k"].value), reduction_dimension=int(config["reduction_dim"].value)))
 
 
 def _in_windows(operation: Operation, operands: Any) -> Any:
