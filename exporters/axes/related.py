@@ -45,9 +45,7 @@ def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
     if not prober.relations:
         prober.start_from(enlarged)
         return groups
-    sizes = prober.sizes
-    enlarge_ones(prober)
-    if prober.sizes != sizes:  # a size of 1 often means another path
+    if _without_ones(prober):  # a size of 1 often means another path
         prober.relations = _suggested(prober, groups) or prober.relations
     while True:
         groups = free_groups(prober)
@@ -57,12 +55,24 @@ def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
         prober.relations = [relation for relation in prober.relations if relation not in wrong]
 
 
+def _without_ones(prober: Prober) -> bool:
+    """Whether the sizes of 1 can be enlarged, if need be without the relations that may take one for a number."""
+    sizes, relations = prober.sizes, prober.relations
+    enlarge_ones(prober)
+    if any(prober.size(axis) == 1 for axis in prober.candidates()):
+        prober.relations = [each for each in relations if each.formula.size(dict.fromkeys(each.formula.names, 0)) == 0]
+        enlarge_ones(prober)
+        prober.relations = relations
+    return prober.sizes != sizes
+
+
 def _suggested(prober: Prober, groups: Sequence[Group]) -> list[Relation] | None:
     """The relations that the source suggests for axes that do not vary by themselves, or cannot be captured so."""
     relations = prober.said(prober.base, [group.axes for group in groups])
     if relations is None:
         return None
-    varying = {axis for group in groups for axis in group.axes}
+    ones = {axis for axis in prober.open_axes if prober.sample[axis[0]].shape[axis[1]] == 1}
+    varying = {axis for group in groups for axis in group.axes} - ones  # a size of 1 meets any other
     open_axes = set(prober.open_axes)
     found = []
     for relation in relations:

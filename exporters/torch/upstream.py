@@ -93,6 +93,7 @@ __all__ = [
     "insert_type_promotion_nodes",
     "int8_product",
     "integer_product",
+    "is_natural",
     "know_functions_of_sizes",
     "make_fx",
     "pack_padded",
@@ -100,6 +101,7 @@ __all__ = [
     "pad_rows",
     "pytree",
     "quantized_decomposed",
+    "remember_number",
     "remove_assertion_nodes",
     "scan",
     "size_functions",
@@ -135,6 +137,19 @@ sym_log2: Any = torch._sym_log2  # type: ignore[attr-defined]  # noqa: SLF001 - 
 def with_formula(size: SymNode, formula: Any) -> SymNode:
     """A size that is computed in another way."""
     return SymNode(formula, size.shape_env, size.pytype, size._hint, size.constant, size.fx_node)  # noqa: SLF001
+
+
+def remember_number(tensor: torch.Tensor, number: torch.SymInt) -> None:
+    """Let a tensor of a capture give a number that is known when it is asked for its item."""
+    functional = getattr(tensor, "elem", tensor)
+    inner = torch._from_functional_tensor(functional) if torch._is_functional_tensor(functional) else functional  # noqa: SLF001
+    if isinstance(inner, FakeTensor):
+        inner.item_memo = number
+
+
+def is_natural(number: torch.SymInt) -> bool:
+    """Whether a size is not negative: it is known, or becomes a condition of the capture."""
+    return bool(number.node.expr.is_nonnegative) or (number.node.hint is not None and bool(number >= 0))
 
 
 def know_functions_of_sizes(others: Mapping[str, Callable[..., Any]]) -> None:

@@ -19,7 +19,7 @@ from entrepot.exporters.torch.capture.symbolic import symbolic_run
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS, Eager
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.translations.packing import padded_recurrences
-from entrepot.exporters.torch.upstream import masks_as_they_are
+from entrepot.exporters.torch.upstream import masks_as_they_are, size_functions
 from entrepot.ir.typing.formula import Formula
 
 
@@ -84,7 +84,7 @@ class _Solved:
 
     def add(self, difference: Any) -> None:
         """Take in that something is zero."""
-        difference = self.replaced(difference)
+        difference = self.replaced(self._within(sympy.sympify(difference)))
         choices = [choice for symbol in difference.free_symbols if (choice := self._solution(difference, symbol))]
         if not choices:
             return
@@ -95,6 +95,19 @@ class _Solved:
     def replaced(self, term: Any) -> Any:
         """A term over the symbols that follow from nothing."""
         return sympy.sympify(term).xreplace(self.found)
+
+    def _within(self, term: Any) -> Any:
+        """A term where slices begin before the end, as those of the sample do: ``x[n:]`` has ``x - n`` elements."""
+        lengths = {}
+        for slice_ in term.atoms(size_functions.Max):
+            known, rest = slice_.xreplace(self._sizes), [each for each in slice_.args if not each.is_zero]
+            if len(rest) < len(slice_.args) and known.is_positive:
+                begins = {begin: min(begin.args, key=self._at_sample) for begin in rest[0].atoms(size_functions.Min)}
+                lengths[slice_] = rest[0].xreplace(begins)
+        return term.xreplace(lengths)
+
+    def _at_sample(self, term: Any) -> int:
+        return int(term.xreplace(self._sizes))
 
     def _solution(self, difference: Any, symbol: Any) -> tuple[Any, Any] | None:
         """The symbol in terms of the others, if they make it a whole number; 1 is too often a coincidence."""

@@ -9,7 +9,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.capture.blame import export_flat
-from entrepot.exporters.torch.rewriting.environment import value_of
+from entrepot.exporters.torch.rewriting.environment import value_of, with_equal_sizes
 from entrepot.exporters.torch.rewriting.flows import Body, Flow
 from entrepot.exporters.torch.rewriting.steps import NotFollowedError
 from entrepot.exporters.torch.upstream import size_notes
@@ -24,10 +24,12 @@ class BodyModule(torch.nn.Module):
     Args:
         body: What it does.
         module: The module it is a part of, which has the weights.
+        equal: Axes that have one size outside.
     """
 
-    def __init__(self, body: Body, module: torch.nn.Module) -> None:
+    def __init__(self, body: Body, module: torch.nn.Module, equal: Sequence[Sequence[tuple[int, int]]] = ()) -> None:
         super().__init__()
+        self._equal = equal
         self.module = module
         self._run = body.run
         self._count = len(body.tensors)
@@ -35,6 +37,9 @@ class BodyModule(torch.nn.Module):
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Run the body."""
+        for (first, at), *others in self._equal:
+            for other, axis in others:
+                torch._check(tensors[other].shape[axis] == tensors[first].shape[at])  # noqa: SLF001 - documented
         sizes = [carrier.shape[0] for carrier in tensors[self._count :]]
         ints = [size - shift if shift else size for size, shift in zip(sizes, self._shifts, strict=False)]
         return tuple(self._run(tensors[: self._count], ints))
@@ -70,19 +75,32 @@ def capture_body(
             keys[place, 0] = number
     shapes = shapes or [([2], torch.float32)]  # torch.export takes no function without inputs
     tensors = [torch.zeros(shape, dtype=dtype) for shape, dtype in shapes]
-    wrapper = BodyModule(body, module)
+    wrapper = BodyModule(body, module, _equal({key: size for key, size in keys.items() if key[0] not in body.shifts}))
     wrapper.training = False
     program = export_flat(wrapper, tensors, dims)
     _check(program, keys, flow)
     return program
 
 
-def _size(size: Any, sample: int | None, known: Mapping[Any, int], unknown: Any) -> int:
+def _equal(keys: Mapping[tuple[int, int], Any]) -> list[list[tuple[int, int]]]:
+    """The axes of each size that occurs more than once."""
+    found: dict[Any, list[tuple[int, int]]] = {}
+    for axis, size in keys.items():
+        if size is not None:
+            found.setdefault(size, []).append(axis)
+    return [axes for axes in found.values() if len(axes) > 1]
+
+
+def _size(size: Any, sample: int | None, known: dict[Any, int], unknown: Any) -> int:
+    """A size to capture with: that in the sample, else one that the same size has wherever it occurs."""
     if isinstance(size, int):
         return size
     found = None if size is None else value_of(size, known)
     if found is None:
         found = sample
+    if found is None and size is not None:
+        known |= {symbol: next(unknown) for symbol in size.free_symbols if symbol not in known}
+        found = value_of(size, known)
     return next(unknown) if found is None else found
 
 
@@ -104,9 +122,10 @@ def _check(program: torch.export.ExportedProgram, keys: Mapping[tuple[int, int],
         if size is None or any(str(each).startswith("u") for each in getattr(size, "free_symbols", ()))
     ]
     for guard in notes.guards:
-        mine = [symbol for symbol in free if symbol in guard.condition.free_symbols]
-        if mine and not _holds(guard.condition, mine, notes.sizes):
-            raise NotFollowedError(f"{flow.line}: what is done there needs {guard.condition}")
+        condition = with_equal_sizes(guard.condition, values)
+        mine = [symbol for symbol in free if symbol in condition.free_symbols]
+        if mine and not _holds(condition, mine, notes.sizes):
+            raise NotFollowedError(f"{flow.line}: what is done there needs {condition}")
 
 
 def _holds(condition: Any, mine: Sequence[Any], sizes: Mapping[Any, int]) -> bool:

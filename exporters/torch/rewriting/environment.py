@@ -48,6 +48,12 @@ def expression(size: Any) -> Any:
     return sympy.Integer(size) if isinstance(size, int) else sympy.sympify(size)
 
 
+def with_equal_sizes(condition: Any, tensors: Sequence[torch.Tensor]) -> Any:
+    """A condition with one symbol for all sizes that are known to be equal."""
+    env = environment(tensors)
+    return condition if env is None else env.replace(condition)
+
+
 def hint(size: Any) -> Any:
     """The value in the sample; ``None`` where it depends on data."""
     if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat):

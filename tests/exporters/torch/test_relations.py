@@ -203,3 +203,41 @@ def test_a_formula_that_does_not_fit_is_refused(mask, message):
 def test_an_axis_that_follows_from_one_that_is_not_named_is_refused():
     with pytest.raises(ep.ConversionError, match=r"axis 1 of 'mask' cannot be dynamic as 'both'"):
         ep.export(CASES["past and new"][0], decoder_call(2, 3, 5), dynamic={"mask": {1: "both"}})
+
+
+class Positions(nn.Module):
+    """Positions are counted in the mask and cut off where the past ends; two layers have pasts of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.place = nn.Embedding(11, 4), nn.Embedding(40, 4)
+
+    def forward(self, ids, mask, first, second):
+        places = (mask.cumsum(1) * mask)[:, first.shape[1] :]
+        x = self.embed(ids) + self.place(places)
+        length = first.shape[1] + ids.shape[1]
+        seen = F.pad(mask, (0, max(0, length - mask.shape[1])))[:, None].float()
+        for past in (first, second):
+            keys = torch.cat([past, x], 1)
+            x = ((x @ keys.transpose(1, 2)) * seen).softmax(-1) @ keys
+        return x
+
+
+def positions_call(batch, new, past):
+    ids = torch.arange(batch * new).reshape(batch, new) % 11
+    return ids, torch.ones(batch, past + new, dtype=torch.int64), random(batch, past, 4), random(batch, past, 4) + 1
+
+
+def test_a_step_of_one_token_shows_what_more_tokens_need():
+    module = Positions().eval()
+    model = ep.export(module, positions_call(1, 1, 5), progress=False)
+    assert [list(map(str, each.shape))[:2] for each in model.inputs] == [
+        ["batch", "sequence"],
+        ["batch", "first_dim1 + sequence"],
+        ["batch", "first_dim1"],
+        ["batch", "first_dim1"],
+    ]
+    call = positions_call(3, 2, 8)
+    run = ort.InferenceSession(model.to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
+    feeds = {each.name: tensor.numpy() for each, tensor in zip(model.inputs, call, strict=True)}
+    np.testing.assert_allclose(run.run(None, feeds)[0], module(*call).detach().numpy(), atol=1e-5)

@@ -346,6 +346,23 @@ def test_a_size_may_be_computed_in_another_way() -> None:
     assert (size.node.sub(size.node)).expr == 0
 
 
+def test_a_tensor_of_a_capture_gives_the_number_that_it_was_told() -> None:
+    """In ``translations/remembered.py``: what is read back from a tensor of a size is the size, not another symbol."""
+
+    class Told(nn.Module):
+        def forward(self, x):
+            held = torch.scalar_tensor(x.shape[0], dtype=torch.int64)
+            upstream.remember_number(held, x.shape[0])
+            assert upstream.is_natural(x.shape[0])
+            return x.new_ones(held.item())
+
+    sizes = {"x": {0: torch.export.Dim.AUTO}}
+    program = torch.export.export(Told(), (torch.ones(5),), dynamic_shapes=sizes, strict=False)
+    (input_,) = (node for node in program.graph.nodes if node.op == "placeholder")
+    (result,) = next(node for node in program.graph.nodes if node.op == "output").args[0]
+    assert result.meta["val"].shape == input_.meta["val"].shape
+
+
 def test_transformers_look_for_causal_masks_by_a_function_of_their_module() -> None:
     """In ``capture/blame.py``: its values are looked at, which no capture can."""
     name = "_detect_is_causal_mask"
