@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
-from tests.exporters.torch.test_control_flow import x
+from tests.exporters.torch.control_flow import x
 
 
 class Missing(nn.Module):
