@@ -95,7 +95,7 @@ def as_package(output: Output, source: str, sample: str | None, target: Target, 
 
     folder = _folder(target)
     package = export_transformer(
-        Path(source) if os.path.exists(source) else load_object(source),
+        Path(source) if os.path.exists(source) or ":" not in source else load_object(source),
         None if sample is None else load_object(sample),
         progress=output.progress,
         **asked.wishes,

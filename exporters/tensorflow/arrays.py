@@ -14,7 +14,7 @@ _COMPOSITE = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 
 
 class TensorFlowArrays(Arrays):
-    """Tensors and variables by their values, strings as Python's."""
+    """Tensors and variables by their values, strings as Python's, complex numbers as pairs along a last axis."""
 
     constants = (tf.DType, tf.TensorShape)
 
@@ -28,8 +28,26 @@ class TensorFlowArrays(Arrays):
         if isinstance(value, tf.Tensor | tf.Variable):
             if value.dtype in (tf.resource, tf.variant):
                 raise InputError(f"a tensor of {value.dtype.name} cannot be an input or output", value=name or None)
-            return texts(np.asarray(value.numpy()))
-        return texts(value) if isinstance(value, np.ndarray | np.generic) else None
+            return _pairs(texts(np.asarray(value.numpy())))
+        return _pairs(texts(value)) if isinstance(value, np.ndarray | np.generic) else None
+
+
+class NotingArrays(TensorFlowArrays):
+    """The same, noting which leaves are complex.
+
+    Attributes:
+        are_complex: For each leaf, in order.
+    """
+
+    def __init__(self) -> None:
+        self.are_complex: list[bool] = []
+
+    def leaf(self, value: Any, name: str) -> np.ndarray[Any, Any] | None:
+        """A tensor's value."""
+        found = super().leaf(value, name)
+        if found is not None:
+            self.are_complex.append(np.dtype(getattr(value.dtype, "as_numpy_dtype", value.dtype)).kind == "c")
+        return found
 
 
 class TracedArrays(Arrays):
@@ -38,17 +56,31 @@ class TracedArrays(Arrays):
     constants = TensorFlowArrays.constants
 
     def leaf(self, value: Any, name: str) -> tf.Tensor | None:
-        """The tensor itself."""
+        """The tensor itself, or its pairs."""
         refuse_composite(value, name)
-        return (
-            tf.convert_to_tensor(value)
-            if isinstance(value, tf.Tensor | tf.Variable | np.ndarray | np.generic)
-            else None
-        )
+        if not isinstance(value, tf.Tensor | tf.Variable | np.ndarray | np.generic):
+            return None
+        tensor = tf.convert_to_tensor(value)
+        return tf.stack([tf.math.real(tensor), tf.math.imag(tensor)], -1) if tensor.dtype.is_complex else tensor
 
 
 TENSORFLOW = TensorFlowArrays()
 TRACED = TracedArrays()
+
+
+def joined(pairs: Any) -> tf.Tensor:
+    """Complex numbers of pairs along a last axis.
+
+    Raises:
+        ValueError: They are no pairs.
+    """
+    if pairs.shape.rank and pairs.shape[-1] not in (2, None):
+        raise ValueError(f"complex numbers are pairs along a last axis, and this is of shape {pairs.shape}")
+    return tf.complex(pairs[..., 0], pairs[..., 1])
+
+
+def _pairs(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else array
 
 
 def refuse_composite(value: Any, name: str) -> None:

@@ -11,6 +11,7 @@ import torch
 
 from entrepot.exporters.transformers.roles import Roles, Task
 from entrepot.exporters.transformers.upstream import CACHES, can_generate, is_pretrained
+from entrepot.ir.arguments import expected
 from entrepot.ir.errors import InputError
 
 
@@ -29,6 +30,7 @@ def roles_of(model: torch.nn.Module, given: Roles | None = None) -> Roles:
         "encoder": encoder if target else "",
     }
     chosen = dataclasses.asdict(given or Roles())
+    _check_kinds(chosen)
     merged = Roles(**found | {name: value for name, value in chosen.items() if value != ""})
     caches = merged.cache if isinstance(merged.cache, tuple) else (merged.cache,)
     said = (merged.tokens, merged.mask, merged.positions, *caches)
@@ -36,6 +38,14 @@ def roles_of(model: torch.nn.Module, given: Roles | None = None) -> Roles:
     if unknown and not any(each.kind is each.VAR_KEYWORD for each in names.values()):
         raise InputError(f"forward has no parameter '{unknown[0]}'", hint=f"it has {', '.join(names)}")
     return merged
+
+
+def _check_kinds(chosen: Mapping[str, Any]) -> None:
+    for name, value in chosen.items():
+        several = name == "cache" and isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+        place = name in ("logits", "cache_result") and isinstance(value, int)
+        if not (isinstance(value, str) or several or place):
+            raise expected(f"Roles.{name}", "a name", value)
 
 
 def generates(model: torch.nn.Module, roles: Roles, task: Task) -> bool:

@@ -25,6 +25,8 @@ from entrepot.ir.errors import InputError
 CARRIED = "encoder's results and cache"
 """The argument and the result for both, a name that no parameter can have."""
 
+_NAME_IT = "name its encoder: roles=ep.Roles(encoder=...)"
+
 
 class TwoParts(torch.nn.Module):
     """A module whose encoder runs in the first call alone.
@@ -59,7 +61,7 @@ class TwoParts(torch.nn.Module):
         if len(results) != 1:
             raise InputError(
                 f"a call of the module calls '{self._called.roles.encoder}' {len(results)} times, expected once",
-                hint="name the encoder: roles=ep.Roles(encoder=...)",
+                hint=_NAME_IT,
             )
         return {"logits": logits, CARRIED: {"memory": results[0]} | ({} if cache is None else {"cache": cache})}
 
@@ -124,9 +126,9 @@ def _place(model: torch.nn.Module, path: str) -> tuple[Any, str]:
         owner = model.get_submodule(above)
         part: Any = getattr(owner, name)
     except AttributeError:
-        raise InputError(
-            f"the module has no part '{path}'", hint="name its encoder: roles=ep.Roles(encoder=...)"
-        ) from None
+        raise InputError(f"the module has no part '{path}'", hint=_NAME_IT) from None
+    if not callable(part):
+        raise InputError(f"'{path}' of the module is no part that can be called", hint=_NAME_IT)
     return (part, "forward") if isinstance(part, torch.nn.Module) else (owner, name)
 
 

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.generation.inputs import as_integers, as_rows
 from entrepot.runtime.generation.joining import Rows, joined
 from entrepot.runtime.generation.kept import Kept
 from entrepot.runtime.generation.manifest import Manifest
@@ -94,7 +95,7 @@ class Decoding:
         Raises:
             InputError: There is not one row of tokens for each sequence, or more than the graph takes at once.
         """
-        tokens = np.asarray(tokens, self.tokens.dtype)
+        tokens = as_integers(tokens, "the tokens of a step", self.tokens.dtype)
         tokens = tokens[:, None] if tokens.ndim == 1 else tokens
         if tokens.ndim != 2 or len(tokens) != self.rows or not tokens.shape[1]:
             raise InputError(
@@ -109,8 +110,12 @@ class Decoding:
         return self.logits
 
     def select(self, rows: Any) -> None:
-        """Go on with some of the rows, in any order, each as often as it is named."""
-        chosen = np.asarray(rows, np.int64)
+        """Go on with some of the rows, in any order, each as often as it is named.
+
+        Raises:
+            InputError: They are no numbers of rows.
+        """
+        chosen = as_rows(rows, self.rows)
         if np.array_equal(chosen, np.arange(self.rows)):
             return
         self.tokens, self.mask, self.logits = self.tokens[chosen], self.mask[chosen], self.logits[chosen]

@@ -30,6 +30,33 @@ def prepared(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Arra
     return {name: np.asarray(as_array(value)) for name, value in given.items() if value is not None}
 
 
+def as_integers(given: Any, name: str, dtype: Any = np.int64) -> Array:
+    """Whole numbers as an array.
+
+    Raises:
+        InputError: They are something else.
+    """
+    try:
+        found = np.asarray(as_array(given))
+    except (TypeError, ValueError) as error:
+        raise expected(name, "whole numbers", given) from error
+    if found.size and found.dtype.kind not in "iu":
+        raise expected(name, "whole numbers", given)
+    return found.astype(dtype, copy=False)
+
+
+def as_rows(given: Any, count: int) -> Array:
+    """Numbers of rows, of which there are so many.
+
+    Raises:
+        InputError: They are none.
+    """
+    rows = as_integers(given, "rows")
+    if rows.ndim != 1 or (rows.size and not (-count <= rows.min() and rows.max() < count)):
+        raise InputError(f"rows are {rows.tolist()}, expected a list of numbers below {count}")
+    return rows
+
+
 def as_files(given: Any) -> dict[str, PathLike | bytes]:
     """Files by name, as a package keeps them: where they are, or what is in them.
 

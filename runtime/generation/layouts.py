@@ -54,7 +54,7 @@ def graph_of(package: Package) -> Model:
     if set(package.graphs) != {"decoder"} or not package.manifest.states:
         raise ConversionError(
             f"a package of {', '.join(package.graphs)} has no counterpart in this layout",
-            hint="it is for decoders with a cache of keys and values, and for models that do not generate",
+            hint="'optimum' is for caches of keys and values and models that do not generate, 'genai' for decoders",
         )
     model = package.graphs["decoder"].ir.clone()
     names = _names(package.manifest.states)

@@ -173,6 +173,13 @@ def test_what_does_not_go_with_a_package_is_a_usage_error(entrepot, checkpoint, 
         assert f"{words[0]} needs --task" in entrepot("export", "a:b", "-o", "x.onnx", *words, status=2).stderr
 
 
+def test_a_checkpoint_that_is_not_there_is_called_a_folder(entrepot, tmp_path):
+    assert (
+        "folder 'nowhere' does not exist"
+        in entrepot("export", "nowhere", "--task", "auto", "-o", "out", status=2).stderr
+    )
+
+
 def test_a_folder_is_no_file_to_write(entrepot, nets, tmp_path):
     (tmp_path / "here").mkdir()
     assert "'here' is a directory" in entrepot("export", "clinets:Net", "-o", "here", status=2).stderr

@@ -14,6 +14,8 @@ from keras import tree
 from entrepot.exporters.building import Builder, typed
 from entrepot.exporters.keras import upstream
 from entrepot.exporters.keras.dtypes import element_of, is_float, keras_dtype
+from entrepot.exporters.keras.reading.masks import Masks
+from entrepot.exporters.keras.reading.order import order
 from entrepot.exporters.keras.reading.step import Step, shape_of
 from entrepot.exporters.keras.reading.table import layer_rule, operation_rule
 from entrepot.exporters.keras.reading.weights import Weights
@@ -28,31 +30,18 @@ class Reader:
 
     Args:
         build: Where nodes go.
-        weights: The variables so far.
-        masks: The mask that each value bears, by its identity.
 
     Attributes:
         build: See above; a body's while one is written.
+        weights: The variables so far.
+        masks: The masks that values bear.
     """
 
     def __init__(self, build: Builder) -> None:
         self.build = build
         self.weights = Weights(build)
-        self._masks: dict[int, tuple[ir.Value, ir.Value]] = {}
+        self.masks = Masks()
         self._types: list[ir.DataType | None] = [None]  # what variables are cast to, outermost first
-
-    # masks -----------------------------------------------------------------------------------------------------------
-
-    def mask(self, value: Any) -> ir.Value | None:
-        """The mask that a value bears."""
-        return self._masks[id(value)][1] if id(value) in self._masks else None
-
-    def set_mask(self, value: ir.Value, mask: ir.Value | None) -> None:
-        """Let a value bear a mask, or none."""
-        if mask is None:
-            self._masks.pop(id(value), None)
-        else:
-            self._masks[id(value)] = value, mask
 
     # graphs ----------------------------------------------------------------------------------------------------------
 
@@ -111,7 +100,7 @@ class Reader:
         value = self._shaped(value, spec)
         result = self.build.cast(value, element_of(spec.dtype))
         if result is not value:
-            self.set_mask(result, self.mask(value))
+            self.masks.set(result, self.masks.of(value))
         return result
 
     def _shaped(self, value: ir.Value, spec: Any) -> ir.Value:
@@ -134,11 +123,11 @@ class Reader:
         args, kwargs = self._converted(layer, args, kwargs)
         bound = upstream.signature_of(layer).bind_partial(*args, **kwargs)
         given = {name: item for name, item in bound.arguments.items() if _has_values(item)}
-        filled, previous = self._with_masks(layer, bound.arguments, given, dict(kwargs))
+        filled, previous = self.masks.added(layer, bound.arguments, given, dict(kwargs))
         with self.build.module(layer.name), self._variables_of(layer):
             results = self._called(layer, args, filled, specs)
             if layer.supports_masking and given:
-                self._mask_results(layer, next(iter(given.values())), results, previous)
+                self.masks.follow(layer, next(iter(given.values())), results, previous, self.follow)
         return results
 
     def _called(self, layer: Any, args: Sequence[Any], kwargs: Mapping[str, Any], specs: Sequence[Any]) -> Any:
@@ -172,39 +161,10 @@ class Reader:
                 return item
             result = self.build.cast(item, kind)
             if result is not item:
-                self.set_mask(result, self.mask(item))
+                self.masks.set(result, self.masks.of(item))
             return result
 
         return tuple(tree.map_structure(convert, tuple(args))), dict(tree.map_structure(convert, dict(kwargs)))
-
-    def _with_masks(
-        self, layer: Any, arguments: Mapping[str, Any], given: Mapping[str, Any], kwargs: dict[str, Any]
-    ) -> tuple[dict[str, Any], Any]:
-        """The arguments with those masks that Keras adds, and what becomes of the mask of the first one."""
-        names = upstream.signature_of(layer).parameters
-        wanted = {"mask": next(iter(given), "")} if len(given) == 1 else {f"{name}_mask": name for name in given}
-        for parameter, name in wanted.items():
-            if name and parameter in names and arguments.get(parameter) is None:
-                mask = tree.map_structure(self.mask, given[name])
-                if any(item is not None for item in tree.flatten(mask)):
-                    kwargs[parameter] = mask
-        if kwargs.get("mask") is not None:
-            return kwargs, kwargs["mask"]
-        return kwargs, tree.map_structure(self.mask, next(iter(given.values()), None))
-
-    def _mask_results(self, layer: Any, inputs: Any, results: Any, previous: Any) -> None:
-        flat = [part for part in tree.flatten(results) if isinstance(part, ir.Value)]
-        if all(self.mask(value) is not None for value in flat):
-            return
-        if type(layer).compute_mask is keras.Layer.compute_mask:
-            masks = previous
-        elif all(item is None for item in tree.flatten(previous)) and not hasattr(layer, "mask_zero"):
-            return
-        else:
-            masks = self.follow(layer.compute_mask, (inputs, previous), {})
-        for value, mask in zip(flat, tree.flatten(masks) if masks is not None else (), strict=False):
-            if mask is not None and self.mask(value) is None:
-                self.set_mask(value, mask)
 
     @contextlib.contextmanager
     def _variables_of(self, layer: Any) -> Iterator[None]:
@@ -260,7 +220,7 @@ class Reader:
             tensor = keras.KerasTensor(shape_of(item), keras_dtype(item.dtype))
             known[id(tensor)] = item
             kept.append(tensor)
-            mask = self.mask(item)
+            mask = self.masks.of(item)
             if mask is not None:
                 upstream.set_keras_mask(tensor, symbolic(mask))
             return tensor
@@ -273,8 +233,8 @@ class Reader:
         by_id = dict(zip(map(id, borne), masks, strict=True))
         for spec in specs:
             mask = upstream.get_keras_mask(spec)
-            if mask is not None and self.mask(known[id(spec)]) is None:
-                self.set_mask(known[id(spec)], by_id[id(mask)])
+            if mask is not None and self.masks.of(known[id(spec)]) is None:
+                self.masks.set(known[id(spec)], by_id[id(mask)])
         return made
 
     @contextlib.contextmanager
@@ -294,26 +254,3 @@ def _call(layer: Any, *args: Any, **kwargs: Any) -> Any:
 def _has_values(item: Any) -> bool:
     flat = tree.flatten(item)
     return bool(flat) and all(isinstance(part, ir.Value) for part in flat)
-
-
-def order(results: Sequence[Any], known: Mapping[int, Any]) -> list[Any]:
-    """The calls that lead from known symbolic tensors to others, each after those that it needs.
-
-    Raises:
-        ConversionError: One comes from elsewhere.
-    """
-    done: dict[int, Any] = {}
-    pending = [(tensor, False) for tensor in reversed(results)]
-    while pending:
-        tensor, entered = pending.pop()
-        node = upstream.node_of(tensor)
-        if id(tensor) in known or id(node) in done:
-            continue
-        if node is None:
-            raise ConversionError(f"the symbolic tensor '{tensor.name}' comes from outside of the model")
-        if entered:
-            done[id(node)] = node
-            continue
-        pending.append((tensor, True))
-        pending += [(parent, False) for parent in reversed(upstream.parents_of(node))]
-    return list(done.values())

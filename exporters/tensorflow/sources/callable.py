@@ -18,7 +18,7 @@ from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, same_structure, unflatten
-from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, shared
+from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, NotingArrays, joined, shared
 from entrepot.exporters.tensorflow.sources.samples import made_sample
 from entrepot.exporters.tensorflow.sources.tracing import FAILURES, Tracing
 from entrepot.exporters.tensorflow.upstream import counting_calls
@@ -74,18 +74,25 @@ class CallableSource(Source):
             sample = made_sample(opened.takes, opened.function, FAILURES)
         if sample is None:
             raise InputError(f"a {opened.noun} needs a sample to be exported", hint="ep.export(f, x): as it is called")
-        self.call = flatten_call(Sample.of(sample, opened.function), opened.function, self.arrays)
+        noting = NotingArrays()
+        self.call = flatten_call(Sample.of(sample, opened.function), opened.function, noting)
+        self._are_complex = noting.are_complex
         self._usual: int | None = None
 
     def __call__(self, arrays: Sequence[Array], /) -> Flat:
         """Call it eagerly, as its user does."""
         try:
-            args, kwargs = unflatten(self.call.tree, [tf.constant(array) for array in arrays])
+            args, kwargs = self._arguments([tf.constant(array) for array in arrays])
             with self._eagerly():
                 result = self.opened.function(*args, **kwargs)
         except FAILURES as error:
             raise Refusal(error) from error
         return flatten(result, numbers=self.numbers, arrays=self.arrays)
+
+    def _arguments(self, tensors: Sequence[Any]) -> Any:
+        """Flat tensors as the function takes them."""
+        given = [joined(each) if pairs else each for each, pairs in zip(tensors, self._are_complex, strict=True)]
+        return unflatten(self.call.tree, given)
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
@@ -142,7 +149,7 @@ class CallableSource(Source):
         traceable = self.opened.traceable or self.opened.function
 
         def flat(*tensors: Any) -> list[Any]:
-            args, kwargs = unflatten(self.call.tree, tensors)
+            args, kwargs = self._arguments(tensors)
             found = flatten(traceable(*args, **kwargs), arrays=TRACED)
             if not same_structure(found.tree, result.tree):
                 raise ConversionError("the results have another structure when it is traced than when it is called")

@@ -173,9 +173,15 @@ def test_a_module_with_an_encoder_that_makes_no_tokens_is_run_as_a_whole(kind: A
 
 
 @pytest.mark.parametrize(
-    ("encoder", "message"), [("nowhere", "has no part 'nowhere'"), ("unused", "calls 'unused' 0 times")]
+    ("encoder", "message"),
+    [
+        ("nowhere", "has no part 'nowhere'"),
+        ("unused", "calls 'unused' 0 times"),
+        ("embed.weight", "no part that can be called"),
+        (3, "Roles.encoder is 3, expected a name"),
+    ],
 )
-def test_a_part_that_is_no_encoder_is_an_error(encoder: str, message: str) -> None:
+def test_a_part_that_is_no_encoder_is_an_error(encoder: Any, message: str) -> None:
     roles = ep.Roles(encoder=encoder, tokens="captions", cache="state")
     with pytest.raises(ep.EntrepotError, match=message):
         ep.export_transformer(of(Captioner), SEEN, roles=roles)

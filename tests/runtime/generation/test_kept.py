@@ -73,6 +73,21 @@ def test_what_cannot_join_is_refused() -> None:
     assert alike.logits.argmax(1).tolist() == [3, 0]
 
 
+@pytest.mark.parametrize("rows", [[7], [-3], "a", [0.5], [[0]], None, [0, None]])
+def test_rows_that_there_are_not_are_refused(rows: Any) -> None:
+    decoding = chain(successor()).start(input_ids=[[0], [3]])
+    with pytest.raises(ep.InputError, match="rows"):
+        decoding.select(rows)
+    assert decoding.tokens.tolist() == [[0], [3]]
+
+
+@pytest.mark.parametrize("tokens", [[0.5, 1.0], ["a", "b"], [None, 1], [1], [[1, 2]]])
+def test_tokens_of_a_step_are_whole_numbers_one_row_for_each(tokens: Any) -> None:
+    decoding = chain(successor()).start(input_ids=[[0], [3]])
+    with pytest.raises(ep.InputError, match="the tokens of a step"):
+        decoding.step(tokens)
+
+
 def test_a_cache_is_handed_from_step_to_step_as_it_is() -> None:
     """No copy between steps: each is given the very memory that the last one wrote."""
     pytest.importorskip("onnxruntime")
