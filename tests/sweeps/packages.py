@@ -67,7 +67,16 @@ def _judged(package: Package, built: Built) -> tuple[str, str]:
         problems = list(_generated(package, built) if package.generates else _results(package, built))
     except ep.EntrepotError as error:
         return "wrong", f"does not run: {line(error)}"[:400]
-    return ("wrong", "; ".join(problems)[:400]) if problems else ("passed", package.manifest.kind)
+    return ("wrong", "; ".join(problems)[:400]) if problems else ("passed", _manner(package))
+
+
+def _manner(package: Package) -> str:
+    """What kind of package it is, and what its steps cost beyond a token and a look at a cache."""
+    manifest = package.manifest
+    if not package.generates:
+        return manifest.kind
+    slow = "one token of a prompt at a time" if manifest.step and "prefill" not in package.graphs else ""
+    return ", ".join(filter(None, (manifest.kind, slow if manifest.states else "without a cache")))
 
 
 def _results(package: Package, built: Built) -> Iterator[str]:

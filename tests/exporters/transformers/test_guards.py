@@ -16,11 +16,11 @@ import entrepot as ep
 from entrepot.exporters.transformers import export, verify
 from entrepot.exporters.transformers.upstream import solved_systems
 from entrepot.exporters.transformers.verify import Case, compared
-from entrepot.runtime.generation.manifest import Manifest
+from entrepot.runtime.generation.manifest import Manifest, State
 from entrepot.runtime.generation.package import Package
 from entrepot.runtime.generation.settings import Settings
 from tests.exporters.transformers.test_plain_modules import TwoArguments
-from tests.sweeps.packages import _is_rounding
+from tests.sweeps.packages import _is_rounding, _manner
 
 OURS, OTHERS = np.array([[1, 2, 3]]), np.array([[1, 2, 4]])
 
@@ -157,3 +157,17 @@ def test_results_as_close_to_doubles_as_the_model_are_rounding(error: float, cou
     got = {"sum": exact + error * own, "count": wanted["count"] + count}
     assert _is_rounding(model, {"x": x}, wanted, got) is rounding
     assert not _is_rounding(model, {"x": x}, wanted, got | {"sum": got["sum"][:2]})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        (Manifest(), "forward"),
+        (Manifest(kind="decoder"), "decoder, without a cache"),
+        (Manifest(kind="decoder", step=1, states=(State("a", "b", (-1, 2), "float32"),)), "one token of a prompt"),
+        (Manifest(kind="encoder-decoder", states=(State("a", "b", (-1, 0), "float32"),)), "encoder-decoder"),
+    ],
+)
+def test_a_sweep_says_what_steps_cost(manifest: Manifest, said: str) -> None:
+    package: Any = SimpleNamespace(manifest=manifest, generates=manifest.kind != "forward", graphs={"decoder": None})
+    assert said in _manner(package)
