@@ -8,22 +8,17 @@ neither of both concerns is copied node by node. Arrays of tensors become lists.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tensorflow as tf
 
-from entrepot.exporters.tensorflow.graphs.body import Body, Ref, Step, of_graph, ordered
+from entrepot.exporters.tensorflow.graphs.body import Body, Ref, Step, of_graph
 from entrepot.exporters.tensorflow.graphs.old_arrays import ARRAYS, array_value
-from entrepot.ir.errors import ConversionError, UnsupportedOpError
+from entrepot.exporters.tensorflow.graphs.old_plan import MERGES, SWITCHES, Plan, unclear
+from entrepot.ir.errors import ConversionError
 
 _OLD = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "RefSwitch", "RefMerge"})
-_SWITCHES = frozenset({"Switch", "RefSwitch"})
-_MERGES = frozenset({"Merge", "RefMerge"})
-_Side = tuple[Ref, int]
-"""A condition, and whether it holds."""
 
 
 def has_old_flow(body: Body) -> bool:
@@ -46,7 +41,7 @@ def functional(body: Body, types: Sequence[tf.DType], functions: Sequence[Any]) 
         UnsupportedOpError: Which branch a result comes from cannot be told.
         ConversionError: TensorFlow does not take what becomes of it.
     """
-    plan = _Plan.of(body, functions)
+    plan = Plan.of(body, functions)
     graph = tf.compat.v1.wrap_function(lambda: None, []).graph
     with graph.as_default():
         given = {
@@ -62,94 +57,6 @@ def functional(body: Body, types: Sequence[tf.DType], functions: Sequence[Any]) 
     return of_graph(body.name, definition.node, body.arguments, results), list(definition.library.function)
 
 
-@dataclass
-class _Plan:
-    """What is known of the graph before it is built again.
-
-    Attributes:
-        steps: By name.
-        functions: Definitions of those that it calls.
-        readers: Who reads a step, by its name.
-        sides: On which side of which conditions each step is.
-    """
-
-    steps: Mapping[str, Step]
-    functions: Sequence[Any]
-    readers: Mapping[str, list[str]]
-    sides: dict[str, frozenset[_Side]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, body: Body, functions: Sequence[Any]) -> _Plan:
-        """That of a body."""
-        steps = {step.name: step for step in body.steps}
-        readers = defaultdict(list)
-        for step in body.steps:
-            for name, _ in step.inputs:
-                readers[name].append(step.name)
-        plan = cls(steps, functions, readers)
-        forwards = [replace(step, inputs=plan.forwards(step)) for step in steps.values()]
-        for step in ordered(forwards):
-            plan.sides[step.name] = plan.sides_of(step)
-        return plan
-
-    def forwards(self, step: Step) -> tuple[Ref, ...]:
-        """What a step reads, without what closes a circle."""
-        return tuple(ref for ref in step.inputs if self.op(ref[0]) != "NextIteration")
-
-    def op(self, name: str) -> str:
-        """The operator of a step; nothing for an argument."""
-        return self.steps[name].op if name in self.steps else ""
-
-    def sides_of(self, step: Step) -> frozenset[_Side]:
-        """Those of all that it reads; a Merge is on those that both of its sides have in common."""
-        read = [self._sides_at(ref) for ref in step.inputs]
-        waited = [self._sides_at((name, 0)) for name in step.controls]
-        if step.op in _MERGES:
-            return frozenset.intersection(*read)
-        return frozenset().union(*read, *waited)
-
-    def _sides_at(self, ref: Ref) -> frozenset[_Side]:
-        sides = self.sides.get(ref[0], frozenset())
-        if self.op(ref[0]) in _SWITCHES and not self.is_of_loop(self.steps[ref[0]]):
-            return sides | {(self.decides(self.steps[ref[0]]), ref[1])}
-        return sides
-
-    def decides(self, switch: Step) -> Ref:
-        """What a Switch depends on, itself and not a copy of it."""
-        ref = switch.inputs[1]
-        while self.op(ref[0]) == "Identity":
-            ref = self.steps[ref[0]].inputs[0]
-        return ref
-
-    def is_of_loop(self, switch: Step) -> bool:
-        """Whether a Switch says if there is another turn."""
-        return self.op(switch.inputs[1][0]) == "LoopCond"
-
-    def is_head(self, merge: Step) -> bool:
-        """Whether a Merge begins a turn of a loop."""
-        return any(self.op(name) == "NextIteration" for name, _ in merge.inputs)
-
-    def condition(self, merge: Step) -> tuple[Ref, Ref, Ref]:
-        """What a Merge depends on, and what it is if that holds, and if it does not."""
-        first, second = (self._sides_at(ref) for ref in merge.inputs)
-        for condition, side in sorted(first):
-            if (condition, 1 - side) in second:
-                yes, no = merge.inputs if side else merge.inputs[::-1]
-                return condition, yes, no
-        raise _unclear(merge)
-
-    def after(self, names: Iterable[str]) -> set[str]:
-        """All steps that depend on some, themselves included, but not what comes after a loop that they are in."""
-        waiting = list(names)
-        found = set(waiting)
-        while waiting:
-            for reader in self.readers.get(waiting.pop(), ()):
-                if reader not in found and self.steps[reader].op != "NextIteration":
-                    found.add(reader)
-                    waiting.append(reader)
-        return found
-
-
 class _Scope:
     """The graph, a branch or a turn of a loop that is being built.
 
@@ -163,7 +70,7 @@ class _Scope:
     """
 
     def __init__(
-        self, plan: _Plan, graph: Any, outer: _Scope | None = None, inside: Iterable[str] = (),
+        self, plan: Plan, graph: Any, outer: _Scope | None = None, inside: Iterable[str] = (),
         known: Mapping[Ref, Any] | None = None, assumed: Mapping[Ref, int] | None = None,
     ) -> None:  # fmt: skip
         self._plan, self._graph, self._outer, self._inside = plan, graph, outer, frozenset(inside)
@@ -191,10 +98,10 @@ class _Scope:
         if not self._is_inside(ref[0]) or self._plan.op(ref[0]) == "Exit":
             return ()
         step = self._plan.steps[ref[0]]
-        if step.op in _MERGES:
+        if step.op in MERGES:
             condition, yes, no = self._plan.condition(step)
             return ([yes if self._assumed[condition] else no]) if condition in self._assumed else [condition]
-        return step.inputs[:1] if step.op in _SWITCHES else step.inputs
+        return step.inputs[:1] if step.op in SWITCHES else step.inputs
 
     def _make(self, ref: Ref) -> None:
         if not self._is_inside(ref[0]):
@@ -204,11 +111,11 @@ class _Scope:
         step = self._plan.steps[ref[0]]
         if step.op == "Exit":
             self._loop(step)
-        elif step.op in _MERGES:
+        elif step.op in MERGES:
             self._known[ref] = self._merged(step)
-        elif step.op in _SWITCHES:
+        elif step.op in SWITCHES:
             if self._plan.decides(step) not in self._assumed:
-                raise _unclear(step)
+                raise unclear(step)
             self._known[ref] = self._known[step.inputs[0]]
         elif step.op in ("Enter", "NextIteration", "LoopCond", "Identity"):
             self._known[ref] = self._known[step.inputs[0]]
@@ -231,7 +138,7 @@ class _Scope:
         if condition in self._assumed:
             return self._known[yes if self._assumed[condition] else no]
         steps = self._plan.steps.values()
-        switches = [step.name for step in steps if step.op in _SWITCHES and self._plan.decides(step) == condition]
+        switches = [step.name for step in steps if step.op in SWITCHES and self._plan.decides(step) == condition]
         inside = self._plan.after([*switches, *self._waiting_for(condition)])
 
         def branch(side: int, ref: Ref) -> Any:
@@ -257,11 +164,11 @@ class _Scope:
         """The loop that an Exit leaves, with all that it returns."""
         steps = self._plan.steps
         frame = self._frame(end)
-        heads = [step for step in steps.values() if step.op in _MERGES and self._plan.is_head(step)]
+        heads = [step for step in steps.values() if step.op in MERGES and self._plan.is_head(step)]
         heads = [step for step in heads if _frame_of(steps[step.inputs[0][0]]) == frame]
         starts = [self.value(step.inputs[0]) for step in heads]
         switches = {steps[name].inputs[0][0]: steps[name] for head in heads for name in self._plan.readers[head.name]
-                    if steps[name].op in _SWITCHES}  # fmt: skip
+                    if steps[name].op in SWITCHES}  # fmt: skip
         going = steps[next(iter(switches.values())).inputs[1][0]]
         inside = self._plan.after(head.name for head in heads)
 
@@ -307,7 +214,7 @@ def _open(shape: tf.TensorShape) -> tf.TensorShape:
     return shape if shape.rank is None else tf.TensorShape([None] * shape.rank)
 
 
-def _copied(plan: _Plan, step: Step, given: Sequence[Any]) -> Sequence[Any]:
+def _copied(plan: Plan, step: Step, given: Sequence[Any]) -> Sequence[Any]:
     """The node once more, reading other tensors."""
     single = tf.compat.v1.GraphDef()
     single.versions.producer = tf.version.GRAPH_DEF_VERSION
@@ -321,11 +228,3 @@ def _copied(plan: _Plan, step: Step, given: Sequence[Any]) -> Sequence[Any]:
     mapped = {f"given_{at}:0": graph.capture(each) for at, each in enumerate(given)}
     (made,) = tf.graph_util.import_graph_def(single, mapped, return_elements=[step.name], name="")
     return list(made.outputs)
-
-
-def _unclear(step: Step) -> UnsupportedOpError:
-    return UnsupportedOpError(
-        "which of two branches a result comes from cannot be told",
-        node=f"node '{step.name}' ({step.op} of TensorFlow)",
-        hint="build the graph with tf.compat.v1.enable_control_flow_v2()",
-    )

@@ -44,28 +44,50 @@ def suggested_relations(
         for other in others:
             solved.add(noted.axes.get(first, 0) - noted.axes.get(other, 0))
     known = {*solved.found}
-    for left, right in _about_symbols(noted.equations):
+    sides = [_told_apart(*each) for each in noted.equations]
+    made = {number: term for term, number in sides if number > 1 and term.is_Symbol}
+    for left, right in _about_symbols(sides, made):
         solved.add(left - right)
     needed = {*solved.found}
     for difference in _squeezed(solved, noted.at_most):
-        solved.add(difference)
+        solved.add(_meaning(difference, made, solved))
     found = [*_relations(solved, axes, known, needed)]
     return found if found or noted.complete else None
 
 
-def _about_symbols(equations: Sequence[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+def _about_symbols(sides: Sequence[tuple[Any, Any]], made: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
     """The equations; where a loop of Python has made a number of a size, that number elsewhere is the size again.
 
-    ``length == 5`` and ``5 == rows - 1`` come of ``range(length)``, and of results beside ``rows[:-1]``.
+    ``length == 5`` and ``rows == 5 + 1`` come of ``range(length)``, and of results beside ``rows[:-1]``.
+
+    Args:
+        sides: Terms and the numbers that they are.
+        made: The sizes that have become numbers, by number.
     """
-    sides = [(left, right) if right.is_Integer else (right, left) for left, right in equations]
-    made = {number: term for term, number in sides if number.is_Integer and number > 1 and term.is_Symbol}
     meant = {made[number] for term, number in sides if number in made and not term.is_Symbol}
     for term, number in sides:
         if number in made and not term.is_Symbol and made[number] not in term.free_symbols:
             yield term, made[number]
         elif term not in meant:
             yield term, number
+
+
+def _meaning(difference: Any, made: Mapping[Any, Any], solved: _Solved) -> Any:
+    """What is zero, with the size in place of the number that a loop has made of it."""
+    constant, rest = sympy.expand(difference).as_coeff_Add()
+    size = made.get(abs(constant))
+    if size is None or size in rest.free_symbols:
+        return difference
+    solved.found.pop(size, None)
+    return rest + size * sympy.sign(constant)
+
+
+def _told_apart(left: Any, right: Any) -> tuple[Any, Any]:
+    """The two sides of an equation as a term and the number that it is."""
+    if left.is_Integer or right.is_Integer:
+        return (left, right) if right.is_Integer else (right, left)
+    constant, term = sympy.expand(left - right).as_coeff_Add()
+    return (-term, constant) if constant > 0 else (term, -constant)
 
 
 class _Solved:

@@ -241,3 +241,32 @@ def test_a_step_of_one_token_shows_what_more_tokens_need():
     run = ort.InferenceSession(model.to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
     feeds = {each.name: tensor.numpy() for each, tensor in zip(model.inputs, call, strict=True)}
     np.testing.assert_allclose(run.run(None, feeds)[0], module(*call).detach().numpy(), atol=1e-5)
+
+
+class Recurrent(nn.Module):
+    """New tokens go one by one through a recurrence, and meet all of a past in attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.cell = nn.Embedding(11, 4), nn.GRUCell(4, 4)
+
+    def forward(self, ids, mask, past):
+        x, state, steps = self.embed(ids), past.new_zeros(ids.shape[0], 4), []
+        for at in range(ids.shape[1]):
+            state = self.cell(x[:, at], state)
+            steps.append(state)
+        x = torch.stack(steps, 1)
+        keys = torch.cat([past, x], 1)
+        return (x @ keys.transpose(1, 2) + (1 - mask[:, None].float()) * -1e4).softmax(-1) @ keys
+
+
+def test_a_length_that_python_loops_over_is_still_a_part_of_another():
+    module = Recurrent().eval()
+    ids, mask, past, _ = decoder_call(2, 3, 5)
+    model = ep.export(module, (ids, mask, past), progress=False)
+    found = [list(map(str, each.shape))[:2] for each in model.inputs]
+    assert found == [["batch", "sequence"], ["batch", "past + sequence"], ["batch", "past"]]
+    ids, mask, past, _ = decoder_call(1, 6, 2)
+    run = ort.InferenceSession(model.to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
+    (result,) = run.run(None, {"ids": ids.numpy(), "mask": mask.numpy(), "past": past.numpy()})
+    np.testing.assert_allclose(result, module(ids, mask, past).detach().numpy(), atol=1e-5)
