@@ -99,11 +99,6 @@ class Session:
         return tuple(provider.name for provider in self._providers)
 
     @property
-    def device(self) -> Device:
-        """Where the first provider keeps its arrays that does so elsewhere than NumPy; what is fed from there stays."""
-        return next(iter(self._default.flow.devices), HOST)
-
-    @property
     def threads(self) -> int:
         """Threads that one run may use."""
         return self._options["threads"] or available()
@@ -285,3 +280,8 @@ def _reopened(kind: type[Session], origin: Any, options: dict[str, Any]) -> Sess
 def _main_values(graph: ir.Graph) -> list[ir.Value]:
     made = [output for node in graph for output in node.outputs]
     return [*made, *graph.initializers.values(), *graph.inputs, *graph.outputs]
+
+
+def device_of(session: Session) -> Device:
+    """Where the first provider keeps its arrays that does so elsewhere than NumPy; what is fed from there stays."""
+    return next(iter(session._default.flow.devices), HOST)  # noqa: SLF001 - beside the class, as no user needs it

@@ -9,14 +9,15 @@ from typing import Any
 
 import onnx_ir as ir
 
-from entrepot.importers.torch import lane
+from entrepot.importers.torch import lane, literals
+from entrepot.importers.torch.anchors import held_in, is_tensor
 from entrepot.importers.torch.calls import dim_of, is_chain, write_part, write_run
 from entrepot.importers.torch.dimensions import Dimensions
 from entrepot.importers.torch.dtypes import COMPUTED, FLOATS, NAMES
 from entrepot.importers.torch.needs import OWN, Helpers
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.part import Item, Part
-from entrepot.importers.torch.sizes import Sizes, is_number, literal, of_constant
+from entrepot.importers.torch.sizes import Sizes, is_number, of_constant
 from entrepot.importers.torch.state import State
 from entrepot.importers.torch.table import WORDS
 from entrepot.importers.torch.tree import reference
@@ -107,11 +108,11 @@ class ModuleWriter(Writer):
         if value in self.values:
             return self.values[value]
         if value in self.sizes:
-            return self._as_tensor(value)
+            return literals.of_numbers(self, self.sizes[value])
         if value in self.state.held:
             return self.kept(value)
         if value.constant is not None:
-            return self._literal(value)
+            return literals.of_constant(self, value)
         raise AssertionError(f"'{value.name}' is read before it is made")
 
     def count(self, value: Value | None) -> str:
@@ -133,33 +134,6 @@ class ModuleWriter(Writer):
     def place(self, path: Sequence[str]) -> str:
         """The expression for a module."""
         return reference(self._root, tuple(path)[len(self.part.path) :])
-
-    def _as_tensor(self, value: Value) -> str:
-        sizes = self.sizes[value]
-        plain = sizes.dtype == ir.DataType.INT64 and sizes.items != ()
-        dtype = "" if plain else f", dtype={self.dtype_name(sizes.dtype)}"
-        device = self.device()
-        return f"torch.tensor({sizes}{dtype}{f', device={device}' if device else ''})"
-
-    def _literal(self, value: Value) -> str:
-        array = value.constant
-        kind = None if array.dtype == object else ir.DataType.from_numpy(array.dtype)
-        if array.size == 1 < array.ndim and kind in NAMES:
-            return self._filled(array.shape, literal(array.reshape(()).item(), array.dtype), kind)
-        sizes = of_constant(value)
-        if kind is None or sizes is None:
-            return self.helpers.constant(value, None, 0)
-        if array.size == 0:
-            return self._filled(array.shape, "0", kind)
-        self.sizes[value] = sizes
-        text = self._as_tensor(value)
-        del self.sizes[value]
-        return text
-
-    def _filled(self, shape: Sequence[int], number: str, kind: ir.DataType) -> str:
-        device = self.device()
-        end = f"dtype={self.dtype_name(kind)}{f', device={device}' if device else ''})"
-        return f"torch.zeros({tuple(shape)}, {end}" if number == "0" else f"torch.full({tuple(shape)}, {number}, {end}"
 
     def numbers(self, value: Value, step: Step | None = None, position: int = 0) -> Sizes:
         """A value as numbers of Python."""
@@ -197,7 +171,7 @@ class ModuleWriter(Writer):
     # what forwards begin with
     def device(self) -> str:
         """The device that everything is on."""
-        anchor = self._anchor(frozenset(), with_part=True)
+        anchor = self._anchor()
         return f"{anchor}.device" if anchor else ""
 
     def dtype(self) -> str:
@@ -209,23 +183,11 @@ class ModuleWriter(Writer):
         """An element type."""
         return self.dtype() if dtype == self.floating else NAMES.get(dtype, NAMES[ir.DataType.FLOAT])
 
-    def _anchor(self, kinds: frozenset[ir.DataType], *, with_part: bool = False) -> str:
-        """A tensor that is surely there."""
-        for value in self.part.inputs:
-            known = value.type
-            if value not in self.values or value in self.sizes or known is None or known.kind != "tensor":
-                continue
-            if not kinds or known.dtype in kinds:
-                return self.values[value]
-        for path, node in self._root.walk():
-            layer = node.layer
-            for name in () if layer is None else layer.tensors:
-                if name not in layer.buffers:  # type: ignore[union-attr]
-                    return f"{reference(self._root, path)}.{name}"
-            for name, held in node.held.items():
-                if not kinds or ir.DataType.from_numpy(held.array.dtype) in kinds:
-                    return f"{reference(self._root, path)}.{name}"
-        return ""
+    def _anchor(self, kinds: frozenset[ir.DataType] = frozenset()) -> str:
+        given = [value for value in self.part.inputs if value in self.values and value not in self.sizes]
+        return next((self.values[value] for value in given if is_tensor(value, kinds)), "") or held_in(
+            self._root, kinds
+        )
 
     def helper(self, name: str) -> str:
         """The name of a function that the file has."""

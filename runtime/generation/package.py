@@ -21,7 +21,7 @@ from entrepot.runtime.generation.search import Stopping, Streamer, search
 from entrepot.runtime.generation.settings import SETTINGS, Settings
 from entrepot.runtime.generation.whole import whole
 from entrepot.runtime.providers import as_providers
-from entrepot.runtime.session import Session
+from entrepot.runtime.session import Session, device_of
 
 if TYPE_CHECKING:
     from entrepot.ir.arguments import IntegerLike, PathLike
@@ -157,7 +157,7 @@ class Package:
         """Where a cache is between steps: with who runs the decoder."""
         if self._memory is None:
             session = self.session("decoder")
-            self._memory = Kept(session.device, session.providers, self._threads)
+            self._memory = Kept(device_of(session), session.providers, self._threads)
         return self._memory
 
     def _run(self, role: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
