@@ -10,7 +10,7 @@ from entrepot.runtime.kernels.convolution import conv_window
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.torch.convolutions.packed import Geometry, PackedPlan
 from entrepot.runtime.providers.torch.convolutions.plans import Fixed, OfNothing, Plan
-from entrepot.runtime.providers.torch.convolutions.products import ProductPlan, Products
+from entrepot.runtime.providers.torch.convolutions.products import Matrix, ProductPlan
 from entrepot.runtime.providers.torch.convolutions.winograd import Transformed, WinogradPlan, suits
 from entrepot.runtime.room import claim
 
@@ -23,7 +23,7 @@ class Planner:
     def __init__(self, fixed: Fixed) -> None:
         self._fixed = fixed
         self._packed: Any = None
-        self._products, self._transformed = Products(fixed), Transformed(fixed.weights)
+        self._matrix, self._transformed = Matrix(fixed), Transformed(fixed.weights)
         self._plans: dict[torch.Size, Plan] = {}
 
     def at(self, shape: torch.Size) -> Plan:
@@ -42,9 +42,8 @@ class Planner:
         claim(result, 4)
         if not shape.numel():
             return OfNothing(fixed)
-        product = self._products.at(window, group, shape[0])
-        if product is not None:
-            return ProductPlan(fixed, product, window, result)
+        if self._matrix.suits(window, group, shape[0]):
+            return ProductPlan(fixed, self._matrix, result)
         if not suits(window, fixed.weights, group, shape[0]):
             return self._direct(window, group, shape, result)
         return WinogradPlan(

@@ -1,87 +1,57 @@
-"""Convolutions of single points as products: few enough rows are multiplied faster by MKL than by oneDNN."""
+"""Convolutions of single points as products: where there is little to do, oneDNN's look-up costs more than it saves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from entrepot.runtime.kernels.window import Window
-from entrepot.runtime.providers.torch import private
 from entrepot.runtime.providers.torch.convolutions.plans import Fixed
 
-Product = Callable[[Tensor], Tensor]
-
 FEW = 1 << 23
-"""Multiplications up to which oneDNN's look-up costs more than its packing saves, at up to twice ``ROWS``."""
+"""Multiplications up to which that holds."""
 
-ROWS = 1 << 9
-"""Results in each channel up to which it is a product in any case."""
-
-_NARROW, _ROWS_OF_NARROW, _ROWS_OF_ANY = 640, 64, 16
-"""Outputs and rows up to which BLAS is as quick with weights as they are; and rows up to which it is with any."""
+_ROWS = 1 << 10
+"""Results in each channel up to which it holds."""
 
 
-class Products:
-    """One convolution as products, for whose forms of the weights each is made once."""
+class Matrix:
+    """The weights of one convolution as a product takes them, arranged once."""
 
     def __init__(self, fixed: Fixed) -> None:
         self._fixed = fixed
-        self._packed_for: tuple[int, private.Packed] | None = None
 
-    def at(self, window: Window, group: int, images: int) -> Product | None:
-        """What multiplies rows of points with the weights and adds the bias; ``None`` where oneDNN is quicker."""
+    def suits(self, window: Window, group: int, images: int) -> bool:
+        """Whether the convolution is a product, and a small one."""
         weights, rows = self._fixed.weights, images * math.prod(window.target)
-        if weights.ndim != 4 or group != 1 or not rows or not weights.numel():
-            return None
-        if window.points > 1 or any((*window.begin, *window.end)):
-            return None
-        is_little = rows <= 2 * ROWS and rows * weights.numel() <= FEW
-        return self._plain if is_little else self._of_rows(rows) if rows <= ROWS else None
-
-    def _of_rows(self, rows: int) -> Product | None:
-        is_narrow = rows <= _ROWS_OF_NARROW and self._fixed.weights.shape[0] <= _NARROW
-        return self._plain if rows <= _ROWS_OF_ANY or is_narrow else self._packed(rows)
-
-    @cached_property
-    def _by_output(self) -> Tensor:
-        return self._fixed.weights.flatten(1).contiguous()
+        is_of_points = weights.ndim == 4 and window.points == 1 and not any((*window.begin, *window.end))
+        if not is_of_points or group != 1 or set(window.strides) != {1}:
+            return False
+        return 0 < rows <= _ROWS and 0 < rows * weights.numel() <= FEW
 
     @cached_property
     def _by_input(self) -> Tensor:
         return self._fixed.weights.flatten(1).t().contiguous()
 
-    def _plain(self, points: Tensor) -> Tensor:
+    def product(self, points: Tensor) -> Tensor:
+        """Rows of points by the weights, and plus the bias."""
         bias = self._fixed.bias
         return torch.mm(points, self._by_input) if bias is None else torch.addmm(bias, points, self._by_input)
 
-    def _packed(self, rows: int) -> Product | None:
-        """What is packed is right for one number of rows: the first."""
-        made = private.linear_of_rows()
-        if made is None:
-            return None
-        if self._packed_for is None:
-            self._packed_for = rows, made.pack(self._by_output, rows)
-        if self._packed_for[0] != rows:
-            return None
-        run, packed, like, bias = made.run, self._packed_for[1], self._by_output, self._fixed.bias
-        return lambda points: run(points, packed, like, bias, rows)
-
 
 class ProductPlan:
-    """One convolution at one shape, by ``product`` of a row of channels for each of its results."""
+    """One convolution at one shape, as a product of a row of channels for each of its results."""
 
     worth = 0
 
-    def __init__(self, fixed: Fixed, product: Product, window: Window, shape: torch.Size) -> None:
-        self._fixed, self._product, self._shape, self._steps = fixed, product, shape, window.strides
+    def __init__(self, fixed: Fixed, matrix: Matrix, shape: torch.Size) -> None:
+        self._fixed, self._matrix, self._shape = fixed, matrix, shape
 
     def __call__(self, x: Tensor, residual: Tensor | None, onto: bool, is_bounded: bool) -> Tensor:
         """The activation runs on its own."""
-        (images, _, *plane), (down, right) = self._shape, self._steps
-        points = x if down == right == 1 else x[:, :, ::down, ::right]
-        y = self._product(points.permute(0, 2, 3, 1).reshape(-1, x.shape[1]))
+        images, _, *plane = self._shape
+        y = self._matrix.product(x.permute(0, 2, 3, 1).reshape(-1, x.shape[1]))
         return self._fixed.ended(y.view(images, *plane, -1).permute(0, 3, 1, 2), residual)

@@ -16,7 +16,7 @@ from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.torch.convolutions.plans import Fixed, Plan
 from entrepot.runtime.providers.torch.convolutions.reach import LIMIT
 
-CHANNELS = 128
+CHANNELS = 256
 """Channels, on either side, from which what is saved is more than the transforms cost."""
 
 TILES = 48

@@ -6,28 +6,15 @@ import onnx
 import pytest
 
 import entrepot as ep
-from entrepot.runtime.providers.torch import private
-from entrepot.runtime.providers.torch.convolutions import products
 from tests.judges.convolution import assert_convolves
 from tests.op_cases.normal import normal as image
 
 W, B = image(40, 24, 1, 1), image(40)
 
 
-@pytest.fixture(params=["packed", "as they are", "no private operator"], autouse=True)
-def weights(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In which form they are multiplied."""
-    monkeypatch.setattr(products, "FEW", 0)
-    if request.param != "as they are":
-        monkeypatch.setattr(products, "_ROWS_OF_ANY", 0)
-        monkeypatch.setattr(products, "_ROWS_OF_NARROW", 0)
-    if request.param == "no private operator":
-        monkeypatch.setattr(private, "linear_of_rows", lambda: None)
-
-
 @pytest.mark.parametrize("bias", ["", ", b"], ids=["no bias", "bias"])
 @pytest.mark.parametrize("strides", [[1, 1], [2, 3]], ids=str)
-def test_every_number_of_rows(strides: list[int], bias: str) -> None:
+def test_any_number_of_points(strides: list[int], bias: str) -> None:
     proto = onnx.parser.parse_model(
         f"""<ir_version: 10, opset_import: ["": 22]>
         g (float[N, 24, H, I] x) => (float[N, 40, J, K] y) {{ y = Conv<strides = {strides}>(x, w{bias}) }}"""
