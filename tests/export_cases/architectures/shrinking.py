@@ -33,7 +33,7 @@ _CHOSEN = re.compile(
     r"experts_per_tok|experts_per_token|topk_group|^n_group$|^moe_k$|num_selected_experts|^moe_top_?k$|^top_k_experts$"
 )
 _STAGE_NAMES = ("out_features", "out_indices", "_out_features", "_out_indices", "stage_names")
-"""Of backbones: they follow from the number of stages, of which the last is returned by default."""
+"""Of backbones: they follow from the number of stages, and from which of them are returned."""
 _HEADS = (("hidden_size", "num_attention_heads"), ("hidden_size", "num_heads"), ("d_model", "num_heads"))
 _PERIOD, _OFFSET = re.compile(r"_layer_period$"), re.compile(r"_layer_offset$")
 _VOCABULARY = re.compile(r"vocab_size|^num_embeddings$|^vocab_offset$")
@@ -66,7 +66,17 @@ def _shrunk(config: dict[str, Any], divisor: int, layers: int, tokens: dict[int,
             by_layer = isinstance(value, list | tuple) and len(value) in counts
             small[key] = _value(key, value[:layers] if by_layer else value, divisor, layers, tokens)
     _fewer_heads(config, small)
+    _stages(config, small)
     return _image(small)
+
+
+def _stages(config: dict[str, Any], small: dict[str, Any]) -> None:
+    """Let a backbone return as many maps as before: what takes them counts them."""
+    indices = config.get("out_indices")
+    stages = len(small["depths"]) if isinstance(small.get("depths"), list) else small.get("num_hidden_layers")
+    if not (isinstance(indices, list | tuple) and len(indices) > 1 and _is_int(stages) and len(indices) <= stages):
+        return
+    small["out_indices"] = list(indices if max(indices) <= stages else range(stages - len(indices) + 1, stages + 1))
 
 
 def _backbone(config: dict[str, Any]) -> dict[str, Any] | None:
