@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import enum
 import inspect
 import json
 import re
@@ -162,7 +163,7 @@ def _members(value: Any) -> Sequence[Any]:
         return value
     if dataclasses.is_dataclass(value):
         return [getattr(value, field.name) for field in dataclasses.fields(value)]
-    return list(getattr(value, "__dict__", {}).values())
+    return [] if isinstance(value, enum.Enum) else list(getattr(value, "__dict__", {}).values())
 
 
 def _split(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,9 +61,9 @@ class _Loop:
 
     def emit(self, place: str) -> None:
         outcome, links = self._settled()
-        leaves = [self.filled.get(at, leaf) for at, leaf in enumerate(self.leaves)]
-        inputs = Inputs(leaves, sorted(self.promoted))
         changed = [(leaf, after) for leaf, after in links.kept if self._varies(outcome, leaf, after)]
+        leaves = self._apart([leaf for leaf, _ in changed], outcome)
+        inputs = Inputs(leaves, sorted(self.promoted))
         results = Results()
         wanted = [(after, self._carried(results, leaf, leaves[leaf])) for leaf, after in changed]
         wanted += [(after, self._row(results, outcome, after, links)) for after in links.rows]
@@ -84,6 +85,15 @@ class _Loop:
         )
         made = emit(flow, tensors, ints, results.sizes)
         self._put(outcome, links, changed, leaves, made)
+
+    def _apart(self, changed: Sequence[int], outcome: Outcome) -> list[Any]:
+        """The leaves; variables that start as one tensor, ``h = c = zeros``, go their own ways unless it is written to."""
+        leaves = [self.filled.get(at, leaf) for at, leaf in enumerate(self.leaves)]
+        shared = Counter(map(id, leaves))
+        for at in changed:
+            if isinstance(leaves[at], torch.Tensor) and shared[id(leaves[at])] > 1 and at not in outcome.written:
+                leaves[at] = leaves[at].clone()
+        return leaves
 
     def _carried(self, results: Results, leaf: int, like: Any) -> int:
         """A result that the body is given back the next time."""

@@ -112,12 +112,15 @@ _SIZED: Sequence[tuple[Any, Callable[..., Any]]] = (
     (aten.scatter.value, scatter),
     (aten.scatter.value_reduce, scatter),
 )
-_OF_TWO: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
+_OF_PYTHON: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
     (aten.__and__.Scalar, torch.bitwise_and),
     (aten.__lshift__.Scalar, torch.bitwise_left_shift),
     (aten.__or__.Scalar, torch.bitwise_or),
     (aten.__rshift__.Scalar, torch.bitwise_right_shift),
     (aten.__xor__.Scalar, torch.bitwise_xor),
+)
+"""What Python's own operators are called: torch.onnx (2.13) knows only the names of torch's functions."""
+_OF_TWO: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
     (aten.bitwise_and.Scalar, torch.bitwise_and),
     (aten.bitwise_left_shift.Tensor_Scalar, torch.bitwise_left_shift),
     (aten.bitwise_or.Scalar, torch.bitwise_or),
@@ -130,5 +133,6 @@ DECOMPOSITIONS = {
     aten.addmm.default: addmm,
     aten.clamp.default: clamp,
     **{operator: _of_sizes(function) for operator, function in _SIZED},
+    **{operator: of_tensors(function) for operator, function in _OF_PYTHON},
     **{operator: _of_sizes(of_tensors(function)) for operator, function in _OF_TWO},
 }
