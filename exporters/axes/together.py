@@ -117,7 +117,9 @@ def _led(prober: Prober, stuck: list[Axis], tolerant: list[Axis]) -> list[Group]
         together = next((axes for axes in choices if _grows(prober, stuck, [*axes, *tolerant])), None)
         if together is None:
             break
-        needed = minimal([*tolerant, *together], functools.partial(_grows, prober, stuck))
+        positions = {axis for _, axis in together}
+        likeliest_last = sorted(tolerant, key=lambda axis: axis[1] in positions)  # what comes first is dropped first
+        needed = minimal([*likeliest_last, *together], functools.partial(_grows, prober, stuck))
         groups += filter(None, [prober.group(needed)])
         stuck = [axis for axis in stuck if axis not in needed]
         tolerant = [axis for axis in tolerant if axis not in needed]

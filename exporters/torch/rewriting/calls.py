@@ -39,6 +39,8 @@ def callee(function: Any) -> Any:
     if isinstance(function, types.BuiltinMethodType | types.MethodType) and isinstance(function.__self__, torch.Tensor):
         method = _METHODS.get(function.__name__)
         return function if method is None else functools.partial(method, function, function.__self__)
+    if isinstance(function, types.MethodType) and isinstance(function.__self__, torch.SymInt):
+        return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
     try:
         known_form = _FUNCTIONS.get(function)
     except TypeError:
@@ -120,6 +122,11 @@ def _sqrt(plain: Any, value: Any) -> Any:
 
 def _log(base: float, plain: Any, value: Any, *more: Any) -> Any:
     return logarithm(value, base) if isinstance(value, torch.SymInt) and not more else plain(value, *more)
+
+
+def _bit_length(plain: Any) -> Any:
+    """``n.bit_length()``, by the logarithm of an odd number, so that no rounding counts."""
+    return torch.sym_max(math.ceil(logarithm(2 * plain.__self__ + 1)) - 1, 0)
 
 
 def _prod(plain: Any, values: Any, *more: Any, **how: Any) -> Any:

@@ -87,7 +87,7 @@ class _Loop:
         self._put(outcome, links, changed, leaves, made)
 
     def _apart(self, changed: Sequence[int], outcome: Outcome) -> list[Any]:
-        """The leaves; variables that start as one tensor, ``h = c = zeros``, go their own ways unless it is written to."""
+        """The leaves; variables that start as one tensor, ``h = c = zeros``, part unless it is written to."""
         leaves = [self.filled.get(at, leaf) for at, leaf in enumerate(self.leaves)]
         shared = Counter(map(id, leaves))
         for at in changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from onnxscript import opset20
 import entrepot.exporters.torch.rewriting.logarithms  # noqa: F401 - defines the operator
 
 op: Any = opset20
-_FLOAT, _DOUBLE = 1, 11
+_FLOAT, _LONG, _DOUBLE = 1, 7, 11
 _FINE = np.float64(2**40)
 """Logarithms of different sizes below 2 ** 38 differ by more than one part of this."""
 
@@ -34,7 +35,29 @@ def count(self: Any) -> Any:
     return op.Size(self)
 
 
+def shifted_left(value: Any, places: Any) -> Any:
+    """``value << places`` of whole numbers of Python, which torch.onnx (2.13) takes for tensors."""
+    return op.Mul(_whole(value), _power_of_two(places))
+
+
+def shifted_right(value: Any, places: Any) -> Any:
+    """``value >> places``: rounded down, also below zero."""
+    quotient = op.Div(op.Cast(_whole(value), to=_DOUBLE), op.Cast(_power_of_two(places), to=_DOUBLE))
+    return op.Cast(op.Floor(quotient), to=_LONG)
+
+
+def _power_of_two(places: Any) -> Any:
+    two = op.Constant(value=ir.tensor(np.float64(2)))  # in float64, powers up to 2 ** 52 are exact
+    return op.Cast(op.Pow(two, op.Cast(_whole(places), to=_DOUBLE)), to=_LONG)
+
+
+def _whole(value: Any) -> Any:
+    return op.Constant(value=ir.tensor(np.int64(value))) if isinstance(value, int) else value
+
+
 TRANSLATIONS = {
+    operator.lshift: shifted_left,
+    operator.rshift: shifted_right,
     torch.ops.aten.sym_numel.default: count,
     torch.sym_sqrt: sym_sqrt,
     torch.ops.entrepot.logarithm.default: logarithm,

@@ -119,7 +119,7 @@ _OF_PYTHON: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
     (aten.__rshift__.Scalar, torch.bitwise_right_shift),
     (aten.__xor__.Scalar, torch.bitwise_xor),
 )
-"""What Python's own operators are called: torch.onnx (2.13) knows only the names of torch's functions."""
+"""What Python's own operators are called; torch.onnx (2.13) knows some of these names only."""
 _OF_TWO: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
     (aten.bitwise_and.Scalar, torch.bitwise_and),
     (aten.bitwise_left_shift.Tensor_Scalar, torch.bitwise_left_shift),

@@ -358,6 +358,23 @@ class Logarithms(Module):
         return x[:, :few].mean(1) / levels + x[:, -few:].sum(1) * digits
 
 
+class OneStart(Module):
+    def forward(self, x):
+        fast = slow = torch.zeros(x.shape[0], 4)
+        for row in x.unbind(1):
+            if slow.sum() < 1:
+                fast, slow = torch.tanh(self.a(row) + slow), 0.9 * slow + 0.1 * fast
+        return fast, slow
+
+
+class Bits(Module):
+    def forward(self, x):
+        length = x.shape[1]
+        size = 1 << (length - 1).bit_length()
+        padded = F.pad(x, (0, 0, 0, size - length))
+        return padded.sum(1) / size + length.bit_length() + ((length - 9) >> 2)
+
+
 VALUES = [
     (IfElse, x(2, 4), x(5, 4).abs(), -x(3, 4).abs()),
     (IfOnly, x(2, 4), x(3, 4, scale=9), x(3, 4, scale=0.01)),
@@ -395,5 +412,7 @@ LENGTHS = [
     (ShortOrLong, x(2, 6, 4), x(3, 8, 4), x(3, 9, 4), x(1, 30, 4)),
     (Halving, x(2, 6, 4), x(2, 13, 4), x(1, 2, 4)),
     (Evened, x(2, 8, 4), x(3, 9, 4), x(1, 3, 4)),
+    (OneStart, x(2, 5, 4), x(3, 9, 4), x(1, 1, 4)),
+    (Bits, x(2, 12, 4), x(1, 8, 4), x(3, 9, 4), x(2, 1, 4), x(1, 64, 4), x(1, 65, 4)),
     (Logarithms, x(2, 12, 4), x(2, 8, 4), x(1, 10, 4), x(3, 100, 4), x(3, 64, 4), x(1, 99, 4)),
 ]

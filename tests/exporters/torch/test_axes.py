@@ -93,6 +93,21 @@ def test_an_axis_that_can_grow_only_with_several_others_is_linked_to_all_of_them
     }
 
 
+def test_of_axes_that_can_grow_alone_those_at_the_same_place_are_linked():
+    """A batch that is as large as the number of heads; what is read in part takes more of either."""
+    arguments = torch.randn(2, 2, 5), torch.randn(2, 2, 5), torch.randn(2, 2, 5)
+    assert found(lambda x, y, z: x[: len(y), : y.shape[1]] + y * z, *arguments) == {
+        "batch": {"x.0", "y.0", "z.0"},
+        "x_dim1": {"x.1", "y.1", "z.1"},
+        "x_dim2": {"x.2", "y.2", "z.2"},
+    }
+    assert found(lambda x, y, z: x.reshape(*y.shape[:2], -1)[..., :5] + y * z, *arguments) == {
+        "batch": {"x.0", "y.0", "z.0"},
+        "x_dim1": {"x.1", "y.1", "z.1"},
+        "x_dim2": {"x.2"},
+    }
+
+
 def test_rounding_down_is_not_variation():
     pool, weight = nn.AvgPool1d(4), torch.randn(5, 2)
     assert found(lambda x: pool(x) @ weight, torch.randn(3, 6, 20)).keys() == {"batch", "x_dim1"}
