@@ -11,8 +11,9 @@ from entrepot.exporters.axes.groups import Axis, Group, all_axes, name_groups
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Source
 from entrepot.exporters.keras import upstream
-from entrepot.exporters.notes import REFUSED, Fixed
+from entrepot.exporters.notes import Fixed
 from entrepot.exporters.options import Options
+from entrepot.parity.report.facts import REFUSED
 
 _BATCH: Axis = (0, 0)
 

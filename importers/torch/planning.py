@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from entrepot.importers.fixed import fixed_sizes
 from entrepot.importers.torch.attention import RULES as ATTENTION
 from entrepot.importers.torch.layer import LAYERS
 from entrepot.importers.torch.natural import natural
@@ -37,6 +38,7 @@ class Plan:
         ours: Whether the file says of every weight how its module had it.
         roles: What weights were to their module: ``parameter``, ``buffer``, ``unsaved``; empty if nothing says it.
         natural: Integers that are never below 0.
+        fixed: Sizes of inputs that the export had to fix, though its source takes others: value, axis, size.
     """
 
     block: Block
@@ -46,6 +48,7 @@ class Plan:
     ours: bool
     roles: Mapping[str, str]
     natural: frozenset[Value]
+    fixed: tuple[tuple[Value, int, int], ...]
 
 
 def planned(model: Model, limits: Limits) -> Plan:
@@ -70,7 +73,8 @@ def planned(model: Model, limits: Limits) -> Plan:
     stored = {name: note for name, value in weights.items() if (note := value.metadata_props.get("entrepot.stored"))}
     ours = model.metadata.get("entrepot.framework", "").startswith("torch")
     roles = roles if any(roles.values()) else {}
-    return Plan(block, origins, frozenset(weights), stored, ours, roles, natural(block))
+    fixed = tuple((block.inputs[at], axis, size) for at, axis, size in fixed_sizes(model))
+    return Plan(block, origins, frozenset(weights), stored, ours, roles, natural(block), fixed)
 
 
 def _forget_unread(block: Block) -> None:

@@ -198,13 +198,20 @@ class ModuleWriter(Writer):
         """The whole method."""
         given = ", ".join(["self", *self._given])
         with self.indented(f"def forward({given}):"):
+            checks = self._checks()
             self.items(self.part.items)
-            self._root.chained |= is_chain(self)
+            self._root.chained |= not checks and is_chain(self)
             results = [self.read(value) for value in self.part.outputs]
             self.line(f"return {', '.join(results) or 'None'}")
         head = next(at for at, line in enumerate(self.lines) if line.endswith(":")) + 1
         body = self.lines[head:]
-        return [*self.lines[:head], *(line[4:] for line in self.dimensions.openings(body)), *body]
+        return [*self.lines[:head], *checks, *(line[4:] for line in self.dimensions.openings(body)), *body]
+
+    def _checks(self) -> list[str]:
+        """Refuses sizes that the export had to fix: the text below would make something of others."""
+        given = self.state.plan.fixed if not self.part.path else ()
+        sizes = [(f"{self.values[value]}.shape[{axis}]", size) for value, axis, size in given if value in self.values]
+        return [f'    torch._check({text} == {size}, lambda: "{text} must be {size}")' for text, size in sizes]
 
     def items(self, items: Sequence[Item]) -> None:
         """Calls of other parts, and steps."""
