@@ -56,7 +56,7 @@ def test_a_batch_of_one_that_a_model_leaves_open_is_tried_once_if_at_all(depth, 
     monkeypatch.setattr(KerasSource, "__call__", counting)
     exported = ep.export(model, np.ones((1, 4), np.float32), verify=False)
     assert sum(counted) == runs
-    assert str(exported.inputs[0].shape) == "['batch', 4]"
+    assert str(exported.inputs[0].shape) == "('batch', 4)"
     assert ep.verify(model, exported, np.ones((1, 4), np.float32)).ok
 
 
