@@ -16,16 +16,16 @@ from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model, ValueSpec
 from entrepot.ir.printable import counted, printable
 from entrepot.runtime.binding import bind_all
-from entrepot.runtime.emit_control import forms_of
-from entrepot.runtime.lower import Lowering
-from entrepot.runtime.merge import merged
-from entrepot.runtime.names import Names
-from entrepot.runtime.plan import Block, Value, pruned, without_unread
+from entrepot.runtime.emitting.emit_control import forms_of
+from entrepot.runtime.emitting.names import Names
+from entrepot.runtime.emitting.spelling import Spelled
+from entrepot.runtime.emitting.writer import Style, Support, Writer
+from entrepot.runtime.planning.lower import Lowering
+from entrepot.runtime.planning.merge import merged
+from entrepot.runtime.planning.plan import Block, Value, pruned, without_unread
 from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.support import numpy_support
 from entrepot.runtime.providers.cpu.table import KERNELS
-from entrepot.runtime.spelling import Spelled
-from entrepot.runtime.writer import Style, Support, Writer
 
 WIDTH = 88
 """Characters of a line: what formatters use if they are not told otherwise."""

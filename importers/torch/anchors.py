@@ -7,7 +7,7 @@ from collections.abc import Collection
 import onnx_ir as ir
 
 from entrepot.importers.torch.tree import Node, reference
-from entrepot.runtime.plan import Value
+from entrepot.runtime.planning.plan import Value
 
 
 def is_tensor(value: Value, kinds: Collection[ir.DataType]) -> bool:

@@ -10,9 +10,9 @@ from entrepot.importers.torch.layer import LAYERS
 from entrepot.importers.torch.patterns import alone, number
 from entrepot.importers.torch.sizes import same_shape
 from entrepot.ir.table import OpKey
-from entrepot.runtime import attention_pattern
-from entrepot.runtime.fuse import Neighbours, Rules
-from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.planning import attention_pattern
+from entrepot.runtime.planning.fuse import Neighbours, Rules
+from entrepot.runtime.planning.plan import Step, Value
 
 
 def _fuse_attention(graph: Neighbours, softmax: Step) -> None:

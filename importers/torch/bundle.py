@@ -15,7 +15,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from entrepot.runtime.names import Names
+from entrepot.runtime.emitting.names import Names
 
 _OURS = "entrepot"
 _TABLES = frozenset({"native", "shared", "prepared"})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from entrepot.importers.torch.part import Part, Run
 from entrepot.importers.torch.sizes import Sizes, is_number
 from entrepot.importers.torch.state import State
-from entrepot.runtime.plan import Value
+from entrepot.runtime.planning.plan import Value
 
 if TYPE_CHECKING:
     from entrepot.importers.torch.writer import ModuleWriter

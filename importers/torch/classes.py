@@ -15,8 +15,8 @@ from entrepot.importers.torch.layer import Layer
 from entrepot.importers.torch.part import Part
 from entrepot.importers.torch.sizes import literal
 from entrepot.importers.torch.tree import Held, Node
-from entrepot.runtime.layout import wrapped
-from entrepot.runtime.names import Names
+from entrepot.runtime.emitting.layout import wrapped
+from entrepot.runtime.emitting.names import Names
 
 WIDTH = 88
 

@@ -10,9 +10,9 @@ import onnx_ir as ir
 
 from entrepot.importers.torch import support
 from entrepot.importers.torch.loops import write_steady_loop, write_steady_scan
-from entrepot.runtime.emit_control import write_loop, write_scan, write_sequence_map
-from entrepot.runtime.plan import Block, Step, Value
-from entrepot.runtime.writer import Form, Support, Writer
+from entrepot.runtime.emitting.emit_control import write_loop, write_scan, write_sequence_map
+from entrepot.runtime.emitting.writer import Form, Support, Writer
+from entrepot.runtime.planning.plan import Block, Step, Value
 
 if TYPE_CHECKING:
     from entrepot.importers.torch.writer import ModuleWriter

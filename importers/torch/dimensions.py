@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from entrepot.importers.torch.sizes import Sizes
-from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.planning.plan import Step, Value
 
 if TYPE_CHECKING:
     from entrepot.importers.torch.writer import ModuleWriter

@@ -12,7 +12,7 @@ from entrepot.importers.torch.scopes import Path, shared, split
 from entrepot.importers.torch.state import State, every_step
 from entrepot.importers.torch.tree import Held, attribute
 from entrepot.ir.traits import host_operands
-from entrepot.runtime.plan import Block, Step, Value
+from entrepot.runtime.planning.plan import Block, Step, Value
 
 
 def hold(state: State, block: Block) -> None:

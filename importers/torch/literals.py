@@ -10,7 +10,7 @@ import onnx_ir as ir
 from entrepot.importers.torch import sizes as numbers
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.sizes import Sizes
-from entrepot.runtime.plan import Value
+from entrepot.runtime.planning.plan import Value
 
 if TYPE_CHECKING:
     from entrepot.importers.torch.writer import ModuleWriter

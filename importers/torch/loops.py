@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from entrepot.importers.torch.dtypes import COMPUTED
 from entrepot.importers.torch.sizes import is_number
-from entrepot.runtime.emit_control import is_read, is_true, is_wanted
-from entrepot.runtime.plan import Block, Step, Value
+from entrepot.runtime.emitting.emit_control import is_read, is_true, is_wanted
+from entrepot.runtime.planning.plan import Block, Step, Value
 
 if TYPE_CHECKING:
     from entrepot.importers.torch.writer import ModuleWriter

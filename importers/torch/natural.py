@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.runtime.plan import Block, Step, Value
+from entrepot.runtime.planning.plan import Block, Step, Value
 
 Known = Callable[[int], bool]
 """Whether an operand is known to have nothing below 0."""

@@ -20,9 +20,9 @@ from entrepot.ir.limits import Limits
 from entrepot.ir.traits import host_operands
 from entrepot.ir.typing.plain import Type
 from entrepot.runtime.binding import Kernels, attributes_of
+from entrepot.runtime.emitting.names import Names
 from entrepot.runtime.kernels.table import shared
-from entrepot.runtime.names import Names
-from entrepot.runtime.plan import Call, Step, Value
+from entrepot.runtime.planning.plan import Call, Step, Value
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST
 from entrepot.runtime.providers.torch.table import KERNELS as TORCH
 

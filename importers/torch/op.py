@@ -13,7 +13,7 @@ from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.natural import is_stated
 from entrepot.importers.torch.sizes import Sizes, literal
 from entrepot.ir.opset.schemas import schema
-from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.planning.plan import Step, Value
 
 if TYPE_CHECKING:
     from entrepot.importers.torch.writer import ModuleWriter

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from entrepot.importers.torch.scopes import Path
 from entrepot.importers.torch.state import State
-from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.planning.plan import Step, Value
 
 
 @dataclass(eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 from entrepot.importers.torch.sizes import same_shape
 from entrepot.ir.table import OpKey
 from entrepot.ir.typing.plain import of_array
-from entrepot.runtime.fuse import Neighbours, Rules
-from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.planning.fuse import Neighbours, Rules
+from entrepot.runtime.planning.plan import Step, Value
 
 
 def _fuse_layer_norm(graph: Neighbours, mean: Step) -> None:

@@ -18,7 +18,7 @@ from entrepot.importers.torch.state import State, every_step
 from entrepot.importers.torch.stateless import STATELESS
 from entrepot.importers.torch.tree import attribute
 from entrepot.ir.traits import unread_operands
-from entrepot.runtime.plan import Block, Step, Value
+from entrepot.runtime.planning.plan import Block, Step, Value
 
 
 def settled(plan: Plan) -> State:

@@ -18,10 +18,10 @@ from entrepot.importers.torch.table import WORDS
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 from entrepot.ir.table import OpKey
-from entrepot.runtime import fuse
-from entrepot.runtime.lower import Lowering
-from entrepot.runtime.merge import merged
-from entrepot.runtime.plan import Block, Step, Value, pruned, without_unread
+from entrepot.runtime.planning import fuse
+from entrepot.runtime.planning.lower import Lowering
+from entrepot.runtime.planning.merge import merged
+from entrepot.runtime.planning.plan import Block, Step, Value, pruned, without_unread
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST
 from entrepot.runtime.providers.torch.table import KERNELS as TORCH
 

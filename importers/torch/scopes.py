@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from entrepot.runtime.plan import Step
+from entrepot.runtime.planning.plan import Step
 
 Path = tuple[str, ...]
 

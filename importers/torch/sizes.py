@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.runtime.plan import Value
+from entrepot.runtime.planning.plan import Value
 
 _NUMBER = re.compile(r"-?\d+")
 _ATOM = re.compile(r"[\w.\[\]]+")

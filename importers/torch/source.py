@@ -24,9 +24,9 @@ from entrepot.importers.torch.writer import ModuleWriter
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 from entrepot.ir.printable import counted, printable
-from entrepot.runtime.layout import wrapped
-from entrepot.runtime.names import Names
-from entrepot.runtime.plan import Value
+from entrepot.runtime.emitting.layout import wrapped
+from entrepot.runtime.emitting.names import Names
+from entrepot.runtime.planning.plan import Value
 
 WIDTH = 88
 _LARGE = 1024

@@ -13,8 +13,8 @@ from entrepot.importers.torch.recurrent import recurrent
 from entrepot.importers.torch.scopes import scope_of
 from entrepot.importers.torch.sizes import same_shape
 from entrepot.ir.table import OpKey
-from entrepot.runtime.fuse import Neighbours, Rules
-from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.planning.fuse import Neighbours, Rules
+from entrepot.runtime.planning.plan import Step, Value
 
 
 @dataclass

@@ -14,7 +14,7 @@ from entrepot.importers.torch.planning import Plan
 from entrepot.importers.torch.scopes import Path
 from entrepot.importers.torch.sizes import Sizes
 from entrepot.importers.torch.tree import Node
-from entrepot.runtime.plan import Block, Step, Value
+from entrepot.runtime.planning.plan import Block, Step, Value
 
 
 @dataclass

@@ -21,9 +21,9 @@ from entrepot.importers.torch.sizes import Sizes, is_number, of_constant
 from entrepot.importers.torch.state import State
 from entrepot.importers.torch.table import WORDS
 from entrepot.importers.torch.tree import reference
-from entrepot.runtime.names import Names
-from entrepot.runtime.plan import Step, Value
-from entrepot.runtime.writer import Style, Support, Writer
+from entrepot.runtime.emitting.names import Names
+from entrepot.runtime.emitting.writer import Style, Support, Writer
+from entrepot.runtime.planning.plan import Step, Value
 
 WIDTH = 88
 
