@@ -97,13 +97,17 @@ class KerasSource(Source):
 
     def settled(self) -> Flat:
         """See ``Source``; networks are large, so that this result is kept, and Keras' own layers are called once."""
+        known = self.graph is not None and is_deterministic(self.graph)
+        if known:
+            self._run = compiled(self.graph, self._called, self.call.tensors)
+            with contextlib.suppress(Refusal):  # a call of the model itself says better why
+                self._settled = self(self.call.tensors)
+                return self._settled
+            self._run = self._called
         try:
-            known = self.graph is not None and is_deterministic(self.graph)
             self._settled = self(self.call.tensors) if known else super().settled()
         except Refusal as refusal:
             raise InputError(f"the {self.noun} does not take the sample: {refusal}") from refusal
-        if known:
-            self._run = compiled(self.graph, self._called, self.call.tensors)
         return self._settled
 
     def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:

@@ -58,7 +58,7 @@ def test_a_kernel_agrees_with_every_trusted_oracle(case: Case) -> None:
 
 
 def _as_torch_promises(case: Case, wanted: Expected) -> Expected:
-    """Square roots are MKL's on the host: within one unit in the last place, and on some processors not rounded exactly."""
+    """Square roots are MKL's on the host: within a unit in the last place, though not exact on every processor."""
     if case.op_type != "Sqrt":
         return wanted
     with np.errstate(invalid="ignore"):
