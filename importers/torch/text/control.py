@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, cast
 
 import onnx_ir as ir
 
-from entrepot.importers.torch import support
-from entrepot.importers.torch.loops import write_steady_loop, write_steady_scan
+from entrepot.importers.torch.beside import support
+from entrepot.importers.torch.text.loops import write_steady_loop, write_steady_scan
 from entrepot.runtime.emitting.emit_control import write_loop, write_scan, write_sequence_map
 from entrepot.runtime.emitting.writer import Form, Support, Writer
 from entrepot.runtime.planning.plan import Block, Step, Value
 
 if TYPE_CHECKING:
-    from entrepot.importers.torch.writer import ModuleWriter
+    from entrepot.importers.torch.text.writer import ModuleWriter
 
 SUPPORT = Support(
     support.truth,

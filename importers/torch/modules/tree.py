@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from entrepot.importers.torch.layer import Array, Layer
-from entrepot.importers.torch.scopes import Path
+from entrepot.importers.torch.layers.layer import Array, Layer
+from entrepot.importers.torch.modules.scopes import Path
 
 if TYPE_CHECKING:
-    from entrepot.importers.torch.part import Part
+    from entrepot.importers.torch.modules.part import Part
 
 _MOST = 4096
 """Items of a list; an index beyond is no index."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from entrepot.importers.torch.layer import LAYERS
-from entrepot.importers.torch.patterns import alone, number
-from entrepot.importers.torch.sizes import same_shape
+from entrepot.importers.torch.layers.layer import LAYERS
+from entrepot.importers.torch.steps.patterns import alone, number
+from entrepot.importers.torch.text.sizes import same_shape
 from entrepot.ir.table import OpKey
 from entrepot.runtime.planning import attention_pattern
 from entrepot.runtime.planning.fuse import Neighbours, Rules

@@ -11,10 +11,10 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import NAMES
-from entrepot.importers.torch.layer import Layer
-from entrepot.importers.torch.part import Part
-from entrepot.importers.torch.sizes import literal
-from entrepot.importers.torch.tree import Held, Node
+from entrepot.importers.torch.layers.layer import Layer
+from entrepot.importers.torch.modules.part import Part
+from entrepot.importers.torch.modules.tree import Held, Node
+from entrepot.importers.torch.text.sizes import literal
 from entrepot.runtime.emitting.layout import wrapped
 from entrepot.runtime.emitting.names import Names
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from entrepot.importers.torch.sizes import same_shape
+from entrepot.importers.torch.text.sizes import same_shape
 from entrepot.ir.table import OpKey
 from entrepot.ir.typing.plain import of_array
 from entrepot.runtime.planning.fuse import Neighbours, Rules

@@ -8,9 +8,9 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import NAMES
-from entrepot.importers.torch.scopes import Path, shared, split
-from entrepot.importers.torch.state import State, every_step
-from entrepot.importers.torch.tree import Held, attribute
+from entrepot.importers.torch.modules.scopes import Path, shared, split
+from entrepot.importers.torch.modules.state import State, every_step
+from entrepot.importers.torch.modules.tree import Held, attribute
 from entrepot.ir.traits import host_operands
 from entrepot.runtime.planning.plan import Block, Step, Value
 

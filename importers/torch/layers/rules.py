@@ -8,11 +8,11 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS, NAMES
-from entrepot.importers.torch.layer import LAYERS, Layer, Rule, applied, keywords, positional
-from entrepot.importers.torch.norms import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from entrepot.importers.torch.layers.layer import LAYERS, Layer, Rule, applied, keywords, positional
+from entrepot.importers.torch.layers.norms import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from entrepot.importers.torch.layers.recurrent import recurrent, stacked
+from entrepot.importers.torch.layers.weights import name_at, present, sizes_of, unless_default, weight_at
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.recurrent import recurrent, stacked
-from entrepot.importers.torch.weights import name_at, present, sizes_of, unless_default, weight_at
 from entrepot.importers.torch.words.products import around, one, symmetric
 
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 import entrepot
-from entrepot.importers.torch.classes import Classes, Made
-from entrepot.importers.torch.control import FORMS, SUPPORT
-from entrepot.importers.torch.layer import Array
-from entrepot.importers.torch.needs import OWN, Helpers
-from entrepot.importers.torch.part import Part, outlined
-from entrepot.importers.torch.places import settled
-from entrepot.importers.torch.planning import planned
-from entrepot.importers.torch.sizes import Sizes
-from entrepot.importers.torch.state import State
-from entrepot.importers.torch.tree import Held, reference
-from entrepot.importers.torch.writer import ModuleWriter
+from entrepot.importers.torch.beside.needs import OWN, Helpers
+from entrepot.importers.torch.layers.layer import Array
+from entrepot.importers.torch.modules.classes import Classes, Made
+from entrepot.importers.torch.modules.part import Part, outlined
+from entrepot.importers.torch.modules.places import settled
+from entrepot.importers.torch.modules.state import State
+from entrepot.importers.torch.modules.tree import Held, reference
+from entrepot.importers.torch.steps.planning import planned
+from entrepot.importers.torch.text.control import FORMS, SUPPORT
+from entrepot.importers.torch.text.sizes import Sizes
+from entrepot.importers.torch.text.writer import ModuleWriter
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
 from entrepot.ir.printable import counted, printable

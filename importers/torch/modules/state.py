@@ -9,11 +9,11 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS
-from entrepot.importers.torch.layer import Layer
-from entrepot.importers.torch.planning import Plan
-from entrepot.importers.torch.scopes import Path
-from entrepot.importers.torch.sizes import Sizes
-from entrepot.importers.torch.tree import Node
+from entrepot.importers.torch.layers.layer import Layer
+from entrepot.importers.torch.modules.scopes import Path
+from entrepot.importers.torch.modules.tree import Node
+from entrepot.importers.torch.steps.planning import Plan
+from entrepot.importers.torch.text.sizes import Sizes
 from entrepot.runtime.planning.plan import Block, Step, Value
 
 

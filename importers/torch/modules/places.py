@@ -8,15 +8,15 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS
-from entrepot.importers.torch.holding import hold
-from entrepot.importers.torch.layer import Layer
-from entrepot.importers.torch.layers import layer_of
+from entrepot.importers.torch.layers.layer import Layer
+from entrepot.importers.torch.layers.rules import layer_of
+from entrepot.importers.torch.layers.stateless import STATELESS
+from entrepot.importers.torch.modules.holding import hold
+from entrepot.importers.torch.modules.scopes import Path, scope_of, shared, split
+from entrepot.importers.torch.modules.state import State, every_step
+from entrepot.importers.torch.modules.tree import attribute
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.planning import Plan
-from entrepot.importers.torch.scopes import Path, scope_of, shared, split
-from entrepot.importers.torch.state import State, every_step
-from entrepot.importers.torch.stateless import STATELESS
-from entrepot.importers.torch.tree import attribute
+from entrepot.importers.torch.steps.planning import Plan
 from entrepot.ir.traits import unread_operands
 from entrepot.runtime.planning.plan import Block, Step, Value
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
-from entrepot.importers.torch.scopes import Path
-from entrepot.importers.torch.state import State
+from entrepot.importers.torch.modules.scopes import Path
+from entrepot.importers.torch.modules.state import State
 from entrepot.runtime.planning.plan import Step, Value
 
 

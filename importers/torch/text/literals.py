@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
-from entrepot.importers.torch import sizes as numbers
 from entrepot.importers.torch.dtypes import NAMES
-from entrepot.importers.torch.sizes import Sizes
+from entrepot.importers.torch.text import sizes as numbers
+from entrepot.importers.torch.text.sizes import Sizes
 from entrepot.runtime.planning.plan import Value
 
 if TYPE_CHECKING:
-    from entrepot.importers.torch.writer import ModuleWriter
+    from entrepot.importers.torch.text.writer import ModuleWriter
 
 
 def of_numbers(writer: ModuleWriter, sizes: Sizes) -> str:

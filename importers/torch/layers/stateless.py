@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from entrepot.importers.torch.layer import Layer, Rule, keywords, positional
+from entrepot.importers.torch.layers.layer import Layer, Rule, keywords, positional
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.words.products import window
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from entrepot.importers.torch.dtypes import COMPUTED
-from entrepot.importers.torch.sizes import is_number
+from entrepot.importers.torch.text.sizes import is_number
 from entrepot.runtime.emitting.emit_control import is_read, is_true, is_wanted
 from entrepot.runtime.planning.plan import Block, Step, Value
 
 if TYPE_CHECKING:
-    from entrepot.importers.torch.writer import ModuleWriter
+    from entrepot.importers.torch.text.writer import ModuleWriter
 
 _ENDLESS = 2**31
 """Turns; exporters write some such number for a loop that only its condition ends."""

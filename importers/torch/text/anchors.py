@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import onnx_ir as ir
 
-from entrepot.importers.torch.tree import Node, reference
+from entrepot.importers.torch.modules.tree import Node, reference
 from entrepot.runtime.planning.plan import Value
 
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from entrepot.importers.torch.sizes import Sizes
+from entrepot.importers.torch.text.sizes import Sizes
 from entrepot.runtime.planning.plan import Step, Value
 
 if TYPE_CHECKING:
-    from entrepot.importers.torch.writer import ModuleWriter
+    from entrepot.importers.torch.text.writer import ModuleWriter
 
 Saved = tuple[dict[Value, dict[int, str]], dict[str, str], dict[str, str]]
 
@@ -112,6 +112,13 @@ class Dimensions:
                 f"        {targets} = {self._writer.values[value]}.shape{'' if last == rank else f'[:{last}]'}"
             )
         return lines
+
+    def checks(self) -> list[str]:
+        """Refusals of sizes that the export had to fix: what the file computes from others is wrong."""
+        writer = self._writer
+        given = () if writer.part.path else writer.state.plan.fixed
+        sizes = [(f"{writer.values[value]}.shape[{axis}]", size) for value, axis, size in given]
+        return [f'    torch._check({text} == {size}, lambda: "{text} must be {size}")' for text, size in sizes]
 
     def save(self) -> Saved:
         """What is known before a body is written."""

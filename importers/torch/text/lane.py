@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
-from entrepot.importers.torch.sizes import MOST, Sizes, bracketed, is_number
+from entrepot.importers.torch.text.sizes import MOST, Sizes, bracketed, is_number
 from entrepot.runtime.planning.plan import Step
 
 Rule = Callable[[Step, Sequence[Sizes | None]], Sizes | None]

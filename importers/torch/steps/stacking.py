@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from entrepot.importers.torch.layer import LAYERS
+from entrepot.importers.torch.layers.layer import LAYERS
+from entrepot.importers.torch.layers.recurrent import recurrent
+from entrepot.importers.torch.modules.scopes import scope_of
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.recurrent import recurrent
-from entrepot.importers.torch.scopes import scope_of
-from entrepot.importers.torch.sizes import same_shape
+from entrepot.importers.torch.text.sizes import same_shape
 from entrepot.ir.table import OpKey
 from entrepot.runtime.planning.fuse import Neighbours, Rules
 from entrepot.runtime.planning.plan import Step, Value

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from entrepot.importers.fixed import fixed_sizes
-from entrepot.importers.torch.attention import RULES as ATTENTION
-from entrepot.importers.torch.layer import LAYERS
-from entrepot.importers.torch.natural import natural
-from entrepot.importers.torch.patterns import RULES as PATTERNS
-from entrepot.importers.torch.stacking import RULES as STACKING
+from entrepot.importers.torch.layers.layer import LAYERS
+from entrepot.importers.torch.steps.attention import RULES as ATTENTION
+from entrepot.importers.torch.steps.natural import natural
+from entrepot.importers.torch.steps.patterns import RULES as PATTERNS
+from entrepot.importers.torch.steps.stacking import RULES as STACKING
 from entrepot.importers.torch.table import WORDS
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.importers.torch import support
-from entrepot.importers.torch.bundle import Bundle
+from entrepot.importers.torch.beside import support
+from entrepot.importers.torch.beside.bundle import Bundle
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.sizes import of_constant
+from entrepot.importers.torch.text.sizes import of_constant
 from entrepot.ir.errors import UnsupportedOpError
 from entrepot.ir.limits import Limits
 from entrepot.ir.traits import host_operands

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from entrepot.importers.torch.part import Part, Run
-from entrepot.importers.torch.sizes import Sizes, is_number
-from entrepot.importers.torch.state import State
+from entrepot.importers.torch.modules.part import Part, Run
+from entrepot.importers.torch.modules.state import State
+from entrepot.importers.torch.text.sizes import Sizes, is_number
 from entrepot.runtime.planning.plan import Value
 
 if TYPE_CHECKING:
-    from entrepot.importers.torch.writer import ModuleWriter
+    from entrepot.importers.torch.text.writer import ModuleWriter
 
 
 def write_part(writer: ModuleWriter, part: Part) -> None:

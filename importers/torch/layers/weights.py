@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS
-from entrepot.importers.torch.layer import Argument, Array, keywords
+from entrepot.importers.torch.layers.layer import Argument, Array, keywords
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.words.products import one
 

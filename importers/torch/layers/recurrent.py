@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS
-from entrepot.importers.torch.layer import Array, Layer, keywords, positional
+from entrepot.importers.torch.layers.layer import Array, Layer, keywords, positional
 from entrepot.importers.torch.op import Op
 
 _ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.importers.torch.layer import Layer, keywords, positional
+from entrepot.importers.torch.layers.layer import Layer, keywords, positional
+from entrepot.importers.torch.layers.weights import name_at, present, unless_default, weight_at
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.weights import name_at, present, unless_default, weight_at
 from entrepot.importers.torch.words.elementwise import short
 
 

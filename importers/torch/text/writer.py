@@ -9,18 +9,18 @@ from typing import Any
 
 import onnx_ir as ir
 
-from entrepot.importers.torch import lane, literals
-from entrepot.importers.torch.anchors import held_in, is_tensor
-from entrepot.importers.torch.calls import dim_of, is_chain, write_part, write_run
-from entrepot.importers.torch.dimensions import Dimensions
+from entrepot.importers.torch.beside.needs import OWN, Helpers
 from entrepot.importers.torch.dtypes import COMPUTED, FLOATS, NAMES
-from entrepot.importers.torch.needs import OWN, Helpers
+from entrepot.importers.torch.modules.part import Item, Part
+from entrepot.importers.torch.modules.state import State
+from entrepot.importers.torch.modules.tree import reference
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.part import Item, Part
-from entrepot.importers.torch.sizes import Sizes, is_number, of_constant
-from entrepot.importers.torch.state import State
 from entrepot.importers.torch.table import WORDS
-from entrepot.importers.torch.tree import reference
+from entrepot.importers.torch.text import lane, literals
+from entrepot.importers.torch.text.anchors import held_in, is_tensor
+from entrepot.importers.torch.text.calls import dim_of, is_chain, write_part, write_run
+from entrepot.importers.torch.text.dimensions import Dimensions
+from entrepot.importers.torch.text.sizes import Sizes, is_number, of_constant
 from entrepot.runtime.emitting.names import Names
 from entrepot.runtime.emitting.writer import Style, Support, Writer
 from entrepot.runtime.planning.plan import Step, Value
@@ -198,7 +198,7 @@ class ModuleWriter(Writer):
         """The whole method."""
         given = ", ".join(["self", *self._given])
         with self.indented(f"def forward({given}):"):
-            checks = self._checks()
+            checks = self.dimensions.checks()
             self.items(self.part.items)
             self._root.chained |= not checks and is_chain(self)
             results = [self.read(value) for value in self.part.outputs]
@@ -206,12 +206,6 @@ class ModuleWriter(Writer):
         head = next(at for at, line in enumerate(self.lines) if line.endswith(":")) + 1
         body = self.lines[head:]
         return [*self.lines[:head], *checks, *(line[4:] for line in self.dimensions.openings(body)), *body]
-
-    def _checks(self) -> list[str]:
-        """Refuses sizes that the export had to fix: the text below would make something of others."""
-        given = self.state.plan.fixed if not self.part.path else ()
-        sizes = [(f"{self.values[value]}.shape[{axis}]", size) for value, axis, size in given if value in self.values]
-        return [f'    torch._check({text} == {size}, lambda: "{text} must be {size}")' for text, size in sizes]
 
     def items(self, items: Sequence[Item]) -> None:
         """Calls of other parts, and steps."""
