@@ -16,10 +16,9 @@ from entrepot.exporters.structure import Flat, constants
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
 from entrepot.ir.passes.absorbed import absorbing_weights
-from entrepot.parity.report.facts import ModelFacts
+from entrepot.parity.report.facts import REFUSED, ModelFacts
 from entrepot.parity.report.report import Report
 
-REFUSED = "the module refuses other sizes"
 CAPTURED = "the capture fixed it"
 UNFOLLOWED = "the graph does not follow other sizes"
 UNASKED = "it was not asked to vary"

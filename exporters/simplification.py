@@ -117,7 +117,7 @@ def _simplified(source: Model, passes: Sequence[str], level: Level = "basic") ->
     from entrepot.ir.model import Model
     from entrepot.ir.passes.cleanup import clean_up
     from entrepot.ir.passes.registered import registered
-    from entrepot.runtime.constants import evaluate
+    from entrepot.runtime.planning.constants import evaluate
 
     graphs = copy_graphs(source.ir)
     for extra in registered(passes):

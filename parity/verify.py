@@ -91,7 +91,7 @@ def default_providers(model: Model | None = None) -> tuple[str, ...]:
 
 
 def _runs_alone(model: Model) -> bool:
-    from entrepot.runtime.providers.onnxruntime.engine import is_large
+    from entrepot.runtime.providers.onnxruntime.weights import is_large
 
     if not is_large(model):
         return False

@@ -14,12 +14,12 @@ import numpy as np
 from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.ir.operators import defined
 from entrepot.ir.table import Entry, OpKey, OpTable
-from entrepot.runtime.fold import KERNEL_ERRORS, MAX_BYTES
-from entrepot.runtime.growth import with_room
 from entrepot.runtime.kernels.backend import Backend
 from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.node_view import InputView, NodeView
-from entrepot.runtime.plan import Block, Call, Step, Value
+from entrepot.runtime.planning.fold import KERNEL_ERRORS, MAX_BYTES
+from entrepot.runtime.planning.growth import with_room
+from entrepot.runtime.planning.plan import Block, Call, Step, Value
 from entrepot.runtime.room import run_within
 
 Kernel = Callable[..., Any]

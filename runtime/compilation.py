@@ -9,19 +9,19 @@ import onnx_ir as ir
 
 from entrepot.ir.table import OpKey
 from entrepot.ir.traits import runs_on_host
-from entrepot.runtime import fuse
-from entrepot.runtime.absorb import absorbed
-from entrepot.runtime.became import became
 from entrepot.runtime.binding import Kernels, bind_all
-from entrepot.runtime.copies import copies_in
 from entrepot.runtime.device import HOST, Device, Place
-from entrepot.runtime.emit import emit
-from entrepot.runtime.lanes import Sides, place_constants, split_lanes
-from entrepot.runtime.lower import Lowering
-from entrepot.runtime.merge import merged
-from entrepot.runtime.plan import Block, Call, Step, pruned
+from entrepot.runtime.dividing.copies import copies_in
+from entrepot.runtime.emitting.emit import emit
+from entrepot.runtime.emitting.writer import Support
+from entrepot.runtime.planning import fuse
+from entrepot.runtime.planning.absorb import absorbed
+from entrepot.runtime.planning.became import became
+from entrepot.runtime.planning.lanes import Sides, place_constants, split_lanes
+from entrepot.runtime.planning.lower import Lowering
+from entrepot.runtime.planning.merge import merged
+from entrepot.runtime.planning.plan import Block, Call, Step, pruned
 from entrepot.runtime.providers import Compiled, Setting
-from entrepot.runtime.writer import Support
 
 
 @dataclass(frozen=True)

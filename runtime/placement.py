@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from entrepot.runtime.copies import Copy
+from entrepot.runtime.dividing.copies import Copy
 
 
 @dataclass(frozen=True)

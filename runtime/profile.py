@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from entrepot.runtime.emit import Emitted
+from entrepot.runtime.emitting.emit import Emitted
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from entrepot.ir.errors import EntrepotError, ExecutionError
 from entrepot.ir.typing import plain
 from entrepot.runtime.arrays import array_of
 from entrepot.runtime.device import Device
+from entrepot.runtime.dividing.flow import Flow, Observer
+from entrepot.runtime.dividing.partition import Part
 from entrepot.runtime.feeds import arrays, check_names, input_spec
-from entrepot.runtime.flow import Flow, Observer
-from entrepot.runtime.fold import KERNEL_ERRORS
-from entrepot.runtime.partition import Part
+from entrepot.runtime.planning.fold import KERNEL_ERRORS
 from entrepot.runtime.providers import Compiled
 from entrepot.runtime.room import out_of_memory
 from entrepot.runtime.turns import in_turn

@@ -16,10 +16,10 @@ from entrepot.ir.limits import Limits
 from entrepot.ir.operators import uses_defined
 from entrepot.runtime import providers as registry
 from entrepot.runtime import room
-from entrepot.runtime.copies import Copy
 from entrepot.runtime.device import HOST, Device
+from entrepot.runtime.dividing.copies import Copy
+from entrepot.runtime.dividing.partition import delegated, partition
 from entrepot.runtime.feeds import Feeding, by_name
-from entrepot.runtime.partition import delegated, partition
 from entrepot.runtime.placement import Placement, Plan
 from entrepot.runtime.profile import Profile, profile
 from entrepot.runtime.program import Program

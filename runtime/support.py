@@ -8,9 +8,9 @@ import numpy as np
 
 from entrepot.ir.limits import Limits
 from entrepot.ir.typing.plain import Type
+from entrepot.runtime.emitting.writer import Support
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.providers.cpu.support import number, numpy_support, truth
-from entrepot.runtime.writer import Support
 
 
 def backend_support(xp: Backend, limits: Limits) -> Support:

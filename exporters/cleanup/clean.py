@@ -14,7 +14,7 @@ from entrepot.exporters.cleanup.pack import pack_weights
 from entrepot.exporters.cleanup.reductions import count_axes_from_the_front
 from entrepot.ir.passes.cleanup import clean_up
 from entrepot.ir.passes.levels import Level
-from entrepot.runtime.constants import evaluate
+from entrepot.runtime.planning.constants import evaluate
 
 
 def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_place: bool = False) -> None:

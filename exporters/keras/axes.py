@@ -11,8 +11,11 @@ from entrepot.exporters.axes.groups import Axis, Group, all_axes, name_groups
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Source
 from entrepot.exporters.keras import upstream
-from entrepot.exporters.notes import REFUSED, Fixed
+from entrepot.exporters.notes import Fixed
 from entrepot.exporters.options import Options
+from entrepot.parity.report.facts import REFUSED
+
+_BATCH: Axis = (0, 0)
 
 
 def stated_groups(
@@ -26,13 +29,23 @@ def stated_groups(
     options.tell("finding the axes that vary")
     fixed = {axis: Fixed(REFUSED, "it states this one") for axis, size in _sizes(model).items() if size}
     free = [axis for axis in all_axes(prober.base) if axis not in fixed]
-    size = prober.size((0, 0))
-    if free == [(0, 0)] and size > 1 and (is_plain(model) or prober.takes({(0, 0): size + 1}) is None):
+    if free == [_BATCH] and prober.size(_BATCH) and _takes_more(model, prober):
+        size = prober.size(_BATCH)
         groups = [Group(frozenset(free), "", [size, size + 1])]
     else:
         groups = prober.find_groups(free)
     name_groups(groups, source.arrays, prober.base, source.call.names)
     return groups, free, fixed
+
+
+def _takes_more(model: Any, prober: Prober) -> bool:
+    """Whether a model takes one item more than the base has, which then has at least two."""
+    size = prober.size(_BATCH)
+    if not is_plain(model) and prober.takes({_BATCH: size + 1}) is not None:
+        return False
+    if size == 1:
+        prober.enlarge([_BATCH], 2)
+    return True
 
 
 def is_plain(model: Any) -> bool:
@@ -58,7 +71,7 @@ def _called(model: Any) -> list[Any]:
 
 def is_batch_alone(model: Any) -> bool:
     """Whether the batch of one input is all that a model leaves open."""
-    return [axis for axis, size in _sizes(model).items() if size is None] == [(0, 0)]
+    return [axis for axis, size in _sizes(model).items() if size is None] == [_BATCH]
 
 
 def _sizes(model: Any) -> dict[Axis, int | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -97,14 +97,23 @@ class KerasSource(Source):
 
     def settled(self) -> Flat:
         """See ``Source``; networks are large, so that this result is kept, and Keras' own layers are called once."""
+        known = self.graph is not None and is_deterministic(self.graph)
+        if known:
+            self._run = compiled(self.graph, self._called, self.call.tensors)
+            with contextlib.suppress(Refusal):  # a call of the model itself says better why
+                self._settled = self(self.call.tensors)
+                return self._settled
+            self._run = self._called
         try:
-            known = self.graph is not None and is_deterministic(self.graph)
             self._settled = self(self.call.tensors) if known else super().settled()
         except Refusal as refusal:
             raise InputError(f"the {self.noun} does not take the sample: {refusal}") from refusal
-        if known:
-            self._run = compiled(self.graph, self._called, self.call.tensors)
         return self._settled
+
+    def computes_in(self) -> Iterable[np.dtype[Any]]:
+        """See ``Source``; under a policy of mixed precision, the last layer returns single precision as a rule."""
+        stated = {each.compute_dtype for each in upstream.nested_layers(self.model)}
+        return [element_of(dtype).numpy() for dtype in stated if dtype]
 
     def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
         """See ``Source``; a batch alone may be as small as any."""

@@ -16,7 +16,7 @@ from entrepot.ir.errors import InputError
 from entrepot.ir.io.destination import destination, write_file
 from entrepot.ir.io.read import load
 from entrepot.ir.limits import Limits
-from entrepot.runtime.emit import executed
+from entrepot.runtime.emitting.emit import executed
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source

@@ -10,21 +10,22 @@ from typing import Any
 import numpy as np
 
 import entrepot
+from entrepot.importers.fixed import fixed_sizes
 from entrepot.importers.numpy.spellings import spelled
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model, ValueSpec
 from entrepot.ir.printable import counted, printable
 from entrepot.runtime.binding import bind_all
-from entrepot.runtime.emit_control import forms_of
-from entrepot.runtime.lower import Lowering
-from entrepot.runtime.merge import merged
-from entrepot.runtime.names import Names
-from entrepot.runtime.plan import Block, Value, pruned, without_unread
+from entrepot.runtime.emitting.emit_control import forms_of
+from entrepot.runtime.emitting.names import Names
+from entrepot.runtime.emitting.spelling import Spelled
+from entrepot.runtime.emitting.writer import Style, Support, Writer
+from entrepot.runtime.planning.lower import Lowering
+from entrepot.runtime.planning.merge import merged
+from entrepot.runtime.planning.plan import Block, Value, pruned, without_unread
 from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.support import numpy_support
 from entrepot.runtime.providers.cpu.table import KERNELS
-from entrepot.runtime.spelling import Spelled
-from entrepot.runtime.writer import Style, Support, Writer
 
 WIDTH = 88
 """Characters of a line: what formatters use if they are not told otherwise."""
@@ -67,6 +68,8 @@ def written(model: Model, limits: Limits) -> Text:
     parameters = writer.parameters(block)
     with writer.indented(f"def {name}({parameters}):"):
         writer.lines += _docstring(model, parameters.split(", ") if parameters else [])
+        for at, axis, size in fixed_sizes(model):
+            _check(writer, f"{writer.read(block.inputs[at])}.shape[{axis}]", size)
         writer.steps(block)
         results = [_result(writer.read(value), value) for value in block.outputs]
         writer.line(f"return {', '.join(results) or '()'}")
@@ -74,6 +77,11 @@ def written(model: Model, limits: Limits) -> Text:
     head = _head(model, name, len(block.steps), objects.imports)
     module = "\n".join([*head, "", "", '@np.errstate(all="ignore")', *writer.lines]) + "\n"
     return Text(module, name, weights)
+
+
+def _check(writer: Writer, text: str, size: int) -> None:
+    with writer.indented(f"if {text} != {size}:"):
+        writer.line(f'raise ValueError("{text} must be {size}")')
 
 
 def _planned(model: Model, limits: Limits) -> Block:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from entrepot.runtime.plan import Call, Spelling, Step, Value
+from entrepot.runtime.planning.plan import Call, Spelling, Step, Value
 
 _NUMPY = ("import numpy as np",)
 

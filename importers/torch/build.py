@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from entrepot.importers.torch.layer import Array
-from entrepot.importers.torch.source import Text
+from entrepot.importers.torch.layers.layer import Array
+from entrepot.importers.torch.text.source import Text
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 
 

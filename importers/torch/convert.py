@@ -57,7 +57,7 @@ def to_torch(
     from entrepot.importers.torch.build import built
     from entrepot.importers.torch.folder import save
     from entrepot.importers.torch.proof import prove
-    from entrepot.importers.torch.source import written
+    from entrepot.importers.torch.text.source import written
 
     folder = None if source is None else Path(as_path(source, "source"))
     agreed = Tolerance.of(tolerance)

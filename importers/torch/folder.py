@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from entrepot.importers.torch.source import Text
+from entrepot.importers.torch.text.source import Text
 from entrepot.ir.io.destination import write_folder
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 

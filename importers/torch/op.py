@@ -10,13 +10,13 @@ import onnx
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import NAMES
-from entrepot.importers.torch.natural import is_stated
-from entrepot.importers.torch.sizes import Sizes, literal
+from entrepot.importers.torch.steps.natural import is_stated
+from entrepot.importers.torch.text.sizes import Sizes, literal
 from entrepot.ir.opset.schemas import schema
-from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.planning.plan import Step, Value
 
 if TYPE_CHECKING:
-    from entrepot.importers.torch.writer import ModuleWriter
+    from entrepot.importers.torch.text.writer import ModuleWriter
 
 
 class Op:

@@ -21,7 +21,7 @@ from entrepot.parity.report.report import Report
 from entrepot.parity.sources import SourceRefusal
 from entrepot.parity.verify import verify
 from entrepot.runtime.feeds import feeds_of
-from entrepot.runtime.fold import KERNEL_ERRORS
+from entrepot.runtime.planning.fold import KERNEL_ERRORS
 from entrepot.runtime.providers.torch.dtypes import array_of_tensor, tensor_of
 from entrepot.runtime.session import Session
 

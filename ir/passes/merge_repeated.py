@@ -17,7 +17,7 @@ class MergeRepeated(ir.passes.InPlacePass):
     Before: ``a = Shape(x); b = Shape(x)``. After: ``a = Shape(x)``, with ``a`` wherever ``b`` was.
     A node that computes a graph output stays, and so does one that is random, carries a graph, or belongs to an
     unknown domain. Subgraphs and functions are covered, each by itself. What repeats only once it is inlined is
-    merged when a session is planned (``runtime/merge.py``).
+    merged when a session is planned (``runtime/planning/merge.py``).
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:

@@ -11,6 +11,9 @@ from entrepot.ir.arguments import expected
 from entrepot.ir.model import Model, ValueSpec
 from entrepot.ir.printable import counted, size_text
 
+REFUSED = "the module refuses other sizes"
+"""Why an axis is fixed that could not vary in the source either: every other reason is the export's own."""
+
 
 @dataclass(frozen=True)
 class ModelFacts:

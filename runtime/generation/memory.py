@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from entrepot.ir.errors import ConversionError
-from entrepot.runtime.order import in_order, reads
+from entrepot.runtime.planning.order import in_order, reads
 
 
 def memory_of(graph: ir.Graph) -> ir.Value:

@@ -13,8 +13,8 @@ from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.limits import Limits
 from entrepot.ir.plugins import named, plugins
 from entrepot.ir.typing.plain import Type, of_spec
-from entrepot.runtime.copies import Copy
 from entrepot.runtime.device import Array, Device
+from entrepot.runtime.dividing.copies import Copy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from entrepot.ir.model import Model
     from entrepot.ir.typing.query import Types
-    from entrepot.runtime.emit import Emitted
+    from entrepot.runtime.emitting.emit import Emitted
 
 
 class Provider(Protocol):

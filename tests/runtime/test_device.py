@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 import entrepot as ep
-from entrepot.runtime import lanes
+from entrepot.runtime.planning import lanes
 from tests.judges.agreement import assert_as_expected
 from tests.judges.bounds import expectations
 from tests.op_cases import all_cases

@@ -11,8 +11,8 @@ import pytest
 
 import entrepot as ep
 from entrepot.runtime import room
-from entrepot.runtime.growth import may_outgrow
 from entrepot.runtime.memory import free_bytes
+from entrepot.runtime.planning.growth import may_outgrow
 
 HEAD = '<ir_version: 10, opset_import: ["": 23]>\n'
 LIMITS = ep.Limits(result_bytes=1 << 24)

@@ -16,9 +16,9 @@ from entrepot.ir.traits import runs_on_host
 from entrepot.runtime import providers
 from entrepot.runtime.binding import Kernels
 from entrepot.runtime.compilation import Target, compile_part
-from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Placed
-from entrepot.runtime.islands import Islands
+from entrepot.runtime.dividing.coverage import reason_against
+from entrepot.runtime.dividing.islands import Islands
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
 from entrepot.runtime.providers.cpu.table import native as numpy_native

@@ -12,7 +12,7 @@ import onnx_ir
 from entrepot.exporters.torch.quantised.stored import is_kept
 from entrepot.ir.passes.drop_idle import DropIdle
 from entrepot.ir.passes.fold_constants import FoldConstants
-from entrepot.runtime.constants import evaluate
+from entrepot.runtime.planning.constants import evaluate
 
 
 def keep_exact(model: onnx_ir.Model) -> None:

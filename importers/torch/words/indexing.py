@@ -5,8 +5,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.sizes import Sizes, is_number
 from entrepot.importers.torch.table import word
+from entrepot.importers.torch.text.sizes import Sizes, is_number
 
 _FAR = 2**31 - 1
 

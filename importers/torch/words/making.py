@@ -8,8 +8,8 @@ import numpy as np
 
 from entrepot.importers.torch.dtypes import FLOATS, NAMES
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.sizes import literal
 from entrepot.importers.torch.table import word
+from entrepot.importers.torch.text.sizes import literal
 
 
 def _made(op: Op, dtype: object) -> str:

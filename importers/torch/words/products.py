@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS
-from entrepot.importers.torch.layer import LAYERS
+from entrepot.importers.torch.layers.layer import LAYERS
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import WORDS, word
 from entrepot.importers.torch.words.elementwise import short

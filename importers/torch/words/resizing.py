@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from entrepot.importers.torch.dtypes import FLOATS
 from entrepot.importers.torch.op import Op
-from entrepot.importers.torch.sizes import Sizes
 from entrepot.importers.torch.table import word
+from entrepot.importers.torch.text.sizes import Sizes
 
 _MODES = {3: {"linear": "linear"}, 4: {"linear": "bilinear", "cubic": "bicubic"}, 5: {"linear": "trilinear"}}
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from entrepot.runtime.plan import Step
+from entrepot.runtime.planning.plan import Step
 from entrepot.runtime.providers.cpu.blocks import SMALL
 
 Array: TypeAlias = np.ndarray[Any, Any]

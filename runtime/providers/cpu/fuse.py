@@ -5,11 +5,11 @@ Where a rule cannot bind its kernel, nothing changes.
 
 from __future__ import annotations
 
-from entrepot.runtime import fuse
 from entrepot.runtime.binding import view
-from entrepot.runtime.chains import after_conv, after_matmul, as_one, checked
-from entrepot.runtime.fuse import Neighbours
-from entrepot.runtime.plan import Step
+from entrepot.runtime.planning import fuse
+from entrepot.runtime.planning.chains import after_conv, after_matmul, as_one, checked
+from entrepot.runtime.planning.fuse import Neighbours
+from entrepot.runtime.planning.plan import Step
 from entrepot.runtime.providers.cpu import epilogues
 from entrepot.runtime.providers.cpu.linear import linear
 from entrepot.runtime.providers.cpu.prepared.conv import conv_with

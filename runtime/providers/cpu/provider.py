@@ -10,8 +10,8 @@ import onnx_ir as ir
 
 from entrepot.runtime.blas import choice
 from entrepot.runtime.compilation import Target, compile_part
-from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import HOST, Array
+from entrepot.runtime.dividing.coverage import reason_against
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.fuse import RULES
 from entrepot.runtime.providers.cpu.reuse import reuse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from entrepot.runtime.dying import dying_operands
-from entrepot.runtime.plan import Block, Step
+from entrepot.runtime.planning.dying import dying_operands
+from entrepot.runtime.planning.plan import Block, Step
 
 _TWO_POSITIONS_ONLY = (np.maximum, np.minimum)
 """NumPy deprecates a positional ``out`` here."""

@@ -13,8 +13,8 @@ import numpy as np
 from entrepot.ir.errors import ResourceLimitError
 from entrepot.ir.limits import Limits
 from entrepot.ir.typing.plain import Type
+from entrepot.runtime.emitting.writer import Support
 from entrepot.runtime.room import breathe, claim
-from entrepot.runtime.writer import Support
 
 
 def numpy_support(limits: Limits) -> Support:

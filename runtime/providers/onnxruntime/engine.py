@@ -16,14 +16,10 @@ import onnx
 import onnx_ir as ir
 
 from entrepot.ir.errors import ExecutionError, UnsupportedOpError
-from entrepot.ir.io.external import MappedTensor
-from entrepot.ir.io.serialize import inline, serialize, write_header
+from entrepot.runtime.providers.onnxruntime.weights import hand_over
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
-
-INLINE_BYTES = 1 << 30
-"""Larger models go to onnxruntime as files: a protobuf ends at 2 GB."""
 
 FATAL_ONLY = 4
 """Log severity: errors are raised, and need not be printed too."""
@@ -60,7 +56,7 @@ class Engine:
     ) -> None:
         self._inputs = list(inputs)
         self._outputs = list(outputs)
-        self._session = _session(model, threads, frugal=frugal)
+        self._session, self._weights = _session(model, threads, frugal=frugal)
         self._plain = all(_is_plain(arg.type) for arg in [*self._session.get_inputs(), *self._session.get_outputs()])
 
     def fits(self, part: ir.GraphView) -> bool:
@@ -95,7 +91,8 @@ def _failures() -> tuple[type[Exception], ...]:
     return (*kinds, RuntimeError, ValueError)
 
 
-def _session(model: Model, threads: int | None, *, frugal: bool) -> Any:
+def _session(model: Model, threads: int | None, *, frugal: bool) -> tuple[Any, tuple[Any, ...]]:
+    """A session, and the arrays that it reads."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -105,62 +102,19 @@ def _session(model: Model, threads: int | None, *, frugal: bool) -> Any:
     if frugal:  # its arena keeps what the largest of many sizes took, for each of them
         options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     try:
-        if _weight_bytes(model) < INLINE_BYTES:
-            return _open(onnxruntime, model.to_proto().SerializeToString(), options)
-        if frugal and (beside := _folder(model)) is not None:
-            return _open(onnxruntime, _without_weights(model, beside), _frugal(onnxruntime, options, beside))
+        handed = hand_over(model, options, frugal=frugal)
+        if handed is not None:
+            return _open(onnxruntime, handed[0], options), handed[1]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             model.save(path, external_data="model.data")
-            return _open(onnxruntime, str(path), options)
+            return _open(onnxruntime, str(path), options), ()
     except _failures() as error:
         raise RefusedError(str(error)) from error
 
 
 def _open(onnxruntime: Any, source: bytes | str, options: Any) -> Any:
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-
-
-def _folder(model: Model) -> Path | None:
-    """Where the weights of a model lie in files, if most of them do."""
-    tensors = [value.const_value for value in model.ir.graph.initializers.values()]
-    mapped = [tensor for tensor in tensors if type(tensor) is MappedTensor and tensor.file.is_still(tensor.file.path)]
-    folder = mapped[0].file.path.parent if mapped else None
-    inside = sum(tensor.nbytes for tensor in mapped if tensor.file.path.parent == folder)
-    return folder if _weight_bytes(model) - inside < INLINE_BYTES else None
-
-
-def _without_weights(model: Model, folder: Path) -> bytes:
-    """The model as a proto, with references to the weights that lie in files of a folder."""
-
-    def fill(proto: onnx.TensorProto, tensor: ir.TensorProtocol, main: bool) -> None:
-        if not main or type(tensor) is not MappedTensor or tensor.file.path.parent != folder:
-            inline(proto, tensor, main)
-            return
-        write_header(proto, tensor)
-        proto.data_location = onnx.TensorProto.EXTERNAL
-        place = {"location": tensor.file.path.name, "offset": tensor.offset or 0, "length": tensor.nbytes}
-        for key, value in place.items():
-            proto.external_data.add(key=key, value=str(value))
-
-    return serialize(model.ir, fill).SerializeToString()
-
-
-def _frugal(onnxruntime: Any, options: Any, folder: Path) -> Any:
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
-    options.add_session_config_entry("session.disable_prepacking", "1")
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return options
-
-
-def is_large(model: Model) -> bool:
-    """Whether a model's weights are better not copied."""
-    return _weight_bytes(model) >= INLINE_BYTES
-
-
-def _weight_bytes(model: Model) -> int:
-    tensors = [value.const_value for value in model.ir.graph.initializers.values()]
-    return sum(tensor.nbytes for tensor in tensors if tensor is not None and tensor.dtype != ir.DataType.STRING)
 
 
 _EXOTIC = ("bfloat16", "float8", "float4", "int4", "int2")

@@ -12,8 +12,8 @@ from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.typing.plain import Type
 from entrepot.runtime.device import HOST, Array
-from entrepot.runtime.lower import inferred_types
-from entrepot.runtime.order import reads
+from entrepot.runtime.planning.lower import inferred_types
+from entrepot.runtime.planning.order import reads
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.onnxruntime.engine import Engine, RefusedError
 from entrepot.runtime.providers.onnxruntime.extract import extract

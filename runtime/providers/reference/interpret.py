@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from entrepot.ir.errors import ExecutionError
 from entrepot.runtime.arrays import array_of
-from entrepot.runtime.plan import Block, Step, Value, as_tuple, last_uses
-from entrepot.runtime.writer import Support
+from entrepot.runtime.emitting.writer import Support
+from entrepot.runtime.planning.plan import Block, Step, Value, as_tuple, last_uses
 
 Observer: TypeAlias = Callable[[str, Any], None]
 """Told the name and value of every result, in subgraphs too."""

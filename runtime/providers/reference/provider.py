@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.runtime.became import became
 from entrepot.runtime.binding import bind_all
-from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import HOST, Array
-from entrepot.runtime.lower import Lowering
-from entrepot.runtime.plan import pruned
+from entrepot.runtime.dividing.coverage import reason_against
+from entrepot.runtime.planning.became import became
+from entrepot.runtime.planning.lower import Lowering
+from entrepot.runtime.planning.plan import pruned
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.support import numpy_support
 from entrepot.runtime.providers.cpu.table import KERNELS

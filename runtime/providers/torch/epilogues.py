@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from entrepot.runtime.plan import Step
+from entrepot.runtime.planning.plan import Step
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ import onnx_ir as ir
 import torch
 from torch import Tensor
 
-from entrepot.runtime import attention_pattern, fuse
 from entrepot.runtime.binding import view
-from entrepot.runtime.chains import after_conv, after_matmul, as_one
-from entrepot.runtime.fuse import Neighbours
-from entrepot.runtime.plan import Step, Value
+from entrepot.runtime.planning import attention_pattern, fuse
+from entrepot.runtime.planning.chains import after_conv, after_matmul, as_one
+from entrepot.runtime.planning.fuse import Neighbours
+from entrepot.runtime.planning.plan import Step, Value
 from entrepot.runtime.providers.torch.attention import attended
 from entrepot.runtime.providers.torch.convolutions.concatenated import OfTwo, conv_of_two
 from entrepot.runtime.providers.torch.convolutions.convolution import Convolution, conv_with

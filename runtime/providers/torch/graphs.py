@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from entrepot.runtime.copies import COPIES
-from entrepot.runtime.plan import Step
+from entrepot.runtime.dividing.copies import COPIES
+from entrepot.runtime.planning.plan import Step
 from entrepot.runtime.providers.torch.accelerator import Accelerator, Replay
 
 _WARM = 2

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from entrepot.ir.table import OpKey
-from entrepot.runtime import fuse
-from entrepot.runtime.chains import as_one
-from entrepot.runtime.fuse import Neighbours
-from entrepot.runtime.plan import FUSED, Block, Step, Value
+from entrepot.runtime.planning import fuse
+from entrepot.runtime.planning.chains import as_one
+from entrepot.runtime.planning.fuse import Neighbours
+from entrepot.runtime.planning.plan import FUSED, Block, Step, Value
 
 PIECE = 1 << 15
 """Elements that one thread takes through all steps at a time: 128 KiB, so that a few operands stay in its cache."""

@@ -10,11 +10,11 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.errors import MissingDependencyError
-from entrepot.runtime import fuse
 from entrepot.runtime.compilation import Target, compile_part
-from entrepot.runtime.coverage import reason_against
 from entrepot.runtime.device import Array, Placed
-from entrepot.runtime.plan import Block
+from entrepot.runtime.dividing.coverage import reason_against
+from entrepot.runtime.planning import fuse
+from entrepot.runtime.planning.plan import Block
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.provider import CpuProvider
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from entrepot.runtime.dying import dying_operands
-from entrepot.runtime.plan import Block
+from entrepot.runtime.planning.dying import dying_operands
+from entrepot.runtime.planning.plan import Block
 from entrepot.runtime.providers.torch.convolutions.convolution import Convolution
 
 _IN_PLACE = {

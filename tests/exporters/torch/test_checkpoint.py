@@ -172,9 +172,9 @@ def test_a_damaged_file_is_refused(content, tmp_path):
 
 
 def test_a_large_model_is_verified_by_onnxruntime_alone_on_the_files_themselves(meta, weights, monkeypatch):
-    from entrepot.runtime.providers.onnxruntime import engine
+    from entrepot.runtime.providers.onnxruntime import weights as handing
 
-    monkeypatch.setattr(engine, "INLINE_BYTES", 4096)
+    monkeypatch.setattr(handing, "INLINE_BYTES", 4096)
     model = ep.export(meta, IDS, weights=weights)
     assert model.report.ok
     assert model.report.providers == ("onnxruntime",)

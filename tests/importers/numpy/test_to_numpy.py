@@ -236,3 +236,14 @@ def test_an_operator_case_as_a_function(case: object) -> None:
 
 def test_a_model_says_how_it_is_called() -> None:
     assert repr(ep.to_numpy(small())).startswith("<NumpyModel sequential(")
+
+
+def test_a_size_that_the_export_fixed_is_not_taken_otherwise() -> None:
+    class Mean(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.sum(1) / x.shape[1]
+
+    function = ep.to_numpy(ep.export(Mean(), (torch.ones(2, 5),), dynamic={"x": ["batch"]}))
+    assert function(np.ones((3, 5), np.float32)).tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match=r"x.shape\[1\] must be 5"):
+        function(np.ones((2, 6), np.float32))

@@ -103,6 +103,23 @@ def test_a_module_may_have_a_layer_called_source() -> None:
     torch.testing.assert_close(module(x), net(x))
 
 
+def test_a_size_that_the_export_fixed_is_not_taken_otherwise() -> None:
+    class Mean(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.sum(1) / x.shape[1]
+
+    x = torch.randn(2, 5)
+    module = ep.to_torch(ep.export(Mean(), (x,), dynamic={"x": ["batch"]}))
+    torch.testing.assert_close(module(x[:1]), Mean()(x[:1]))
+    with pytest.raises(RuntimeError, match=r"x.shape\[1\] must be 5"):
+        module(torch.randn(2, 6))
+    assert [spec.shape[1] for spec in ep.export(module, (x,)).inputs] == [5]
+
+
+def test_a_size_that_the_source_refuses_needs_no_check() -> None:
+    assert "must be" not in ep.to_torch(ep.export(torch.nn.Linear(5, 3), (torch.randn(2, 5),))).source()
+
+
 def test_the_largest_number_is_one_that_torch_takes() -> None:
     text = "g (float[N, 4] x) => (float[N, 4] y) <float most = {3.4028234e38}> { t = IsInf(x)  y = Where(t, most, x) }"
     module = ep.to_torch(onnx.parser.parse_model(HEAD + text))

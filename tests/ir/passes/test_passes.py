@@ -13,7 +13,7 @@ from entrepot.ir.passes.drop_unused import DropUnused
 from entrepot.ir.passes.fold_constants import FoldConstants
 from entrepot.ir.passes.merge_repeated import MergeRepeated
 from entrepot.parity.feeds import generate
-from entrepot.runtime.constants import evaluate
+from entrepot.runtime.planning.constants import evaluate
 from tests.ir.passes.forms import X, Y, model, run, text_of
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import gc
 import sys
 
 import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from onnx.numpy_helper import from_array
 
 import entrepot as ep
 
@@ -99,12 +101,34 @@ def test_an_unknown_provider_is_refused_with_those_there_are() -> None:
         ep.Session(model(ADD.replace("OPSET", "20")), providers=["rocm"])
 
 
-def test_models_too_large_for_a_protobuf_go_by_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    from entrepot.runtime.providers.onnxruntime import engine
+def test_what_is_too_large_for_a_protobuf_goes_by_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    from entrepot.runtime.providers.onnxruntime import weights
 
-    monkeypatch.setattr(engine, "INLINE_BYTES", 0)
+    monkeypatch.setattr(weights, "INLINE_BYTES", 0)
     session = ep.Session(model(ADD.replace("OPSET", "20")), providers=["onnxruntime"], threads=1)
     np.testing.assert_array_equal(session.run({"x": f32(-1, 3)})["y"], [0, 6])
+
+
+SCALED = """<ir_version: 10, opset_import: ["": 20]>
+g (float[N, 3000] x, float[3000] offset) => (float[N, 3000] y) { a = Mul(x, weight)  y = Add(a, offset) }"""
+
+
+def test_weights_are_read_where_they_are_and_outlive_their_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnxruntime
+
+    made = onnx.parser.parse_model(SCALED)
+    weight, offset = np.arange(3000, dtype=np.float32), np.full(3000, 2, np.float32)
+    made.graph.initializer.extend([from_array(weight, "weight"), from_array(offset, "offset")])
+    given: list[int] = []
+    give = onnxruntime.OrtValue.ortvalue_from_numpy
+    monkeypatch.setattr(onnxruntime.OrtValue, "ortvalue_from_numpy", lambda x: (given.append(x.nbytes), give(x))[1])
+    session = ep.Session(ep.load(made), providers=["onnxruntime"])
+    assert given == [12000]
+    del made
+    gc.collect()
+    x = np.ones((2, 3000), np.float32)
+    np.testing.assert_array_equal(session.run({"x": x})["y"], x * weight + offset)
+    np.testing.assert_array_equal(session.run({"x": x, "offset": weight})["y"], x * weight + weight)
 
 
 def test_initializers_that_are_inputs_can_be_fed() -> None:

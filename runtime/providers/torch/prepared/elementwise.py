@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from entrepot.runtime.growth import may_outgrow
 from entrepot.runtime.node_view import NodeView
+from entrepot.runtime.planning.growth import may_outgrow
 from entrepot.runtime.providers.torch.table import prepared
 
 _FLOATS = frozenset(np.dtype(kind) for kind in (np.float16, np.float32, np.float64))

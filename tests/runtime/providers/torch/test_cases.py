@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from entrepot.runtime.providers.torch.dtypes import TORCH as TYPES
 from entrepot.runtime.providers.torch.dtypes import array_of_tensor, tensor_of
 from entrepot.runtime.providers.torch.table import native
 from tests.judges.agreement import assert_as_expected
-from tests.judges.bounds import expectations
+from tests.judges.bounds import Expected, expectations, unit
 from tests.op_cases import all_cases
 from tests.op_cases.case import Case
 
@@ -52,7 +53,18 @@ def test_a_kernel_agrees_with_every_trusted_oracle(case: Case) -> None:
             assert len(outputs) >= len(expected)
             for position, (got, wanted) in enumerate(zip(outputs, expected, strict=False)):
                 with np.errstate(invalid="ignore"):  # torch makes signalling NaNs of float8e8m0's
-                    assert_as_expected(_on_host(got), wanted, f"{table.kind} against {oracle}, output {position}")
+                    where = f"{table.kind} against {oracle}, output {position}"
+                    assert_as_expected(_on_host(got), _as_torch_promises(case, wanted), where)
+
+
+def _as_torch_promises(case: Case, wanted: Expected) -> Expected:
+    """Square roots are MKL's on the host: within a unit in the last place, though not exact on every processor."""
+    if case.op_type != "Sqrt":
+        return wanted
+    with np.errstate(invalid="ignore"):
+        return replace(
+            wanted, slack=wanted.slack + np.nan_to_num(unit(wanted.value.dtype) * np.abs(wanted.value), posinf=0)
+        )
 
 
 META = TorchBackend("meta")

@@ -1,0 +1,1 @@
+"""What a file has beside its modules: functions of ours, and kernels with all that they call."""

@@ -1,0 +1,167 @@
+"""What a file has before its classes: imports, functions copied from here, kernels."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.importers.torch.beside import support
+from entrepot.importers.torch.beside.bundle import Bundle
+from entrepot.importers.torch.dtypes import NAMES
+from entrepot.importers.torch.op import Op
+from entrepot.importers.torch.text.sizes import of_constant
+from entrepot.ir.errors import UnsupportedOpError
+from entrepot.ir.limits import Limits
+from entrepot.ir.traits import host_operands
+from entrepot.ir.typing.plain import Type
+from entrepot.runtime.binding import Kernels, attributes_of
+from entrepot.runtime.emitting.names import Names
+from entrepot.runtime.kernels.table import shared
+from entrepot.runtime.planning.plan import Call, Step, Value
+from entrepot.runtime.providers.cpu.table import KERNELS as HOST
+from entrepot.runtime.providers.torch.table import KERNELS as TORCH
+
+OWN = ("torch", "nn", "F", "math", "self", "device", "dtype", "block", "np")
+"""Names that a text uses for itself."""
+
+
+class Helpers:
+    """The functions that a text needs, as they are needed."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._needed: dict[str, str] = {}
+        self._limits = limits
+        self.bundle = Bundle(Names((*OWN, *self.reserved)))
+
+    @property
+    def reserved(self) -> list[str]:
+        """Names that the file may use."""
+        return [name for name in vars(support) if not name.startswith("_")]
+
+    def need(self, name: str) -> str:
+        """A function of ``support``, with those that it calls."""
+        if name not in self._needed:
+            text = inspect.getsource(getattr(support, name))
+            if "itertools" in text:
+                self.bundle.imports["import itertools"] = None
+            for inner in ast.walk(ast.parse(text)):
+                if (
+                    isinstance(inner, ast.Name)
+                    and inner.id != name
+                    and inspect.isfunction(getattr(support, inner.id, 0))
+                ):
+                    self.need(inner.id)
+            self._needed[name] = text.rstrip()
+        return name
+
+    def texts(self) -> list[str]:
+        """The functions, those that others call first."""
+        return [*self.bundle.texts(), *self._needed.values()]
+
+    def kernel(self, op: Op) -> str:
+        """The call of a kernel that is written out in the file."""
+        step = op.step
+        for value in (*step.inputs, *step.outputs):
+            if value is not None and _is_text(value):
+                raise UnsupportedOpError("torch has no strings", node=step.where, hint="run this part with ep.Session")
+        near = not self._runs_there(step)
+        entry, shared_with = self._entry(step, HOST if near else TORCH, "NumpyBackend" if near else "TorchBackend")
+        call = Call(entry, "", (), attributes_of(step, entry))
+        function = self.bundle.add(entry)
+        given = []
+        if shared_with:
+            given.append(f"{self.bundle.backend(shared_with)}({'' if near else op.writer.device()})")
+        host = range(len(step.inputs)) if near else host_operands(step.key)
+        given += [self._host(op, at) if at in host else op[at] for at in range(len(step.inputs))]
+        given += [f"{name}={self._attribute(value)}" for name, value in call.attributes.items()]
+        text = f"{function}({', '.join(given)})"
+        if near:
+            device = op.writer.device()
+            text = f"{self.need('from_host')}({text}{f', {device}' if device else ''})"
+        if step.many and len(step.outputs) == 1:
+            return f"{self.need('first')}({text})"
+        return text if not step.many or "n_outputs" in call.attributes else f"{text}[:{len(step.outputs)}]"
+
+    def _runs_there(self, step: Step) -> bool:
+        """Whether torch has a kernel for a step, and its element types."""
+        types = [value.type for value in (*step.inputs, *step.outputs) if value is not None]
+        return TORCH.is_known(step.key) and all(map(_is_torchs, types))
+
+    def _entry(self, step: Step, kernels: Kernels, backend: str) -> tuple[Callable[..., Any], str]:
+        """The kernel of a step that has a text, and the backend that it takes."""
+        entry = kernels.native.find(*step.key)
+        if entry is not None and self.bundle.add(entry.function) is not None:
+            return entry.function, ""
+        return shared.get(*step.key).function, backend
+
+    def _host(self, op: Op, position: int) -> str:
+        value = op.value(position)
+        if value is None:
+            return "None"
+        sizes = op.writer.sizes.get(value) or (None if op.writer.exists(value) else of_constant(value))
+        if sizes is None:
+            text = op[position]
+            return f"{self.need('on_host')}({text})" if _is_torchs(value.type) else text
+        self.bundle.imports["import numpy as np"] = None
+        dtype = "" if sizes.dtype == ir.DataType.INT64 and sizes.items else f", np.{sizes.dtype.numpy()}"
+        return f"np.array({sizes}{dtype})"
+
+    def _attribute(self, value: Any) -> str:
+        if isinstance(value, np.ndarray):
+            self.bundle.imports["import numpy as np"] = None
+            return f"np.array({value.tolist()!r}, np.{value.dtype})"
+        if isinstance(value, bytes):
+            return self.text(value.decode())
+        if isinstance(value, float) and value - value != 0:
+            return f'float("{value}")'
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, tuple):
+            return f"({', '.join(map(self._attribute, value))}{',' * (len(value) == 1)})"
+        return repr(value)
+
+    # what a Writer asks for
+    def thing(self, value: Any, wanted: str) -> str:
+        """A function of ``support``; the type and shape of what a loop collects."""
+        if isinstance(value, Type):
+            shape = tuple(dim if isinstance(dim, int) else 0 for dim in value.shape or ())
+            return f"({NAMES.get(value.dtype or ir.DataType.FLOAT, 'torch.float32')}, {shape})"
+        if value is support.truth and wanted == "true":
+            return "True"
+        return self.need(value.__name__)
+
+    def constant(self, value: Value, step: Step | None, position: int) -> str:
+        """What is neither kept nor a number: an array of a type that torch lacks."""
+        array = value.constant
+        if array.dtype == object:
+            raise UnsupportedOpError("torch has no strings", value=value.name, hint="run this part with ep.Session")
+        self.bundle.imports.update({"import ml_dtypes": None, "import numpy as np": None})
+        return f"np.array({array.astype(np.float32).tolist()}, ml_dtypes.{array.dtype.name})"
+
+    def text(self, value: str) -> str:
+        """A string in double quotes."""
+        plain = repr(value)
+        return f'"{plain[1:-1]}"' if plain.startswith("'") and '"' not in plain else plain
+
+    def call(self, call: Call, step: Step, arguments: Sequence[str], attributes: Mapping[str, str]) -> str:
+        """Not used: steps are written by words."""
+        raise NotImplementedError
+
+
+def _is_torchs(known: Type | None) -> bool:
+    """Whether torch has the element type of a value."""
+    while known is not None and known.element is not None:
+        known = known.element
+    return known is None or known.dtype is None or known.dtype in NAMES
+
+
+def _is_text(value: Value) -> bool:
+    known = value.type
+    while known is not None and known.element is not None:
+        known = known.element
+    return known is not None and known.dtype == ir.DataType.STRING

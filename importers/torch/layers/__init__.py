@@ -1,0 +1,1 @@
+"""Which steps are layers of torch.nn, and how those are made."""

@@ -1,0 +1,41 @@
+"""Constant operands as the weights and arguments of layers."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from entrepot.importers.torch.dtypes import FLOATS
+from entrepot.importers.torch.layers.layer import Argument, Array, keywords
+from entrepot.importers.torch.op import Op
+from entrepot.importers.torch.words.products import one
+
+
+def weight_at(op: Op, position: int, rank: int | None = None) -> Array | None:
+    """A constant operand that may be trained."""
+    value = op.value(position)
+    array = None if value is None else value.constant
+    if not isinstance(array, np.ndarray) or not array.size or ir.DataType.from_numpy(array.dtype) not in FLOATS:
+        return None
+    return array if rank is None or array.ndim == rank else None
+
+
+def name_at(op: Op, position: int = 1) -> str:
+    """The name of an operand."""
+    value = op.value(position)
+    return "" if value is None else value.name
+
+
+def present(**tensors: Array | None) -> dict[str, Array]:
+    """Tensors by torch's names for them, without those that a step does not have."""
+    return {name: array for name, array in tensors.items() if array is not None}
+
+
+def unless_default(**given: tuple[object, object]) -> tuple[Argument, ...]:
+    """Arguments that differ from their defaults: the value and the default of each."""
+    return keywords(**{name: value for name, (value, default) in given.items() if value != default})
+
+
+def sizes_of(values: list[int], default: int) -> tuple[object, object]:
+    """Sizes for ``unless_default``: one where all are the same."""
+    return one(values), str(default)

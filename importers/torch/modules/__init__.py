@@ -1,0 +1,1 @@
+"""Which modules there are, and which steps and tensors each of them has."""

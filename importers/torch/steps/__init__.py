@@ -1,0 +1,1 @@
+"""A model as steps that torch has layers and words for."""

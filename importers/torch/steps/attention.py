@@ -1,0 +1,142 @@
+"""Attention that exporters spelled out, found before it becomes steps of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from entrepot.importers.torch.layers.layer import LAYERS
+from entrepot.importers.torch.steps.patterns import alone, number
+from entrepot.importers.torch.text.sizes import same_shape
+from entrepot.ir.table import OpKey
+from entrepot.runtime.planning import attention_pattern
+from entrepot.runtime.planning.fuse import Neighbours, Rules
+from entrepot.runtime.planning.plan import Step, Value
+
+
+def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
+    """``softmax(q @ k' [* scale] [+ mask]) @ v``, as a step of its own.
+
+    Where a mask hides all keys from a query, torch gives zeros, and so does a graph with a guard. Without one it gives
+    NaN, or an average over what is hidden: such a mask makes it no match.
+    """
+    ending, rank = attention_pattern.ending(graph, softmax), _rank(softmax.inputs[0])
+    found = _scores(graph, softmax)
+    if ending is None or found is None or rank < 3 or softmax.attributes.get("axis", -1) not in (-1, rank - 1):
+        return
+    steps, mask, scale = found
+    keys = graph.maker(steps[0].inputs[1])
+    if keys is None or not keys.is_a("Transpose") or graph.only_reader(keys) is not steps[0]:
+        return
+    if len(ending) == 1 and not _is_finite(graph, mask):
+        return
+    heads = [steps[0].inputs[0], steps[0].inputs[1], ending[-1].inputs[1]]
+    if not _fits(mask, softmax.inputs[0]) or not _float(softmax) or not _alike(heads):
+        return
+    heads[1] = _untransposed(keys)
+    if heads[1] is None:
+        return
+    gone = [] if heads[1] is keys.outputs[0] else [keys]
+    attention = replace(
+        ending[-1], key=OpKey(LAYERS, "Attention", 1), inputs=[*heads, *([] if mask is None else [mask])],
+        attributes={"scale": scale},
+    )  # fmt: skip
+    graph.replace([*gone, *steps, softmax, *ending], attention)
+
+
+def _is_finite(graph: Neighbours, mask: Value | None) -> bool:
+    """Whether no element of a mask can be minus infinity, as far as the steps say that made it."""
+    if mask is None:
+        return True
+    if mask.constant is not None:
+        return isinstance(mask.constant, np.ndarray) and bool(np.isfinite(mask.constant).all())
+    made = graph.maker(mask)
+    if made is None:
+        return False
+    if made.is_a("Cast"):
+        known = made.inputs[0].type if made.inputs[0] is not None else None
+        return known is not None and known.numpy is not None and known.numpy.kind in "biu"
+    first = 1 if made.is_a("Where") else 0
+    operands = made.inputs if made.is_a("Mul", "Sub", "Where") else made.inputs[:1] if made.is_a(*_MOVES) else []
+    return bool(operands) and all(_is_finite(graph, value) for value in operands[first:])
+
+
+_MOVES = ("Expand", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+
+
+def _scores(graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None, float] | None:
+    """The product that a softmax is of and what follows it, the mask that is added, and the factor."""
+    steps: list[Step] = []
+    mask, scale = None, 1.0
+    made = alone(graph, softmax.inputs[0], softmax)
+    if made is not None and made.is_a("Add"):
+        scores = next((value for value in made.inputs if _is_scores(graph, value, made)), None)
+        mask = made.inputs[1] if made.inputs[0] is scores else made.inputs[0]
+        steps.insert(0, made)
+        made = alone(graph, scores, made)
+    if made is not None and made.is_a("Mul", "Div") and (factor := _factor(made)) is not None:
+        scale = factor
+        steps.insert(0, made)
+        made = alone(graph, next((v for v in made.inputs if v is not None and v.constant is None), None), made)
+    return ([made, *steps], mask, scale) if made is not None and made.is_a("MatMul") else None
+
+
+def _factor(step: Step) -> float | None:
+    """What a step multiplies by, if that is a constant number."""
+    if step.is_a("Div"):
+        divisor = step.inputs[1]
+        by = number(step) if divisor is not None and divisor.constant is not None else None
+        return 1 / by if by else None
+    return number(step)
+
+
+def _alike(values: list[Value | None]) -> bool:
+    """Whether all have the same axes before the last two, as far as they are declared."""
+    ahead = [value.type.shape[:-2] for value in values if value is not None and value.type and value.type.shape]
+    return len(ahead) == len(values) and all(same_shape(each, ahead[0]) for each in ahead)
+
+
+def _rank(value: Value | None) -> int:
+    known = None if value is None else value.type
+    return 0 if known is None or known.shape is None else len(known.shape)
+
+
+def _float(step: Step) -> bool:
+    known = step.outputs[0].type if step.outputs[0] is not None else None
+    return known is not None and known.numpy in (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def _fits(mask: Value | None, scores: Value | None) -> bool:
+    """A mask has to broadcast to the scores without widening them."""
+    if mask is None:
+        return True
+    return 2 <= _rank(mask) <= _rank(scores)
+
+
+def _is_scores(graph: Neighbours, value: Value | None, reader: Step) -> bool:
+    made = alone(graph, value, reader)
+    if made is None:
+        return False
+    if made.is_a("MatMul"):
+        return True
+    return made.is_a("Mul", "Div") and number(made) is not None
+
+
+def _untransposed(keys: Step) -> Value | None:
+    """Keys before their last two axes changed places; a permutation that does more does the rest from now on."""
+    perm, made = keys.attributes.get("perm"), keys.outputs[0]
+    if perm is None or made is None or len(perm) < 3:
+        return None
+    left = [*perm[:-2], perm[-1], perm[-2]]
+    if left == sorted(left):
+        return keys.inputs[0]
+    shape = None if made.type is None or made.type.shape is None else made.type.shape
+    if made.type is None or shape is None:
+        return None
+    keys.attributes = {**keys.attributes, "perm": tuple(left)}
+    made.type = replace(made.type, shape=(*shape[:-2], shape[-1], shape[-2]))
+    return made
+
+
+RULES: Rules = {"Softmax": (_fuse_attention,)}

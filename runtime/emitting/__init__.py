@@ -1,0 +1,1 @@
+"""Steps as the text of Python source."""
