@@ -114,13 +114,13 @@ _SIZED: Sequence[tuple[Any, Callable[..., Any]]] = (
 )
 _OF_PYTHON: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
     (aten.__and__.Scalar, torch.bitwise_and),
-    (aten.__lshift__.Scalar, torch.bitwise_left_shift),
     (aten.__or__.Scalar, torch.bitwise_or),
-    (aten.__rshift__.Scalar, torch.bitwise_right_shift),
     (aten.__xor__.Scalar, torch.bitwise_xor),
 )
 """What Python's own operators are called; torch.onnx (2.13) knows some of these names only."""
 _OF_TWO: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
+    (aten.__lshift__.Scalar, torch.bitwise_left_shift),
+    (aten.__rshift__.Scalar, torch.bitwise_right_shift),
     (aten.bitwise_and.Scalar, torch.bitwise_and),
     (aten.bitwise_left_shift.Tensor_Scalar, torch.bitwise_left_shift),
     (aten.bitwise_or.Scalar, torch.bitwise_or),

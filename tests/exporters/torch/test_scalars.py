@@ -47,7 +47,7 @@ class OfIntegers(nn.Module):
             "addmm": torch.addmm(x, x @ x.T, x),
             "and": x & n,
             "bits": (x & 12) | ((x ^ 5) & 1),
-            "byte": ((x.to(torch.uint8) >> 3) & 7) | 128,
+            "byte": (x.to(torch.uint8) & 7) | 128,
             "clamp": x.clamp(-n, n),
             "limited": x.clamp(0.5, 7),
             "close": torch.isclose(x * n * 1000000, x * n * 1000000 + 1),
