@@ -13,7 +13,6 @@ from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.torch.capture.narrowing import AMPLE
 from entrepot.exporters.torch.upstream import SizeNotes, size_notes
 
-
 CONSTANT = "forward turns it into a constant"
 """Why an axis is fixed whose size a captured graph has as a number."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from entrepot.exporters.torch.capture.blame import captured_blame, guard_line, n
 from entrepot.exporters.torch.capture.dims import export_along, leave_open
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import NO_NEWS, keep_within
-from entrepot.exporters.torch.capture.ranges import capture_open
+from entrepot.exporters.torch.capture.ranges import Opening, capture_open
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.upstream import (
@@ -65,11 +66,7 @@ def capture(
             gained.
     """
     fixed: dict[Axis, Fixed] = {}
-    first: EntrepotError | None = None
-    settled: tuple[list[Group], list[tuple[Group, str]]] | None
     opened = capture_open(module, call, prober, groups, stepper)
-    if opened.capture is not None:
-        return opened.capture
     if opened.program is not None and (constant := _constant(opened.program, groups)):
         groups = still_varying([group for group in groups if group not in constant], prober.base)
         for group in constant:
@@ -77,11 +74,28 @@ def capture(
             _fix(group, Fixed(CAPTURED, CONSTANT, line), fixed, call, progress)
         _check_gain(groups, gain)
         opened = capture_open(module, call, prober, groups, stepper)
-        if opened.capture is not None:
-            return replace(opened.capture, fixed=fixed)
+    if opened.capture is not None:
+        return replace(opened.capture, fixed=fixed)
+    flat = functools.partial(FlatModule, module, call.tree, stepper, tied=tied)
+    return _captured_by_name(flat, call, prober, groups, opened, fixed, progress, gain)
+
+
+def _captured_by_name(
+    made: Callable[..., FlatModule],
+    call: Flat,
+    prober: Prober,
+    groups: list[Group],
+    opened: Opening,
+    fixed: dict[Axis, Fixed],
+    progress: Callable[[str], None],
+    gain: Collection[Axis],
+) -> Capture:
+    """A capture with a name for each size, with fewer of them until torch.export takes it."""
+    first: EntrepotError | None = None
+    settled: tuple[list[Group], list[tuple[Group, str]]] | None
     for _ in range(_MOST_ATTEMPTS):
         tensors = capture_sample(call, prober, groups)
-        flat = FlatModule(module, call.tree, stepper, groups, tied=tied)
+        flat = made(groups=groups)
         flat.training = False
         leave_open(groups)
         try:
@@ -113,7 +127,7 @@ def capture(
 
 
 def _constant(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> list[Group]:
-    """The groups of which a capture makes constants, none if the caller wants to hear what is wrong with one of them."""
+    """The groups of which a capture makes constants; none if one is required, which is an error that says more."""
     free = (group for group in groups if group.formula is None)
     found = [group for group in free if not symbols_of(program, group)]
     return [] if any(group.required for group in found) else found
