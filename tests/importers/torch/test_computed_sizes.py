@@ -104,6 +104,24 @@ def test_loops_over_values_of_an_unknown_rank_are_in_words_of_torch() -> None:
     assert ", [trip], :]" in source
 
 
+WINDOWS = """
+    h = Shape(x)  t = Gather(h, one)
+    parts = Loop(t, , ) <
+        body = turn (n, going) => (on, s) {
+            on = Identity(going)  b = Unsqueeze(n, nothing)  e = Add(b, first)
+            w = Slice(x, b, e, first)  s = ReduceSum<keepdims = 0>(w, first)
+        }
+    >
+    y = Transpose<perm = [1, 0, 2]>(parts)
+"""
+
+
+def test_turns_that_cut_at_their_number_are_turns_of_python() -> None:
+    source = ep.to_torch(loaded(WINDOWS), sample={"x": f32(2, 4, 4)}).source()
+    assert "for trip in trips(" in source
+    assert ".item()" not in source
+
+
 def test_a_module_may_have_a_layer_called_source() -> None:
     class Pair(torch.nn.Module):
         def __init__(self) -> None:
