@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +17,7 @@ from entrepot.exporters.structure import Flat, constants, is_number
 from entrepot.ir.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx_ir
 
     from entrepot.exporters.axes.groups import Axis, Group
@@ -174,6 +175,10 @@ class Source(Callee, Protocol):
         from entrepot.exporters.steady import settled
 
         return settled(self)
+
+    def computes_in(self) -> Iterable[np.dtype]:
+        """The types in which it computes, where its results do not say so."""
+        return ()
 
     def is_random(self) -> bool:
         """Whether results may be random, and are: they are then compared by their distribution."""

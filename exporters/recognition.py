@@ -51,9 +51,15 @@ class Found:
         return isinstance(self.obj, functools.partial) or (callable(self.obj) and hasattr(self.obj, "__code__"))
 
     def uses(self, *packages: str) -> bool:
-        """Whether a function is a method of, or mentions, something of one of these packages, or one of them itself."""
-        function = self.obj.func if isinstance(self.obj, functools.partial) else self.obj
-        return any(
+        """Whether a function is a method of, or mentions, something of one of these packages, or one of them itself.
+
+        A partial one does so by what it wraps and by the arguments that it holds.
+        """
+        function, held = self.obj, list[Any]()
+        while isinstance(function, functools.partial):
+            held += [function.func, *function.args, *function.keywords.values()]
+            function = function.func
+        return Found(None, held).samples(*packages) or any(
             Found(value).is_of(*packages) or getattr(value, "__name__", "") in packages
             for value in surroundings(function).values()
         )
@@ -240,7 +246,7 @@ def _holds_jax(value: Any, depth: int) -> bool:
         held = value.values()
     elif isinstance(value, tuple | list):
         held = value
-    elif _home(value).partition(".")[0] in _JAX_PACKAGES:
+    elif Found(value).is_of(*_JAX) or _home(value).partition(".")[0] in _JAX_PACKAGES:
         return True
     else:
         held = surroundings(value).values() if Found(value).is_function else ()

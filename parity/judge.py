@@ -6,13 +6,15 @@ import contextlib
 import functools
 from collections.abc import Mapping
 
+import numpy as np
+
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import chooses, is_pointwise
 from entrepot.parity.compare import NOISE, Comparison, Tolerance, compare, scales_of
 from entrepot.parity.edges import beside, moved, without_doubt
 from entrepot.parity.plan import Case
-from entrepot.parity.sensitivity import own_error, sensitivity
-from entrepot.parity.sources import ExactSource, Outputs, Source, SourceRefusal, SteppedSource
+from entrepot.parity.sensitivity import coarseness, own_error, sensitivity
+from entrepot.parity.sources import CoarseSource, ExactSource, Outputs, Source, SourceRefusal, SteppedSource
 from entrepot.parity.ties import undecided, with_equal_choices
 
 _NO_SCALE = 1e-30
@@ -103,15 +105,21 @@ class Judge:
     def _noise_of(self, case: Case, expected: Outputs) -> Mapping[str, float]:
         if id(case) not in self._noise:
             try:
-                noise = sensitivity(self._source.run, case.feeds, expected)
+                noise = sensitivity(self._source.run, case.feeds, expected, self._precision)
             except SourceRefusal:
                 noise = {}
             exact = self._exact(case)
             own = {} if exact is None else own_error(expected, exact)
-            steps = self._steps_of(case)
-            names = {*noise, *own, *steps}
-            self._noise[id(case)] = {name: max(each.get(name, 0.0) for each in (noise, own, steps)) for name in names}
+            coarse = coarseness(expected, self._scales, self._precision)
+            most = {name: each / NOISE for name, each in coarse.items()}
+            all_of_them = (noise, own, self._steps_of(case), most)
+            names = {name for each in all_of_them for name in each}
+            self._noise[id(case)] = {name: max(each.get(name, 0.0) for each in all_of_them) for name in names}
         return self._noise[id(case)]
+
+    @functools.cached_property
+    def _precision(self) -> np.dtype | None:
+        return self._source.precision if isinstance(self._source, CoarseSource) else None
 
     def _steps_of(self, case: Case) -> dict[str, float]:
         """What rounding to the other of two steps may change; as noise, of which a multiple is allowed."""

@@ -15,13 +15,17 @@ import ml_dtypes
 import numpy as np
 
 from entrepot.parity.compare import leaves
+from entrepot.parity.scale import typical_magnitude
 from entrepot.parity.tolerance import classify, default_tolerance
 
 _DRAWS = 2
 
 
 def sensitivity(
-    run: Callable[[dict[str, Any]], Mapping[str, Any]], feeds: Mapping[str, Any], expected: Mapping[str, Any]
+    run: Callable[[dict[str, Any]], Mapping[str, Any]],
+    feeds: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    precision: np.dtype | None = None,
 ) -> dict[str, float]:
     """The median change of each floating-point output when every floating-point input moves by one rounding.
 
@@ -32,6 +36,7 @@ def sensitivity(
         run: The source.
         feeds: Its inputs.
         expected: Its outputs for them.
+        precision: What it rounds inputs to, if that is less exact than they are.
 
     Returns:
         Output name to change; empty when no input is a float.
@@ -41,10 +46,21 @@ def sensitivity(
     rng = np.random.default_rng(0)
     moved: dict[str, float] = {}
     for _ in range(_DRAWS):
-        answer = dict(leaves(run({name: nudge(value, rng) for name, value in feeds.items()})))
+        answer = dict(leaves(run({name: nudge(value, rng, precision) for name, value in feeds.items()})))
         for name, before in leaves(expected):
             moved[name] = max(moved.get(name, 0.0), _median_change(before, answer.get(name)))
     return moved
+
+
+def coarseness(
+    expected: Mapping[str, Any], scales: Mapping[str, float], precision: np.dtype | None
+) -> dict[str, float]:
+    """How far outputs may be off that are computed in a less exact type than their own, and then converted."""
+    if precision is None:
+        return {}
+    rule, eps = default_tolerance(precision), _eps(precision)
+    floats = [(name, value) for name, value in leaves(expected) if _is_float(value) and _eps(value.dtype) < eps]
+    return {name: rule.at_scale(scales.get(name) or typical_magnitude(value) or 1.0).atol for name, value in floats}
 
 
 def own_error(expected: Mapping[str, Any], exact: Mapping[str, Any]) -> dict[str, float]:
@@ -53,17 +69,22 @@ def own_error(expected: Mapping[str, Any], exact: Mapping[str, Any]) -> dict[str
     return {name: _median_change(answer, found.get(name)) for name, answer in leaves(expected)}
 
 
-def nudge(value: Any, rng: np.random.Generator) -> Any:
-    """Each float up or down by one rounding; everything else as it is."""
+def nudge(value: Any, rng: np.random.Generator, precision: np.dtype | None = None) -> Any:
+    """Each float up or down by one rounding, to its own type or to a less exact one; everything else as it is."""
     if isinstance(value, list):
-        return [nudge(item, rng) for item in value]
+        return [nudge(item, rng, precision) for item in value]
     array = np.array(value)
     if not _is_float(array):
         return array
-    limits: Any = ml_dtypes.finfo(array.dtype)  # type: ignore[no-untyped-call]
+    eps = max(_eps(array.dtype), 0.0 if precision is None else _eps(precision))
     wide = np.float64 if array.dtype.kind != "c" else np.complex128
     signs = rng.choice((-1.0, 1.0), array.shape)
-    return np.asarray(array.astype(wide) * (1 + signs * float(limits.eps))).astype(array.dtype)
+    return np.asarray(array.astype(wide) * (1 + signs * eps)).astype(array.dtype)
+
+
+def _eps(dtype: np.dtype) -> float:
+    limits: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return float(limits.eps)
 
 
 def _is_float(value: Any) -> bool:

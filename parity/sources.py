@@ -52,6 +52,15 @@ class SteppedSource(Source, Protocol):
         """How far each output may move because a number between two steps is rounded to the other; empty if none is."""
 
 
+@runtime_checkable
+class CoarseSource(Source, Protocol):
+    """A source that may compute in a type less exact than that of its results, as under a policy of mixed precision."""
+
+    @property
+    def precision(self) -> np.dtype | None:
+        """The least exact floating-point type that it computes in; ``None`` if that is no other than its results'."""
+
+
 class ModelSource:
     """Another model as the source: for comparing two models, two opsets or two providers.
 

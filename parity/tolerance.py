@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
@@ -106,6 +106,12 @@ _WIDE = {
     "float32": Tolerance(atol=2e-5, rtol=1e-4, scaled=True),
     "complex64": Tolerance(atol=2e-5, rtol=1e-4, scaled=True),
 }
+
+
+def least_exact(dtypes: Iterable[np.dtype]) -> np.dtype | None:
+    """The least exact of the types of half precision, in which networks are computed; ``None`` if there is none."""
+    half = [dtype for dtype in map(np.dtype, set(dtypes)) if dtype.name in ("float16", "bfloat16")]
+    return max(half, key=lambda dtype: default_tolerance(dtype).rtol, default=None)
 
 
 def classify(dtype: np.dtype) -> DTypeClass:

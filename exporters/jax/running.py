@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.extend
 import numpy as np
 
 from entrepot.exporters.arrays import Array
@@ -71,11 +72,24 @@ class Run:
         tensors = [Promised(later, at, tuple(each.shape), np.dtype(each.dtype)) for at, each in enumerate(outs)]
         return Flat(flat.tree, tensors, flat.names, flat.numbers)
 
+    def computes_in(self) -> set[np.dtype[Any]]:
+        """The types of all results, those within loops and branches included."""
+        return set(_dtypes(self._traced.jaxpr.jaxpr))
+
     def __call__(self, arrays: Sequence[Array]) -> list[np.ndarray]:
         """The results."""
         if self._compiled is None:
             self._compiled = self._lowered.compile(_QUICKLY)
         return [np.asarray(each) for each in self._compiled(*arrays)]
+
+
+def _dtypes(jaxpr: Any) -> Iterator[np.dtype[Any]]:
+    for eqn in jaxpr.eqns:
+        yield from (each.aval.dtype for each in eqn.outvars if isinstance(getattr(each.aval, "dtype", None), np.dtype))
+        for given in jax.tree.leaves(list(eqn.params.values())):
+            inner = getattr(given, "jaxpr", given)
+            if isinstance(inner, jax.extend.core.Jaxpr):
+                yield from _dtypes(inner)
 
 
 class _Later:

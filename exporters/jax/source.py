@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 import onnx_ir
 
 from entrepot.exporters.arrays import Array
@@ -63,6 +64,11 @@ class JaxSource(Source):
             except model_errors() as error:
                 raise refusal(error) from error
         return self._runs[key].promised(arrays)
+
+    def computes_in(self) -> Iterable[np.dtype[Any]]:
+        """The types of everything that is computed on the sample."""
+        run = next(iter(self._runs.values()), None)
+        return () if run is None else run.computes_in()
 
     def takes_shapes(self, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> bool:
         """Tried without values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -109,6 +109,11 @@ class KerasSource(Source):
         except Refusal as refusal:
             raise InputError(f"the {self.noun} does not take the sample: {refusal}") from refusal
         return self._settled
+
+    def computes_in(self) -> Iterable[np.dtype[Any]]:
+        """See ``Source``; under a policy of mixed precision, the last layer returns single precision as a rule."""
+        stated = {each.compute_dtype for each in upstream.nested_layers(self.model)}
+        return [element_of(dtype).numpy() for dtype in stated if dtype]
 
     def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
         """See ``Source``; a batch alone may be as small as any."""

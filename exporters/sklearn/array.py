@@ -163,6 +163,11 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
         return indexed(self, key)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from entrepot.exporters.sklearn.assigning import assigned
+
+        self.value = assigned(self, key, value).value
+
     # methods that are functions as well -------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
@@ -174,6 +179,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
 _METHODS = frozenset({
     "sum", "mean", "max", "min", "prod", "any", "all", "argmax", "argmin", "clip", "copy", "dot", "cumsum", "round",
+    "std", "var",
 })  # fmt: skip
 
 

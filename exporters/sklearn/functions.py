@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -294,6 +295,24 @@ def _dot(x: Any, y: Any, **_: Any) -> Array:
     return matmul(build, "matmul", [x, y])
 
 
+def _is_close(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+    near: Array = (np.abs(x - y) <= atol + rtol * np.abs(y)) & np.isfinite(y)
+    found = near | (x == y)
+    return found | (np.isnan(x) & np.isnan(y)) if equal_nan else found
+
+
+def _variance(x: Array, axis: Any = None, ddof: int = 0, keepdims: bool = False, **_: Any) -> Array:
+    if ddof:
+        raise ConversionError("np.var with ddof cannot be written into a graph", hint="write its formula")
+    apart = floating(x) - _mean(x, axis, keepdims=True)
+    return _mean(apart * apart, axis, keepdims=keepdims)
+
+
+def _filled(x: Array, value: Any, dtype: Any = None, **_: Any) -> Array:
+    number = lifted(x.build, value, x.dtype if dtype is None else dtype)
+    return Array(x.build, x.build.op("Expand", number.value, x.build.shape(x.value)), number.dtype, x.shape)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": _reduction("ReduceSum"), "prod": _reduction("ReduceProd"), "mean": _mean,
     "max": _reduction("ReduceMax"), "min": _reduction("ReduceMin"), "amax": _reduction("ReduceMax"),
@@ -309,6 +328,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ndim": lambda x: x.ndim, "shape": lambda x: x.shape,
     "round": lambda x, decimals=0, **_: np.rint(x * 10.0**decimals) / 10.0**decimals if decimals else np.rint(x),
     "nan_to_num": lambda x, nan=0.0, **_: np.where(np.isnan(x), nan, x),
-    "copy": lambda x, **_: x,
+    "copy": lambda x, **_: copy.copy(x),
+    "isclose": _is_close, "var": _variance, "std": lambda x, *args, **kwargs: np.sqrt(_variance(x, *args, **kwargs)),
+    "zeros_like": lambda x, dtype=None, **_: _filled(x, 0, dtype),
+    "ones_like": lambda x, dtype=None, **_: _filled(x, 1, dtype), "full_like": _filled,
 }  # fmt: skip
 """By name."""

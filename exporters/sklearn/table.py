@@ -95,8 +95,11 @@ def _load() -> None:
 
 def _traced(model: Any, x: Any) -> Results:
     """A user's own class, run on an array that writes a graph."""
+    from entrepot.exporters.sklearn.following import followed
+
+    inside = followed(model)
     try:
-        return {method: getattr(model, method)(x) for method in METHODS if hasattr(model, method)}
+        return {method: getattr(inside, method)(x.copy()) for method in METHODS if hasattr(model, method)}
     except EntrepotError as error:
         raise ConversionError(
             f"{_named(type(model))} does something that cannot be written into a graph: {error.message}",

@@ -134,7 +134,7 @@ class _GraphWriter:
         _write_texts(proto.metadata_props, node.metadata_props)
         least_inputs, least_outputs = self._least(node)
         inputs = ["" if value is None else _name(value, node) for value in node.inputs]
-        proto.input.extend(_trimmed(inputs, least_inputs))
+        proto.input.extend([*_trimmed(inputs, least_inputs), *[""] * (least_inputs - len(inputs))])
         proto.output.extend(_trimmed([value.name or "" for value in node.outputs], least_outputs))
         for attribute in node.attributes.data.values():
             self.write_attribute(proto.attribute.add(), attribute)
@@ -142,11 +142,16 @@ class _GraphWriter:
             proto.device_configurations.append(onnx_ir.serde.serialize_node_device_configuration(configuration))
 
     def _least(self, node: onnx_ir.Node) -> tuple[int, int]:
-        """How many inputs and outputs must be there even if absent: a Loop always has two inputs."""
-        if (node.inputs and node.inputs[-1] is None) or (node.outputs and not node.outputs[-1].name):
-            signature = self._signatures.find(node.domain, node.op_type, self._opsets.get(node.domain, 0))
-            return (signature.inputs[0], signature.outputs[0]) if signature else (0, 0)
-        return 0, 0
+        """How many inputs and outputs must be there even if absent: a Loop always has two inputs.
+
+        onnx_ir's passes leave out absent ones at the end of any node.
+        """
+        signature = self._signatures.find(node.domain, node.op_type, self._opsets.get(node.domain, 0))
+        if signature is None:
+            return 0, 0
+        given = range(len(node.inputs), signature.inputs[0])
+        lacking = any(at in signature.required_inputs for at in given)  # nothing stands for what is not optional
+        return len(node.inputs) if lacking else signature.inputs[0], signature.outputs[0]
 
     def write_attribute(self, proto: onnx.AttributeProto, attribute: onnx_ir.Attr) -> None:
         proto.name = attribute.name

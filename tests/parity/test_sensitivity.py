@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
+import entrepot as ep
+from entrepot.parity import verify
 from entrepot.parity.sensitivity import nudge, sensitivity
 
 X = np.linspace(1, 2, 1000, dtype=np.float32)
@@ -55,3 +58,43 @@ def test_a_nudge_leaves_what_is_no_float():
     np.testing.assert_array_equal(nudge(np.arange(3), rng), np.arange(3))
     assert nudge([np.array(True)], rng)[0].item() is True
     assert nudge(np.zeros(0, np.float32), rng).shape == (0,)
+
+
+class Mixed:
+    """Tanh in half precision of a product, returned in single precision."""
+
+    name = "mixed"
+
+    def __init__(self, precision, factor=1.0):
+        self.precision, self.factor = precision, factor
+
+    def run(self, feeds):
+        x = feeds["x"].astype(np.float16)
+        # NumPy rounds each sum of two where a kernel sums up in single precision
+        product = np.float16([[sum((a * b for a, b in zip(row, W.T[0], strict=True)), np.float16(0))] for row in x])
+        return {"y": np.tanh(product).astype(np.float32) * np.float32(self.factor)}
+
+
+W = np.linspace(0.1, 1, 24).reshape(24, 1).astype(np.float16)
+MIXED = """<ir_version: 10, opset_import: ["": 20]>
+g (float[16, 24] x) => (float[16, 1] y) { h = Cast<to = 10>(x)  m = MatMul(h, w)  t = Tanh(m)  y = Cast<to = 1>(t) }"""
+
+
+def agrees(source):
+    made = onnx.parser.parse_model(MIXED)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(W, "w"))
+    x = np.random.default_rng(1).random((16, 24), np.float32) / 8
+    return verify.verify(source, ep.load(made), [{"x": x}], providers=("reference",)).ok
+
+
+def test_a_source_that_computes_in_half_precision_is_as_exact_as_that_and_not_less():
+    half = np.dtype(np.float16)
+    assert not agrees(Mixed(None))
+    assert agrees(Mixed(half))
+    assert not agrees(Mixed(half, factor=1.05))
+
+
+def test_a_rounding_of_a_less_exact_type_is_larger():
+    moved = nudge(X, np.random.default_rng(0), np.dtype(ml_dtypes.bfloat16))
+    assert moved.dtype == np.float32
+    assert np.median(np.abs(moved / X - 1)) == pytest.approx(2.0**-7, rel=1e-3)

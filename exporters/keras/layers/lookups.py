@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import typed
+from entrepot.exporters.functions.texts import replaced
 from entrepot.exporters.keras.arrays import numpy_of
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.step import Step, rank_of, shape_of
@@ -137,6 +138,9 @@ def category_encoding(step: Step, inputs: Any, count_weights: Any = None) -> ir.
     return step.op("ReduceSum", step.op("Mul", hot, weights), [-2], keepdims=0)
 
 
+_PUNCTUATION = list("!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'")
+
+
 @layer("TextVectorization")
 def text_vectorization(step: Step, inputs: Any) -> ir.Value:
     """Words of ASCII text split at white space; what else the layer can do is left in Python."""
@@ -148,11 +152,10 @@ def text_vectorization(step: Step, inputs: Any) -> ir.Value:
     if rank_of(value) > 1:
         value = typed(step.op("Squeeze", value, [-1]), value.dtype, shape_of(value)[:-1])
     if "lower" in (config["standardize"] or ""):
-        value = typed(step.op("StringNormalizer", value, case_change_action="LOWER"), value.dtype, shape_of(value))
+        lower = step.op("StringNormalizer", value, case_change_action="LOWER", is_case_sensitive=1, locale="C")
+        value = typed(lower, value.dtype, shape_of(value))
     if "punctuation" in (config["standardize"] or ""):
-        raise step.refuse(
-            "punctuation is stripped, for which ONNX has no operator: strip it before, with standardize='lower'"
-        )
+        value = replaced(step.build, value, rank_of(value), _PUNCTUATION, "")
     words, _ = step.op("StringSplit", value, outputs=2)
     typed(words, element_of("string"), [*shape_of(value), None])
     lookup_layer = given._lookup_layer  # noqa: SLF001

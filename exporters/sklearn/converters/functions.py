@@ -7,6 +7,7 @@ from typing import Any
 
 from entrepot.exporters.sklearn.array import Array
 from entrepot.exporters.sklearn.columns import as_double
+from entrepot.exporters.sklearn.following import followed_function
 from entrepot.exporters.sklearn.registration import REGISTERED
 from entrepot.exporters.sklearn.table import Results, converts
 from entrepot.ir.errors import ConversionError, EntrepotError
@@ -30,7 +31,7 @@ def called(function: Any, x: Any, given: Mapping[str, Any]) -> Any:
     name = getattr(function, "__name__", type(function).__name__)
     hint = f"register another in its place, written with NumPy: ep.register_converter({name})"
     try:
-        found = REGISTERED.get(function, function)(x, **given)
+        found = REGISTERED.get(function, followed_function(function))(x, **given)
     except EntrepotError as error:
         raise ConversionError(f"the function '{name}' cannot be followed: {error.message}", hint=hint) from error
     except (TypeError, ValueError, AttributeError, IndexError, KeyError) as error:

@@ -93,7 +93,9 @@ def computed(node: Node, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]] | 
     function = getattr(tf.raw_ops, node.op, None)
     if function is None or definition is None:
         return None
-    given, waiting = {}, list(arrays)
+    # raw_ops takes arrays for tensors of an operator's preferred type: floats for integers, in a Range
+    tensors = zip(arrays, node.operation.inputs, strict=True)
+    given, waiting = {}, [tf.constant(array, stated.dtype) for array, stated in tensors]
     stated = {attribute.name for attribute in definition.attr}
     names = [name for name in inspect.signature(function).parameters if name not in stated | {"name"}]
     if len(names) != len(definition.input_arg):  # an attribute is called differently as well

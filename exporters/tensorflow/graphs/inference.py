@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,15 +39,42 @@ class Placed:
 def inferred(flat: Flat, places: Mapping[Ref, Placed], library: Library) -> tf.Graph:
     """A graph of TensorFlow with the steps of another, whose arguments are placed.
 
+    What a table returns has a shape in Python only, which a graph forgets; it is stated anew until nothing is added.
+
     Raises:
         ConversionError: TensorFlow refuses it.
     """
+    shapes: dict[Ref, Any] = {}
+    while True:
+        graph = _imported(flat, places, library, shapes)
+        found = {ref: shape for ref, shape in _looked_up(flat, graph) if ref not in shapes}
+        if not found:
+            return graph
+        shapes |= found
+
+
+def _looked_up(flat: Flat, graph: tf.Graph) -> Iterator[tuple[Ref, Any]]:
+    """The shapes of what tables return of which TensorFlow knows none: one element for each key."""
+    for step in flat.steps:
+        if step.op in _LOOKUPS:
+            operation = graph.get_operation_by_name(step.name)
+            _, keys, default = operation.inputs
+            if operation.outputs[0].shape.rank is None and keys.shape.rank is not None and default.shape.rank == 0:
+                yield (step.name, 0), keys.shape.as_proto()
+
+
+_LOOKUPS = ("LookupTableFind", "LookupTableFindV2")
+
+
+def _imported(flat: Flat, places: Mapping[Ref, Placed], library: Library, shapes: Mapping[Ref, Any]) -> tf.Graph:
+    """The graph, with results of some shapes between what makes and what reads them."""
     definition = tf.compat.v1.GraphDef()
     definition.versions.producer = tf.version.GRAPH_DEF_VERSION
     for ref in flat.arguments:
         definition.node.append(_placed(ref[0], places[ref]))
     for step in flat.steps:
-        definition.node.append(_node(step))
+        definition.node.append(_node(step, shapes))
+    definition.node.extend(_of_shape(ref, shape, flat) for ref, shape in shapes.items())
     definition.library.function.extend(library.called_by(flat.steps))
     graph = tf.Graph()
     try:
@@ -58,11 +85,22 @@ def inferred(flat: Flat, places: Mapping[Ref, Placed], library: Library) -> tf.G
     return graph
 
 
-def _node(step: Step) -> Any:
+def _of_shape(ref: Ref, shape: Any, flat: Flat) -> Any:
+    made = next(step for step in flat.steps if step.name == ref[0])
+    node = tf.compat.v1.NodeDef(name=ref[0] + _STATED, op="EnsureShape", input=[f"{ref[0]}:{ref[1]}"])
+    node.attr["shape"].shape.CopyFrom(shape)
+    node.attr["T"].CopyFrom(made.attributes["Tout"])
+    return node
+
+
+_STATED = "/of_this_shape"
+
+
+def _node(step: Step, shapes: Mapping[Ref, Any]) -> Any:
     if step.op == "Const" and (large := _large(step)) is not None:
         return _placed(step.name, large)
     node = tf.compat.v1.NodeDef(name=step.name, op=step.op)
-    node.input.extend(f"{name}:{index}" for name, index in step.inputs)
+    node.input.extend(f"{name}{_STATED if (name, at) in shapes else ''}:{at}" for name, at in step.inputs)
     for key, value in step.attributes.items():
         if key not in _DROPPED:
             node.attr[key].CopyFrom(value)

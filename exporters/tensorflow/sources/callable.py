@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,9 @@ _MANY = 5_000
 """How many more operators than for the sample may be run before a loop is held to be endless."""
 
 
+_HALF = {tf.float16.as_datatype_enum, tf.bfloat16.as_datatype_enum}
+
+
 class CallableSource(Source):
     """See ``Source``."""
 
@@ -78,6 +81,7 @@ class CallableSource(Source):
         self.call = flatten_call(Sample.of(sample, opened.function), opened.function, noting)
         self._are_complex = noting.are_complex
         self._usual: int | None = None
+        self._traced: Any = None
 
     def __call__(self, arrays: Sequence[Array], /) -> Flat:
         """Call it eagerly, as its user does."""
@@ -136,6 +140,15 @@ class CallableSource(Source):
         self.parameters = sorted(found.weights - set(map(_original, found.graph.graph.outputs)))
         return Captured(found.graph, kept, fixed, weights=found.weights)
 
+    def computes_in(self) -> Iterable[np.dtype[Any]]:
+        """The types that are mentioned in the trace, and in the functions that it calls."""
+        if self._traced is None:
+            return ()
+        graph = self._traced.graph.as_graph_def()
+        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+        types = {attribute.type for node in nodes for attribute in node.attr.values() if attribute.type}
+        return [np.dtype(tf.as_dtype(each).as_numpy_dtype) for each in types & _HALF]
+
     def traced(self, specs: Sequence[tf.TensorSpec], result: Flat) -> Any:
         """The concrete function that takes flat tensors and returns flat tensors.
 
@@ -155,7 +168,8 @@ class CallableSource(Source):
                 raise ConversionError("the results have another structure when it is traced than when it is called")
             return [tf.identity(tensor) for tensor in found.tensors]
 
-        return tf.function(flat, autograph=False).get_concrete_function(*specs)
+        self._traced = tf.function(flat, autograph=False).get_concrete_function(*specs)
+        return self._traced
 
 
 def _original(value: onnx_ir.Value) -> str | None:

@@ -91,15 +91,18 @@ def _concrete(function: Any) -> Any:
 def opened_concrete(concrete: Any, name: str, origin: str, noun: str = "function", keeps: Any = None) -> Opened:
     """A concrete function, which knows what it takes."""
     args, kwargs = concrete.structured_input_signature
+    only = next(iter(kwargs)) if not args and len(kwargs) == 1 else ""
     parameters = getattr(concrete, "function_type", None)
     names = list(parameters.parameters) if parameters is not None else []
     keywords = [*kwargs] if not args else []
 
     def call(*given: Any, **named: Any) -> Any:
+        if only and given:  # there is no doubt which input is meant
+            return concrete(**tensors({only: given[0]}))
         return concrete(*tensors(given), **tensors(named))
 
     order = keywords or names
-    kind = inspect.Parameter.KEYWORD_ONLY if keywords else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind = inspect.Parameter.KEYWORD_ONLY if keywords and not only else inspect.Parameter.POSITIONAL_OR_KEYWORD
     if order:
         call.__signature__ = inspect.Signature([inspect.Parameter(each, kind) for each in order])  # type: ignore[attr-defined]
     return Opened(call, name, origin, noun=noun, has_python=False, takes=(args, kwargs), keeps=keeps)

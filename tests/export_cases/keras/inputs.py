@@ -66,7 +66,7 @@ add(
 add(
     "TextVectorization plain",
     partial(k.TextVectorization, vocabulary=["one", "two", "three"], output_sequence_length=5),
-    Given((1,), "string", words=("one two", "Three, four! one", "two")),
+    Given((1,), "string", words=("one two", "Three, four! one", "two", "- ONE--two_ -", "?!", "")),
 )
 add(
     "TextVectorization lower",

@@ -169,3 +169,16 @@ def unet():
     return keras.Model(
         x, k.Conv2D(2, 1, activation="sigmoid")(k.UpSampling2D(interpolation="nearest")(k.AveragePooling2D(2)(y)))
     )
+
+
+@model("models", "Functional mixed precision", (16, 16, 3))
+def mixed_precision():
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        x = keras.Input((16, 16, 3))
+        y = k.BatchNormalization()(k.Conv2D(8, 3, activation="relu")(x))
+        y = k.GlobalAveragePooling2D()(k.SeparableConv2D(8, 3, activation="swish")(y))
+        return keras.Model(x, k.Activation("softmax", dtype="float32")(k.Dense(4)(y)))
+    finally:
+        keras.config.set_dtype_policy(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor, StackingRegressor
@@ -25,6 +26,8 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from sklearn.svm import SVC
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from tests.export_cases.sklearn import data
 from tests.export_cases.sklearn.case import EstimatorCase, case
@@ -142,7 +145,60 @@ def text_beside_numbers() -> tuple[Any, Any]:
     return make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(x, data.classes()), x
 
 
+class Winsorised(TransformerMixin, BaseEstimator):
+    """A class of a user: between quantiles, logarithms of some columns, and which elements were moved."""
+
+    def fit(self, x: Any, y: Any = None) -> Winsorised:
+        x = validate_data(self, x)
+        self.low_, self.high_ = np.quantile(x, [0.1, 0.9], axis=0)
+        return self
+
+    def transform(self, x: Any) -> Any:
+        x = np.array(validate_data(self, x, reset=False), dtype=float)
+        inside = np.clip(x, self.low_, self.high_)
+        moved = np.logical_not(np.isclose(inside, x)).sum(axis=1, keepdims=True)
+        for column in (0, 2):
+            inside[:, column] = _signed_log(inside[:, column])
+        inside[inside < -1.5] = -1.5
+        inside[inside[:, 1] > 0, 3] = 0.0
+        return np.hstack([inside, moved.astype(x.dtype), np.atleast_2d(x).std(axis=1)[:, None]])
+
+
+def _signed_log(x: Any) -> Any:
+    return np.sign(x) * np.log1p(np.abs(np.asarray(x)))
+
+
+class Nearest(ClassifierMixin, BaseEstimator):
+    """A class of a user: the class whose mean is nearest."""
+
+    def fit(self, x: Any, y: Any) -> Nearest:
+        x = check_array(x)
+        self.classes_ = np.unique(y)
+        self.means_ = np.array([x[y == each].mean(0) for each in self.classes_])
+        return self
+
+    def decision_function(self, x: Any) -> Any:
+        x = check_array(x)
+        return -((x[:, None, :] - self.means_[None]) ** 2).sum(-1)
+
+    def predict(self, x: Any) -> Any:
+        return self.classes_[np.argmax(self.decision_function(x), axis=1)]
+
+
+def classes_of_a_user() -> tuple[Any, Any]:
+    x = data.numbers()
+    return make_pipeline(Winsorised(), Nearest()).fit(x, data.names()), x
+
+
+def classes_of_a_user_in_a_union() -> tuple[Any, Any]:
+    x = data.numbers()
+    parts = FeatureUnion([("own", Winsorised()), ("scaled", StandardScaler())])
+    return make_pipeline(parts, Ridge()).fit(x, data.target()), x
+
+
 _MAKERS = (
+    classes_of_a_user,
+    classes_of_a_user_in_a_union,
     encoded_and_scaled,
     imputed_first,
     categories_for_boosting,

@@ -147,3 +147,9 @@ add(
     normal(2, 4, 3),
     normal(3, 5, 3),
 )
+add(
+    "map_fn_over_lengths",
+    lambda x, n: tf.map_fn(lambda pair: tf.reduce_mean(pair[0][: pair[1]], 0), (x, n), fn_output_signature=tf.float32),
+    (normal(3, 6, 4), np.array([2, 6, 3], np.int32)),
+    (normal(2, 5, 4), np.array([1, 5], np.int32)),
+)

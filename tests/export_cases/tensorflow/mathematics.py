@@ -88,3 +88,4 @@ add("segment_sum", lambda x: tf.math.segment_sum(x, [0, 0, 1, 3]), X)
 for _name in ("gcd", "lcm"):
     _function = getattr(tf.experimental.numpy, _name)
     add(f"{_name}_of_a_number", lambda x, f=_function: f(x, 6), whole(1, 30, 4, 3), whole(1, 30, 6, 3))
+add("dct_of_pieces", lambda x: tf.signal.dct(tf.reshape(x, [tf.shape(x)[0], -1, 20])), normal(2, 60), normal(3, 100))

@@ -26,3 +26,8 @@ add("equal", lambda x: tf.equal(x, "bc"), WORDS, OTHERS)
 add("kept", lambda x: tf.reshape(tf.identity(x), [-1, 1]), WORDS, OTHERS)
 add("gathered", lambda x: tf.gather(x, [1, 0]), WORDS, OTHERS)
 add("joined", lambda x: tf.concat([x, x], 0), WORDS, OTHERS)
+add("looked_up_with_an_axis_more", lambda x: tf.cast(IDS.lookup(x) > 0, tf.float32)[..., None] * 2.0, WORDS, OTHERS)
+
+MARKED = np.array([["a, b!", "", "!?", "no-one's"], ["c", "!!d!!", " e ", ".,.x"]], object)
+add("stripped", lambda x: tf.strings.regex_replace(x, "[!-/:-@]", ""), MARKED, MARKED[:1, :3])
+add("replaced", lambda x: tf.strings.regex_replace(tf.strings.lower(x), "[,!]", " <stop> "), MARKED, MARKED[1:])

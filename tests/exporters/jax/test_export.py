@@ -77,6 +77,25 @@ def test_weights_keep_their_paths_and_the_batch_varies(form):
     assert {run.label for run in model.report.runs} >= {"batch=1"}
 
 
+def test_a_partial_of_a_compiled_function_is_told_by_what_it_wraps():
+    step = functools.partial(jax.jit(lambda weight, x: {"y": x @ weight}), np.ones((5, 2), np.float32))
+    model = ep.export(step, (np.ones((3, 5), np.float32),), progress=False)
+    assert model.report.ok
+    assert [spec.shape for spec in model.outputs] == [("batch", 2)]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_is_computed_in_half_precision_is_judged_as_that(inside):
+    weight = jax.random.normal(KEY, (5, 5)).astype(jnp.bfloat16)
+
+    def half(x):
+        y = jax.lax.fori_loop(0, 2, lambda _, h: jnp.tanh(h @ weight), x) if inside else jax.nn.gelu(x @ weight)
+        return y @ weight
+
+    model = ep.export(lambda x: x + half(x.astype(jnp.bfloat16)).astype(jnp.float32), X, progress=False)
+    assert model.report.ok
+
+
 def test_params_in_the_sample_are_inputs():
     model = ep.export(dense, (PARAMS, X), progress=False)
     names = [spec.name for spec in model.inputs]

@@ -85,6 +85,13 @@ def test_a_saved_model_is_exported_by_its_default_signature(saved: Path) -> None
     assert "weight" in model.ir.graph.initializers
 
 
+def test_the_only_input_of_a_signature_needs_no_name(saved: Path) -> None:
+    model = ep.export(saved, np.ones((2, 3), np.float32))
+    assert model.report
+    with pytest.raises(ep.InputError, match="does not fit"):
+        ep.export(f"{saved}#pick", (np.ones((2, 3), np.float32), np.array([1, 0], np.int32)))
+
+
 @pytest.mark.parametrize("way", ["by name", "itself"])
 def test_another_signature_is_named_after_the_folder_or_given_itself(saved: Path, way: str) -> None:
     loaded = tf.saved_model.load(str(saved))  # which holds the variables

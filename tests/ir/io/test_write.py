@@ -275,6 +275,17 @@ def test_trailing_empty_inputs_are_stripped_but_not_from_the_caller(tmp_path: Pa
     assert [len(node.inputs) for node in ep.load(tmp_path / "net.onnx").ir.graph] == [2, 1, 3, 2]
 
 
+def test_absent_inputs_that_an_operator_counts_are_written_even_if_a_pass_left_them_out(tmp_path: Path) -> None:
+    model = ep.load(trailing_model())
+    node = list(model.ir.graph)[3]
+    node.resize_inputs(1)
+    model.save(tmp_path / "net.onnx")
+    assert list(onnx.load(tmp_path / "net.onnx").graph.node[3].input) == ["", ""]
+    normalised = next(iter(model.ir.graph))
+    normalised.resize_inputs(1)  # nothing stands for what is not optional
+    assert list(model.to_proto().graph.node[0].input) == ["x"]
+
+
 def trailing_model() -> onnx.ModelProto:
     model = onnx.parser.parse_model("""
         <ir_version: 10, opset_import: ["": 20]>
