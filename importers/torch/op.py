@@ -112,6 +112,12 @@ class Op:
         value = self.value(position)
         return None if value is None else self.writer.numbers(value, self.step, position)
 
+    def one(self, position: int) -> str:
+        """An operand of one element as a number of Python."""
+        sizes = self.sizes(position)
+        items = None if sizes is None else sizes.items
+        return items[0] if items is not None and len(items) == 1 else f"{self[position]}.item()"
+
     def ints(self, position: int) -> list[int] | None:
         """The numbers of an operand that is constant."""
         sizes = self.sizes(position)

@@ -22,6 +22,8 @@ CASES = [
     Case("MatMul", f32(2, 1, 3, 4), f32(5, 4, 2)),
     Case("MatMul", f32(0, 4), f32(4, 2)),
     Case("MatMul", f32(3, 0), f32(0, 2)),
+    Case("MatMul", f32(2, 3, 0), f32(0, 4)),
+    Case("MatMul", f32(0, 3, 0), f32(0, 4)),
     Case("MatMul", f32(0, 3, 4), f32(4, 5)),
     Case("MatMul", floats(np.nan, np.inf).reshape(1, 2), f32(2, 3)),
     *INTEGERS,

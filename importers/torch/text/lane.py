@@ -167,6 +167,8 @@ def _reshaped(step: Step, given: Sequence[Sizes | None]) -> Sizes | None:
     target = given[1] if step.is_a("Reshape") and len(given) > 1 else None
     if data is not None and target is not None and target.known in ([-1], [1]) and len(data.items or ()) == 1:
         return Sizes(data.items, 1, data.dtype, data.natural)
+    if data is not None and len(data.items or ()) == 1 and step.is_a("Squeeze"):
+        return Sizes(data.items, 0, data.dtype, data.natural)
     if data is None or out is None or out.type is None or out.type.shape is None or len(out.type.shape) > 1:
         return None
     rank = len(out.type.shape)

@@ -1,7 +1,7 @@
 """Loop and Scan as functions of one turn: Python's own loop, and torch's operator where a graph is captured.
 
-torch has no operator for loops that carry lists or values of changing shapes, nor for those that collect what they
-make until a condition ends them: these are left to Python.
+torch has no operator for loops that carry lists or values of changing shapes, for those that collect what they make
+until a condition ends them, nor for those with sizes that only a turn knows: these are left to Python.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from entrepot.importers.torch.dtypes import COMPUTED
+from entrepot.importers.torch.modules.state import every_step
 from entrepot.importers.torch.text.sizes import is_number
+from entrepot.ir.traits import host_operands, unread_operands
 from entrepot.runtime.emitting.emit_control import is_read, is_true, is_wanted
 from entrepot.runtime.planning.plan import Block, Step, Value
 
@@ -64,7 +66,7 @@ def write_steady_loop(writer: ModuleWriter, step: Step) -> bool:
         made=[body.outputs[1 + at] for at in made],
         targets=[_output(step, at) for at in [*live, *made]],
     )
-    if not loop.is_steady or _reads_condition(body):
+    if not loop.is_steady or _reads_condition(body) or _reads_sizes(writer, body):
         return False
     return _write_counted(writer, loop, count, condition) if made else _write_repeated(writer, loop, count, condition)
 
@@ -100,7 +102,7 @@ def write_steady_scan(writer: ModuleWriter, step: Step) -> bool:
     slices, made = body.inputs[states:], body.outputs[states:]
     targets = [_output(step, at) for at in range(len(body.outputs))]
     loop = _Loop(body, step.inputs[:states], body.inputs[:states], body.outputs[:states], made, targets)
-    if not loop.is_steady or not _are_tensors(slices):
+    if not loop.is_steady or not _are_tensors(slices) or _reads_sizes(writer, body):
         return False
     axes = given.get("scan_input_axes") or [0] * scanned
     backwards = given.get("scan_input_directions") or [0] * scanned
@@ -163,6 +165,22 @@ def _output(step: Step, at: int) -> Value | None:
 def _reads_condition(body: Block) -> bool:
     before = body.inputs[1]
     return before in body.outputs[1:] or any(before in step.uses() for step in body.steps)
+
+
+def _reads_sizes(writer: ModuleWriter, body: Block) -> bool:
+    """Whether values that only a turn knows decide a size, an axis or an end within it."""
+    known = {*writer.sizes, *(value for step in writer.state.light for value in step.outputs)}
+    for step in every_step(body):
+        if step.blocks:
+            continue  # torch's operators for control flow read tensors
+        unread, numbers = unread_operands(step.key), host_operands(step.key)
+        tensors = [(at, value) for at, value in enumerate(step.inputs) if value and value.constant is None]
+        unknown = {at for at, value in tensors if value not in known}
+        if unknown & numbers:
+            return True
+        if not unknown - unread:
+            known.update(value for value in step.outputs if value)
+    return False
 
 
 def _is_endless(body: Block, condition: Value | None) -> bool:

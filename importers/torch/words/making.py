@@ -21,10 +21,9 @@ def _made(op: Op, dtype: object) -> str:
 @word("Range")
 def range_(op: Op) -> str | None:
     """``torch.arange``."""
-    numbers = [op.sizes(at) for at in (0, 1, 2)]
-    if op.made is None or any(each is None or each.items is None for each in numbers):
+    if op.made is None:
         return None
-    given = [_whole(each.items[0]) for each in numbers if each is not None and each.items is not None]
+    given = [_whole(op.one(at)) for at in (0, 1, 2)]
     if given[2] in ("1", "1.0"):
         given.pop()
         if _is_literal(given[0]) and float(given[0]) == 0:

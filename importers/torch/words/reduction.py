@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from entrepot.importers.torch.dtypes import FLOATS
+from entrepot.importers.torch.dtypes import COMPUTED, FLOATS
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import word
 
@@ -61,12 +61,11 @@ def position(op: Op) -> str | None:
 @word("TopK")
 def top_k(op: Op) -> str | None:
     """The first of all elements in order; of equal ones, those that come first."""
-    count = op.sizes(1)
-    if count is None or count.items is None or op.rank(0) == 0 or op.made not in FLOATS:
+    if op.rank(0) == 0 or op.dtype() not in COMPUTED:
         return None
     op.attribute("sorted")
     axis, largest = op.axis(op.attribute("axis"), op.rank(0)), bool(op.attribute("largest"))
-    text = f"{op.writer.helper('top')}({op[0]}, {count.items[0]}, {axis}, {largest})"
+    text = f"{op.writer.helper('top')}({op[0]}, {op.one(1)}, {axis}, {largest})"
     return text if len(op.step.outputs) > 1 else f"{text}[0]"
 
 

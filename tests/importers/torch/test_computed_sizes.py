@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import entrepot as ep
+from entrepot.importers.torch import proof
+from entrepot.parity.untouched import Untouched
 from tests.importers.torch.networks import HEAD
 from tests.op_cases.normal import normal as f32
 
@@ -33,6 +35,20 @@ TEXTS = {
         "c = Where(g, one, b)  d = Div(a, c)  e = Div(t, c)  f = Div(a, two)  "
         "k = Add(d, e)  m = Add(k, f)  q = Cast<to = 1>(m)  y = Mul(x, q)",
         "abs(",
+    ),
+    "a size without its axis": (
+        "h = Shape<start = 1, end = 2>(x)  t = Squeeze(h)  u = Add(t, one)  q = Cast<to = 1>(u)  y = Mul(x, q)",
+        "T + 1",
+    ),
+    "as many of the best as values say": (
+        "m = ArgMax<axis = -1>(x)  n = ReduceMax<keepdims = 0>(m)  k = Add(n, one)  c = Min(k, three)  "
+        "q = Unsqueeze(c, nothing)  y, i = TopK<axis = -1>(x, q)",
+        ".item(), -1, True)",
+    ),
+    "as many numbers as values say": (
+        "m = ArgMax<axis = -1>(x)  n = ReduceMax<keepdims = 0>(m)  r = Range(none, n, one)  s = ReduceSum(r)  "
+        "q = Cast<to = 1>(s)  y = Mul(x, q)",
+        "torch.arange(",
     ),
 }
 
@@ -88,6 +104,24 @@ def test_loops_over_values_of_an_unknown_rank_are_in_words_of_torch() -> None:
     assert ", [trip], :]" in source
 
 
+WINDOWS = """
+    h = Shape(x)  t = Gather(h, one)
+    parts = Loop(t, , ) <
+        body = turn (n, going) => (on, s) {
+            on = Identity(going)  b = Unsqueeze(n, nothing)  e = Add(b, first)
+            w = Slice(x, b, e, first)  s = ReduceSum<keepdims = 0>(w, first)
+        }
+    >
+    y = Transpose<perm = [1, 0, 2]>(parts)
+"""
+
+
+def test_turns_that_cut_at_their_number_are_turns_of_python() -> None:
+    source = ep.to_torch(loaded(WINDOWS), sample={"x": f32(2, 4, 4)}).source()
+    assert "for trip in trips(" in source
+    assert ".item()" not in source
+
+
 def test_a_module_may_have_a_layer_called_source() -> None:
     class Pair(torch.nn.Module):
         def __init__(self) -> None:
@@ -118,6 +152,16 @@ def test_a_size_that_the_export_fixed_is_not_taken_otherwise() -> None:
 
 def test_a_size_that_the_source_refuses_needs_no_check() -> None:
     assert "must be" not in ep.to_torch(ep.export(torch.nn.Linear(5, 3), (torch.randn(2, 5),))).source()
+
+
+def test_reference_decides_where_onnxruntime_alone_disagrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Untouched.run
+    monkeypatch.setattr(Untouched, "run", lambda self, feeds: {"y": run(self, feeds)["y"] + 1})
+    report = ep.to_torch(loaded("y = Mul(x, zero)")).report
+    assert {each.verdict for each in report.runs if each.provider == "onnxruntime"} == {"noted"}
+    monkeypatch.setattr(proof, "compare", lambda *_: ep.compare(0.0, 1.0))
+    with pytest.raises(ep.VerificationError, match="onnxruntime"):
+        ep.to_torch(loaded("y = Mul(x, zero)"))
 
 
 def test_the_largest_number_is_one_that_torch_takes() -> None:

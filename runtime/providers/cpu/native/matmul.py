@@ -18,7 +18,7 @@ def matmul(A: Array, B: Array) -> Array:
     dtype = accumulation_dtype(A.dtype)
     if dtype != A.dtype:
         return matmul(A.astype(dtype), B.astype(dtype)).astype(A.dtype)
-    if B.ndim == 2 and A.ndim > 2 and A.flags.c_contiguous:
+    if B.ndim == 2 and A.ndim > 2 and A.flags.c_contiguous and A.size:
         return spread(A.reshape(-1, A.shape[-1]), B).reshape(*A.shape[:-1], B.shape[1])
     return spread(A, B)
 
