@@ -15,6 +15,7 @@ import onnx_ir as ir
 
 from entrepot.ir.io.external import MappedTensor
 from entrepot.ir.io.serialize import inline, serialize, write_header
+from entrepot.runtime.providers.onnxruntime.guards import guard
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
@@ -120,4 +121,6 @@ def _without(model: Model, place: Callable[[str, ir.TensorProtocol], Mapping[str
         for key, value in where.items():
             proto.external_data.add(key=key, value=str(value))
 
-    return serialize(model.ir, fill).SerializeToString()
+    proto = serialize(model.ir, fill)
+    guard(proto)
+    return proto.SerializeToString()

@@ -137,3 +137,29 @@ def test_initializers_that_are_inputs_can_be_fed() -> None:
     session = ep.Session(model(text), providers=["onnxruntime"])
     np.testing.assert_array_equal(session.run({"x": f32(3, 4)})["y"], [3, 8])
     np.testing.assert_array_equal(session.run({"x": f32(3, 4), "w": f32(5, 5)})["y"], [15, 20])
+
+
+GATED = """<ir_version: 10, opset_import: ["": 20]>
+g (float[T, N, 3] x, bool outside) => (float[T, A, N, B] y) {
+    y = If(outside) <
+        then_branch = one () => (float[T, A, N, B] a) { w = Cast<to = 1>(weights)  a = OP<hidden_size = 5>(x, w, r) },
+        else_branch = other () => (float[T, A, N, B] b) { b = OP<hidden_size = 5>(x, weights, r) }
+    >
+}"""
+
+
+@pytest.mark.parametrize(
+    ("op_type", "gates", "sizes"), [("GRU", 3, (0, 2)), ("GRU", 3, (4, 0)), ("LSTM", 4, (4, 0))], ids=str
+)
+def test_recurrent_layers_of_nothing_are_an_error_that_can_be_caught(
+    op_type: str, gates: int, sizes: tuple[int, int]
+) -> None:
+    made = onnx.parser.parse_model(GATED.replace("OP", op_type))
+    for name, width in (("weights", 3), ("r", 5)):
+        made.graph.initializer.append(from_array(np.full((1, gates * 5, width), 0.1, np.float32), name))
+    session, cpu = (ep.Session(ep.load(made), providers=[name]) for name in ("onnxruntime", "cpu"))
+    outside, x = np.array(op_type == "GRU"), np.ones((4, 2, 3), np.float32)
+    feeds = {"x": x, "outside": outside}
+    assert session.run(feeds)["y"].shape == cpu.run(feeds)["y"].shape == (4, 1, 2, 5)
+    with pytest.raises(ep.ExecutionError, match=f"{op_type} .* of nothing"):
+        session.run({"x": np.ones((*sizes, 3), np.float32), "outside": outside})
