@@ -94,6 +94,12 @@ def gather_nd(op: Op) -> str | None:
     return f"{op[0]}[{op[1]}.unbind(-1)]"
 
 
+@word("NonZero")
+def non_zero(op: Op) -> str | None:
+    """``torch.nonzero``, with a row for each axis."""
+    return f"{op[0]}.nonzero().T" if op.rank(0) else None
+
+
 _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 

@@ -30,6 +30,7 @@ WORDS = [
     ("y = Softmax(x)", "y = torch.softmax(x, dim=-1)"),
     ("y = Gelu(x)", "y = F.gelu(x)"),
     ("y = ReduceMean<keepdims = 0>(x, a)", "y = x.mean(-1)"),
+    ("n = NonZero(x)  y = Cast<to = 1>(n)", "n = x.nonzero().T"),
     ("y = Slice(x, a, b, a)", "y = x[..., -1:9]"),
     ("p = SplitToSequence<axis = 1, keepdims = 0>(x)  y = SequenceAt(p, i)", "p = list(x.unbind(1))"),
     ("p = SplitToSequence<axis = 1>(x, i)  y = SequenceAt(p, i)", "p = list(x.split(2, dim=1))"),
