@@ -106,10 +106,10 @@ _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 @word("ScatterElements")
 def scatter_elements(op: Op) -> str | None:
     """Element by element along an axis, in a copy."""
-    if op.rank(0) == 0 or op.dtype(0) == ir.DataType.BOOL:
+    how = op.attribute("reduction")
+    if op.rank(0) == 0 or (how != "none" and op.dtype(0) == ir.DataType.BOOL):
         return None
     axis = op.axis(op.attribute("axis"), op.rank(0))
-    how = op.attribute("reduction")
     places = _positive(op, 1, axis)
     if how == "none":
         return f"{op[0]}.scatter({axis}, {places}, {op[2]})"

@@ -31,6 +31,7 @@ WORDS = [
     ("y = Gelu(x)", "y = F.gelu(x)"),
     ("y = ReduceMean<keepdims = 0>(x, a)", "y = x.mean(-1)"),
     ("n = NonZero(x)  y = Cast<to = 1>(n)", "n = x.nonzero().T"),
+    ("f = Cast<to = 9>(x)  j = Cast<to = 7>(f)  k = ScatterElements(f, j, f)  y = Cast<to = 1>(k)", ".scatter(0, "),
     ("y = Slice(x, a, b, a)", "y = x[..., -1:9]"),
     ("p = SplitToSequence<axis = 1, keepdims = 0>(x)  y = SequenceAt(p, i)", "p = list(x.unbind(1))"),
     ("p = SplitToSequence<axis = 1>(x, i)  y = SequenceAt(p, i)", "p = list(x.split(2, dim=1))"),
