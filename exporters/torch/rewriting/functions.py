@@ -62,6 +62,7 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
     arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
     arguments.kw_defaults = [None if each is None else ast.Constant(None) for each in arguments.kw_defaults]
     _Mangled.in_class(tree, function)
+    tree.name = "_ep_function"  # by its own name, a function that calls itself would be looked for in the factory
     factory = ast.FunctionDef(
         "_ep_factory",
         ast.arguments([], [ast.arg(name) for name in (*free, STEPS)], None, [], [], None, []),
@@ -71,7 +72,8 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
     module = ast.fix_missing_locations(ast.Module([factory], []))
     outer = compile(module, code.co_filename, "exec", dont_inherit=True)
     made = next(each for each in outer.co_consts if isinstance(each, types.CodeType))
-    return next(each for each in made.co_consts if isinstance(each, types.CodeType) and each.co_name == tree.name)
+    new = next(each for each in made.co_consts if isinstance(each, types.CodeType) and each.co_name == tree.name)
+    return new.replace(co_name=code.co_name)
 
 
 def _bound(code: types.CodeType, function: types.FunctionType) -> types.FunctionType:

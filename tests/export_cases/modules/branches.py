@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import Tensor, nn, randn
 
 from tests.export_cases.case import case
@@ -263,6 +264,25 @@ class Skipping(nn.Module):
 @case("x.0")
 def experts_that_are_skipped():
     return Skipping(), (randn(6, 4),), (randn(9, 4),), (randn(1, 4),)
+
+
+def _narrowed(x: Tensor, depth: int) -> Tensor:
+    if depth == 0:
+        return x
+    half = x[:, ::2] if x[:, 0].sum() > x[:, 1].sum() else x[:, 1::2]
+    return _narrowed(F.pad(half, (0, x.shape[1] - half.shape[1])), depth - 1)
+
+
+class Narrowed(nn.Module):
+    """A function that calls itself, on the half that says more."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _narrowed(x, 2)
+
+
+@case("x.0")
+def halves_by_a_function_that_calls_itself():
+    return Narrowed(), (randn(3, 8),), (randn(5, 8),), (randn(1, 8),)
 
 
 class Until(nn.Module):

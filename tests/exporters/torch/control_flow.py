@@ -367,6 +367,17 @@ class OneStart(Module):
         return fast, slow
 
 
+def settle(x, turns):
+    if turns == 0:
+        return x
+    return settle(x - 1 if x.mean() > 0 else x * 2 + 1, turns - 1)
+
+
+class CallsItself(Module):
+    def forward(self, x):
+        return settle(self.a(x), 3)
+
+
 class Bits(Module):
     def forward(self, x):
         length = x.shape[1]
@@ -379,6 +390,7 @@ VALUES = [
     (IfElse, x(2, 4), x(5, 4).abs(), -x(3, 4).abs()),
     (IfOnly, x(2, 4), x(3, 4, scale=9), x(3, 4, scale=0.01)),
     (Deleted, x(2, 4), x(5, 4).abs(), -x(3, 4).abs()),
+    (CallsItself, x(2, 4), x(5, 4, scale=9), x(3, 4, scale=30)),
     (EarlyReturn, x(2, 4).abs(), -x(3, 4).abs()),
     (Chain, x(2, 4), x(3, 4, scale=50), x(2, 4, scale=0.01)),
     (Ternary, x(2, 4), x(3, 4).abs(), -x(3, 4).abs()),
