@@ -114,7 +114,6 @@ class Source(Callee, Protocol):
         way: The one to be used; the pipeline sets it before each capture.
         more: Further inputs to prove a capture with: they take branches that the sample does not.
         lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
-        has_result: Whether a way before it gave a result, so that only one in which more of these vary helps.
     """
 
     framework: str
@@ -127,7 +126,6 @@ class Source(Callee, Protocol):
     ways: Sequence[str] = ("as it is",)
     way: str = "as it is"
     lost: Collection[Axis] = ()
-    has_result: bool = False
     more: Sequence[Sequence[Array]] = ()
 
     @abstractmethod

@@ -85,7 +85,6 @@ class _Export:
         self.attempts = Attempts(_axes(groups))
         for way in self.source.ways if self.options.verify else self.source.ways[:1]:
             self.source.way, self.source.lost = way, self.attempts.lost
-            self.source.has_result = self.attempts.best is not None
             self.source.numbers, self._first = frozenset(), None
             self.fixed, self.limited = dict(known), {}
             self.attempts.made.append(self._attempt(way, copy.deepcopy(groups)))

@@ -13,9 +13,6 @@ from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.torch.capture.narrowing import AMPLE
 from entrepot.exporters.torch.upstream import SizeNotes, size_notes
 
-CONSTANT = "forward turns it into a constant"
-"""Why an axis is fixed whose size a captured graph has as a number."""
-
 
 @dataclass(frozen=True)
 class Broken:
@@ -39,7 +36,7 @@ def broken_condition(program: torch.export.ExportedProgram, group: Group) -> Bro
     """
     symbols = symbols_of(program, group)
     if symbols is None:
-        return Broken(CONSTANT)
+        return Broken("forward turns it into a constant")
     notes, known = size_notes(program), _known(program)
     for guard in notes.guards:
         mine = guard.condition.free_symbols & symbols

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
@@ -17,12 +15,12 @@ from entrepot.exporters.axes.related import tied_groups
 from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat
-from entrepot.exporters.torch.capture.automatic import CONSTANT, Broken, broken_condition, symbols_of
+from entrepot.exporters.torch.capture.automatic import Broken, broken_condition
 from entrepot.exporters.torch.capture.blame import captured_blame, guard_line, noted_line, plain
 from entrepot.exporters.torch.capture.dims import export_along, leave_open
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import NO_NEWS, keep_within
-from entrepot.exporters.torch.capture.ranges import Opening, capture_open
+from entrepot.exporters.torch.capture.ranges import capture_open
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.upstream import (
@@ -46,7 +44,6 @@ def capture(
     progress: Callable[[str], None],
     stepper: Stepper | None = None,
     tied: bool = False,
-    gain: Collection[Axis] = (),
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -59,43 +56,19 @@ def capture(
         progress: Told which axes were given up.
         stepper: What is called instead of the module, where its state is among the arguments.
         tied: Whether what follows is told at the beginning that the axes of a group are equal.
-        gain: Where only a capture helps in which one of these axes varies: these.
 
     Raises:
-        ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic, or nothing is
-            gained.
+        ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
     """
     fixed: dict[Axis, Fixed] = {}
-    opened = capture_open(module, call, prober, groups, stepper)
-    if opened.program is not None and (constant := _constant(opened.program, groups)):
-        groups = still_varying([group for group in groups if group not in constant], prober.base)
-        for group in constant:
-            line = noted_line(opened.program, opened.tensors, group)
-            _fix(group, Fixed(CAPTURED, CONSTANT, line), fixed, call, progress)
-        _check_gain(groups, gain)
-        opened = capture_open(module, call, prober, groups, stepper)
-    if opened.capture is not None:
-        return replace(opened.capture, fixed=fixed)
-    flat = functools.partial(FlatModule, module, call.tree, stepper, tied=tied)
-    return _captured_by_name(flat, call, prober, groups, opened, fixed, progress, gain)
-
-
-def _captured_by_name(
-    made: Callable[..., FlatModule],
-    call: Flat,
-    prober: Prober,
-    groups: list[Group],
-    opened: Opening,
-    fixed: dict[Axis, Fixed],
-    progress: Callable[[str], None],
-    gain: Collection[Axis],
-) -> Capture:
-    """A capture with a name for each size, with fewer of them until torch.export takes it."""
     first: EntrepotError | None = None
     settled: tuple[list[Group], list[tuple[Group, str]]] | None
+    opened = capture_open(module, call, prober, groups, stepper)
+    if opened.capture is not None:
+        return opened.capture
     for _ in range(_MOST_ATTEMPTS):
         tensors = capture_sample(call, prober, groups)
-        flat = made(groups=groups)
+        flat = FlatModule(module, call.tree, stepper, groups, tied=tied)
         flat.training = False
         leave_open(groups)
         try:
@@ -119,29 +92,12 @@ def _captured_by_name(
                 line = guard_line(flat, tensors, [*before, group], group)
             else:
                 line = noted_line(opened.program, opened.tensors, group)
-            _fix(group, Fixed(CAPTURED, reason, line), fixed, call, progress)
-        _check_gain(groups, gain)
+            for axis in sorted(group.axes):
+                fixed[axis] = Fixed(CAPTURED, reason, line)
+                progress(f"axis {axis_name(axis, call.names)} is fixed: {fixed[axis]}")
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
-
-
-def _constant(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> list[Group]:
-    """The groups of which a capture makes constants; none if one is required, which is an error that says more."""
-    free = (group for group in groups if group.formula is None)
-    found = [group for group in free if not symbols_of(program, group)]
-    return [] if any(group.required for group in found) else found
-
-
-def _fix(group: Group, reason: Fixed, fixed: dict[Axis, Fixed], call: Flat, progress: Callable[[str], None]) -> None:
-    for axis in sorted(group.axes):
-        fixed[axis] = reason
-        progress(f"axis {axis_name(axis, call.names)} is fixed: {reason}")
-
-
-def _check_gain(groups: Sequence[Group], gain: Collection[Axis]) -> None:
-    if gain and not any(group.axes & frozenset(gain) for group in groups):
-        raise ConversionError("it fixes the same axes")
 
 
 def _without_broken(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -63,7 +62,6 @@ class ModuleSource(TorchSource):
         self._observers = observer_note(module)
         self._shared = False
         self._ends: list[str] = []
-        self._known: dict[str, tuple[Capture, ConversionError | None]] = {}
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -111,7 +109,7 @@ class ModuleSource(TorchSource):
 
     def _plain(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         options.tell("capturing the module")
-        captured, refusal = self._known_or_captured(prober, groups, options)
+        captured, refusal = self._captured(prober, groups, options)
         self._ends = joint_limits(captured.program, captured.groups)
         self.state.restore()
         if self.follows_sizes() and (joined := self._joined(prober, groups, captured.groups, options)) is not None:
@@ -130,16 +128,6 @@ class ModuleSource(TorchSource):
     def _weights(self, program: torch.export.ExportedProgram) -> frozenset[str]:
         """Names of initializers that are weights, those that were unpacked for the capture included."""
         return frozenset([*weight_names(self.module), *(name.removeprefix("module.") for name in program.state_dict)])
-
-    def _known_or_captured(
-        self, prober: Prober, groups: list[Group], options: Options
-    ) -> tuple[Capture, ConversionError | None]:
-        """What came of capturing along the same groups before, in another way, or what comes of it now."""
-        key = repr((groups, [tuple(tensor.shape) for tensor in prober.base]))
-        if key not in self._known:
-            self._known = {key: self._captured(prober, groups, options)}
-        capture, refusal = self._known[key]
-        return replace(capture, groups=copy.deepcopy(capture.groups), fixed=dict(capture.fixed)), refusal
 
     def _captured(
         self, prober: Prober, groups: list[Group], options: Options

@@ -45,8 +45,7 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         raise ConversionError("its source is not known, or has no branches and loops")
     options.tell("capturing the rewritten module")
     try:
-        gain = source.lost if source.has_result else ()
-        captured = capture(module, source.call, prober, groups, progress=options.tell, tied=True, gain=gain)
+        captured = capture(module, source.call, prober, groups, progress=options.tell, tied=True)
         options.tell("translating to ONNX")
         graph = translate(captured.program)
         hints = size_notes(captured.program).sizes

@@ -62,24 +62,6 @@ class Gated(nn.Module):
         return x * mask[rows, torch.arange(ids.shape[1])][:, :, None]
 
 
-class PaddedByPython(nn.Module):
-    """Makes a number of its size, of which a capture makes a constant; others do as well."""
-
-    def forward(self, x):
-        size = int(x.shape[-1])
-        return nn.functional.pad(x, (0, -size % 4)).reshape(len(x), -1, 4).sum(1) / float(size)
-
-
-def test_a_module_is_captured_once_for_what_several_ways_ask_of_it(captures):
-    model = ep.export(PaddedByPython(), torch.randn(3, 8))
-    assert len(captures) <= 3
-    assert model.report is not None
-    assert model.report.ok
-    x = torch.randn(2, 11)
-    (result,) = ep.Session(model).run({model.inputs[0].name: x.numpy()}).values()
-    torch.testing.assert_close(torch.from_numpy(result), PaddedByPython()(x))
-
-
 def test_a_largest_size_is_read_from_the_one_capture(captures):
     model = ep.export(Table(), torch.randn(2, 8, 4))
     assert len(captures) == 1
