@@ -8,7 +8,7 @@ import click
 
 from entrepot.cli.exit_codes import Exit
 from entrepot.cli.group import verb
-from entrepot.cli.models import MODEL, Source, read_model
+from entrepot.cli.models import MODEL_OR_PACKAGE, Source, read_model
 from entrepot.cli.output import Output, rows, stack
 
 if TYPE_CHECKING:
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
 
 @verb("check")
-@click.argument("model", type=MODEL)
+@click.argument("model", type=MODEL_OR_PACKAGE)
 @click.option("-p", "--provider", "providers", multiple=True, help="Who should run it; all installed by default.")
 def command(output: Output, model: Source, providers: tuple[str, ...]) -> int:
     """Validate MODEL (structure, types, shapes) and show who can run it.
 
-    The exit status is 3 for an invalid model and 4 for a valid one that no provider can run.
+    MODEL may be the folder of a package: then every file in it is compared with what was saved. The exit status is 3
+    for an invalid model and 4 for a valid one that no provider can run.
     """
+    if model.folder is not None:
+        from entrepot.cli.folders import check_package
+
+        return check_package(output, model.folder, providers)
     from entrepot.ir.progress import reporter
     from entrepot.ir.validity import problem_of
     from entrepot.parity.verify import default_providers

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from entrepot.cli.group import verb
-from entrepot.cli.models import MODEL, Source, read_model
+from entrepot.cli.models import MODEL_OR_PACKAGE, Source, read_model
 from entrepot.cli.output import Output, rows, stack
 from entrepot.ir.printable import size_text
 
@@ -23,10 +23,15 @@ if TYPE_CHECKING:
 
 
 @verb("info")
-@click.argument("model", type=MODEL)
+@click.argument("model", type=MODEL_OR_PACKAGE)
 @click.option("--nodes", "with_nodes", is_flag=True, help="List every node with the types and shapes it works on.")
 def command(output: Output, model: Source, with_nodes: bool) -> None:
-    """Show inputs, outputs, opsets, operators and weights of MODEL."""
+    """Show inputs, outputs, opsets, operators and weights of MODEL, which may be the folder of a package."""
+    if model.folder is not None:
+        from entrepot.cli.folders import show_package
+
+        show_package(output, model.folder, with_nodes=with_nodes)
+        return
     from entrepot.ir.inference import list_nodes
 
     loaded = read_model(model, output)

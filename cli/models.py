@@ -39,6 +39,11 @@ class Source:
         return self._name
 
     @property
+    def folder(self) -> Path | None:
+        """The folder of a package, if it is one."""
+        return self._path if self._path is not None and self._path.is_dir() else None
+
+    @property
     def readable(self) -> Path | bytes:
         """What ``load`` and onnx's checker accept: a path, or the bytes where they can be read only once."""
         if self._path is not None and not self._path.is_fifo():
@@ -66,6 +71,8 @@ class ModelFile(click.ParamType):  # type: ignore[type-arg] # generic since clic
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Source:
         """The file or pipe, when it can be read."""
+        if os.path.isfile(os.path.join(os.fsdecode(value), "entrepot.json")):
+            self.fail(f"'{os.fsdecode(value)}' is a package: name one of the .onnx files in it", param, ctx)
         if value != "-":
             return Source(os.fsdecode(value), Path(os.fsdecode(_OLD.convert(value, param, ctx))))
         output = _output(ctx)
@@ -77,6 +84,16 @@ class ModelFile(click.ParamType):  # type: ignore[type-arg] # generic since clic
             self.fail("standard input is a terminal: send a model through a pipe", param, ctx)
         output.claims_input = True
         return Source("-", None)
+
+
+class ModelOrPackage(ModelFile):
+    """The same, or the folder of a package."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Source:
+        """The file, pipe or folder, when it can be read."""
+        if os.path.isfile(os.path.join(os.fsdecode(value), "entrepot.json")):
+            return Source(os.fsdecode(value), Path(os.fsdecode(value)))
+        return super().convert(value, param, ctx)
 
 
 class NewFile(click.ParamType):  # type: ignore[type-arg]
@@ -126,6 +143,7 @@ def _output(ctx: click.Context | None) -> Output:
 
 
 MODEL = ModelFile()
+MODEL_OR_PACKAGE = ModelOrPackage()
 TARGET = NewFile()
 PLACE = NewPlace()
 _OLD = click.Path(exists=True, dir_okay=False)

@@ -92,8 +92,10 @@ def as_package(output: Output, source: str, sample: str | None, target: Target, 
         EntrepotError: As of ``export_transformer``.
     """
     from entrepot.exporters.transformers.api import export_transformer
+    from entrepot.runtime.generation.writing import check_target
 
     folder = _folder(target)
+    check_target(folder)
     package = export_transformer(
         Path(source) if os.path.exists(source) or ":" not in source else load_object(source),
         None if sample is None else load_object(sample),

@@ -87,6 +87,7 @@ def export_transformer(
     from entrepot.exporters.transformers.checkpoint import described_by, files_of, opened
     from entrepot.exporters.transformers.export import Wishes, exported
     from entrepot.runtime.generation.inputs import as_files
+    from entrepot.runtime.generation.writing import check_target
 
     given: Any = model
     if not isinstance(given, torch.nn.Module | str | os.PathLike):
@@ -107,6 +108,8 @@ def export_transformer(
         capacity=room if as_choice(cache, ("dynamic", "static"), "cache") == "static" else 0,
     )
     _check_loop(wishes)
+    if path is not None:
+        check_target(path)
     options = Options(
         opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)
     )

@@ -14,6 +14,7 @@ from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.roles import Roles
 from entrepot.exporters.transformers.upstream import config_of
+from entrepot.ir.arguments import expected
 from entrepot.ir.errors import InputError
 
 BATCH, LENGTH, SOURCE = 2, 5, 7
@@ -53,7 +54,34 @@ def _named(model: torch.nn.Module, given: Any) -> Inputs:
     for name, parameter in bound.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             arguments |= arguments.pop(name, {})
-    return {name: torch.as_tensor(value) for name, value in arguments.items() if value is not None}
+    named = {name: _tensor(value, name) for name, value in arguments.items() if value is not None}
+    try:
+        with quiet(), torch.no_grad():
+            model(**named)
+    except MODEL_ERRORS as error:
+        first = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(
+            f"{type(model).__name__} does not take the samples: {first}",
+            hint="call the model with them once to see the whole traceback",
+        ) from error
+    return named
+
+
+def _tensor(value: Any, name: str) -> torch.Tensor:
+    """A sample as a tensor with axes and elements, which a size can be read from.
+
+    Raises:
+        InputError: It is something else.
+    """
+    if isinstance(value, bool | str):
+        raise expected(f"sample '{name}'", "a tensor", value, hint="leave it out: what is no tensor is never an input")
+    try:
+        found = torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise expected(f"sample '{name}'", "a tensor", value) from error
+    if not found.numel():
+        raise InputError(f"sample '{name}' has shape {tuple(found.shape)}, expected at least one element")
+    return found
 
 
 def tokens(model: torch.nn.Module, batch: int, length: int, seed: int = 0) -> torch.Tensor:

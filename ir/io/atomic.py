@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import mmap
 import os
 import re
@@ -18,6 +19,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 _DAY = 86_400
 _NOTE = 4096
 
@@ -114,6 +116,22 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def exchanged(one: Path, other: Path) -> bool:
+    """Let two files or folders swap their names in one step; ``False`` where the system cannot do that."""
+    swap = getattr(_library(), "renameat2", None)
+    if swap is None:
+        return False
+    swap.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    return bool(swap(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)
+
+
+def _library() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):  # Windows
+        return None
 
 
 def mentions(path: Path, text: str) -> bool:

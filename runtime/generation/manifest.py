@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from entrepot.ir.errors import ModelFormatError
+from entrepot.ir.arguments import as_choice, as_integer, as_kind, expected
+from entrepot.ir.errors import InputError, ModelFormatError
 from entrepot.runtime.generation.settings import Settings
 
 FORMAT = 1
@@ -96,12 +97,85 @@ class Manifest:
         Raises:
             ModelFormatError: It does not say what a package has to say.
         """
-        if not isinstance(described, Mapping):
-            raise ModelFormatError(f"it is no description of a package, but of type {type(described).__name__}")
         try:
-            known = {each.name: described[each.name] for each in dataclasses.fields(cls) if each.name in described}
-            states = tuple(State(**state | {"shape": tuple(state["shape"])}) for state in known.pop("states", ()))
-            settings = Settings.of(known.pop("settings", {}))
-            return cls(**known | {"states": states, "settings": settings, "notes": tuple(known.get("notes", ()))})
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ModelFormatError(f"it is no description of a package: {error}") from error
+            known = as_mapping(described, "the description")
+            return cls(**{each.name: _READERS[each.name](known[each.name], each.name) for each in _given(cls, known)})
+        except InputError as error:
+            raise ModelFormatError(f"it is no description of a package: {error.message}") from error
+
+
+def _given(cls: type[Any], known: Mapping[str, Any]) -> list[dataclasses.Field[Any]]:
+    return [each for each in dataclasses.fields(cls) if each.name in known]
+
+
+def as_mapping(given: Any, what: str) -> Mapping[str, Any]:
+    """A mapping from names.
+
+    Raises:
+        InputError: It is something else.
+    """
+    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+        return given
+    raise expected(what, "a mapping from names", given)
+
+
+def _items(given: Any, what: str) -> list[Any]:
+    if isinstance(given, list | tuple):
+        return list(given)
+    raise expected(what, "a list", given)
+
+
+def _text(given: Any, what: str) -> str:
+    return as_kind(given, str, what)
+
+
+def _texts(given: Any, what: str) -> tuple[str, ...]:
+    return tuple(_text(each, f"an entry of {what}") for each in _items(given, what))
+
+
+def _count(given: Any, what: str) -> int:
+    return as_integer(given, what, least=0)
+
+
+def _axes(given: Any, what: str) -> Mapping[str, int]:
+    return {name: _count(axis, f"{what}['{name}']") for name, axis in as_mapping(given, what).items()}
+
+
+def _versions(given: Any, what: str) -> Mapping[str, str]:
+    return {name: _text(each, f"{what}['{name}']") for name, each in as_mapping(given, what).items()}
+
+
+def _state(given: Any, what: str) -> State:
+    known = as_mapping(given, what)
+    missing = [each.name for each in dataclasses.fields(State) if each.name not in known]
+    if missing:
+        raise InputError(f"{what} has no {missing[0]}")
+    shape = tuple(as_integer(size, f"a size of {what}", least=-1) for size in _items(known["shape"], "a shape"))
+    if shape.count(-1) != 1:
+        raise InputError(f"the shape of {what} is {shape}, expected one axis of the batch, -1")
+    dtype = _text(known["dtype"], f"the type of {what}")
+    if dtype not in TYPES:
+        raise InputError(f"the type of {what} is {dtype!r}, expected {', '.join(TYPES)}")
+    return State(_text(known["past"], f"past of {what}"), _text(known["present"], f"present of {what}"), shape, dtype)
+
+
+def _states(given: Any, what: str) -> tuple[State, ...]:
+    return tuple(_state(each, f"{what}[{at}]") for at, each in enumerate(_items(given, what)))
+
+
+TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
+"""The element types of states."""
+
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "kind": lambda given, what: as_choice(given, ("forward", "decoder", "encoder-decoder", "loop"), what),
+    "mask_of": lambda given, what: as_choice(given, ("all", "new"), what),
+    "capacity": _count,
+    "step": _count,
+    "constants": _axes,
+    "states": _states,
+    "settings": lambda given, _: Settings.of(as_mapping(given, "settings")),
+    "notes": _texts,
+    "versions": _versions,
+} | dict.fromkeys(
+    ("tokens", "logits", "mask", "source", "source_mask", "positions", "first_scored", "past_length"), _text
+)

@@ -247,7 +247,7 @@ class Package:
             StorageError: It cannot be written; what was there before is untouched.
             InputError: ``path`` is a folder that is no package.
         """
-        from entrepot.runtime.generation.folder import save
+        from entrepot.runtime.generation.writing import save
 
         save(self, path, as_choice(layout, ("entrepot", "optimum", "genai"), "layout"))
 
