@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Collection
 
 _FAR = 96
 """Where the double of a size is refused, this much more may be accepted: by 2, 3, 4, 6, 8, 12, 16, 24, 32 at a time."""
+
+_BEFORE = 2
+"""Tokens before those of a grid: of a class, and of a teacher."""
 
 
 def sizes_around(size: int, used: Collection[int], step: int = 1) -> list[int]:
@@ -24,6 +28,17 @@ def sizes_around(size: int, used: Collection[int], step: int = 1) -> list[int]:
     smaller = next((other for other in range(size - step, 1, -step) if other not in used), None)
     smallest = next((other for other in range(size - half, 1, -step) if other not in used), None)
     return list(dict.fromkeys(other for other in (larger, largest, smaller, smallest) if other is not None))
+
+
+def squares_around(size: int) -> list[int]:
+    """Two other squares, each with as many more as this size has: the tokens of a square grid, and those before them.
+
+    Args:
+        size: The present size, up to two more than a square.
+    """
+    root = math.isqrt(size)
+    more = size - root * root
+    return [other * other + more for other in (root + 1, root + 2)] if root > 1 and more <= _BEFORE else []
 
 
 def smallest_step(size: int, accepts: Callable[[int], bool]) -> int:

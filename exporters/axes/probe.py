@@ -17,7 +17,7 @@ import numpy as np
 from entrepot.exporters.arrays import Array, Arrays
 from entrepot.exporters.axes.gaps import with_gaps
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
-from entrepot.exporters.axes.multiples import sizes_around, smallest_step
+from entrepot.exporters.axes.multiples import sizes_around, smallest_step, squares_around
 from entrepot.exporters.axes.ones import enlarge_ones
 from entrepot.exporters.axes.related import may_be_related, related_groups
 from entrepot.exporters.axes.relations import Relation, derived_groups, merged
@@ -200,7 +200,7 @@ class Prober:
         One is not enough: a pooling that rounds down accepts 29 instead of 28 without letting the axis vary.
         """
         axes = list(axes)
-        return self._two_sizes(axes, self.step(axes))
+        return self._two_sizes(axes, self.step(axes)) or self._two_squares(axes)
 
     def step(self, axes: Sequence[Axis]) -> int:
         """What the sizes that the model accepts differ by; 1 unless those next to the present one are refused."""
@@ -214,9 +214,13 @@ class Prober:
         """Axes that vary together, with the sizes that show it; ``None`` if they do not."""
         members = sorted(axes)
         step = self.step(members)
-        sizes = self._two_sizes(members, step)
+        sizes = self._two_sizes(members, step) or self._two_squares(members)
         present = self.size(members[0])
         return Group(frozenset(axes), symbol, [present, *sizes], step=step, required=required) if sizes else None
+
+    def _two_squares(self, axes: Sequence[Axis]) -> list[int]:
+        sizes = squares_around(self.size(axes[0]))
+        return sizes if all(self.takes(dict.fromkeys(axes, size)) is None for size in sizes) else []
 
     def _two_sizes(self, axes: Sequence[Axis], step: int) -> list[int]:
         sizes = self.fresh_sizes(self.size(axes[0]), step=step)

@@ -8,7 +8,7 @@ import pytest
 from entrepot.exporters.arrays import NUMPY
 from entrepot.exporters.axes.groups import name_groups
 from entrepot.exporters.axes.limits import size_limits
-from entrepot.exporters.axes.multiples import sizes_around, smallest_step
+from entrepot.exporters.axes.multiples import sizes_around, smallest_step, squares_around
 from entrepot.exporters.axes.probe import Prober
 from tests.exporters.test_relations import Plain
 
@@ -97,3 +97,10 @@ def test_sizes_around_are_whole_steps_away_and_fresh(size, step):
 
 def test_the_smallest_step_of_a_size_that_never_grows_is_one():
     assert smallest_step(12, lambda size: size < 12) == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "others"), [(16, [25, 36]), (17, [26, 37]), (18, [27, 38]), (19, []), (4, [9, 16]), (3, []), (1, [])]
+)
+def test_tokens_of_a_square_grid_become_those_of_others(size, others):
+    assert squares_around(size) == others

@@ -120,6 +120,21 @@ def _sqrt(plain: Any, value: Any) -> Any:
     return math.sqrt(value) if not isinstance(value, _SIZES) else torch.sym_sqrt(value)
 
 
+def power(value: Any, exponent: Any) -> Any:
+    """``value ** exponent``; a root of a size as the function that captures follow."""
+    if isinstance(value, _SIZES) and exponent in (0.5, -0.5):
+        return torch.sym_sqrt(value) if exponent > 0 else 1 / torch.sym_sqrt(value)
+    return value**exponent
+
+
+def _power(plain: Any, value: Any, exponent: Any, *more: Any) -> Any:
+    return plain(value, exponent, *more) if more or not isinstance(value, _SIZES) else power(value, exponent)
+
+
+def _isqrt(plain: Any, value: Any) -> Any:
+    return math.floor(torch.sym_sqrt(value)) if isinstance(value, torch.SymInt) else plain(value)
+
+
 def _log(base: float, plain: Any, value: Any, *more: Any) -> Any:
     return logarithm(value, base) if isinstance(value, torch.SymInt) and not more else plain(value, *more)
 
@@ -275,6 +290,10 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     list: _sequence,
     tuple: _sequence,
     math.sqrt: _sqrt,
+    math.isqrt: _isqrt,
+    math.pow: _power,
+    operator.pow: _power,
+    pow: _power,
     math.log: functools.partial(_log, math.e),
     math.log2: functools.partial(_log, 2.0),
     math.log10: functools.partial(_log, 10.0),

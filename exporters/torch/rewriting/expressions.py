@@ -40,6 +40,11 @@ class Expressions(ast.NodeTransformer):
         """``not x``."""
         return self.condition(node) if isinstance(node.op, ast.Not) else self.generic_visit(node)
 
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        """``a ** b``."""
+        self.generic_visit(node)
+        return _step("power", node.left, node.right) if isinstance(node.op, ast.Pow) else node
+
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """``a if c else b``."""
         arms = [ast.Lambda(_arguments(), self.visit(arm)) for arm in (node.body, node.orelse)]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
-from entrepot.exporters.torch.rewriting.calls import callee
+from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.links import ListError
 from entrepot.exporters.torch.rewriting.loops import loop
@@ -32,6 +32,7 @@ __all__ = [
     "listed",
     "negated",
     "pick",
+    "power",
     "repeat",
     "state",
     "store",

@@ -82,7 +82,8 @@ add("shift", lambda a: tf.bitwise.right_shift(a, 2), whole(0, 99, 4), whole(0, 9
 add("two_inputs", lambda x, y: {"sum": x + y, "parts": [x * y, (x - y,)]}, (X, X + 1), (Y, Y - 1))
 add("nested_inputs", lambda batch: batch["a"] + batch["b"][0], ({"a": X, "b": [X]},), ({"a": Y, "b": [Y]},))
 add("int64", lambda x: tf.cumsum(x * 3), whole(0, 9, 5, dtype=np.int64), whole(0, 9, 8, dtype=np.int64))
-add("conv1d", lambda x: tf.nn.conv1d(x, tf.constant(normal(3, 3, 5)), 1, "SAME"), normal(2, 8, 3), normal(3, 11, 3))
+KERNEL = tf.constant(normal(3, 3, 5))
+add("conv1d", lambda x: tf.nn.conv1d(x, KERNEL, 1, "SAME"), normal(2, 8, 3), normal(3, 11, 3))
 add("unique", tf.unique, whole(0, 4, 9), whole(0, 4, 6))
 add("segment_sum", lambda x: tf.math.segment_sum(x, [0, 0, 1, 3]), X)
 for _name in ("gcd", "lcm"):

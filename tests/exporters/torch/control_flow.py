@@ -350,6 +350,13 @@ class Evened(Module):
         return F.interpolate(x.mT, size=length).mT if resized else x
 
 
+class TokensOfAGrid(Module):
+    def forward(self, x):
+        side = int((x.shape[1] - 1) ** 0.5)
+        grid = x[:, 1:].reshape(x.shape[0], side, side, -1)
+        return grid.mean(2) * math.isqrt(x.shape[1]) * pow(x.shape[1], 0.5) * x.shape[1] ** -0.5 + x[:, :1]
+
+
 class Logarithms(Module):
     def forward(self, x):
         length = x.shape[1]
@@ -426,5 +433,6 @@ LENGTHS = [
     (Evened, x(2, 8, 4), x(3, 9, 4), x(1, 3, 4)),
     (OneStart, x(2, 5, 4), x(3, 9, 4), x(1, 1, 4)),
     (Bits, x(2, 12, 4), x(1, 8, 4), x(3, 9, 4), x(2, 1, 4), x(1, 64, 4), x(1, 65, 4)),
+    (TokensOfAGrid, x(2, 17, 4), x(1, 26, 4), x(3, 10, 4), x(2, 2, 4)),
     (Logarithms, x(2, 12, 4), x(2, 8, 4), x(1, 10, 4), x(3, 100, 4), x(3, 64, 4), x(1, 99, 4)),
 ]

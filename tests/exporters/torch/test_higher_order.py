@@ -62,6 +62,15 @@ def test_loops_and_branches_stay_and_the_length_varies(name):
     assert {"Scan", "Loop", "If"} & {node.op_type for node in model.ir.graph}
 
 
+def test_an_axis_that_the_first_captures_lack_varies():
+    def forward(self, x):
+        return scan(
+            lambda s, a: (torch.cond(a.sum() > 0, lambda b: b - 1, lambda b: b * 2, (s + a,)), s.clone()), x[0] * 0, x
+        )
+
+    assert ep.export(Function(forward), X).inputs[0].shape == ("batch", "args_0_dim1")
+
+
 TRANSFORMS = {
     "grad": lambda self, x: torch.func.grad(lambda a: power(self, a).sum())(x),
     "vmap": lambda self, x: torch.vmap(lambda a: power(self, a).sum())(x),
