@@ -7,14 +7,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.ir.errors import InputError
 from entrepot.runtime.generation.decoding import Decoding
 from entrepot.runtime.generation.scores import Scorer, log_softmax, softmax, warped
-from entrepot.runtime.generation.search import Stopping, padding_of
+from entrepot.runtime.generation.search import Stopping, padding_of, stopped
 from entrepot.runtime.generation.settings import Settings
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _WORST = np.float32(-1e9)
+_MOST_POWER = 80
+"""Up to this logarithm, powers are numbers in single precision."""
 _NARROW = 256
 """Scores up to this number are sorted at once."""
 
@@ -60,6 +63,11 @@ class BeamSearch:
         self._count = settings.num_beams
         self._candidates = max(2, 1 + len(settings.eos_token_id)) * self._count
         self._most = settings.most(self._prompt)
+        if self._most > 1 and abs(settings.length_penalty) * np.log(self._most) > _MOST_POWER:
+            raise InputError(
+                f"length_penalty is {settings.length_penalty}, whose powers of {self._most} tokens are no numbers",
+                hint="0 is for no penalty, 1 for the mean score of a token",
+            )
         self._random = np.random.default_rng(settings.seed)
         decoding.select(np.repeat(np.arange(self._batch), self._count))
         self._padding = padding_of(decoding.mask)
@@ -123,7 +131,7 @@ class BeamSearch:
         ends = np.isin(candidates.tokens[:, :, length - 1], self._settings.eos_token_id) | (at + 1 == self._most)
         if self._stopping is not None:
             rows = candidates.tokens[:, :, :length].reshape(-1, length)
-            ends |= np.broadcast_to(np.asarray(self._stopping(rows), bool), len(rows)).reshape(ends.shape)
+            ends |= stopped(self._stopping, rows).reshape(ends.shape)
         return ends
 
     def _finish(self, candidates: Beams, ends: Array, at: int) -> None:

@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.generation.inputs import as_integers, as_rows
+from entrepot.runtime.arrays import as_array
+from entrepot.runtime.generation.inputs import as_mask, as_rows, as_tokens
 from entrepot.runtime.generation.joining import Rows, joined
 from entrepot.runtime.generation.kept import Kept
 from entrepot.runtime.generation.manifest import Manifest
@@ -90,13 +91,12 @@ class Decoding:
 
         Args:
             tokens: Of shape ``(rows,)`` or ``(rows, new)``.
-            mask: Which of them count, by default all.
+            mask: Which of them count, of the same shape; by default all.
 
         Raises:
             InputError: There is not one row of tokens for each sequence, or more than the graph takes at once.
         """
-        tokens = as_integers(tokens, "the tokens of a step", self.tokens.dtype)
-        tokens = tokens[:, None] if tokens.ndim == 1 else tokens
+        tokens = _in_rows(as_tokens(tokens, "the tokens of a step"))
         if tokens.ndim != 2 or len(tokens) != self.rows or not tokens.shape[1]:
             raise InputError(
                 f"the tokens of a step have shape {tokens.shape}, expected ({self.rows},) or ({self.rows}, new)"
@@ -104,7 +104,8 @@ class Decoding:
         if self._manifest.step and tokens.shape[1] > self._manifest.step:
             raise InputError(f"{tokens.shape[1]} tokens were given, the graph takes {self._manifest.step} at once")
         self._check_room(tokens.shape[1])
-        self._append(tokens, np.ones_like(tokens) if mask is None else np.asarray(mask, self.mask.dtype))
+        counted = np.ones_like(tokens) if mask is None else _in_rows(as_array(mask))
+        self._append(tokens, as_mask(counted, tokens.shape, "the mask of a step", "its tokens"))
         new = tokens.shape[1] if self._manifest.states else self.tokens.shape[1]
         self._take(self._run("decoder", {**self._constants, **self._state, **self._fed(new)}))
         return self.logits
@@ -196,6 +197,12 @@ class Decoding:
             self._state[state.past] = self._kept.put(new)
         self.all_logits = self._kept.fetch(results[self._manifest.logits])
         self.logits = self.all_logits[:, -1].astype(np.float32, copy=False)
+
+
+def _in_rows(array: Any) -> Array:
+    """One row for each sequence, of one element if there is only one."""
+    array = np.asarray(array)
+    return array[:, None] if array.ndim == 1 else array
 
 
 def _empty(shape: tuple[int, ...], dtype: str, rows: int) -> Array:

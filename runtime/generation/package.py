@@ -13,7 +13,7 @@ from entrepot.ir.model import Model
 from entrepot.ir.proof import Proof
 from entrepot.runtime.generation.beams import BeamSearch
 from entrepot.runtime.generation.decoding import Decoding
-from entrepot.runtime.generation.inputs import as_files, prepared
+from entrepot.runtime.generation.inputs import as_files, check_known, prepared
 from entrepot.runtime.generation.kept import Kept
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.prompts import begun, prompted
@@ -194,6 +194,7 @@ class Package:
         """
         if not self.generates:
             raise InputError("this package does not generate", hint="use forward")
+        check_known(given, self.inputs)
         chosen = {name: given.pop(name) for name in SETTINGS & given.keys()}
         settings = self.settings.changed(chosen)
         for name, function in (("stopping", stopping), ("streamer", streamer)):

@@ -9,7 +9,7 @@ import numpy as np
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.arrays import as_array
-from entrepot.runtime.generation.inputs import default_mask
+from entrepot.runtime.generation.inputs import as_mask, as_tokens, default_mask
 from entrepot.runtime.generation.manifest import Manifest
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -27,13 +27,11 @@ def prompted(manifest: Manifest, given: dict[str, Any], names: Collection[str]) 
         InputError: They are missing, or of another shape.
     """
     add_source_mask(manifest, given, names)
-    tokens = _tokens(manifest, given)
-    mask = given.pop(manifest.mask) if manifest.mask in given else default_mask(tokens, manifest.settings)
+    tokens = as_tokens(_tokens(manifest, given), f"'{manifest.tokens}'")
     if tokens.ndim != 2 or not tokens.size:
         raise InputError(f"'{manifest.tokens}' has shape {tokens.shape}, expected rows of at least one token")
-    if mask.shape != tokens.shape:
-        raise InputError(f"{manifest.mask} has shape {mask.shape}, expected {tokens.shape} as {manifest.tokens}")
-    return tokens, mask.astype(np.int64)
+    mask = given.pop(manifest.mask) if manifest.mask in given else default_mask(tokens, manifest.settings)
+    return tokens, as_mask(mask, tokens.shape, manifest.mask or "the mask", manifest.tokens)
 
 
 def add_source_mask(manifest: Manifest, given: dict[str, Any], names: Collection[str]) -> None:

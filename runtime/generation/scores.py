@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.ir.errors import InputError
 from entrepot.runtime.generation.settings import Settings
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -85,7 +86,13 @@ def suppressed(scores: Array, tokens: Collection[int]) -> Array:
 
 
 def forced(scores: Array, tokens: Collection[int]) -> Array:
-    """Forbid all but some tokens."""
+    """Forbid all but some tokens.
+
+    Raises:
+        InputError: There is no such token.
+    """
+    if max(tokens) >= scores.shape[1]:
+        raise InputError(f"token {max(tokens)} is to be forced, there are {scores.shape[1]} tokens")
     result = np.full_like(scores, NEVER)
     result[:, list(tokens)] = 0
     return result
@@ -98,7 +105,15 @@ def warped(scores: Array, settings: Settings, keep: int = 1) -> Array:
         scores: In float32.
         settings: What is asked for.
         keep: The fewest tokens that stay possible.
+
+    Raises:
+        InputError: There is a row in which nothing can be drawn.
     """
+    if not np.isfinite(scores.max(1)).all():
+        raise InputError(
+            "no token can be drawn: every one is forbidden, or scores are no numbers",
+            hint="see suppress_tokens, no_repeat_ngram_size and the inputs",
+        )
     scores = scores / np.float32(settings.temperature)
     most = min(max(settings.top_k, keep), scores.shape[1])
     if settings.top_k and most < scores.shape[1]:

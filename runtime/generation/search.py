@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.ir.errors import InputError
+from entrepot.runtime.arrays import as_array
 from entrepot.runtime.generation.decoding import Decoding
 from entrepot.runtime.generation.draws import any_seed, uniform
 from entrepot.runtime.generation.scores import Scorer, drawn, warped
@@ -24,6 +26,20 @@ Streamer: TypeAlias = Callable[[Array], Any]
 def padding_of(mask: Array) -> Array:
     """How many of the first tokens of each row are padding."""
     return np.argmax(mask != 0, axis=1)
+
+
+def stopped(stopping: Stopping, rows: Array) -> Array:
+    """Which rows a caller wants to end.
+
+    Raises:
+        InputError: The answer is neither one for all rows nor one for each.
+    """
+    said = stopping(rows)
+    answer = np.asarray(False if said is None else as_array(said))
+    if answer.dtype.kind not in "biu" or answer.shape not in ((), (len(rows),)):
+        found = f"{answer.dtype} of shape {answer.shape}"
+        raise InputError(f"stopping returned {found}, expected True or False, or one for each of {len(rows)} rows")
+    return np.broadcast_to(answer != 0, len(rows))
 
 
 def search(
@@ -44,9 +60,7 @@ def search(
             streamer(column)
         going = ~np.isin(tokens, settings.eos_token_id)
         if stopping is not None:
-            going &= ~np.broadcast_to(
-                np.asarray(stopping(np.column_stack([decoding.tokens, tokens])), bool), going.shape
-            )
+            going &= ~stopped(stopping, np.column_stack([decoding.tokens, tokens]))
         if not going.any() or at + 1 == settings.most(prompt):
             break
         if not going.all():

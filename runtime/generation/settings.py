@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -137,14 +138,18 @@ def _token(value: Any, name: str) -> int:
 
 def _tokens(value: Any, name: str) -> tuple[int, ...]:
     """One token, or a list; a negative one stands for none, as in many files."""
-    members = value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else [value]
-    return tuple(token for token in (as_integer(each, name) for each in members) if token >= 0)
+    found = np.asarray(list(value) if isinstance(value, AbstractSet) else value)
+    if not found.size:
+        return ()
+    if found.ndim > 1 or found.dtype.kind not in "iu":
+        raise expected(name, "a token, or a list of them", value)
+    return tuple(token for token in found.reshape(-1).tolist() if token >= 0)
 
 
 def _positive(value: Any, name: str) -> float:
     number = as_number(value, name)
-    if number <= 0:
-        raise expected(name, "a number above 0", value)
+    if number < _LEAST:
+        raise expected(name, f"a number of {_LEAST:g} or more", value)
     return number
 
 
@@ -160,7 +165,7 @@ def _any_number(value: Any, name: str) -> float:
 
 
 def _stopping(value: Any, name: str) -> bool | Literal["never"]:
-    return "never" if value == "never" else as_flag(value, name)
+    return "never" if isinstance(value, str) and value == "never" else as_flag(value, name)
 
 
 _READERS = {
@@ -186,6 +191,9 @@ _READERS = {
     "begin_suppress_tokens": _tokens,
     "decoder_start_token_id": _token,
 }
+_LEAST = 1e-6
+"""The smallest divisor of scores: below, quotients of ordinary scores would soon be no numbers in single precision."""
+
 ENDS = 8
 """How many tokens that end a row a loop in a graph takes: an input with a default has one size."""
 

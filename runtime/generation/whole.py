@@ -9,7 +9,7 @@ import numpy as np
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.generation.draws import any_seed
-from entrepot.runtime.generation.inputs import default_mask
+from entrepot.runtime.generation.inputs import as_mask, as_tokens, default_mask
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.prompts import add_source_mask
 from entrepot.runtime.generation.settings import padded_ends
@@ -40,11 +40,15 @@ def whole(
         raise InputError(f"this loop in the graph has no input for {lost[0]}", hint="export with loop='host'")
     names = {spec.name for spec in session.inputs}
     add_source_mask(manifest, feeds, names)
-    if manifest.mask in names and manifest.tokens in feeds:
-        feeds.setdefault(manifest.mask, default_mask(feeds[manifest.tokens], manifest.settings))
+    if manifest.tokens in feeds:
+        tokens = as_tokens(feeds[manifest.tokens], f"'{manifest.tokens}'")
+        feeds[manifest.tokens] = tokens
+        if manifest.mask in names:
+            mask = feeds.get(manifest.mask, default_mask(tokens, manifest.settings))
+            feeds[manifest.mask] = as_mask(mask, tokens.shape, manifest.mask, manifest.tokens)
     prompt = feeds[manifest.tokens].shape[1] if manifest.tokens in feeds else 1
-    tokens = session.run(feeds | _settings(manifest, said, defaults, prompt))["sequences"]
-    return tokens[:, prompt:] if new_only else tokens
+    sequences: Array = session.run(feeds | _settings(manifest, said, defaults, prompt))["sequences"]
+    return sequences[:, prompt:] if new_only else sequences
 
 
 def _settings(
