@@ -55,6 +55,13 @@ def test_steps_are_written_as_a_reader_would(node: str, line: str) -> None:
     assert line in source(f"g (float[2, 3, 3] x) => (float[N, M] y) <{constants}> {{ {node} }}")
 
 
+def test_padded_means_in_three_dimensions_take_inputs_smaller_than_a_window() -> None:
+    pool = "y = AveragePool<kernel_shape = [3, 3, 3], pads = [1, 1, 1, 1, 1, 1]>(x)"
+    given = _with(f"g (float[2, 3, D, 4, 5] x) => (float[A, B, C, E, F] y) {{ {pool} }}", {})
+    assert ep.to_torch(given)(torch.ones(2, 3, 1, 4, 5)).eq(1).all()
+    assert "F.avg_pool3d(" in source(f"g (float[2, 3, 3, 4, 5] x) => (float[A, B, C, E, F] y) {{ {pool} }}")
+
+
 LAYERS = [
     ("y = Conv<strides = [2, 2]>(x, w, b)", {"w": (4, 3, 5, 5), "b": (4,)}, "nn.Conv2d(3, 4, 5, stride=2)"),
     ("y = ConvTranspose(x, w)", {"w": (3, 4, 2, 2)}, "nn.ConvTranspose2d(3, 4, 2, bias=False)"),
