@@ -29,6 +29,7 @@ _FAILURES = (
     AssertionError,
     AttributeError,
     LookupError,
+    MemoryError,
     NotImplementedError,
     RuntimeError,
     TypeError,

@@ -74,6 +74,35 @@ def test_a_model_that_nobody_runs_is_simplified_and_not_called_proved() -> None:
     assert not result.report.ok
 
 
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[1] x, int64[1099511627776] sizes) => (float[3] y) { y = Expand(x, sizes) }",
+        "(float[1, 2] x) => (float[1, 8] y) <int64[2] by = {1, 72057594037927939}> { y = Tile(x, by) }",
+    ],
+    ids=["input", "result"],
+)
+def test_what_fits_into_no_memory_is_simplified_and_not_called_proved(graph: str) -> None:
+    proto = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 20]> net {graph}""")
+    result = ep.optimize(ep.load(proto))
+    assert result.report is not None
+    assert "GiB allowed" in str(result.report)
+    assert not result.report.ok
+
+
+def test_a_model_that_takes_nothing_but_empty_inputs_is_proved_on_them() -> None:
+    source = ep.load(
+        onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 20]>
+        net (float[0, 3] x) => (float[0, 3] y, float[1, 3] z) {
+        a = Neg(x) y = Neg(a) axes = Constant<value_ints = [0]>() z = ReduceSum(y, axes) }
+        """)
+    )
+    result = ep.optimize(source)
+    assert result.report is not None
+    assert result.report.ok
+    assert {run.provider for run in result.report.runs if run.ok} == {"cpu"}
+
+
 @pytest.mark.parametrize("name", ["mlp", "gru_classifier", "two_tower", "early_exit", "fixed_point", "gpt"])
 @pytest.mark.parametrize("opset", [None, 13])
 def test_exported_models_compute_the_same(name: str, opset: int | None) -> None:
