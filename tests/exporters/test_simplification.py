@@ -90,6 +90,13 @@ def test_what_fits_into_no_memory_is_simplified_and_not_called_proved(graph: str
     assert not result.report.ok
 
 
+def test_nodes_that_only_a_later_opset_can_mean_are_refused() -> None:
+    proto = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 99]> net (float[2] x) => (float[2] y) {
+        y = Add(x) }""")
+    with pytest.raises(ep.ConversionError, match="cannot read the model"):
+        ep.optimize(ep.load(proto), verify=False)
+
+
 def test_a_model_that_takes_nothing_but_empty_inputs_is_proved_on_them() -> None:
     source = ep.load(
         onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 20]>

@@ -130,6 +130,14 @@ def test_strings_are_refused() -> None:
         ep.to_torch(model(text))
 
 
+def test_layers_that_torch_refuses_are_named_each_time() -> None:
+    text = "net (float[1, 4, 6, 6] x) => (float[1, 4, 3, 3] y) { y = Conv<group = 0, kernel_shape = [2, 2]>(x, w) }"
+    given = _with(text, {"w": np.ones((4, 1, 2, 2), np.float32)})
+    for _ in range(2):
+        with pytest.raises(ep.ConversionError, match=r"nn\.Conv2d\(.*groups=0.*positive"):
+            ep.to_torch(given, verify=False)
+
+
 def test_a_module_that_differs_is_refused_with_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "relu", torch.abs)
     with pytest.raises(ep.VerificationError) as caught:
