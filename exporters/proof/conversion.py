@@ -12,6 +12,7 @@ from entrepot.exporters.proof.prove import prove, unequal
 from entrepot.ir.errors import EntrepotError, InputError, UnsupportedOpError
 from entrepot.ir.model import Model
 from entrepot.parity.feeds import Feeds, generate
+from entrepot.parity.proposals import that_runs
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run, Verdict
 from entrepot.parity.sources import ModelSource, Outputs, SourceRefusal, model_name
@@ -47,9 +48,19 @@ def report_on(model: Model, result: Model, feeds: Any, judging: Judging, *, made
     if feeds is not None and not made_up:
         return _on_given(model, result, feeds_of(model, feeds), judging)
     try:
-        return prove_conversion(model, result, generate(model) if feeds is None else feeds, judging)
+        return _on_made_up(model, result, judging) if feeds is None else prove_conversion(model, result, feeds, judging)
     except EntrepotError as error:
         return _unproven(model, result, error)
+
+
+def _on_made_up(model: Model, result: Model, judging: Judging) -> Report:
+    try:
+        return prove_conversion(model, result, generate(model), judging)
+    except SourceRefusal:
+        others = that_runs(model)
+        if others is None:
+            raise
+    return prove_conversion(model, result, others, judging)
 
 
 def _on_given(model: Model, result: Model, feeds: Feeds, judging: Judging) -> Report:

@@ -90,6 +90,22 @@ def test_what_fits_into_no_memory_is_simplified_and_not_called_proved(graph: str
     assert not result.report.ok
 
 
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[one, 3] a, float[other, 3] b) => (float[one, k] y) { y = Concat<axis = 1>(a, b) }",
+        "(float[rows, columns] a) => (float y) { y = Det(a) }",
+        "(float[1, 1, height, width] a) => (float[1, 1, k, m] y) { y = MaxPool<kernel_shape = [30, 30]>(a) }",
+    ],
+    ids=["one batch", "square", "large window"],
+)
+def test_sizes_that_go_together_are_found_where_no_feeds_are_given(graph: str) -> None:
+    source = ep.load(onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 18]> net {graph}"""))
+    for result in (ep.optimize(source), ep.to_torch(source)):
+        assert result.report is not None
+        assert result.report.ok, result.report
+
+
 def test_nodes_that_only_a_later_opset_can_mean_are_refused() -> None:
     proto = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 99]> net (float[2] x) => (float[2] y) {
         y = Add(x) }""")
