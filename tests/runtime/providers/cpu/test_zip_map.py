@@ -29,7 +29,7 @@ def test_dictionaries_are_held_in_single_precision_by_every_proof(labels: str) -
     assert report.ok, report
     assert {run.provider for run in report.runs if run.ok} == {"cpu", "onnxruntime"}
     names = {output.name for run in report.runs if run.comparison for output in run.comparison.outputs}
-    assert names == {f"y[{label!r}]" for label in (("no", "yes") if "strings" in labels else (3, 4))}
+    assert names >= {f"y[{label!r}]" for label in (("no", "yes") if "strings" in labels else (3, 4))}
 
 
 @pytest.mark.parametrize("labels", LABELS)
