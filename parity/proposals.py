@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.parity.feeds import Feeds, formulas, generate, stepped, symbolic_axes
+from entrepot.parity.tolerance import classify
 from entrepot.runtime.session import Session
 
 _SIZES = (4, 2, 16, 32, 64)
 """Sizes for the axes of a model that does not run on small ones: a window may be larger than the first."""
+
+_FEW, _NEAR = 3, 0.05
 
 
 def that_runs(model: Model) -> Feeds | None:
@@ -34,13 +39,23 @@ def that_runs(model: Model) -> Feeds | None:
 
 
 def proposals(model: Model) -> Iterator[Feeds]:
-    """Feeds with sizes that differ where the model names axes differently, then with sizes that agree.
-
-    Several converters give each input a name of its own for the batch. So names of one axis each are taken to mean the
-    same size where they stand at the same place of their inputs, and in the end all names are.
+    """Feeds of several sizes, at last with floats near 0: what looks for neighbours may find none among others.
 
     Raises:
         InputError: No values can be made up for an input.
+    """
+    sizings = list(_sizings(model))
+    for dims in sizings:
+        yield generate(model, dims=dims)
+    for dims in sizings[:_FEW]:
+        yield {name: _near_zero(value) for name, value in generate(model, dims=dims).items()}
+
+
+def _sizings(model: Model) -> Iterator[dict[str, int]]:
+    """Sizes that differ where the model names axes differently, then sizes that agree.
+
+    Several converters give each input a name of its own for the batch. So names of one axis each are taken to mean the
+    same size where they stand at the same place of their inputs, and in the end all names are.
     """
     related = formulas(model)
     axes = [each for each in symbolic_axes(model) if each[2] not in related]
@@ -56,4 +71,8 @@ def proposals(model: Model) -> Iterator[Feeds]:
             dims = {symbol: stepped(model, symbol, least) for symbol, least in sizes.items()}
             if dims not in tried:
                 tried.append(dims)
-                yield generate(model, dims=dims)
+                yield dims
+
+
+def _near_zero(array: np.ndarray) -> np.ndarray:
+    return (array * _NEAR).astype(array.dtype) if classify(array.dtype) == "float" else array

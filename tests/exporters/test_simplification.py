@@ -95,9 +95,12 @@ def test_what_fits_into_no_memory_is_simplified_and_not_called_proved(graph: str
     [
         "(float[one, 3] a, float[other, 3] b) => (float[one, k] y) { y = Concat<axis = 1>(a, b) }",
         "(float[rows, columns] a) => (float y) { y = Det(a) }",
+        """(float[n, 2] a) => (float[1, 2] y) <float half = {0.5}, int64[1] far = {999}> {
+            s = Abs(a) r = ReduceMax(s) b = Greater(r, half)
+            i = Cast<to = 7>(b) at = Mul(far, i) y = Gather(a, at) }""",
         "(float[1, 1, height, width] a) => (float[1, 1, k, m] y) { y = MaxPool<kernel_shape = [30, 30]>(a) }",
     ],
-    ids=["one batch", "square", "large window"],
+    ids=["one batch", "square", "neighbours", "large window"],
 )
 def test_sizes_that_go_together_are_found_where_no_feeds_are_given(graph: str) -> None:
     source = ep.load(onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 18]> net {graph}"""))

@@ -96,6 +96,19 @@ def test_recurrent_layers_have_their_gates_in_torchs_order(kind: str, direction:
     assert f"nn.{kind}(3, 5" in net.source()
 
 
+@pytest.mark.parametrize("fill", [0.0, 0.5, None], ids=["zero", "alike", "each its own"])
+def test_recurrent_layers_begin_at_states_that_the_file_has(fill: float | None) -> None:
+    rng = np.random.default_rng(0)
+    shapes = {"w": (1, 20, 3), "r": (1, 20, 5), "b": (1, 40), "h": (1, 1, 5), "c": (1, 1, 5)}
+    weights = {name: rng.standard_normal(shape).astype(F32) for name, shape in shapes.items()}
+    if fill is not None:
+        weights |= {name: np.full((1, 1, 5), fill, F32) for name in "hc"}
+    node = 'y = LSTM<hidden_size = 5>(x, w, r, b, "", h, c)'
+    net = ep.to_torch(_with(f"g (float[S, 1, 3] x) => (float[S, 1, 1, 5] y) {{ {node} }}", weights))
+    assert "nn.LSTM(3, 5)" in net.source()
+    assert net.report.ok
+
+
 def test_integers_are_divided_without_ending_the_process() -> None:
     net = ep.to_torch(model("g (int64[N] x, int64[N] d) => (int64[N] y, int64[N] z) { y = Div(x, d) z = Mod(x, d) }"))
     least = torch.iinfo(torch.int64).min
