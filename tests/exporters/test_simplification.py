@@ -95,8 +95,8 @@ def test_what_fits_into_no_memory_is_simplified_and_not_called_proved(graph: str
     [
         "(float[one, 3] a, float[other, 3] b) => (float[one, k] y) { y = Concat<axis = 1>(a, b) }",
         "(float[rows, columns] a) => (float y) { y = Det(a) }",
-        """(float[n, 2] a) => (float[1, 2] y) <float half = {0.5}, int64[1] far = {999}> {
-            s = Abs(a) r = ReduceMax(s) b = Greater(r, half)
+        """(float[n, 2] a) => (float[1, 2] y) <float most = {0.1}, int64[1] far = {999}> {
+            s = Abs(a) r = ReduceMax(s) b = Greater(r, most)
             i = Cast<to = 7>(b) at = Mul(far, i) y = Gather(a, at) }""",
         "(float[1, 1, height, width] a) => (float[1, 1, k, m] y) { y = MaxPool<kernel_shape = [30, 30]>(a) }",
     ],
