@@ -40,9 +40,9 @@ def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = No
 
     Each symbol is tried alone at one more than its size in the sample, at twice that size, at 1 and at 0 (whatever the
     source does not accept is recorded as refused when the cases run), then all symbols at once at different sizes.
-    Where ``Model.steps`` allows a size only in steps, the next of these is taken; where the model states a largest
-    size, none beyond it. Axes that share a symbol change together, and those whose symbol is a formula over others
-    change with them.
+    Where ``Model.steps`` allows a size only in steps, the next of these is taken; where the model states a smallest
+    or a largest size, none but 0 beyond it. Axes that share a symbol change together, and those whose symbol is a
+    formula over others change with them.
 
     Raises:
         InputError: The sample gives one symbol two sizes.
