@@ -16,6 +16,7 @@ import entrepot as ep
 from entrepot.exporters import simplification
 from entrepot.models_zoo import registry
 from entrepot.parity.feeds import generate
+from entrepot.parity.spelled import spelled_out
 
 WASTEFUL = """<ir_version: 10, opset_import: ["": 20, "my": 1, "idle": 1]>
     net (float[n, 3] x) => (float[n, 3] y, float[n, 3] z) <float[3] w = {1, 2, 3}, float[3] idle = {1, 2, 3}> {
@@ -191,3 +192,34 @@ def test_onnx_s_own_tests_give_the_same_results() -> None:
             wrong.append(name)
     assert wrong == []
     assert fewer > 20
+
+
+MEANS = """<ir_version: 10, opset_import: ["": 20]> net (float[2, 3] x) => (float[2, 3] y, float[2, 3] z)
+    <int64[1] at = {9}, int64[1] end = {99}, int64[1] first = {0}> {
+        a = Identity(x) y = Neg(a) n = Slice(x, at, end) m = ReduceMean<keepdims = 0>(n, first) z = Add(y, m) }"""
+
+
+def test_a_runtime_that_reads_the_standard_differently_does_so_in_the_original_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The mean of nothing is NaN by the standard and in our kernels, and 0 in onnxruntime 1.31."""
+    source = ep.load(onnx.parser.parse_model(MEANS))
+    report = ep.simplify(source).report
+    assert report is not None
+    assert report.ok, report
+    assert {run.provider for run in report.noted} == {"cpu"}
+    assert "on onnxruntime agree" in report.summary()
+    assert "cpu does the same with the original" in report.summary()
+    wrong = ep.load(onnx.parser.parse_model(MEANS.replace("y = Neg(a)", "y = Abs(a)")))
+    monkeypatch.setattr(simplification, "_simplified", lambda source, passes: wrong)
+    with pytest.raises(ep.VerificationError):
+        ep.simplify(source)
+
+
+def test_bodies_that_onnx_cannot_follow_are_another_reason_to_call_it_unproved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unfollowed(*_: object, **__: object) -> None:
+        raise onnx.shape_inference.InferenceError("[TypeInferenceError] no")
+
+    monkeypatch.setattr("onnx.inliner.inline_selected_functions", unfollowed)
+    with pytest.raises(ep.UnsupportedOpError, match=r"cannot spell out .*TypeInferenceError"):
+        spelled_out(wasteful())

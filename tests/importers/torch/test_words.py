@@ -72,6 +72,11 @@ LAYERS = [
     ("y = MatMul(x, w)", {"w": (8, 5)}, "nn.Linear(8, 5, bias=False)"),
     ("y = PRelu(x, w)", {"w": (3, 1, 1)}, "nn.PReLU(num_parameters=3)"),
     ("y = Dropout(x)", {}, "nn.Dropout(0.5)"),
+    (
+        "r = Constant<value_float = 0.25>() t = Constant<value = bool {0}>() y = Dropout(x, r, t)",
+        {},
+        "nn.Dropout(0.25)",
+    ),
 ]
 
 
