@@ -43,6 +43,7 @@ def simplify(
         not ``ok`` and says why.
 
     Raises:
+        ConversionError: The model breaks the schema of an operator.
         VerificationError: The result does not compute the same thing; the error carries the report.
         InputError: ``feeds`` do not fit the model, there is no such pass, or an argument is of the wrong kind.
         PluginError: What is registered as a pass cannot be imported, or is none.
@@ -76,6 +77,7 @@ def optimize(
         not ``ok`` and says why. The metadata ``entrepot.absorbed`` of a node says what its weights took in.
 
     Raises:
+        ConversionError: The model breaks the schema of an operator.
         VerificationError: The result does not compute the same thing; the error carries the report.
         InputError: ``feeds`` do not fit the model, there is no such level, or an argument is of the wrong kind.
     """

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     import onnx_ir
 
 
+MALFORMED = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
+"""What code that reads nodes raises when one breaks its schema: an axis out of range, an absurd size, no attribute."""
+
+DEFECT = "if onnx.checker accepts the model, please report this as a bug"
+
+
 class EntrepotError(Exception):
     """Base of every error that entrepot raises on purpose.
 

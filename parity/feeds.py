@@ -132,13 +132,18 @@ def formulas(model: Model) -> dict[str, Formula]:
 
 def largest(model: Model) -> dict[str, int]:
     """The largest size that a model states, by symbol."""
-    bounds = [condition.split(" <= ") for condition in model.related if " <= " in condition]
-    return {symbol: int(most) for symbol, most in bounds}
+    return _bounds(model, " <= ")
+
+
+def _bounds(model: Model, relation: str) -> dict[str, int]:
+    bounds = [condition.split(relation) for condition in model.related if relation in condition]
+    return {symbol: int(bound) for symbol, bound in bounds}
 
 
 def stepped(model: Model, symbol: str, least: int) -> int:
-    """The smallest size from ``least`` on that the stated step of a symbol allows."""
+    """The smallest size from ``least`` on that the smallest size and the step stated for a symbol allow."""
     step, rest = model.steps.get(symbol, (1, 0))
+    least = max(least, _bounds(model, " >= ").get(symbol, 0))
     return least + (rest - least) % step
 
 

@@ -48,6 +48,25 @@ def _like(outputs: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
+def with_columns(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model returned, with rows of one map each as one map of columns, in the type that ONNX gives them.
+
+    Runtimes return the numbers of maps, which are in single precision, as Python's own.
+    """
+    return {name: _columns(value) if _is_table(value) else value for name, value in outputs.items()}
+
+
+def _is_table(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(row, dict) and row.keys() == value[0].keys() for row in value)
+
+
+def _columns(rows: list[dict[Any, Any]]) -> dict[Any, Any]:
+    columns = {key: np.asarray([row[key] for row in rows]) for key in rows[0]}
+    return {key: each.astype(np.float32) if each.dtype == np.float64 else each for key, each in columns.items()}
+
+
 def leaves(outputs: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """The single things to compare: every array or ``None`` with its path, and the length or keys of each container."""
     if isinstance(outputs, Mapping):

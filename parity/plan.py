@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,6 +14,8 @@ from entrepot.parity.feeds import Feeds, bind, followed, formulas, largest, resi
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
 
+TOGETHER = " = "
+
 
 @dataclass(frozen=True)
 class Case:
@@ -22,7 +24,8 @@ class Case:
     Attributes:
         label: Its name in a report.
         feeds: The inputs.
-        symbol: The symbol whose size it changes; empty when it changes none, or all at once.
+        symbol: The symbol whose size it changes, or several that it gives one size, joined by ``TOGETHER``; empty when
+            it changes none, or all at once.
         edge: ``"finite"`` for edge values, ``"special"`` for some that are NaN or infinite; see ``parity.edges``.
     """
 
@@ -37,9 +40,9 @@ def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = No
 
     Each symbol is tried alone at one more than its size in the sample, at twice that size, at 1 and at 0 (whatever the
     source does not accept is recorded as refused when the cases run), then all symbols at once at different sizes.
-    Where ``Model.steps`` allows a size only in steps, the next of these is taken; where the model states a largest
-    size, none beyond it. Axes that share a symbol change together, and those whose symbol is a formula over others
-    change with them.
+    Where ``Model.steps`` allows a size only in steps, the next of these is taken; where the model states a smallest
+    or a largest size, none but 0 beyond it. Axes that share a symbol change together, and those whose symbol is a
+    formula over others change with them.
 
     Raises:
         InputError: The sample gives one symbol two sizes.
@@ -56,6 +59,19 @@ def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = No
         changed = {symbol: stepped(model, symbol, size + 1 + at) for at, (symbol, size) in enumerate(sizes.items())}
         cases += sized_cases(model, sample, changed, rng)
     return tuple(cases)
+
+
+def joint_cases(model: Model, sample: Feeds, symbols: Collection[str]) -> Iterator[Case]:
+    """Symbols that the source takes at no other size alone, together with those that have the same size in the sample.
+
+    Several converters give each input a name of its own for the batch.
+    """
+    sizes, rng = bind(model, sample), np.random.default_rng(0)
+    for size in dict.fromkeys(sizes[symbol] for symbol in symbols):
+        alike = [symbol for symbol in symbols if sizes[symbol] == size]
+        for other in (size + 1, 1) if len(alike) > 1 else ():
+            for case in sized_cases(model, sample, dict.fromkeys(alike, other), rng):
+                yield replace(case, symbol=TOGETHER.join(alike))
 
 
 def independent(model: Model, sample: Feeds) -> dict[str, int]:

@@ -18,6 +18,7 @@ from entrepot.ir.model import Model
 from entrepot.ir.pointwise import has_gates
 from entrepot.parity.compare import Comparison
 from entrepot.parity.judge import Judge
+from entrepot.parity.leaves import with_columns
 from entrepot.parity.plan import Case
 from entrepot.parity.report.report import Run, Verdict
 from entrepot.parity.sources import Outputs
@@ -71,7 +72,7 @@ class Runner:
             return self._error(case, self._opened)
         start = time.perf_counter()
         try:
-            actual = self._opened.run(case.feeds)
+            actual = with_columns(self._opened.run(case.feeds))
         except EntrepotError as error:
             return self._error(case, error)
         seconds = time.perf_counter() - start

@@ -11,6 +11,7 @@ from entrepot.ir.errors import (
     EntrepotError,
 )
 from entrepot.ir.model import Model
+from entrepot.parity.leaves import with_columns
 from entrepot.parity.untouched import opened
 
 Outputs: TypeAlias = Mapping[str, Any]
@@ -80,7 +81,7 @@ class ModelSource:
             SourceRefusal: The model cannot be run on these feeds.
         """
         try:
-            return self._runner.run(feeds)
+            return with_columns(self._runner.run(feeds))
         except EntrepotError as error:
             raise SourceRefusal(str(error)) from error
 

@@ -12,6 +12,7 @@ from entrepot.ir.errors import UnsupportedOpError
 from entrepot.ir.io.read import load
 from entrepot.ir.io.write import nbytes
 from entrepot.ir.model import Model
+from entrepot.ir.upstream import INFERENCE_ERRORS
 
 _MOST = 2**31 - 2**20  # what protobuf can serialise, with room for what the bodies add
 
@@ -27,7 +28,7 @@ def spelled_out(model: Model) -> Model:
     before = model.to_proto()
     try:
         after = onnx.inliner.inline_selected_functions(before, [], exclude=True, inline_schema_functions=True)
-    except (RuntimeError, ValueError) as error:
+    except INFERENCE_ERRORS as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise UnsupportedOpError(f"onnx cannot spell out the function bodies of the model: {reason}") from error
     if len(after.graph.node) == len(before.graph.node):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from entrepot.ir.errors import EntrepotError
@@ -13,7 +13,7 @@ from entrepot.ir.progress import Progress, reporter
 from entrepot.parity.compare import Tolerance, scales_of
 from entrepot.parity.feeds import Feeds
 from entrepot.parity.judge import Judge
-from entrepot.parity.plan import Case
+from entrepot.parity.plan import Case, joint_cases
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.runner import Runner
@@ -57,6 +57,7 @@ def verify(
     cases = [feed if isinstance(feed, Case) else Case(f"feeds {at}", feed) for at, feed in enumerate(feeds)]
     names = default_providers(model) if providers is None else as_providers(providers)
     asked = [_ask(source, case, cases[0], tell) for case in cases]
+    asked += [_ask(source, case, cases[0], tell) for case in _together(model, asked)]
     cases, answers = [case for case, _ in asked], [answer for _, answer in asked]
     # a small result near zero says little about its own scale: all runs of the source together say more
     tame = (answer for case, answer in zip(cases, answers, strict=True) if not case.edge)
@@ -112,6 +113,14 @@ def _ask(source: Source, case: Case, sample: Case, tell: Callable[[str], None]) 
             if not isinstance(other, SourceRefusal):
                 return replace(case, feeds=feeds), other
     return case, answer
+
+
+def _together(model: Model, asked: Sequence[tuple[Case, Outputs | SourceRefusal]]) -> Iterator[Case]:
+    """Further cases, where the source takes some symbols at no other size while the rest keep theirs."""
+    refused = [case.symbol for case, answer in asked if case.symbol and isinstance(answer, SourceRefusal)]
+    taken = {case.symbol for case, answer in asked if not isinstance(answer, SourceRefusal)}
+    fixed = [symbol for symbol in dict.fromkeys(refused) if symbol not in taken]
+    return joint_cases(model, asked[0][0].feeds, fixed) if len(fixed) > 1 else iter(())
 
 
 def _answer(source: Source, feeds: Feeds) -> Outputs | SourceRefusal:

@@ -114,12 +114,12 @@ def is_copy(source: Device, target: Device) -> bool:
 
 
 def moved(value: Any, source: Device, target: Device) -> Any:
-    """A value of one device on another, members of sequences one by one; ``None`` stays what it is.
+    """A value of one device on another, members of sequences one by one; ``None`` and maps stay what they are.
 
     What ``source`` does not hold is on the host: strings, and what was computed there.
     """
-    if value is None:
-        return None
+    if value is None or isinstance(value, dict):
+        return value
     if isinstance(value, list):
         return [moved(member, source, target) for member in value]
     if not source.holds(value):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from entrepot.exporters.options import Judging
-from entrepot.exporters.proof.judge import Judge, judge_of
+from entrepot.exporters.proof.judge import OnnxReference, judge_of
 from entrepot.exporters.proof.prove import prove, unequal
 from entrepot.ir.errors import EntrepotError, InputError, UnsupportedOpError
 from entrepot.ir.model import Model
 from entrepot.parity.feeds import Feeds, generate
+from entrepot.parity.proposals import that_runs
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run, Verdict
-from entrepot.parity.sources import ModelSource, Outputs, SourceRefusal, model_name
+from entrepot.parity.sources import ModelSource, SourceRefusal, model_name
 from entrepot.parity.verify import default_providers
 from entrepot.runtime.feeds import feeds_of
 
@@ -47,9 +47,19 @@ def report_on(model: Model, result: Model, feeds: Any, judging: Judging, *, made
     if feeds is not None and not made_up:
         return _on_given(model, result, feeds_of(model, feeds), judging)
     try:
-        return prove_conversion(model, result, generate(model) if feeds is None else feeds, judging)
+        return _on_made_up(model, result, judging) if feeds is None else prove_conversion(model, result, feeds, judging)
     except EntrepotError as error:
         return _unproven(model, result, error)
+
+
+def _on_made_up(model: Model, result: Model, judging: Judging) -> Report:
+    try:
+        return prove_conversion(model, result, generate(model), judging)
+    except SourceRefusal:
+        others = that_runs(model)
+        if others is None:
+            raise
+    return prove_conversion(model, result, others, judging)
 
 
 def _on_given(model: Model, result: Model, feeds: Feeds, judging: Judging) -> Report:
@@ -76,33 +86,50 @@ def prove_conversion(model: Model, result: Model, feeds: Feeds, judging: Judging
     Raises:
         EntrepotError: Nothing here can run the original on these feeds.
     """
-    source = judge_of(model, feeds)
-    report = prove(source, result, feeds, judging)
-    refusing = {run.provider for run in report.failures if run.verdict == "error"} - {"source"}
-    if not refusing:
+    report = prove(judge_of(model, feeds), result, feeds, judging)
+    for provider in dict.fromkeys(run.provider for run in report.failures if run.provider != "source"):
+        report = _like_for_like(report, provider, model, result, feeds, judging)
+    return report
+
+
+def _like_for_like(
+    report: Report, provider: str, model: Model, result: Model, feeds: Feeds, judging: Judging
+) -> Report:
+    """The report, in which a provider's failures are only noted where it treats the original in the same way.
+
+    A provider may refuse what the judge computes anyway, such as the mean of a window larger than its image, or read
+    the standard differently: that says nothing about the result. Another one has to agree on the same inputs. Our own
+    kernels may be what is broken, so where results differ onnx's reference has to agree with them.
+    """
+    agreed = {run.label for run in report.runs if run.ok}
+    failed = {run for run in report.failures if run.provider == provider and run.label in agreed}
+    if not failed:
         return report
-    # a provider may refuse what makes no sense but the source computes anyway, such as the mean of a window that is
-    # larger than its image: what is computed there says nothing about the result
-    return prove(_Strict(source, model, refusing, feeds), result, feeds, judging)
+    try:
+        source = ModelSource(model, provider)
+    except EntrepotError:
+        return report
+    alone = replace(judging, providers=(provider,))
+    alike = {run.label for run in prove(source, result, feeds, alone).runs if run.ok or run.provider == "source"}
+    if any(run.verdict == "differs" for run in failed):
+        standard = _as_the_standard_says(model, feeds, judging)
+        failed = {run for run in failed if run.verdict == "error" or run.label in standard}
+    runs = (_noted(run) if run in failed and run.label in alike else run for run in report.runs)
+    return replace(report, runs=tuple(runs))
 
 
-class _Strict:
-    """A source that takes only inputs on which certain providers can run the original as well."""
+def _as_the_standard_says(model: Model, feeds: Feeds, judging: Judging) -> set[str]:
+    """The inputs on which our own runtime and onnx's reference agree about a model."""
+    try:
+        reference = OnnxReference(model)
+    except UnsupportedOpError:
+        return set()
+    report = prove(reference, model, feeds, replace(judging, providers=("cpu",)))
+    return {run.label for run in report.runs if run.ok}
 
-    def __init__(self, source: Judge, model: Model, providers: set[str], sample: Feeds) -> None:
-        self._source = source
-        self._others = [ModelSource(model, provider) for provider in sorted(providers)]
-        self._sample = {name: np.shape(value) for name, value in sample.items()}
-        self.name = source.name
-        self.doubt = source.doubt
 
-    def run(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Outputs:
-        """Outputs by name.
+def _noted(run: Run) -> Run:
+    return replace(run, verdict="noted", message=f"{run.message}; {run.provider} {_ALIKE}", excuse=_ALIKE)
 
-        Raises:
-            SourceRefusal: The model cannot be run on these feeds by one of them.
-        """
-        if {name: np.shape(value) for name, value in feeds.items()} != self._sample:
-            for other in self._others:
-                other.run(feeds)
-        return self._source.run(feeds)
+
+_ALIKE = "does the same with the original"

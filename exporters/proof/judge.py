@@ -19,6 +19,7 @@ from entrepot.ir.opset import OPSET
 from entrepot.ir.opset.reading import reads_the_same
 from entrepot.parity.compare import compare
 from entrepot.parity.feeds import Feeds
+from entrepot.parity.leaves import with_columns
 from entrepot.parity.sources import ModelSource, Outputs, SourceRefusal, model_name
 from entrepot.parity.spelled import spelled_out
 from entrepot.parity.untouched import is_loadable
@@ -29,6 +30,7 @@ _FAILURES = (
     AssertionError,
     AttributeError,
     LookupError,
+    MemoryError,
     NotImplementedError,
     RuntimeError,
     TypeError,
@@ -102,7 +104,7 @@ class OnnxReference:
                 results = self._evaluator.run(None, feeds_of(self._model, feeds))
         except (*_FAILURES, EntrepotError) as error:
             raise SourceRefusal(f"onnx.reference: {error}") from error
-        return dict(zip((spec.name for spec in self._model.outputs), results, strict=True))
+        return with_columns(dict(zip((spec.name for spec in self._model.outputs), results, strict=True)))
 
 
 class RuntimeOnBodies(OnnxRuntime):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import linecache
 import sys
+import traceback
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
@@ -14,7 +15,10 @@ from torch import nn
 
 from entrepot.importers.torch.layers.layer import Array
 from entrepot.importers.torch.text.source import Text
+from entrepot.ir.errors import DEFECT, ConversionError
 from entrepot.runtime.providers.torch.dtypes import tensor_of
+
+_TITLE = "entrepot_imported"
 
 
 class Imported(nn.Module):
@@ -35,11 +39,24 @@ class Imported(nn.Module):
 
 
 def built(text: Text) -> nn.Module:
-    """The module that a text defines, holding the model's weights."""
-    with torch.device("meta"):
-        module = _kind(text.module, text.name)()
+    """The module that a text defines, holding the model's weights.
+
+    Raises:
+        ConversionError: A layer of torch refuses its arguments.
+    """
+    try:
+        with torch.device("meta"):
+            module = _kind(text.module, text.name)()
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise ConversionError(f"torch refuses '{_statement(error)}': {error}", hint=DEFECT) from error
     _fill(module, text.tensors, text.ties)
     return module.eval()
+
+
+def _statement(error: Exception) -> str:
+    """The line of the text that raised an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.line or "" for frame in reversed(frames) if frame.filename.startswith(f"<{_TITLE}")), "")
 
 
 def restored(source: str, name: str) -> nn.Module:
@@ -50,16 +67,20 @@ def restored(source: str, name: str) -> nn.Module:
 
 def _kind(source: str, name: str) -> type[nn.Module]:
     """The class that a text defines; its module can be found by name, as dataclasses and pickles ask for it."""
-    title = f"entrepot_imported_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    title = f"{_TITLE}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     if title not in sys.modules:
         module = ModuleType(title)
         filename = f"<{title}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         sys.modules[title] = module
-        exec(compile(source, filename, "exec"), vars(module))  # noqa: S102 - our own text
-        plain = vars(module)[name]
-        own = {"__module__": title, "__doc__": plain.__doc__, "entrepot_text": source, "__qualname__": name}
-        vars(module)["Root"] = type(name, (plain, _beside(plain)), own)
+        try:
+            exec(compile(source, filename, "exec"), vars(module))  # noqa: S102 - our own text
+            plain = vars(module)[name]
+            own = {"__module__": title, "__doc__": plain.__doc__, "entrepot_text": source, "__qualname__": name}
+            vars(module)["Root"] = type(name, (plain, _beside(plain)), own)
+        except BaseException:
+            del sys.modules[title]
+            raise
     found: type[nn.Module] = vars(sys.modules[title])["Root"]
     return found
 

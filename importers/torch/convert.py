@@ -49,7 +49,7 @@ def to_torch(
 
     Raises:
         UnsupportedOpError: Nodes have no form in torch, such as those on strings.
-        ConversionError: The model cannot be brought to the hub's opset.
+        ConversionError: The model cannot be brought to the hub's opset, or torch refuses the arguments of a layer.
         VerificationError: The module computes something different, or nothing could be run; it carries the report.
         StorageError: The folder cannot be written.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import onnx_ir as ir
 
-from entrepot.ir.errors import ConversionError, EntrepotError, describe_node
+from entrepot.ir.errors import DEFECT, MALFORMED, ConversionError, EntrepotError, describe_node
 from entrepot.ir.opset import DEFAULT, ir_version
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.names import Names
@@ -20,11 +20,6 @@ from entrepot.ir.subgraphs import subgraphs, with_subgraphs
 from entrepot.ir.traits import traits_of
 from entrepot.ir.typing.query import Types
 from entrepot.ir.typing.spec import Spec
-
-MALFORMED = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
-"""What adapters raise when a node breaks its schema: an axis out of range, an absurd size, a missing attribute."""
-
-DEFECT = "if onnx.checker accepts the model, please report this as a bug"
 
 
 class Conversion:

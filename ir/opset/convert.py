@@ -11,6 +11,7 @@ from entrepot.ir.copying import copy_graphs
 from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.ir.model import Model
 from entrepot.ir.opset.conversion import Conversion
+from entrepot.ir.opset.counters import with_plain_counters
 from entrepot.ir.opset.restamp import restamped
 from entrepot.ir.opset.schemas import CEILINGS, canonical
 from entrepot.ir.opset.scopes import is_there, scopes
@@ -80,6 +81,8 @@ def can_convert(model: Source, target: Target) -> tuple[EntrepotError, ...]:
 def raise_to_hub(model: Model) -> Model:
     """The model at the versions that kernels, importers and passes are written for; itself if it is there already.
 
+    Loops count as the standard says; see ``counters``.
+
     Tree ensembles in their two older forms stay as they are: ai.onnx.ml 5 deprecated both and changed nothing else,
     so a model that contains one is raised to ai.onnx.ml 4.
 
@@ -90,7 +93,7 @@ def raise_to_hub(model: Model) -> Model:
     targets = {domain: version for domain, version in CEILINGS.items() if domain in used}
     if ML in used and any(node.op_type in TREES and node.domain == ML for node in _nodes(model)):
         targets[ML] = 4
-    return convert_opset(model, targets)
+    return with_plain_counters(convert_opset(model, targets))
 
 
 def _imports(model: Model) -> list[Mapping[str, int]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.values import Known
 from entrepot.ir.typing.query import Types
 
 _DEPTH = 32
+_LONGEST = 1 << 10  # no vector of sizes has more elements: one that says so is none, or damaged
 
 
 class Axis(NamedTuple):
@@ -71,7 +72,8 @@ class Extents:
         shape = self._types.shape(value)
         if shape is None or not all(isinstance(dim, int) for dim in shape):
             return None
-        return [None] * int(np.prod([int(str(dim)) for dim in shape], dtype=np.int64))
+        count = math.prod(int(str(dim)) for dim in shape)
+        return [None] * count if count <= _LONGEST else None
 
     def shape(self, node: ir.Node, _depth: int) -> list[Extent] | None:
         """``Shape``: the extents of its input."""

@@ -119,8 +119,10 @@ class _Weights(NamedTuple):
         if any(tensor.size != count or tensor.shape[-1] != count for tensor in self.addend):
             return False
         with np.errstate(all="ignore"):
-            largest = np.abs(self.weight.numpy()).max(initial=0) * np.abs(self.channels.factor()).max(initial=0)
-            return fits(np.asarray(largest), self.sums(), dtype=self.weight.dtype)
+            weight = self.weight.numpy()
+            largest = np.maximum(weight.max(initial=0), -weight.min(initial=0))  # without a copy of absolute values
+            scaled = largest * np.abs(self.channels.factor()).max(initial=0)
+            return fits(np.asarray(scaled), self.sums(), dtype=self.weight.dtype)
 
     def sums(self) -> Array:
         addend = self.addend[0].numpy().astype(np.float64).reshape(-1) * self.beta if self.addend else 0.0
@@ -131,9 +133,10 @@ class _Weights(NamedTuple):
 
         def make() -> Array:
             weight = self.weight.numpy()
-            rows = weight.astype(np.float64).reshape(self.layout.weight)
-            rows *= self.channels.factor().reshape(self.layout.factors)
-            return rows.reshape(weight.shape).astype(weight.dtype)
+            rows, factors = weight.reshape(self.layout.weight), self.channels.factor().reshape(self.layout.factors)
+            scaled = np.empty_like(rows)
+            np.multiply(rows, factors, out=scaled, dtype=np.float64, casting="unsafe")  # piece by piece, rounded once
+            return scaled.reshape(weight.shape)
 
         sources = (self.weight, self.channels.statistics[0], self.channels.statistics[3])
         return derived(make, sources, like=self.weight, shape=self.weight.shape.numpy())

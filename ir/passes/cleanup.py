@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import TypeAlias
 
 import onnx_ir as ir
 
+from entrepot.ir.errors import DEFECT, MALFORMED, ConversionError, EntrepotError
 from entrepot.ir.passes.absorb_leading import AbsorbLeadingNormalization
 from entrepot.ir.passes.absorb_normalization import AbsorbNormalization
 from entrepot.ir.passes.absorb_padding import AbsorbPadding
@@ -25,6 +27,8 @@ from entrepot.ir.passes.turn_products import TurnProducts
 from entrepot.ir.passes.unpack_sequences import UnpackSequences
 
 _ROUNDS = 10
+
+Step: TypeAlias = Callable[[ir.Model], ir.passes.PassResult]
 
 
 def clean_up(
@@ -46,10 +50,13 @@ def clean_up(
 
     Returns:
         Whether anything changed.
+
+    Raises:
+        ConversionError: The model breaks the schema of an operator.
     """
     if level == "none":
         return False
-    steps: Sequence[Callable[[ir.Model], ir.passes.PassResult]] = (
+    steps: Sequence[Step] = (
         SettleTypes(),
         DropIdle(weights),
         UnpackSequences(),
@@ -66,13 +73,25 @@ def clean_up(
         LiftConstants(),
     )
     for done in range(_ROUNDS):  # each step may make others possible
-        modified = [step(model).modified for step in steps]
+        modified = [_modified(step, model) for step in steps]
         if not any(modified):
             return done > 0
     return True
 
 
-def _weight_steps(level: Level, *, in_place: bool) -> Sequence[Callable[[ir.Model], ir.passes.PassResult]]:
+def _modified(step: Step, model: ir.Model) -> bool:
+    try:
+        return step(model).modified
+    except EntrepotError:
+        raise
+    except MALFORMED as error:
+        raise ConversionError(
+            f"{type(step).__name__} cannot read the model, which is not valid ({type(error).__name__}: {error})",
+            hint=DEFECT,
+        ) from error
+
+
+def _weight_steps(level: Level, *, in_place: bool) -> Sequence[Step]:
     if in_place:
         return ()
     further = (AbsorbLeadingNormalization(),) if level == "extended" else ()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, TypeAlias
 
 from entrepot.ir.arguments import expected
 from entrepot.parity.compare import Comparison, OutputComparison, rank
+from entrepot.parity.plan import TOGETHER
 
 if TYPE_CHECKING:
     import rich.console
@@ -29,12 +30,13 @@ class Run:
             empty inputs, which an exporter may excuse); ``declined``: a second opinion that nobody asked
             for by name lacks an operator; ``noted``: it differs for NaN or infinities among other elements, where
             the kernels of runtimes disagree, for very large ones in recurrent layers, or a second opinion computes on
-            doubles in single precision.
+            doubles in single precision, or for the reason that ``excuse`` gives.
         message: What is wrong, or why it was refused; empty when it agrees.
-        symbol: The one symbol of the input shapes whose size was changed; else empty.
+        symbol: The symbol of the input shapes whose size was changed, or several that were given one size; else empty.
         seconds: Wall time of the model's run.
         comparison: All metrics; ``None`` when nothing was compared.
         edge: ``"finite"`` for edge values, ``"special"`` for NaN and infinities; else empty.
+        excuse: Why it is only noted, if that does not follow from ``edge``.
     """
 
     label: str
@@ -45,6 +47,7 @@ class Run:
     seconds: float = 0.0
     comparison: Comparison | None = None
     edge: str = ""
+    excuse: str = ""
 
     @property
     def ok(self) -> bool:
@@ -119,7 +122,7 @@ class Report:
 
     @property
     def noted(self) -> tuple[Run, ...]:
-        """Runs that differ only for NaN or infinities, or by single precision on doubles, where kernels disagree."""
+        """Runs that differ where the kernels of runtimes do; see ``Run.verdict``."""
         return tuple(run for run in self.runs if run.verdict == "noted")
 
     @property
@@ -135,8 +138,8 @@ class Report:
     @property
     def unproven(self) -> tuple[str, ...]:
         """Symbols for which the source refused every other size, so that only the sample's size is proved."""
-        tried = dict.fromkeys(run.symbol for run in self.runs if run.symbol)
-        accepted = {run.symbol for run in self.runs if run.verdict != "refused"}
+        tried = dict.fromkeys(symbol for run in self.runs for symbol in run.symbol.split(TOGETHER) if symbol)
+        accepted = {symbol for run in self.runs if run.verdict != "refused" for symbol in run.symbol.split(TOGETHER)}
         return tuple(symbol for symbol in tried if symbol not in accepted)
 
     @property

@@ -58,8 +58,8 @@ def _verdict(report: Report) -> list[str]:
     if report.failures:
         failed = f"NOT verified against {report.source}: {len(report.failures)} of {ran} runs failed"
         return [failed, f"worst: {_message(worst)}"]
-    declined = {run.provider for run in report.declined}
-    providers = ", ".join(name for name in report.providers if name not in declined)
+    agreeing = {run.provider for run in report.runs if run.ok}
+    providers = ", ".join(name for name in report.providers if name in agreeing)
     agree = f"verified against {report.source}: {ran} runs on {providers} agree"
     if _proves_nothing(report):
         return [f"agrees with {report.source} in {ran} runs on {providers}, but no finite element was compared"]
@@ -77,7 +77,7 @@ def _remarks(report: Report) -> list[str]:
         f"no other size proved for {', '.join(report.unproven)}": report.unproven,
     }
     declined = [f"{run.provider} does not run it" for run in report.declined if run.provider != "source"]
-    declined += dict.fromkeys(f"{run.provider} {_NOTED.get(run.edge, _COARSE)}" for run in report.noted)
+    declined += dict.fromkeys(f"{run.provider} {run.excuse or _NOTED.get(run.edge, _COARSE)}" for run in report.noted)
     return declined + [text for text, applies in remarks.items() if applies]
 
 

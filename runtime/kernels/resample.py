@@ -14,6 +14,7 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.axes import counted
 
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+Singles: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Span:
         width: The target as a fraction of points, before it was rounded down; the scale is ``width / source``.
         start: First normalised coordinate of the region of interest.
         end: Last normalised coordinate of the region of interest.
+        factor: The scale as it is given, in float32; 0 where sizes are given.
     """
 
     source: int
@@ -33,11 +35,17 @@ class Span:
     width: float
     start: float = 0.0
     end: float = 1.0
+    factor: float = 0.0
 
     @property
     def scale(self) -> float:
         """Output points per input point."""
         return self.width / self.source
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the axis stays as it is."""
+        return self.source == self.target == self.width and (self.start, self.end) == (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -85,19 +93,15 @@ def resized_spans(
         made = [_scaled(source, scale, *region) for source, scale, region in zip(sources, scales, regions, strict=True)]
     else:
         made = _sized(sources, [int(size) for size in given[0]], regions, policy)
-    changed = {
-        axis: span
-        for axis, span in zip(named, made, strict=True)
-        if span != Span(span.source, span.source, span.source)
-    }
+    changed = {axis: span for axis, span in zip(named, made, strict=True) if not span.is_whole}
     # axes that shrink first; then from the last one back, so that rows are copied whole once they are wide
     return dict(sorted(changed.items(), key=lambda item: (item[1].width / max(item[1].source, 1), -item[0])))
 
 
 def _scaled(source: int, scale: np.floating[Any], start: float, end: float) -> Span:
     # in float32, as exporters and onnx's shape inference reckon: 10 * 0.7 must be 7
-    width = np.float32(source) * np.float32(end - start) * np.float32(scale)
-    return Span(source, math.floor(width), source * float(scale), start, end)
+    width = np.float32(source) * np.float32(scale)
+    return Span(source, math.floor(width * np.float32(end - start)), float(width), start, end, float(scale))
 
 
 def _sized(
@@ -118,7 +122,7 @@ def _sized(
 @lru_cache(maxsize=256)
 def taps(span: Span, sampling: Sampling) -> Taps:
     """What each of the ``span.target`` output points reads; kept, so not to be written to."""
-    at = _coordinates(span, sampling.coordinates)
+    at = _coordinates(span, sampling)
     outside = (at < 0) | (at > span.source - 1) if sampling.coordinates == "tf_crop_and_resize" else None
     if sampling.mode == "nearest":
         nearest = np.clip(_rounded(at, sampling.nearest), 0, span.source - 1)
@@ -130,11 +134,36 @@ def taps(span: Span, sampling: Sampling) -> Taps:
     return Taps(np.clip(indices, 0, span.source - 1), weights, outside)
 
 
-def _coordinates(span: Span, mode: str) -> Floats:
+def _coordinates(span: Span, sampling: Sampling) -> Floats:
     """Output points in the coordinates of the input."""
+    mode = sampling.coordinates
     if mode not in _TRANSFORMATIONS:
         raise InputError(f"Resize has no coordinate_transformation_mode {mode!r}")
+    if sampling.mode == "nearest" and span.factor and mode in _IN_SINGLE:
+        return _IN_SINGLE[mode](span, np.arange(span.target, dtype=np.float32), np.float32(span.factor))
     return _TRANSFORMATIONS[mode](span, np.arange(span.target, dtype=np.float64))
+
+
+def _symmetric(span: Span, x: Singles, scale: np.float32) -> Singles:
+    adjustment = np.float32(span.target) / (scale * np.float32(span.source))
+    offset = np.float32(span.source / 2) * (1 - adjustment)
+    return offset + (x + np.float32(0.5)) / scale - np.float32(0.5)
+
+
+def _centred(_: Span, x: Singles, scale: np.float32) -> Singles:
+    return (x + np.float32(0.5)) / scale - np.float32(0.5)
+
+
+_IN_SINGLE: dict[str, Callable[[Span, Singles, np.float32], Singles]] = {
+    "half_pixel": _centred,
+    "half_pixel_symmetric": _symmetric,
+    "pytorch_half_pixel": lambda span, x, scale: _centred(span, x, scale) if span.target > 1 else x,
+    "asymmetric": lambda _, x, scale: x / scale,
+}
+"""Coordinates whose nearest point is asked for, rounded as the scale is, in float32: 2 / 0.6666667 must be 3.
+
+onnxruntime and the frameworks reckon so; the exact quotient of a rounded scale is often just below the point meant.
+"""
 
 
 # multiply before dividing: the quotient is then exact where it can be

@@ -16,6 +16,7 @@ import entrepot as ep
 from entrepot.exporters import simplification
 from entrepot.models_zoo import registry
 from entrepot.parity.feeds import generate
+from entrepot.parity.spelled import spelled_out
 
 WASTEFUL = """<ir_version: 10, opset_import: ["": 20, "my": 1, "idle": 1]>
     net (float[n, 3] x) => (float[n, 3] y, float[n, 3] z) <float[3] w = {1, 2, 3}, float[3] idle = {1, 2, 3}> {
@@ -72,6 +73,61 @@ def test_a_model_that_nobody_runs_is_simplified_and_not_called_proved() -> None:
     assert len(result.ir.graph) == 1
     assert result.report is not None
     assert not result.report.ok
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[1] x, int64[1099511627776] sizes) => (float[3] y) { y = Expand(x, sizes) }",
+        "(float[1, 2] x) => (float[1, 8] y) <int64[2] by = {1, 72057594037927939}> { y = Tile(x, by) }",
+    ],
+    ids=["input", "result"],
+)
+def test_what_fits_into_no_memory_is_simplified_and_not_called_proved(graph: str) -> None:
+    proto = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 20]> net {graph}""")
+    result = ep.optimize(ep.load(proto))
+    assert result.report is not None
+    assert "GiB allowed" in str(result.report)
+    assert not result.report.ok
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[one, 3] a, float[other, 3] b) => (float[one, k] y) { y = Concat<axis = 1>(a, b) }",
+        "(float[rows, columns] a) => (float y) { y = Det(a) }",
+        """(float[n, 2] a) => (float[1, 2] y) <float most = {0.1}, int64[1] far = {999}> {
+            s = Abs(a) r = ReduceMax(s) b = Greater(r, most)
+            i = Cast<to = 7>(b) at = Mul(far, i) y = Gather(a, at) }""",
+        "(float[1, 1, height, width] a) => (float[1, 1, k, m] y) { y = MaxPool<kernel_shape = [30, 30]>(a) }",
+    ],
+    ids=["one batch", "square", "neighbours", "large window"],
+)
+def test_sizes_that_go_together_are_found_where_no_feeds_are_given(graph: str) -> None:
+    source = ep.load(onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 18]> net {graph}"""))
+    for result in (ep.optimize(source), ep.to_torch(source)):
+        assert result.report is not None
+        assert result.report.ok, result.report
+
+
+def test_nodes_that_only_a_later_opset_can_mean_are_refused() -> None:
+    proto = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 99]> net (float[2] x) => (float[2] y) {
+        y = Add(x) }""")
+    with pytest.raises(ep.ConversionError, match="cannot read the model"):
+        ep.optimize(ep.load(proto), verify=False)
+
+
+def test_a_model_that_takes_nothing_but_empty_inputs_is_proved_on_them() -> None:
+    source = ep.load(
+        onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 20]>
+        net (float[0, 3] x) => (float[0, 3] y, float[1, 3] z) {
+        a = Neg(x) y = Neg(a) axes = Constant<value_ints = [0]>() z = ReduceSum(y, axes) }
+        """)
+    )
+    result = ep.optimize(source)
+    assert result.report is not None
+    assert result.report.ok
+    assert {run.provider for run in result.report.runs if run.ok} == {"cpu"}
 
 
 @pytest.mark.parametrize("name", ["mlp", "gru_classifier", "two_tower", "early_exit", "fixed_point", "gpt"])
@@ -136,3 +192,34 @@ def test_onnx_s_own_tests_give_the_same_results() -> None:
             wrong.append(name)
     assert wrong == []
     assert fewer > 20
+
+
+MEANS = """<ir_version: 10, opset_import: ["": 20]> net (float[2, 3] x) => (float[2, 3] y, float[2, 3] z)
+    <int64[1] at = {9}, int64[1] end = {99}, int64[1] first = {0}> {
+        a = Identity(x) y = Neg(a) n = Slice(x, at, end) m = ReduceMean<keepdims = 0>(n, first) z = Add(y, m) }"""
+
+
+def test_a_runtime_that_reads_the_standard_differently_does_so_in_the_original_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The mean of nothing is NaN by the standard and in our kernels, and 0 in onnxruntime 1.31."""
+    source = ep.load(onnx.parser.parse_model(MEANS))
+    report = ep.simplify(source).report
+    assert report is not None
+    assert report.ok, report
+    assert {run.provider for run in report.noted} == {"cpu"}
+    assert "on onnxruntime agree" in report.summary()
+    assert "cpu does the same with the original" in report.summary()
+    wrong = ep.load(onnx.parser.parse_model(MEANS.replace("y = Neg(a)", "y = Abs(a)")))
+    monkeypatch.setattr(simplification, "_simplified", lambda source, passes: wrong)
+    with pytest.raises(ep.VerificationError):
+        ep.simplify(source)
+
+
+def test_bodies_that_onnx_cannot_follow_are_another_reason_to_call_it_unproved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unfollowed(*_: object, **__: object) -> None:
+        raise onnx.shape_inference.InferenceError("[TypeInferenceError] no")
+
+    monkeypatch.setattr("onnx.inliner.inline_selected_functions", unfollowed)
+    with pytest.raises(ep.UnsupportedOpError, match=r"cannot spell out .*TypeInferenceError"):
+        spelled_out(wasteful())

@@ -54,6 +54,7 @@ CASES = [
     Case("MaxPool", f32(2, 3, 9), kernel_shape=[2], strides=[2]).outputs(2),
     Case("MaxPool", np.ones((1, 1, 4, 4), np.float32), kernel_shape=[2, 2]).outputs(2),
     Case("AveragePool", f32(2, 3, 7, 8), kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
+    Case("AveragePool", f32(2, 3, 7, 1, 4), kernel_shape=[3, 3, 3], pads=[1, 1, 1, 1, 1, 1]),
     Case("AveragePool", f32(1, 1, 6, 6), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1,
          count_include_pad=1),
     Case("LpPool", f32(2, 3, 7, 8), kernel_shape=[3, 3], p=1),

@@ -3,10 +3,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import onnx
 import onnx_ir
 import pytest
 
 from entrepot.ir.errors import InputError
+from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
 from entrepot.parity.compare import Tolerance
 from entrepot.parity.plan import plan_cases
@@ -83,6 +85,17 @@ def test_a_symbol_whose_other_sizes_are_all_refused_is_called_unproven():
     assert report.ok
     assert report.unproven == ("batch",)
     assert "no other size proved for batch" in report.summary()
+
+
+def test_inputs_that_name_one_batch_twice_are_proved_at_other_sizes_of_both():
+    proto = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["": 18]>
+        net (float[one, 3] a, float[other, 3] b) => (float[one, k] y) { s = Concat<axis = 1>(a, b) y = Relu(s) }""")
+    model, feeds = load(proto), {name: np.ones((2, 3), np.float32) for name in "ab"}
+    report = verify(ModelSource(model), model, plan_cases(model, feeds), providers=["cpu"])
+    assert report.ok
+    assert {run.label for run in report.runs if run.ok} >= {"one=3, other=3", "one=1, other=1"}
+    assert {run.label for run in report.refusals} >= {"one=3", "other=3"}
+    assert not report.unproven
 
 
 def test_a_source_that_refuses_the_sample_proves_nothing():

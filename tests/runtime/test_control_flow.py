@@ -19,6 +19,23 @@ def f32(*values: float) -> np.ndarray:
     return np.array(values, np.float32)
 
 
+@pytest.mark.parametrize("opset", [11, 28])
+@pytest.mark.parametrize("provider", PROVIDERS[::2])
+def test_the_number_of_the_turn_may_be_a_vector_of_one(provider: str, opset: int) -> None:
+    proto = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": {opset}]>
+    g (float[4] x, int64 n, bool on) => (int64[t, 1] turns, float[t, k] parts) {{
+        turns, parts = Loop(n, on) <body = b (int64[1] i, bool c) => (bool c2, int64[1] i, float[k] part) {{
+            c2 = Identity(c) two = Constant<value = int64[1] {{2}}>() most = Add(i, two) part = Slice(x, i, most)
+        }}> }}""")
+    feeds = {"x": f32(1, 2, 3, 4), "n": np.array(3), "on": np.array(True)}
+    model = ep.load(proto)
+    outputs = ep.Session(model, providers=[provider]).run(feeds)
+    assert outputs["turns"].tolist() == [[0], [1], [2]]
+    assert outputs["parts"].tolist() == [[1, 2], [2, 3], [3, 4]]
+    assert model.to_proto().graph.node[0].attribute[0].g.input[0].type.tensor_type.shape.dim[0].dim_value == 1
+    assert ep.to_torch(model, sample=feeds).report.ok
+
+
 NESTED = """
 g (float[N] x, int64 n, float[K, N] xs) => (float[N] last, float[T, N] each, float[N] state, float[K, N] ys) {
     last, each = Loop(n, , x) <body = outer (int64 i, bool going, float[N] a) => (bool more, float[N] a2, float[N] e) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import keras
 import numpy as np
 import onnx_ir as ir
 
@@ -28,7 +29,7 @@ class Weights:
         """The initializer of a variable."""
         if id(variable) not in self._arrays:
             self._kept.append(variable)
-            self._arrays[id(variable)] = numpy_of(variable.value)
+            self._arrays[id(variable)] = _now(variable)
         return self._build.weight(str(variable.path), self._arrays[id(variable)])
 
     def changed(self, value: ir.Value, change: Callable[[Any], Any]) -> ir.Value:
@@ -45,3 +46,16 @@ class Weights:
             self._kept.append((tensor, change))
             self._arrays[key] = np.ascontiguousarray(change(tensor.numpy()))
         return self._build.weight(str(value.name), self._arrays[key])
+
+
+def _now(variable: Any) -> np.ndarray[Any, Any]:
+    """What a variable holds now, whatever is assigned to it later.
+
+    TensorFlow never writes into what somebody holds, so that there nothing is copied: for a network of a gigabyte,
+    memory that nobody has used yet takes longer than all else that is read.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return numpy_of(variable.value)
+    import tensorflow as tf
+
+    return np.asarray(tf.convert_to_tensor(variable.value))

@@ -150,9 +150,11 @@ def stack(items, axis, kind):
 
 
 def from_host(results, device=None):
-    """Arrays as tensors, but for those of element types that torch lacks."""
+    """Arrays as tensors, but for those of element types that torch lacks, and for maps."""
     if isinstance(results, tuple | list):
         return type(results)(from_host(result, device) for result in results)
+    if isinstance(results, dict):
+        return results
     try:
         return torch.as_tensor(results, device=device)
     except TypeError:

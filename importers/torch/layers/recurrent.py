@@ -52,7 +52,8 @@ def stacked(op: Op) -> Layer:
     given: dict[str, object] = {"num_layers": count} if count > 1 else {}
     given |= {} if weights[0][2] is not None else {"bias": False}
     given |= {"bidirectional": True} if two else {}
-    if kind == "RNN" and "relu" in str(op.attribute("activations")).lower():
+    told = str(op.attribute("activations")).lower()  # torch's own, for ``recurrent`` found each to be a layer
+    if kind == "RNN" and "relu" in told:
         given["nonlinearity"] = '"relu"'
     op.attribute("merged")
     op.see(1, 2)

@@ -141,7 +141,7 @@ def _prelu(op: Op) -> Layer | None:
 def _dropout(op: Op) -> Layer | None:
     """It is nothing in a file, and what a user expects in training."""
     ratio = op.number(1) if op.has(1) else "0.5"
-    if ratio is None or op.asked(1) or (op.has(2) and op.ints(2) is not None and op.number(2) != "False"):
+    if ratio is None or op.asked(1) or (op.has(2) and op.number(2) != "False"):
         return None
     op.attribute("seed")
     return Layer("Dropout", positional(p=ratio))

@@ -19,21 +19,29 @@ if TYPE_CHECKING:
 def of_numbers(writer: ModuleWriter, sizes: Sizes) -> str:
     """A tensor of numbers that are computed in Python."""
     plain = sizes.dtype == ir.DataType.INT64 and sizes.items != ()
-    dtype = "" if plain else f", dtype={writer.dtype_name(sizes.dtype)}"
-    device = writer.device()
-    return f"torch.tensor({sizes}{dtype}{f', device={device}' if device else ''})"
+    return _made(writer, str(sizes), None if plain else sizes.dtype)
 
 
 def of_constant(writer: ModuleWriter, value: Value) -> str:
     """A tensor of a few numbers that are known."""
     array = value.constant
     kind = None if array.dtype == object else ir.DataType.from_numpy(array.dtype)
-    if array.size == 1 < array.ndim and kind in NAMES:
-        return _filled(writer, array.shape, numbers.literal(array.reshape(()).item(), array.dtype), kind)
+    if array.ndim > 1 and array.size and kind in NAMES:
+        items = array.reshape(-1)
+        if array.tobytes() == items[0].tobytes() * array.size:
+            return _filled(writer, array.shape, numbers.literal(items[0].item(), array.dtype), kind)
+        told = ", ".join(numbers.literal(item, array.dtype) for item in items.tolist())
+        return f"{_made(writer, f'[{told}]', kind)}.reshape({tuple(array.shape)})"
     sizes = numbers.of_constant(value)
     if kind is None or sizes is None:
         return writer.helpers.constant(value, None, 0)
     return of_numbers(writer, sizes) if array.size else _filled(writer, array.shape, "0", kind)
+
+
+def _made(writer: ModuleWriter, numbers: str, kind: ir.DataType | None) -> str:
+    device = writer.device()
+    dtype = "" if kind is None else f", dtype={writer.dtype_name(kind)}"
+    return f"torch.tensor({numbers}{dtype}{f', device={device}' if device else ''})"
 
 
 def _filled(writer: ModuleWriter, shape: Sequence[int], number: str, kind: ir.DataType) -> str:

@@ -114,7 +114,15 @@ def average_pool(op: Op) -> str | None:
     """``F.avg_pool2d``."""
     if op.made not in FLOATS or op.attribute("ceil_mode"):
         return None
-    return _pooled(op, "avg_pool", window(op, average=True))
+    given = window(op, average=True)
+    return None if given and "padding" in given and not _held(op) else _pooled(op, "avg_pool", given)
+
+
+def _held(op: Op) -> bool:
+    """Whether the input is known to hold a window without its padding, as torch wants it in three dimensions."""
+    kernel, there = op.attribute("kernel_shape"), (op.shape(0) or ())[2:]
+    sizes = list(zip(kernel, there, strict=False))
+    return len(kernel) < 3 or (len(sizes) == 3 and all(isinstance(size, int) and size >= k for k, size in sizes))
 
 
 def _pooled(op: Op, name: str, given: dict[str, str] | None, x: str = "") -> str | None:

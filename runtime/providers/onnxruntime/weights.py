@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 INLINE_BYTES = 1 << 30
 """More than this does not go into a protobuf, which ends at 2 GB."""
 
+_LAID_OUT_BYTES = 1 << 29
+"""More than this is not laid out anew for a few runs: it takes as much memory again, and longer than they gain."""
+
 _SMALL = 4096
 """Bytes of a tensor that onnxruntime may want to read while it infers shapes."""
 
@@ -38,7 +41,7 @@ def hand_over(model: Model, options: Any, *, frugal: bool) -> tuple[bytes, tuple
     Args:
         model: At an opset that onnxruntime loads.
         options: The session's, which are told where the weights lie.
-        frugal: Whether weights that lie in files are to stay there, neither folded nor laid out anew.
+        frugal: Whether large weights are not to be laid out anew, and those that lie in files are to stay there.
 
     Returns:
         ``None`` if what would have to be in the protobuf does not fit there.
@@ -48,6 +51,8 @@ def hand_over(model: Model, options: Any, *, frugal: bool) -> tuple[bytes, tuple
     if folder is not None:
         _leave_in_files(options, folder)
         return _without(model, lambda _, tensor: _place(tensor, folder)), ()
+    if frugal and _size(weights) >= _LAID_OUT_BYTES:
+        _keep_layout(options)
     beside = [value for value in weights if _is_array(value)]
     if _size(weights) - _size(beside) >= INLINE_BYTES:
         return None
@@ -106,6 +111,12 @@ def _leave_in_files(options: Any, folder: Path) -> None:
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     options.add_session_config_entry("session.disable_prepacking", "1")
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+
+
+def _keep_layout(options: Any) -> None:
+    import onnxruntime
+
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
 
 
 def _without(model: Model, place: Callable[[str, ir.TensorProtocol], Mapping[str, object]]) -> bytes:

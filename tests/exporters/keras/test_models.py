@@ -47,6 +47,36 @@ def test_every_size_that_a_model_leaves_open_varies(name):
     ]
 
 
+def _trained(model, x):
+    model.compile("adam", "mse")
+    model.fit(x, np.zeros((len(x), 3), np.float32), verbose=0)
+
+
+def _assigned(model, x):
+    for variable in model.variables:
+        variable.assign(variable * 2 + 1)
+
+
+def _subtracted(model, x):
+    for variable in model.variables:
+        variable.assign_sub(variable / 2 + 1)
+
+
+@pytest.mark.parametrize("change", [_trained, _assigned, _subtracted])
+def test_a_model_that_is_changed_afterwards_leaves_its_export_alone(change):
+    model, x = sequential((4,), layers.Dense(3), layers.Dense(3)), np.ones((2, 4), np.float32)
+    exported = ep.export(model, x)
+    session = ep.Session(exported)
+    name = exported.inputs[0].name
+    before = {each: tensor.const_value.numpy().copy() for each, tensor in exported.ir.graph.initializers.items()}
+    result = session.run({name: x})
+    change(model, x)
+    for each, tensor in exported.ir.graph.initializers.items():
+        np.testing.assert_array_equal(tensor.const_value.numpy(), before[each])
+    for key, value in ep.Session(exported).run({name: x}).items():
+        np.testing.assert_array_equal(value, result[key])
+
+
 class Branching(keras.Model):
     """A subclassed model, which nothing says the inputs of."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnx
 import pytest
 import torch
 from torch import Tensor, nn
@@ -63,6 +64,21 @@ def test_a_stack_is_one_layer_again(kind: str, use: type[Steps], options: dict[s
     expected, made = _flat(original(*given)), _flat(net(*given))
     for left, right in zip(made, expected, strict=True):
         torch.testing.assert_close(left, right, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("two", [False, True], ids=["forward", "both"])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_activations_may_be_said_that_are_the_default(kind: str, two: bool) -> None:
+    original = Steps(kind, bidirectional=two, num_layers=2).eval()
+    model = ep.export(original, torch.randn(5, 3, 4), verify=False)
+    names = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["sigmoid", "tanh"], "RNN": ["Tanh"]}[kind] * (1 + two)
+    proto = model.to_proto()
+    for node in proto.graph.node:
+        if node.op_type == kind and "activations" not in [attribute.name for attribute in node.attribute]:
+            node.attribute.append(onnx.helper.make_attribute("activations", names))
+    net = ep.to_torch(proto)
+    assert net.report.ok
+    assert net.source().count(f"nn.{kind}(") == 1
 
 
 def test_layers_of_which_one_is_read_from_beside_stay_apart() -> None:

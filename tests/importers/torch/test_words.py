@@ -55,6 +55,13 @@ def test_steps_are_written_as_a_reader_would(node: str, line: str) -> None:
     assert line in source(f"g (float[2, 3, 3] x) => (float[N, M] y) <{constants}> {{ {node} }}")
 
 
+def test_padded_means_in_three_dimensions_take_inputs_smaller_than_a_window() -> None:
+    pool = "y = AveragePool<kernel_shape = [3, 3, 3], pads = [1, 1, 1, 1, 1, 1]>(x)"
+    given = _with(f"g (float[2, 3, D, 4, 5] x) => (float[A, B, C, E, F] y) {{ {pool} }}", {})
+    assert ep.to_torch(given)(torch.ones(2, 3, 1, 4, 5)).eq(1).all()
+    assert "F.avg_pool3d(" in source(f"g (float[2, 3, 3, 4, 5] x) => (float[A, B, C, E, F] y) {{ {pool} }}")
+
+
 LAYERS = [
     ("y = Conv<strides = [2, 2]>(x, w, b)", {"w": (4, 3, 5, 5), "b": (4,)}, "nn.Conv2d(3, 4, 5, stride=2)"),
     ("y = ConvTranspose(x, w)", {"w": (3, 4, 2, 2)}, "nn.ConvTranspose2d(3, 4, 2, bias=False)"),
@@ -65,6 +72,11 @@ LAYERS = [
     ("y = MatMul(x, w)", {"w": (8, 5)}, "nn.Linear(8, 5, bias=False)"),
     ("y = PRelu(x, w)", {"w": (3, 1, 1)}, "nn.PReLU(num_parameters=3)"),
     ("y = Dropout(x)", {}, "nn.Dropout(0.5)"),
+    (
+        "r = Constant<value_float = 0.25>() t = Constant<value = bool {0}>() y = Dropout(x, r, t)",
+        {},
+        "nn.Dropout(0.25)",
+    ),
 ]
 
 
@@ -87,6 +99,19 @@ def test_recurrent_layers_have_their_gates_in_torchs_order(kind: str, direction:
     node = f'y, h = {kind}<{reset}hidden_size = 5, direction = "{direction}">(x, w, r, b)'
     net = ep.to_torch(_with(f"g (float[S, N, 3] x) => (float[S, D, N, 5] y, float[D, N, 5] h) {{ {node} }}", weights))
     assert f"nn.{kind}(3, 5" in net.source()
+
+
+@pytest.mark.parametrize("fill", [0.0, 0.5, None], ids=["zero", "alike", "each its own"])
+def test_recurrent_layers_begin_at_states_that_the_file_has(fill: float | None) -> None:
+    rng = np.random.default_rng(0)
+    shapes = {"w": (1, 20, 3), "r": (1, 20, 5), "b": (1, 40), "h": (1, 1, 5), "c": (1, 1, 5)}
+    weights = {name: rng.standard_normal(shape).astype(F32) for name, shape in shapes.items()}
+    if fill is not None:
+        weights |= {name: np.full((1, 1, 5), fill, F32) for name in "hc"}
+    node = 'y = LSTM<hidden_size = 5>(x, w, r, b, "", h, c)'
+    net = ep.to_torch(_with(f"g (float[S, 1, 3] x) => (float[S, 1, 1, 5] y) {{ {node} }}", weights))
+    assert "nn.LSTM(3, 5)" in net.source()
+    assert net.report.ok
 
 
 def test_integers_are_divided_without_ending_the_process() -> None:
@@ -121,6 +146,14 @@ def test_strings_are_refused() -> None:
     text = 'g (string[N] x) => (string[N] y) <string[1] w = {"a"}> { y = StringConcat(x, w) }'
     with pytest.raises(ep.UnsupportedOpError, match="torch has no strings"):
         ep.to_torch(model(text))
+
+
+def test_layers_that_torch_refuses_are_named_each_time() -> None:
+    text = "net (float[1, 4, 6, 6] x) => (float[1, 4, 3, 3] y) { y = Conv<group = 0, kernel_shape = [2, 2]>(x, w) }"
+    given = _with(text, {"w": np.ones((4, 1, 2, 2), np.float32)})
+    for _ in range(2):
+        with pytest.raises(ep.ConversionError, match=r"nn\.Conv2d\(.*groups=0.*positive"):
+            ep.to_torch(given, verify=False)
 
 
 def test_a_module_that_differs_is_refused_with_the_report(monkeypatch: pytest.MonkeyPatch) -> None:

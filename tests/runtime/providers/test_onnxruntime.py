@@ -131,6 +131,16 @@ def test_weights_are_read_where_they_are_and_outlive_their_model(monkeypatch: py
     np.testing.assert_array_equal(session.run({"x": x, "offset": weight})["y"], x * weight + weight)
 
 
+@pytest.mark.parametrize(("frugal", "level"), [(True, "EXTENDED"), (False, "ALL")])
+def test_large_weights_are_not_laid_out_anew_for_a_few_runs(frugal, level, monkeypatch: pytest.MonkeyPatch) -> None:
+    from entrepot.runtime.providers.onnxruntime import engine, weights
+
+    monkeypatch.setattr(weights, "_LAID_OUT_BYTES", 0)
+    made = engine.Engine(model(ADD.replace("OPSET", "20")), ["x"], ["y"], 1, frugal=frugal)
+    assert made._session.get_session_options().graph_optimization_level.name == f"ORT_ENABLE_{level}"
+    np.testing.assert_array_equal(made.run(f32(-1, 3))[0], [0, 6])
+
+
 def test_initializers_that_are_inputs_can_be_fed() -> None:
     text = """<ir_version: 10, opset_import: ["": 20]>
     g (float[2] x, float[2] w = {1.0, 2.0}) => (float[2] y) { y = Mul(x, w) }"""

@@ -83,7 +83,9 @@ def average_pool(
     steps = tuple(strides or (1,) * rank)
     if rank in _MEAN and max(dilations or (1,)) == 1 and len(kernel) == rank:
         begin, end = spatial_pads(X.shape[2:], kernel, steps, (1,) * rank, pads, auto_pad, ceil_mode)
-        if begin == end and all(2 * width <= size for width, size in zip(begin, kernel, strict=True)):
+        # in three dimensions torch wants windows that the input holds without its padding
+        held = rank < 3 or all(size <= there for size, there in zip(kernel, X.shape[2:], strict=True))
+        if held and begin == end and all(2 * width <= size for width, size in zip(begin, kernel, strict=True)):
             return _MEAN[rank](X, kernel, steps, begin, bool(ceil_mode), bool(count_include_pad))
         if count_include_pad and not ceil_mode:
             return _MEAN[rank](widened(X, begin, end, 0), kernel, steps)
