@@ -54,5 +54,6 @@ def load(source: Any, *, limits: Limits | None = None, trust: Trust = "untrusted
     if isinstance(source, str | os.PathLike) and os.path.isdir(source):
         from entrepot.runtime.generation import folder
 
-        return folder.load(os.fspath(source), limits=limits)
+        if folder.is_package(os.fspath(source)):
+            return folder.load(os.fspath(source), limits=limits)
     return read.load(source, limits=limits, trust=trust)

@@ -103,8 +103,13 @@ def _content(path: Path, context: Context) -> bytes:
         if number == errno.EFBIG:
             hint = "weights beyond 2 GiB lie in files beside the model"
             raise _foreign(path, context) or context.error("it is larger than a protobuf can be", hint=hint) from error
-        if os.path.isdir(path) and (foreign := _foreign(path, context)) is not None:
-            raise foreign from error
+        if os.path.isdir(path):
+            raise _foreign(path, context) or StorageError(
+                "the file cannot be read: it is a folder, and has no entrepot.json as packages have",
+                path=path,
+                errno=errno.EISDIR,
+                hint="name an .onnx file in it",
+            ) from error
         raise StorageError(f"the file cannot be read: {error}", path=path, errno=number) from error
     return content
 

@@ -144,7 +144,7 @@ def test_a_graph_of_another_package_is_refused_unless_the_description_lets_it_in
 
 
 def test_a_folder_without_a_description_is_no_package(tmp_path: Path) -> None:
-    with pytest.raises(ep.MissingFileError, match=r"no entrepot\.json"):
+    with pytest.raises(ep.StorageError, match=r"no entrepot\.json"):
         ep.load(tmp_path)
 
 
