@@ -30,7 +30,7 @@ def sample_of(model: torch.nn.Module, roles: Roles, given: Any, *, generates: bo
         InputError: What is given does not fit, or no guess does.
     """
     if given is not None:
-        return _named(model, given)
+        return _accepted(model, roles, _named(model, given))
     refusals = []
     for guess in _guesses(model, roles, generates=generates):
         try:
@@ -54,17 +54,25 @@ def _named(model: torch.nn.Module, given: Any) -> Inputs:
     for name, parameter in bound.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             arguments |= arguments.pop(name, {})
-    named = {name: _tensor(value, name) for name, value in arguments.items() if value is not None}
+    return {name: _tensor(value, name) for name, value in arguments.items() if value is not None}
+
+
+def _accepted(model: torch.nn.Module, roles: Roles, given: Inputs) -> Inputs:
+    """The samples, once the model has taken them; tokens for its decoder, which generation brings, may be missing."""
+    called = given
+    if roles.has_encoder and roles.tokens not in given:
+        batch = next((len(value) for value in given.values() if value.dim()), BATCH)
+        called = given | {roles.tokens: tokens(model, batch, LENGTH)}
     try:
         with quiet(), torch.no_grad():
-            model(**named)
+            model(**called)
     except MODEL_ERRORS as error:
         first = f"{type(error).__name__}: {error}".splitlines()[0]
         raise InputError(
             f"{type(model).__name__} does not take the samples: {first}",
             hint="call the model with them once to see the whole traceback",
         ) from error
-    return named
+    return given
 
 
 def _tensor(value: Any, name: str) -> torch.Tensor:
