@@ -135,9 +135,13 @@ def weight_notes(model: onnx_ir.Model) -> list[str]:
 
 
 def limit_notes(limited: Mapping[Axis, Fixed], groups: Sequence[Group], names: Sequence[str]) -> list[str]:
-    """The groups of axes whose size 1 the source takes and the graph does not, and why."""
-    first = [min(group.axes) for group in groups if not group.axes.isdisjoint(limited)]
-    return [f"{axis_name(axis, names)} is at least 2: {_short(limited[axis])}" for axis in first if axis in limited]
+    """The groups of axes of which the source takes smaller sizes than the graph, and why the graph does not."""
+    found = {min(group.axes): group.asked[0] for group in groups if not group.axes.isdisjoint(limited)}
+    return [
+        f"{axis_name(axis, names)} is at least {least}: {_short(limited[axis])}"
+        for axis, least in found.items()
+        if axis in limited
+    ]
 
 
 def naming_notes(model: onnx_ir.Model, dynamic: object, names: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,6 @@ import onnx_ir
 from entrepot.exporters.axes.groups import Axis, Group, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.axes.together import bound_groups
-from entrepot.exporters.called import called
 from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.cleanup.narrow import narrow_weights
 from entrepot.exporters.cleanup.refine import refine_shapes
@@ -35,10 +35,10 @@ from entrepot.exporters.notes import (
     weight_notes,
 )
 from entrepot.exporters.options import Judging, Options
-from entrepot.exporters.proof.chance import prove_chance
-from entrepot.exporters.proof.prove import BRANCH, agrees, prove, unequal
+from entrepot.exporters.proof.beginnings import begin_at, begin_where_agreeing
+from entrepot.exporters.proof.prove import BRANCH, agrees, unequal
+from entrepot.exporters.proof.side_by_side import agrees_at, compare
 from entrepot.exporters.size_checks import check_conditions, state_conditions
-from entrepot.exporters.structure import Flat
 from entrepot.exporters.ways import FAILURES, Attempt, Attempts
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
@@ -60,7 +60,7 @@ def verify(source: Source, model: Model, judging: Judging) -> Report:
     with source.guard():
         with contextlib.suppress(Refusal):  # the report will say so
             source.numbers = numbers_in(model.metadata, source(source.call.tensors))
-        return _compare(source, model, judging)
+        return compare(source, model, judging)
 
 
 class _Export:
@@ -114,11 +114,11 @@ class _Export:
             model = self._finish(captured)
             if not self.options.verify:
                 return model, _axes(captured.groups)
-            report = _compare(self.source, model, self.options.judging, captured.groups)
+            report = compare(self.source, model, self.options.judging, captured.groups)
             if agrees(report):
                 model.report = report
                 return model, _axes(captured.groups)
-            groups = settled(self._without_guilty(captured.groups, report), self.prober.base)
+            groups = settled(self._without_guilty(model, captured.groups, report), self.prober.base)
 
     def _capture(self, groups: list[Group]) -> Captured:
         captured = self.source.capture(self.prober, groups, self.options)
@@ -163,7 +163,7 @@ class _Export:
             narrow_weights(model.ir)
         return model
 
-    def _without_guilty(self, groups: list[Group], report: Report) -> list[Group]:
+    def _without_guilty(self, model: Model, groups: list[Group], report: Report) -> list[Group]:
         """The groups whose sizes did not lead to the failure, or with two of them bound together.
 
         Raises:
@@ -179,7 +179,7 @@ class _Export:
             guilty = free[1:] if len(free) > 1 else free
         else:
             guilty = [group for group in free if group.symbol in failed] or free[-1:]  # only together: give up one
-        if self._kept(free, guilty, report):
+        if self._kept(model, groups, guilty, report):
             return groups
         if not guilty or any(group.required for group in guilty):
             raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
@@ -191,25 +191,31 @@ class _Export:
             self._fix(group, report.failures[0] if at_sample else failed.get(group.symbol))
         return [group for group in groups if group not in guilty]
 
-    def _kept(self, free: Sequence[Group], guilty: Sequence[Group], report: Report) -> bool:
-        """Whether there is a way to keep all groups: without size 0, in several captures, without size 1."""
+    def _kept(self, model: Model, groups: Sequence[Group], guilty: Sequence[Group], report: Report) -> bool:
+        """Whether there is a way to keep all groups: without size 0, in several captures, without small sizes."""
         failed = {run.symbol: run for run in report.failures}
-        if _begin_later(free, report, 1):
+        free = [group for group in groups if group.formula is None]
+        if begin_at(free, report, 1):
             return True
         again = [group for group in guilty if group.single and group.symbol in failed]
         if again and not _at_sample(report) and self.source.follows_sizes():
             for group in again:
                 group.single = False
             return True
-        limited = _begin_later(free, report, 2)
+        limited = begin_at(free, report, 2) or begin_where_agreeing(
+            free, report, self._present, functools.partial(agrees_at, self.source, model, self.options.judging, groups)
+        )
         for group in limited:
             self._limit(group, failed[group.symbol])
         return bool(limited)
 
+    def _present(self, group: Group) -> int:
+        return self.prober.size(min(group.axes))
+
     def _limit(self, group: Group, run: Run) -> None:
         for axis in sorted(group.axes):
             self.limited[axis] = _unfollowed(run)
-        self.options.tell(f"'{group.symbol}' begins at 2: {_unfollowed(run)}")
+        self.options.tell(f"'{group.symbol}' begins at {group.asked[0]}: {_unfollowed(run)}")
 
     def _fix(self, group: Group, run: Run | None) -> None:
         reason = Fixed(UNFOLLOWED) if run is None else _unfollowed(run)
@@ -225,23 +231,6 @@ def _at_sample(report: Report) -> bool:
 
 def _unfollowed(run: Run) -> Fixed:
     return Fixed(UNFOLLOWED, f"{run.label} on {run.provider}: {run.message}")
-
-
-def _begin_later(groups: Sequence[Group], report: Report, least: int) -> list[Group]:
-    """Let groups begin at a size, where smaller ones are all that refutes a graph; returns those that now do.
-
-    Frameworks have shapes of their own for results without elements: torch (2.13) leaves an empty image as it is
-    where it would rearrange its pixels. At size 1, differences of neighbours are empty, and what is divided by one
-    less than the size is divided by nothing.
-    """
-    failed = {run.symbol for run in report.failures}
-    small = {f"{symbol}={size}" for symbol in failed for size in range(least)}
-    found = [group for group in groups if group.symbol in failed and group.asked[0] < least]
-    if len(found) < len(failed) or any(run.label not in small for run in report.failures):
-        return []
-    for group in found:
-        group.asked = least, group.asked[1]
-    return found
 
 
 def _axes(groups: Sequence[Group]) -> frozenset[Axis]:
@@ -264,22 +253,3 @@ def at_opset(graph: onnx_ir.Model, options: Options) -> Model:
     model = Model(graph)
     opset = DEFAULT if options.opset is None else options.opset
     return model if opset == model.opset else convert_opset(model, opset)
-
-
-def _compare(source: Source, model: Model, judging: Judging, groups: Sequence[Group] = ()) -> Report:
-    """Run the source and the model side by side; inputs and outputs are matched by position.
-
-    Raises:
-        InputError: The model takes a different number of inputs.
-    """
-    call: Flat = source.call
-    inputs = [spec.name for spec in model.inputs]
-    if len(inputs) != len(call.tensors):
-        raise InputError(f"the sample has {len(call.tensors)} tensors, the model takes {len(inputs)}")
-    trusted = called(source, inputs, [spec.name for spec in model.outputs], groups)
-    feeds = dict(zip(inputs, map(source.arrays.to_numpy, call.tensors), strict=True))
-    if source.is_random():
-        return prove_chance(trusted, model, feeds, judging)
-    edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
-    more = [dict(zip(inputs, map(source.arrays.to_numpy, each), strict=True)) for each in source.more]
-    return prove(trusted, model, feeds, judging, edges=edges, more=more)

@@ -15,6 +15,7 @@ from entrepot.exporters.building import Builder
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
 from entrepot.exporters.jax.lowering import Lowering, is_random
+from entrepot.exporters.jax.prefixes import followed_prefixes
 from entrepot.exporters.jax.running import model_errors, user_line
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.notes import CAPTURED, Fixed
@@ -45,7 +46,7 @@ class _Traced:
             self.flat = source.followed(leaves)
             return self.flat.tensors
 
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), followed_prefixes():
             warnings.simplefilter("ignore")
             self.program = jax.make_jaxpr(traced)(*specs)
         if source.model.draws and is_random(self.program.jaxpr):

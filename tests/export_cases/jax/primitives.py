@@ -396,6 +396,14 @@ def _scan(x, reverse=False):
     return lax.scan(step, (jnp.zeros_like(x[0]), 0), x, reverse=reverse)
 
 
+def _linear_recurrence(x):
+    def both(first, second):
+        return first[0] * second[0], second[0] * first[1] + second[1]
+
+    decay = jnp.exp(-jnp.abs(x) * (0.5 + 1j))
+    return jax.vmap(lambda a, v: lax.associative_scan(both, (a, v + 0j))[1].real)(decay, x)
+
+
 @jax.custom_vjp
 def _straight(x):
     return jnp.round(x)
@@ -417,6 +425,8 @@ functions(
         "scan_without_items": (lambda x: lax.scan(lambda c, _: (c * 2, c.sum()), x, None, 4), X),
         "map": (lambda x: lax.map(lambda v: jnp.cumsum(v), x), f32("b", 4)),
         "associative_scan": (lambda x: lax.associative_scan(jnp.add, x, axis=1), X),
+        "associative_scan_backward": (lambda x: lax.associative_scan(jnp.maximum, x, reverse=True), f32("t", "b")),
+        "associative_scan_of_pairs": (_linear_recurrence, f32("b", "t", 3)),
         "vmapped_while": (
             jax.vmap(lambda v: lax.while_loop(lambda c: c < 10, lambda c: c * 2 + 1, v)),
             f32("b", low=0, high=3),

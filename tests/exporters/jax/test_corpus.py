@@ -30,6 +30,8 @@ SAMPLE = (
     "primitives/scatter_add_drop",
     "primitives/sort_pairs",
     "primitives/scan_reverse",
+    "primitives/associative_scan_of_pairs",
+    "primitives/associative_scan_backward",
     "primitives/switch",
     "primitives/shift_right_arithmetic",
     "primitives/threefry_split_normal",

@@ -105,3 +105,18 @@ def test_params_in_the_sample_are_inputs():
 def test_nodes_are_named_by_modules():
     model = ep.export((LINEN, VARIABLES), X, progress=False)
     assert next(node.name for node in model.ir.graph) == "Linen/first/MatMul"
+
+
+def test_axes_begin_where_onnxruntime_follows_windows_that_are_larger_than_the_image():
+    """JAX takes the mean of nothing at these sizes, which onnxruntime (1.31) does not."""
+
+    def pooled(x):
+        for _ in range(2):
+            x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        return x.mean((1, 2))
+
+    model = ep.export(pooled, np.linspace(-1, 1, 480, dtype=np.float32).reshape(2, 12, 10, 2))
+    assert [spec.shape for spec in model.inputs] == [("batch", "x_dim1", "x_dim2", "x_dim3")]
+    assert model.conditions == ("x_dim1 >= 4", "x_dim2 >= 4")
+    assert {"x_dim1=4", "x_dim2=4", "x_dim1=13"} <= {run.label for run in model.report.runs if run.ok}
+    assert any("x.1 is at least 4: the graph does not follow other sizes" in note for note in model.report.notes)
