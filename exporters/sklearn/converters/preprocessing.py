@@ -196,6 +196,8 @@ def _piecewise(spl: Any, x: Symbolic) -> Symbolic:
     first = np.minimum(np.searchsorted(spl.t, places, side="right") - 1, pieces[0].c.shape[1] - 1)
     coefficients = np.stack([piece.c[:, first] for piece in pieces], axis=2)
     inner = [at for at, place in enumerate(places) if spl.t[spl.k] <= place < spl.t[-spl.k - 1]]
+    if not inner:  # a column that never changed
+        return np.isnan(x).astype(x.dtype)[:, None] * np.zeros(spl.c.shape[1])
     at = np.clip(bin_of(x, places[inner]) - 1, np.int64(0), np.int64(len(inner) - 1))
     away = (x - lifted(x.build, places[inner]).take(at, 0))[:, None]
     total: Any = 0.0

@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PowerTransformer, QuantileTransformer, RobustScaler, SplineTransformer, StandardScaler
 
 import entrepot as ep
 
@@ -53,3 +53,22 @@ def test_forests_are_exact_at_every_opset(opset, tmp_path):
 def test_one_method_is_exported_by_itself():
     model = ep.export(LogisticRegression(max_iter=500).fit(X, Y).predict_proba, X[:5])
     assert [spec.name for spec in model.outputs] == ["probabilities"]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SplineTransformer(),
+        SplineTransformer(extrapolation="continue"),
+        SplineTransformer(extrapolation="periodic"),
+        PowerTransformer(),
+        QuantileTransformer(n_quantiles=5),
+        RobustScaler(),
+    ],
+    ids=str,
+)
+def test_columns_that_never_change_are_taken(estimator):
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    x[:, 0] = 1
+    model = ep.export(estimator.fit(x), x[:6].astype(np.float32))
+    assert model.report
