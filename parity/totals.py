@@ -1,16 +1,20 @@
 """Integers that say how long something is: lengths that add up to a size, offsets that end at it, the longest length.
 
+Beside them those that have to be there as often as in the sample; see ``marks``.
+
 A model that is given another size has to be given other integers, too. Which ones these are is guessed from the sample,
 so whoever changes sizes tries the integers as they are first.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from entrepot.parity.marks import marked
 from entrepot.parity.tolerance import classify
 
 Key = TypeVar("Key", bound=Hashable)
@@ -142,13 +146,20 @@ TOTALS: Mapping[str, Total] = {
 }
 
 
+TELLING: Mapping[str, Callable[[Mapping[Any, np.ndarray], Mapping[Any, np.ndarray]], dict[Any, np.ndarray] | None]] = {
+    **{name: functools.partial(fitted, total) for name, total in TOTALS.items()},
+    "marks": marked,
+}
+"""For each way in which integers may tell a size: resized arrays with other ones, or ``None``."""
+
+
 def told_sizes(sample: Mapping[Key, Any], resized: Mapping[Key, Any]) -> Iterator[dict[Key, Any]]:
     """Resized arrays with other integers, for each way in which those of the sample may tell a size.
 
     What is no array, such as a list of them, stays as it is.
     """
     arrays = {key: value for key, value in sample.items() if isinstance(value, np.ndarray) and key in resized}
-    for total in TOTALS.values():
-        found = fitted(total, arrays, {key: np.asarray(resized[key]) for key in arrays})
+    for telling in TELLING.values():
+        found = telling(arrays, {key: np.asarray(resized[key]) for key in arrays})
         if found is not None:
             yield {**resized, **found}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from entrepot.exporters.arrays import Array, Arrays
-from entrepot.parity.totals import TOTALS, fitted
+from entrepot.parity.totals import TELLING
 
 
 class Telling:
@@ -33,7 +33,7 @@ class Telling:
             tensors: The same at other sizes.
             accepts: Runs the model.
         """
-        for name in TOTALS:
+        for name in TELLING:
             found = None if name in self._needed else self._fitted(name, base, tensors)
             if found is not None and accepts(found):
                 self._needed.append(name)
@@ -45,7 +45,7 @@ class Telling:
         if "integer" not in kinds:
             return None
         before, after = (dict(enumerate(map(self._arrays.to_numpy, each))) for each in (base, tensors))
-        found = fitted(TOTALS[name], before, after)
+        found = TELLING[name](before, after)
         if found is None:
             return None
         changed = {at for at in found if found[at] is not after[at]}

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+import entrepot as ep
 from entrepot.exporters.axes.groups import name_groups, resized
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.sample import Sample
@@ -137,3 +138,22 @@ def test_resized_values_keep_their_order(size, values):
 def test_an_empty_axis_grows_with_zeros():
     (tensor,) = resized(TORCH, [torch.zeros(0, 2, dtype=torch.int64)], {(0, 0): 3})
     assert tensor.tolist() == [[0, 0]] * 3
+
+
+class Captions(nn.Module):
+    """Puts the parts of a picture where the text has a mark."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(10, 4)
+
+    def forward(self, ids, picture):
+        marked = (ids == 9)[..., None].expand(-1, -1, 4)
+        return self.words(ids).masked_scatter(marked, picture)
+
+
+def test_a_text_with_places_for_a_picture_may_be_longer():
+    ids = torch.tensor([[1, 9, 9, 2, 3, 4], [5, 9, 9, 6, 7, 8]])
+    model = ep.export(Captions(), (ids, torch.arange(16.0).reshape(2, 2, 4)))
+    assert [spec.shape for spec in model.inputs][0] == ("batch", "sequence")
+    assert {"sequence=7", "sequence=12"} <= {run.label for run in model.report.runs if run.ok}
