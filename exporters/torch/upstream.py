@@ -57,6 +57,7 @@ from torch.onnx._internal.exporter._registration import ONNXRegistry
 from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import _disable_current_modes as without_modes
 from torch.utils._sympy import functions as size_functions
 
 __all__ = [
@@ -109,6 +110,7 @@ __all__ = [
     "sym_log2",
     "to_onnx_program",
     "with_formula",
+    "without_modes",
 ]
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls

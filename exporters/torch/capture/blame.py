@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from entrepot.exporters.torch.capture.held import held_values
 from entrepot.exporters.torch.capture.orders import orders_of_the_sample
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.rounding import rounded_sizes
@@ -138,7 +139,7 @@ def export_flat(
     of_values = masks_as_they_are(), unchecked_distributions()
     flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), *of_values)
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
-        for flag in (*flags, Rewriting(), settings):
+        for flag in (*flags, Rewriting(), held_values(flat), settings):
             stack.enter_context(flag)
         return _program(flat, tuple(tensors), (tuple(spec),))
 

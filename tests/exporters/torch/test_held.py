@@ -1,0 +1,97 @@
+"""Branches by a module's own buffers, which are the same in every call."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import DataDependentOutputException
+
+import entrepot as ep
+from entrepot.exporters.torch.capture.held import held_values
+from entrepot.exporters.torch.upstream import FakeTensorMode
+
+X = torch.linspace(-1, 1, 6).reshape(2, 3)
+
+
+class Gated(nn.Module):
+    """Reads its buffers in every way that Python can."""
+
+    def __init__(self):
+        super().__init__()
+        self.chances = nn.Buffer(torch.tensor([1.0, 0.0]))
+        self.count = nn.Buffer(torch.tensor(3))
+
+    def forward(self, x):
+        for chance in self.chances:
+            if self.training or chance > 0:
+                x = x * 3
+        for _ in range(int(self.count)):
+            x = x + 1
+        if 0.0 in self.chances:
+            x = x - max(self.count, self.count // 2)
+        return x * self.chances.tolist()[0] ** self.count.item()
+
+
+def test_what_python_reads_of_buffers_is_what_they_hold():
+    model = ep.export(Gated(), X)
+    assert model.report
+    assert model.inputs[0].shape[0] == "batch"
+    assert not {node.op_type for node in model.ir.graph} & {"If", "Loop"}
+
+
+class Read(nn.Module):
+    """Changes its buffer, or a copy or a part of it, before it reads it."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.held = nn.Buffer(torch.tensor([1, 2]))
+        self.change = change
+
+    def forward(self, x):
+        return x + self.change(self, x).item()
+
+
+def of_input(self, x):
+    return self.held.sum() + x.sum().long()
+
+
+def in_place(self, x):
+    return self.held.add_(1).sum()
+
+
+def by_a_view(self, x):
+    self.held.view(2)[0] = 5
+    return self.held.sum()
+
+
+def replaced(self, x):
+    self.held = self.held + x.sum().long()
+    return self.held.sum()
+
+
+def into(self, x):
+    return torch.add(x.sum().long(), 1, out=self.held[0])
+
+
+def drawn(self, x):
+    return torch.bernoulli(self.held * 0.25).sum()
+
+
+@pytest.mark.parametrize("change", [of_input, in_place, by_a_view, replaced, into, drawn])
+def test_what_may_be_another_in_the_next_call_is_not_known(change):
+    flat, mode = Read(change), FakeTensorMode()
+    with held_values(flat), mode:
+        flat.held = mode.from_tensor(flat.held)
+        with pytest.raises(DataDependentOutputException):
+            flat(mode.from_tensor(X))
+
+
+def test_a_draw_is_not_made_twice():
+    flat, mode = Read(lambda self, x: torch.bernoulli(self.held * 0.25)[0] * 0), FakeTensorMode()
+    before = torch.get_rng_state()
+    with held_values(flat), mode:
+        flat.held = mode.from_tensor(flat.held)
+        with pytest.raises(DataDependentOutputException):
+            flat(mode.from_tensor(X))
+    assert torch.equal(before, torch.get_rng_state())
