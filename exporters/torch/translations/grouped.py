@@ -19,9 +19,10 @@ def conv1d(
     groups: Any = 1,
 ) -> torch.Tensor:
     """As an image of one row."""
-    if not isinstance(groups, torch.SymInt) or isinstance(padding, str):
+    if not isinstance(groups, torch.SymInt):
         return F.conv1d(input, weight, bias, stride, padding, dilation, groups)
-    steps, margins, holes = ((first, _single(each)) for first, each in ((1, stride), (0, padding), (1, dilation)))
+    steps, holes = ((1, _single(each)) for each in (stride, dilation))
+    margins = padding if isinstance(padding, str) else (0, _single(padding))
     return conv2d(input.unsqueeze(-2), weight.unsqueeze(-2), bias, steps, margins, holes, groups).squeeze(-2)
 
 
@@ -35,9 +36,12 @@ def conv2d(
     groups: Any = 1,
 ) -> torch.Tensor:
     """By a product of patches and weights, for ONNX's operator has a fixed number of groups."""
-    if not isinstance(groups, torch.SymInt) or isinstance(padding, str) or input.dim() != 4:
+    if not isinstance(groups, torch.SymInt) or input.dim() != 4:
         return F.conv2d(input, weight, bias, stride, padding, dilation, groups)
     kernel = weight.shape[2:]
+    if isinstance(padding, str):
+        edges = [edge for each in _same(kernel, dilation) for edge in (each // 2, each - each // 2)]
+        return conv2d(F.pad(input, edges if padding == "same" else [0, 0]), weight, bias, stride, 0, dilation, groups)
     patches = F.unfold(input, kernel, dilation, padding, stride).unflatten(1, (groups, -1))
     result = (weight.reshape(groups, -1, patches.shape[2]) @ patches).flatten(1, 2)
     result = result if bias is None else result + bias.unsqueeze(-1)
@@ -50,6 +54,54 @@ def conv2d(
     return result.unflatten(2, tuple(sizes))
 
 
+def conv_transpose1d(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: Any = 1,
+    dilation: Any = 1,
+) -> torch.Tensor:
+    """As an image of one row."""
+    if not isinstance(groups, torch.SymInt):
+        return F.conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    given = (1, stride), (0, padding), (0, output_padding), (1, dilation)
+    steps, margins, further, holes = ((first, _single(each)) for first, each in given)
+    rows = input.unsqueeze(-2), weight.unsqueeze(-2)
+    return conv_transpose2d(*rows, bias, steps, margins, further, groups, holes).squeeze(-2)
+
+
+def conv_transpose2d(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: Any = 1,
+    dilation: Any = 1,
+) -> torch.Tensor:
+    """By a convolution with the kernels turned around, over the input with zeros between its elements."""
+    if not isinstance(groups, torch.SymInt) or input.dim() != 4:
+        return F.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    turned = weight.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1).flip(2, 3)
+    spread, edges = input, list[Any]()
+    for axis, step, margin, further, hole in zip(
+        (2, 3), _pair(stride), _pair(padding), _pair(output_padding), _pair(dilation), strict=True
+    ):
+        reach = hole * (weight.shape[axis] - 1) - margin
+        spread = F.pad(spread.unsqueeze(axis + 1), [0, 0] * (3 - axis) + [0, step - 1]).flatten(axis, axis + 1)
+        edges = [reach, reach - (step - 1) + further, *edges]
+    return conv2d(F.pad(spread, edges), turned, bias, 1, 0, dilation, groups)
+
+
+def _same(kernel: Sequence[Any], dilation: Any) -> Sequence[Any]:
+    """What keeps the sizes of an image, the last axis first."""
+    return [hole * (width - 1) for width, hole in zip(kernel, _pair(dilation), strict=True)][::-1]
+
+
 def _pair(value: Any) -> Sequence[Any]:
     return (value, value) if isinstance(value, int | torch.SymInt) else value
 
@@ -58,4 +110,9 @@ def _single(value: Any) -> Any:
     return value if isinstance(value, int | torch.SymInt) else value[0]
 
 
-REPLACEMENTS: dict[Any, Any] = {torch.conv1d: conv1d, torch.conv2d: conv2d}
+REPLACEMENTS: dict[Any, Any] = {
+    torch.conv1d: conv1d,
+    torch.conv2d: conv2d,
+    torch.conv_transpose1d: conv_transpose1d,
+    torch.conv_transpose2d: conv_transpose2d,
+}

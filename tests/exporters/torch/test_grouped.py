@@ -15,37 +15,47 @@ import entrepot as ep
 class Dynamic(nn.Module):
     """Each image is filtered by kernels of its own."""
 
-    def __init__(self, dims, how):
+    def __init__(self, call, how):
         super().__init__()
-        self.dims, self.how = dims, how
+        self.call, self.how = call, how
 
     def forward(self, x, kernels):
         batch, channels, *sizes = x.shape
         flat = x.reshape(1, batch * channels, *sizes)
-        weight = kernels.reshape(-1, channels, *kernels.shape[3:])
-        call = F.conv1d if self.dims == 1 else F.conv2d
-        return call(flat, weight, groups=batch, **self.how).reshape(batch, kernels.shape[1], -1)
+        turned = self.call in (F.conv_transpose1d, F.conv_transpose2d)
+        weight = (kernels.transpose(1, 2) if turned else kernels).flatten(0, 1)
+        return self.call(flat, weight, groups=batch, **self.how).reshape(batch, kernels.shape[1], -1)
 
 
 WAYS = {
-    "plain": (2, {}),
-    "padded": (2, {"padding": 1}),
-    "all": (2, {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2)}),
-    "one axis": (1, {"stride": 2, "padding": 1}),
+    "plain": (F.conv2d, {}),
+    "padded": (F.conv2d, {"padding": 1}),
+    "all": (F.conv2d, {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2)}),
+    "same size": (F.conv2d, {"padding": "same", "dilation": (1, 2)}),
+    "same length, one axis": (F.conv1d, {"padding": "same"}),
+    "one axis": (F.conv1d, {"stride": 2, "padding": 1}),
+    "transposed": (F.conv_transpose2d, {}),
+    "transposed, upsampling": (F.conv_transpose2d, {"stride": 2, "padding": 1, "output_padding": 1}),
+    "transposed, all": (
+        F.conv_transpose2d,
+        {"stride": (3, 1), "padding": (0, 3), "output_padding": (2, 0), "dilation": (2, 1)},
+    ),
+    "transposed, one axis": (F.conv_transpose1d, {"stride": 2, "padding": 1}),
 }
 
 
 @pytest.mark.parametrize("name", WAYS)
 def test_a_group_for_each_item_of_the_batch(name):
-    dims, how = WAYS[name]
-    module = Dynamic(dims, how)
+    function, how = WAYS[name]
+    module, dims = Dynamic(function, how), 1 if name.endswith("one axis") else 2
     generator = torch.Generator().manual_seed(0)
 
     def call(batch, *sizes):
         shapes = (batch, 3, *sizes[:dims]), (batch, 4, 3, *[3] * dims)
         return tuple(torch.randn(shape, generator=generator) for shape in shapes)
 
-    model = ep.export(module, call(2, 8, 9))
+    dynamic = {"x": {0: "batch", **{2 + axis: f"size{axis}" for axis in range(dims)}}, "kernels": {0: "batch"}}
+    model = ep.export(module, call(2, 8, 9), dynamic=dynamic)
     session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
     for given in (call(3, 7, 12), call(1, 10, 6)):
         feeds = {spec.name: tensor.numpy() for spec, tensor in zip(model.inputs, given, strict=True)}
