@@ -21,12 +21,14 @@ from entrepot.parity.report.report import Report
 
 CAPTURED = "the capture fixed it"
 UNFOLLOWED = "the graph does not follow other sizes"
+UNTRANSLATED = "ONNX has an operator at given sizes only"
 UNASKED = "it was not asked to vary"
 PROGRAMMED = "the program was captured so"
 _REMEDIES = {
     REFUSED: "it can vary once the module takes other sizes there",
     CAPTURED: "it can vary if that code uses the size in tensor operators, not in Python branches, loops and numbers",
     UNFOLLOWED: "it can vary if what depends on its size is written with tensor operators",
+    UNTRANSLATED: "it can vary if that operator is written with others, or called once for each size",
     UNASKED: "name it in dynamic to let it vary",
     PROGRAMMED: "give dynamic_shapes to torch.export.export to let it vary",
 }
@@ -89,7 +91,9 @@ def require_all(fixed: Mapping[Axis, Fixed], names: Sequence[str]) -> None:
     Raises:
         ConversionError: There are some; the message has them all.
     """
-    lost = {axis: reason for axis, reason in sorted(fixed.items()) if reason.why in (CAPTURED, UNFOLLOWED)}
+    lost = {
+        axis: reason for axis, reason in sorted(fixed.items()) if reason.why in (CAPTURED, UNFOLLOWED, UNTRANSLATED)
+    }
     if lost:
         reasons = "; ".join(f"{axis_name(axis, names)}: {_short(reason)}" for axis, reason in lost.items())
         raise ConversionError(

@@ -27,6 +27,7 @@ from entrepot.exporters.torch.capture.flat import Capture, FlatModule
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.settled import followed
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.capture.untranslated import translated
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
@@ -117,7 +118,9 @@ class ModuleSource(TorchSource):
         if refusal is not None:
             raise refusal
         options.tell("translating to ONNX")
-        graph = self._lowered(captured.program)
+        captured, graph = translated(
+            captured, prober, self._lowered, lambda fewer: self._capture(prober, fewer, options.tell)
+        )
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, self._weights(captured.program))
 
     def _lowered(self, program: torch.export.ExportedProgram) -> onnx_ir.Model:

@@ -112,7 +112,7 @@ def _script(source: ModuleSource, groups: list[Group], options: Options, make: C
         with quiet(), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", TracerWarning)
             made = make()
-    except (*MODEL_ERRORS, FrontendError) as error:
+    except (*MODEL_ERRORS, FrontendError, SyntaxError, OSError) as error:  # a lambda, a source that is not there
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ConversionError(f"TorchScript does not take the module: {first}") from error
     finally:

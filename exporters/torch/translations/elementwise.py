@@ -132,17 +132,6 @@ def aminmax(input: torch.Tensor, *, dim: int | None = None, keepdim: bool = Fals
     return torch.return_types.aminmax((input.amin(axes, keepdim), input.amax(axes, keepdim)))
 
 
-def pdist(input: torch.Tensor, p: float = 2.0) -> torch.Tensor:
-    """Distances between all pairs of rows, each pair once, for a fixed number of rows."""
-    count = input.shape[0]
-    if not isinstance(count, int):
-        return F.pdist(input, p)
-    if count < 2:
-        return input.new_empty(0)
-    first, second = torch.triu_indices(count, count, 1)
-    return torch.linalg.vector_norm(input[first] - input[second], p, dim=-1)
-
-
 def cov(
     input: torch.Tensor, *, correction: int = 1, fweights: torch.Tensor | None = None, aweights: Any = None
 ) -> torch.Tensor:
@@ -202,7 +191,6 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.Tensor.__rsub__: rsub,
     torch.rsub: rsub,
     F.rrelu: rrelu,
-    F.pdist: pdist,
     F.grouped_mm: grouped_mm,
     torch._grouped_mm: grouped_mm,  # noqa: SLF001 - what F.grouped_mm calls without asking
     # what transformers (5.23) captures in place of F.grouped_mm: a loop over the values of its offsets

@@ -1,4 +1,4 @@
-"""Convolutions with as many groups as a size says: one for each item of a batch, with weights of its own."""
+"""Convolutions whose groups or margins follow a size: a group for each item of a batch, a margin by a width."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ def conv1d(
     groups: Any = 1,
 ) -> torch.Tensor:
     """As an image of one row."""
+    x, padding = _padded(input, weight, padding)
     if not isinstance(groups, torch.SymInt):
-        return F.conv1d(input, weight, bias, stride, padding, dilation, groups)
+        return F.conv1d(x, weight, bias, stride, padding, dilation, groups)
     steps, holes = ((1, _single(each)) for each in (stride, dilation))
     margins = padding if isinstance(padding, str) else (0, _single(padding))
-    return conv2d(input.unsqueeze(-2), weight.unsqueeze(-2), bias, steps, margins, holes, groups).squeeze(-2)
+    return conv2d(x.unsqueeze(-2), weight.unsqueeze(-2), bias, steps, margins, holes, groups).squeeze(-2)
 
 
 def conv2d(
@@ -36,22 +37,37 @@ def conv2d(
     groups: Any = 1,
 ) -> torch.Tensor:
     """By a product of patches and weights, for ONNX's operator has a fixed number of groups."""
-    if not isinstance(groups, torch.SymInt) or input.dim() != 4:
-        return F.conv2d(input, weight, bias, stride, padding, dilation, groups)
+    x, padding = _padded(input, weight, padding)
+    if not isinstance(groups, torch.SymInt) or x.dim() != 4:
+        return F.conv2d(x, weight, bias, stride, padding, dilation, groups)
     kernel = weight.shape[2:]
     if isinstance(padding, str):
         edges = [edge for each in _same(kernel, dilation) for edge in (each // 2, each - each // 2)]
-        return conv2d(F.pad(input, edges if padding == "same" else [0, 0]), weight, bias, stride, 0, dilation, groups)
-    patches = F.unfold(input, kernel, dilation, padding, stride).unflatten(1, (groups, -1))
+        return conv2d(F.pad(x, edges if padding == "same" else [0, 0]), weight, bias, stride, 0, dilation, groups)
+    patches = F.unfold(x, kernel, dilation, padding, stride).unflatten(1, (groups, -1))
     result = (weight.reshape(groups, -1, patches.shape[2]) @ patches).flatten(1, 2)
     result = result if bias is None else result + bias.unsqueeze(-1)
     sizes = (
         (size + 2 * margin - hole * (width - 1) - 1) // step + 1
         for size, width, step, margin, hole in zip(
-            input.shape[2:], kernel, _pair(stride), _pair(padding), _pair(dilation), strict=True
+            x.shape[2:], kernel, _pair(stride), _pair(padding), _pair(dilation), strict=True
         )
     )
     return result.unflatten(2, tuple(sizes))
+
+
+def conv3d(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: Any = 1,
+) -> torch.Tensor:
+    """With a margin that follows a size made beforehand."""
+    x, padding = _padded(input, weight, padding)
+    return F.conv3d(x, weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose1d(
@@ -97,6 +113,14 @@ def conv_transpose2d(
     return conv2d(F.pad(spread, edges), turned, bias, 1, 0, dilation, groups)
 
 
+def _padded(input: torch.Tensor, weight: torch.Tensor, padding: Any) -> tuple[torch.Tensor, Any]:
+    """The input with margins that follow a size around it, and no others: those of ONNX's operator are numbers."""
+    margins = padding if isinstance(padding, Sequence) else [padding] * (weight.dim() - 2)
+    if not any(isinstance(margin, torch.SymInt) for margin in margins):
+        return input, padding
+    return F.pad(input, [margin for each in reversed(margins) for margin in (each, each)]), 0
+
+
 def _same(kernel: Sequence[Any], dilation: Any) -> Sequence[Any]:
     """What keeps the sizes of an image, the last axis first."""
     return [hole * (width - 1) for width, hole in zip(kernel, _pair(dilation), strict=True)][::-1]
@@ -113,6 +137,7 @@ def _single(value: Any) -> Any:
 REPLACEMENTS: dict[Any, Any] = {
     torch.conv1d: conv1d,
     torch.conv2d: conv2d,
+    torch.conv3d: conv3d,
     torch.conv_transpose1d: conv_transpose1d,
     torch.conv_transpose2d: conv_transpose2d,
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from entrepot.exporters.torch.translations.sizes import triu_indices
 
 _Pair = tuple[torch.Tensor, torch.Tensor]
 
@@ -148,8 +151,43 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     return named
 
 
+def take_along_dim(input: torch.Tensor, indices: torch.Tensor, dim: int | None = None) -> torch.Tensor:
+    """With other axes of one element repeated; torch asks of every size whether it is 1."""
+    if dim is None:
+        return input.flatten()[indices.flatten()]
+    if input.dim() != indices.dim():
+        return torch.take_along_dim(input, indices, dim)
+    dim %= input.dim()
+    sizes = [_wider(one, other) for one, other in zip(input.shape, indices.shape, strict=True)]
+    along = [-1 if axis == dim else size for axis, size in enumerate(sizes)]
+    return input.expand(along).gather(dim, indices.expand(along))
+
+
+def _wider(one: Any, other: Any) -> Any:
+    return other if isinstance(one, int) and one == 1 else one
+
+
+def combinations(input: torch.Tensor, r: int = 2, with_replacement: bool = False) -> torch.Tensor:
+    """By the indices of the elements; torch chooses them with a mask, whose result has any size."""
+    size: Any = input.shape[0]
+    if r == 2:
+        first = 0 if with_replacement else 1
+        return input[triu_indices(size, size, first, device=input.device).T]
+    if isinstance(size, torch.SymInt) or r == 0:
+        return torch.combinations(input, r, with_replacement)
+    chosen = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(chosen(range(size), r))
+    return input[torch.tensor(rows, dtype=torch.int64, device=input.device).reshape(len(rows), r)]
+
+
 REPLACEMENTS = {
     original: _named(replacement)
     for replacement in (kthvalue, median, nanmedian, mode, cummax, cummin)
     for original in (getattr(torch, replacement.__name__), getattr(torch.Tensor, replacement.__name__))
-} | dict.fromkeys([torch.logcumsumexp, torch.Tensor.logcumsumexp], logcumsumexp)
+} | {
+    torch.logcumsumexp: logcumsumexp,
+    torch.Tensor.logcumsumexp: logcumsumexp,
+    torch.take_along_dim: take_along_dim,
+    torch.Tensor.take_along_dim: take_along_dim,
+    torch.combinations: combinations,
+}

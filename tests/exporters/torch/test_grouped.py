@@ -1,4 +1,4 @@
-"""Convolutions with one group for each item of a batch."""
+"""Convolutions with one group for each item of a batch, or with margins that follow a size."""
 
 from __future__ import annotations
 
@@ -61,3 +61,27 @@ def test_a_group_for_each_item_of_the_batch(name):
         feeds = {spec.name: tensor.numpy() for spec, tensor in zip(model.inputs, given, strict=True)}
         (found,) = session.run(None, feeds)
         assert np.allclose(found, module(*given).numpy(), rtol=1e-4, atol=1e-5)
+
+
+class Filtered(nn.Module):
+    """A signal, an image or a volume with the same kernel along each of its axes, in full."""
+
+    def forward(self, x, kernel):
+        margin, dims = kernel.shape[0] - 1, x.dim() - 2
+        weight = kernel.reshape(1, 1, -1, *[1] * (dims - 1))
+        padding = margin if dims == 1 else (margin, *[0] * (dims - 1))
+        return (F.conv1d, F.conv2d, F.conv3d)[dims - 1](x, weight, padding=padding)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_a_margin_by_the_width_of_a_kernel(dims):
+    def call(width):
+        return torch.randn(2, 1, *range(5, 5 + dims)), torch.randn(width)
+
+    model = ep.export(Filtered(), call(3), dynamic={"kernel": {0: "width"}})
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    for width in (1, 4):
+        given = call(width)
+        feeds = {spec.name: tensor.numpy() for spec, tensor in zip(model.inputs, given, strict=True)}
+        (found,) = session.run(None, feeds)
+        assert np.allclose(found, Filtered()(*given).numpy(), rtol=1e-4, atol=1e-5)

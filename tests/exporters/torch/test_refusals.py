@@ -108,6 +108,13 @@ def test_what_cannot_be_exported_is_refused_before_any_capture(module, sample, m
     refused(ep.InputError, message, module, sample)
 
 
+def test_a_lambda_within_a_literal_is_refused_as_any_function():
+    calls = {
+        "sort": lambda x: torch.tensor(sorted(x.tolist(), key=abs)),  # TorchScript reads this line alone
+    }
+    refused(ep.ConversionError, "branches on the values of a tensor", calls["sort"], X[0])
+
+
 def test_a_wrong_translation_does_not_leave(monkeypatch):
     from entrepot.exporters.torch.sources import module as exporter
 

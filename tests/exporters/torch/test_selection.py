@@ -43,3 +43,18 @@ def test_the_middle_of_everything_is_that_of_torch():
     for x in (FLOATS, HOLES, INTEGERS):
         agree(torch.median, x)
     agree(torch.nanmedian, HOLES)
+
+
+@pytest.mark.parametrize("r", [0, 1, 2, 3])
+@pytest.mark.parametrize("again", [False, True])
+def test_combinations_are_those_of_torch(r, again):
+    for x in (FLOATS[0], INTEGERS[0], FLOATS[0, :1], FLOATS[0, :0]):
+        agree(torch.combinations, x, r, again)
+
+
+def test_elements_taken_along_an_axis_are_those_of_torch():
+    chosen = torch.tensor([[2], [0], [6], [3]])
+    agree(torch.take_along_dim, FLOATS, chosen, 1)
+    agree(torch.take_along_dim, FLOATS, chosen[:1].T, -2)
+    agree(torch.take_along_dim, FLOATS[:1], chosen, 1)
+    agree(torch.take_along_dim, FLOATS, chosen)

@@ -1,3 +1,5 @@
+import numpy as np
+import onnxruntime
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
@@ -39,3 +41,27 @@ def test_what_counts_a_length_leaves_it_dynamic():
 def test_height_and_width_of_what_is_warped_are_dynamic():
     model = ep.export(Warp(), (torch.randn(2, 3, 5, 6), torch.randn(2, 2, 3)))
     assert all(isinstance(size, str) for size in model.inputs[0].shape)
+
+
+class Triangles(nn.Module):
+    """Each element of a square, a triangle or a list with each other one."""
+
+    def forward(self, x):
+        size, rows = x.shape[-1], torch.arange(x.shape[-1])
+        triangles = [torch.triu_indices(size, size, offset) for offset in (0, 1)]
+        triangles += [torch.tril_indices(size, size, offset) for offset in (0, -1)]
+        pairs = torch.combinations(rows), torch.combinations(rows, with_replacement=True)
+        taken = x.take_along_dim((x.argsort(-1) + 1) % size, -1)
+        return *triangles, *pairs, taken, torch.pdist(x)
+
+
+def test_triangles_of_a_length_leave_it_dynamic():
+    sample = torch.randn(3, 5)
+    model = ep.export(Triangles(), sample)
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    for sizes in ((3, 5), (4, 7), (1, 1)):
+        x = torch.randn(sizes)
+        found = session.run(None, {"x": x.numpy()})
+        for one, other in zip(found, Triangles()(x), strict=True):
+            assert np.allclose(one, other.numpy(), rtol=1e-5, atol=1e-5)

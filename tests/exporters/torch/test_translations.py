@@ -7,7 +7,7 @@ from torch import nn
 
 import entrepot as ep
 from entrepot.exporters.torch.translations.attention import scaled_dot_product_attention
-from entrepot.exporters.torch.translations.distance import cdist
+from entrepot.exporters.torch.translations.distance import cdist, pdist
 from entrepot.exporters.torch.translations.embedding import embedding_bag
 from entrepot.exporters.torch.translations.ordering import bucketize, searchsorted
 
@@ -82,6 +82,8 @@ def test_searching_is_that_of_torch(right):
 def test_distances_are_those_of_torch(p):
     one, other = torch.randn(2, 5, 3, dtype=torch.float64), torch.randn(4, 3, dtype=torch.float64)
     torch.testing.assert_close(cdist(one, other, p), torch.cdist(one, other, p), atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(pdist(other, p), torch.pdist(other, p), atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(pdist(other[:1], p), torch.pdist(other[:1], p))
 
 
 class Ordered(nn.Module):
