@@ -94,7 +94,8 @@ def exporter_of(obj: Any, sample: Any = None) -> Exporter:
     found = Found.of(obj, sample)
     if found.path is not None:
         as_path(obj, "the model")
-    room = next((room for room in ROOMS if room.recognises(found)), None)
+    is_model = not isinstance(obj, type)  # which may be of a framework by its metaclass
+    room = next((room for room in ROOMS if is_model and room.recognises(found)), None)
     return room.open() if room is not None else _registered(found)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from entrepot.exporters.arrays import Array, Arrays
 from entrepot.exporters.jax.keys import is_key
+from entrepot.ir.errors import InputError
 
 
 class JaxArrays(Arrays):
@@ -18,15 +19,17 @@ class JaxArrays(Arrays):
     constants = (np.dtype, jax.sharding.Sharding)
 
     def leaf(self, value: Any, name: str) -> Array | None:
-        """The array that a value stands for; keys of generators are their words."""
+        """The array that a value stands for; keys of generators are their words.
+
+        Raises:
+            InputError: It is an array of texts, dates or objects.
+        """
         if is_key(value):
             value = jax.random.key_data(value)
         if isinstance(value, np.ndarray | np.generic):
-            return (
-                np.asarray(value, jax.dtypes.canonicalize_dtype(value.dtype))
-                if value.dtype.kind not in "OSUMmV" or _is_extension(value.dtype)
-                else None
-            )
+            if value.dtype.kind in "OSUMmV" and not _is_extension(value.dtype):
+                raise InputError(f"JAX has no arrays of {value.dtype}", value=name or None, hint="give numbers")
+            return np.asarray(value, jax.dtypes.canonicalize_dtype(value.dtype))
         if isinstance(value, jax.core.Tracer):
             return value
         return np.asarray(value) if isinstance(value, jax.Array) else None

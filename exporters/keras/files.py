@@ -27,7 +27,7 @@ def read(path: str | os.PathLike[str], limits: Limits | None = None) -> Any:
 
     Raises:
         MissingFileError: There is no such file.
-        InputError: It holds weights alone, or code, or layers of somebody else.
+        InputError: It holds weights alone, or code, or layers of somebody else, or is of a later Keras.
         ModelFormatError: Keras cannot read it, or it is larger inside than it should be.
     """
     path = Path(path)
@@ -61,9 +61,25 @@ def _zipped(path: Path, limits: Limits) -> Any:
         if whole > min(limits.total_bytes, max(_RATIO * path.stat().st_size, 1 << 20)):
             raise ModelFormatError(f"it would unpack to {whole} bytes from {path.stat().st_size}", path=path)
         try:
-            return json.loads(archive.read("config.json"))
-        except (KeyError, ValueError) as error:
-            raise ModelFormatError("it has no description of a model, config.json", path=path) from error
+            described = json.loads(archive.read("config.json"))
+            written = json.loads(archive.read("metadata.json"))["keras_version"]
+        except (KeyError, ValueError, TypeError) as error:
+            raise ModelFormatError(
+                "it has no description of a model, config.json and metadata.json", path=path
+            ) from error
+    needed, here = _major(str(written)), _major(keras.__version__)
+    if needed > here:
+        raise InputError(
+            f"'{path}' was written by keras {written}, and keras {keras.__version__} is installed",
+            hint=f"pip install 'keras>={needed}', or save the model with keras {here}",
+        )
+    return described
+
+
+def _major(release: str) -> int:
+    """The first number of a release, with which what a layer means may change."""
+    first = release.partition(".")[0]
+    return int(first) if first.isdecimal() else 0
 
 
 def _plain(path: Path) -> Any:

@@ -192,7 +192,14 @@ _VALUES = _Values()
 
 
 def _as_array(item: Any, spec: Any) -> Any:
-    """A list of numbers as an array of the type of an input."""
+    """A list of numbers as an array of the type of an input.
+
+    Raises:
+        InputError: The input takes numbers, and these are texts.
+    """
+    kind = getattr(getattr(item, "dtype", None), "kind", "")
+    if kind in "SUO" and kind and keras.backend.standardize_dtype(spec.dtype) != "string":
+        raise InputError(f"the sample is of {item.dtype}, and the model takes {spec.dtype}", value=spec.name)
     if isinstance(item, list | tuple | int | float):
         return np.asarray(item, element_of(spec.dtype).numpy())
     return item

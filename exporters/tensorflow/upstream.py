@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from tensorflow.lite.python import schema_py_generated
 from tensorflow.python.framework import dtypes, op_callbacks, op_def_registry, tensor_shape
+from tensorflow.python.tools import saved_model_utils
 
 OpDef = Any
 
@@ -37,6 +39,12 @@ def captured(function: Any) -> Iterator[tuple[str, Any]]:
     placeholders: Sequence[Any] = function.graph.internal_captures
     for placeholder, value in zip(placeholders, function.captured_inputs, strict=True):
         yield placeholder.op.name, value
+
+
+def tag_sets(folder: Path) -> list[list[str]]:
+    """The tags of each graph of a SavedModel."""
+    found: list[list[str]] = saved_model_utils.get_saved_model_tag_sets(str(folder))
+    return found
 
 
 def variable_of(handle: Any) -> tuple[Any, Any]:

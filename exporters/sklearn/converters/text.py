@@ -52,8 +52,10 @@ def _refuse_unknown(model: Any) -> int:
     odd = [name for name, value in given.items() if value is not None]
     if odd or model.analyzer != "word" or model.token_pattern not in _PATTERNS:
         what = odd[0] if odd else "analyzer" if model.analyzer != "word" else "token_pattern"
+        value = getattr(model, what)
+        said = getattr(value, "__name__", "a function") if callable(value) else repr(value)
         raise ConversionError(
-            f"a vectoriser with {what}={getattr(model, what)!r} cannot be written: ONNX splits at given characters",
+            f"a vectoriser with {what}={said} cannot be written: ONNX splits at given characters",
             hint="use analyzer='word' with the default token_pattern; or export what follows it by itself",
         )
     return _PATTERNS[model.token_pattern]

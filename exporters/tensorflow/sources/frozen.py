@@ -178,8 +178,13 @@ def opened_checkpoint(prefix: Path) -> Opened:
     return opened_definition(frozen, prefix.name.partition(".")[0], meta, wanted)
 
 
-def opened_sessions(folder: Path, wanted: str) -> Opened:
+def opened_sessions(folder: Path, tags: Sequence[str], wanted: str) -> Opened:
     """A SavedModel of TensorFlow 1, whose variables become constants.
+
+    Args:
+        folder: Where it is.
+        tags: Of the graph to take.
+        wanted: The signature to take; the default or only one if empty.
 
     Raises:
         ModelFormatError: It cannot be restored.
@@ -188,7 +193,7 @@ def opened_sessions(folder: Path, wanted: str) -> Opened:
     v1 = tf.compat.v1
     try:
         with tf.Graph().as_default() as graph, v1.Session() as session:
-            proto = v1.saved_model.load(session, ["serve"], str(folder))
+            proto = v1.saved_model.load(session, list(tags), str(folder))
             signature = _named_signature(proto, wanted, folder)
             inputs, outputs = (
                 {key: places[key].name for key in sorted(places)} for places in (signature.inputs, signature.outputs)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from entrepot.exporters.tensorflow import upstream
 from entrepot.exporters.tensorflow.sources.callable import Opened
 from entrepot.exporters.tensorflow.sources.frozen import opened_sessions, tensors
 from entrepot.exporters.tensorflow.sources.harmless import check_harmless
-from entrepot.ir.errors import InputError, ModelFormatError
+from entrepot.ir.errors import EntrepotError, InputError, ModelFormatError
 
 _DEFAULT = "serving_default"
 
@@ -26,17 +27,35 @@ def opened_folder(folder: Path, wanted: str = "") -> Opened:
 
     Raises:
         ModelFormatError: TensorFlow cannot read it.
-        InputError: There is no such signature.
+        InputError: There is no such signature, or nothing says which of its graphs to take.
     """
     try:
-        loaded = tf.saved_model.load(str(folder))
+        tags = _chosen(upstream.tag_sets(folder), folder)
+        loaded = tf.saved_model.load(str(folder), tags)
     except (*_UNREADABLE, tf.errors.OpError) as error:
+        if isinstance(error, EntrepotError):
+            raise
         raise ModelFormatError(f"TensorFlow cannot load it: {_first_line(error)}", path=folder) from error
     if hasattr(loaded, "prune"):
-        return opened_sessions(folder, wanted)
+        return opened_sessions(folder, tags, wanted)
     return opened_object(loaded, folder.resolve().name, wanted)
 
 
+def _chosen(found: Sequence[Sequence[str]], folder: Path) -> list[str]:
+    """The tags of the graph to take where a SavedModel has several, for training, serving or another device."""
+    if not found:
+        raise ModelFormatError("it holds no graph", path=folder)
+    tags = found[0] if len(found) == 1 else [_SERVING]
+    if tags in found:
+        return list(tags)
+    raise InputError(
+        f"the SavedModel has several graphs, and none for {_SERVING!r} alone; their tags: "
+        + ", ".join("+".join(tags) or "none" for tags in found),
+        hint="load the one that is meant with tf.saved_model.load(path, tags=[...]), and export one of its signatures",
+    )
+
+
+_SERVING = "serve"
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, NotImplementedError)
 
 

@@ -48,6 +48,17 @@ def test_a_sample_of_numbers_only_is_refused():
         ep.export(jax.jit(lambda x: x + 1), (1.0,), progress=False)
 
 
+@pytest.mark.parametrize("values", [np.array(["a"]), np.array([object()]), np.array(["2026-01-01"], "datetime64[D]")])
+def test_arrays_of_anything_but_numbers_are_refused(values):
+    with pytest.raises(ep.InputError, match="JAX has no arrays of"):
+        ep.export(jax.jit(jnp.sin), values, progress=False)
+
+
+def test_a_class_is_no_module():
+    with pytest.raises(ep.InputError, match="Linear is a class, not a model"):
+        ep.export(nnx.Linear, X, progress=False)
+
+
 def test_a_primitive_without_a_rule_is_named_with_the_line():
     def asks(x):
         return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)

@@ -76,6 +76,28 @@ def test_layers_of_somebody_else_are_refused_with_what_to_do(tmp_path):
     assert "custom_objects" in (caught.value.hint or "")
 
 
+def test_a_file_of_a_later_keras_is_refused(model, tmp_path):
+    import json
+    import zipfile
+
+    model.save(tmp_path / "model.keras")
+    with (
+        zipfile.ZipFile(tmp_path / "model.keras") as now,
+        zipfile.ZipFile(tmp_path / "later.keras", "w") as later,
+    ):
+        for name in now.namelist():
+            if name != "metadata.json":
+                later.writestr(name, now.read(name))
+        later.writestr("metadata.json", json.dumps({"keras_version": "12.0.1"}))
+    with pytest.raises(ep.InputError, match=r"written by keras 12\.0\.1, and keras 3"):
+        ep.export(tmp_path / "later.keras", progress=False)
+
+
+def test_texts_for_a_model_of_numbers_are_refused(model):
+    with pytest.raises(ep.InputError, match=r"the sample is of <U1, and the model takes float32"):
+        ep.export(model, np.array([["a", "b", "c", "d"]]), progress=False)
+
+
 def test_a_file_that_is_larger_inside_than_it_should_be_is_refused(tmp_path):
     import zipfile
 

@@ -51,6 +51,7 @@ REFUSED = {
     "a class": (LogisticRegression, X, "is a class"),
     "a matrix of XGBoost": (MODEL, xgboost.DMatrix(X), "DMatrix"),
     "hashes": (HashingVectorizer(n_features=8).fit(TEXTS), TEXTS, "hashes text"),
+    "a function": (CountVectorizer(analyzer=str.split).fit(TEXTS), TEXTS, "with analyzer=split cannot"),
     "characters": (CountVectorizer(analyzer="char").fit(TEXTS), TEXTS, "analyzer='char'"),
     "a tokenizer": (CountVectorizer(tokenizer=str.split, token_pattern=None).fit(TEXTS), TEXTS, "tokenizer"),
     "a class of a user": (Sorted().fit(X), X, "NumPy"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -173,3 +174,34 @@ def test_lookup_tables_come_with_their_entries(tmp_path: Path) -> None:
     assert model.report
     found = ep.Session(model, providers=["onnxruntime"]).run({model.inputs[0].name: np.array(["b", "z", "a"], object)})
     np.testing.assert_array_equal(next(iter(found.values())), [2, -1, 1])
+
+
+def _several(folder: Path, *tags: str) -> Path:
+    """A SavedModel with a graph for each of these tags, each of which multiplies by its place."""
+    with tf.Graph().as_default(), V1.Session() as session:
+        x = V1.placeholder(tf.float32, [None, 3], name="x")
+        builder = V1.saved_model.Builder(str(folder))
+        for place, tag in enumerate(tags):
+            signature = V1.saved_model.predict_signature_def({"x": x}, {"y": x * (place + 2.0)})
+            add = builder.add_meta_graph if place else partial(builder.add_meta_graph_and_variables, session)
+            add([tag], signature_def_map={"serving_default": signature})
+        builder.save()
+    return folder
+
+
+@pytest.mark.parametrize(("tags", "factor"), [(("train", "serve"), 3), (("hub",), 2)])
+def test_of_several_graphs_that_for_serving_is_taken(tags: tuple[str, ...], factor: int, tmp_path: Path) -> None:
+    model = ep.export(_several(tmp_path / "net", *tags), progress=False)
+    (found,) = ep.Session(model).run({"x": np.ones((2, 3), np.float32)}).values()
+    assert (found == factor).all()
+
+
+def test_graphs_of_which_none_is_for_serving_are_refused_with_their_tags(tmp_path: Path) -> None:
+    with pytest.raises(ep.InputError, match="their tags: train, eval"):
+        ep.export(_several(tmp_path / "net", "train", "eval"), progress=False)
+
+
+def test_a_saved_model_without_a_graph_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "saved_model.pb").touch()
+    with pytest.raises(ep.ModelFormatError, match="it holds no graph"):
+        ep.export(tmp_path, progress=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,11 @@ def test_what_a_function_takes_from_outside_is_known(function: Any) -> None:
     assert name in {operation.name for operation in function.graph.get_operations()}
     assert upstream.variable_of(handle) == (tf.float32, [2, 3])
     assert upstream.variable_of(tf.constant(1.0)) == (None, None)
+
+
+def test_the_graphs_of_a_saved_model_have_tags(tmp_path: Path) -> None:
+    tf.saved_model.save(tf.Module(), str(tmp_path))
+    assert upstream.tag_sets(tmp_path) == [["serve"]]
 
 
 def test_eager_operators_are_counted() -> None:
