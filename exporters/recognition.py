@@ -169,13 +169,14 @@ def is_torch(found: Found) -> bool:
     return found.has_suffix(*_TORCH_SUFFIXES)
 
 
-_TABULAR = ("sklearn", "xgboost", "lightgbm")
+TABULAR = ("sklearn", "xgboost", "lightgbm", "catboost")
+"""Libraries of estimators."""
 
 
 def is_sklearn(found: Found) -> bool:
     """An estimator of scikit-learn or in its manner, a booster, or a method of one."""
     owner = getattr(found.obj, "__self__", None)
-    return found.path is None and (found.is_of(*_TABULAR) or (owner is not None and Found(owner).is_of(*_TABULAR)))
+    return found.path is None and (found.is_of(*TABULAR) or (owner is not None and Found(owner).is_of(*TABULAR)))
 
 
 def _is_of_tensorflow(found: Found) -> bool:

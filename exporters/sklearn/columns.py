@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ class Columns:
     Args:
         names: What they are called.
         arrays: One per name.
+        categorical: The names of those that the table says are categories.
     """
 
-    def __init__(self, names: Sequence[Any], arrays: Sequence[Array]) -> None:
-        self.names, self.arrays = list(names), list(arrays)
+    def __init__(self, names: Sequence[Any], arrays: Sequence[Array], categorical: Collection[Any] = ()) -> None:
+        self.names, self.arrays, self.categorical = list(names), list(arrays), set(categorical)
 
     @property
     def build(self) -> Any:
@@ -35,7 +36,7 @@ class Columns:
 
     def pick(self, at: Sequence[int]) -> Columns:
         """Some of the columns."""
-        return Columns([self.names[i] for i in at], [self.arrays[i] for i in at])
+        return Columns([self.names[i] for i in at], [self.arrays[i] for i in at], self.categorical)
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, list):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from entrepot.exporters.sklearn.array import Symbolic
+from entrepot.exporters.sklearn.columns import Columns
 from entrepot.ir.errors import ConversionError
 
 
@@ -23,6 +25,27 @@ def position(x: Symbolic, known: Any) -> Symbolic:
         return _text_position(x, [str(text) for text in known])
     values = np.asarray(known, float)
     return _number_position(x, values)
+
+
+def coded(x: Any, tables: Iterable[Sequence[Any]]) -> Any:
+    """A table whose categories are numbered; NaN for one that is not known.
+
+    Args:
+        x: The table; anything else is numbered already.
+        tables: The categories of each column that has some, in order.
+    """
+    if not isinstance(x, Columns):
+        return x
+    known = iter(tables)
+    arrays = [
+        _or_nan(position(array, next(known))) if name in x.categorical else array
+        for name, array in zip(x.names, x.arrays, strict=True)
+    ]
+    return Columns(x.names, arrays)
+
+
+def _or_nan(place: Symbolic) -> Symbolic:
+    return np.where(place < 0, np.nan, place.astype(np.float64))
 
 
 def _numeric(known: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +24,13 @@ class Table:
         call: Its arrays by name.
         rebuild: Makes of arrays like those what the estimator takes.
         names: The columns, if each is an input of its own.
+        categorical: Those that the table says are categories.
     """
 
     call: Flat
     rebuild: Callable[[Sequence[np.ndarray]], Any]
     names: Sequence[Any] | None = None
+    categorical: Collection[Any] = ()
 
     @classmethod
     def of(cls, sample: Any, known: Sequence[str] | None = None) -> Table:
@@ -45,10 +47,8 @@ class Table:
         if isinstance(x, Mapping):
             return cls._columns(list(x), list(x.values()), _joined(list(x)))
         if hasattr(x, "columns") and hasattr(x, "shape") and not isinstance(x, np.ndarray):
-            kind, names = type(x), list(x.columns)
-            return cls._columns(
-                names, [x[name] for name in names], lambda arrays: kind(dict(zip(names, arrays, strict=True)))
-            )
+            names = list(x.columns)
+            return cls._columns(names, [x[name] for name in names], _framed(x), _categorical(x))
         if hasattr(x, "tocsr"):
             raise InputError(
                 "a sparse matrix cannot be an input of a graph", hint="give x.toarray(): dense, same values"
@@ -63,11 +63,32 @@ class Table:
 
     @classmethod
     def _columns(
-        cls, names: Sequence[Any], values: Sequence[Any], rebuild: Callable[[Sequence[np.ndarray]], Any]
+        cls,
+        names: Sequence[Any],
+        values: Sequence[Any],
+        rebuild: Callable[[Sequence[np.ndarray]], Any],
+        categorical: Collection[Any] = (),
     ) -> Table:
         arrays = [_feedable(str(name), _flat(value)) for name, value in zip(names, values, strict=True)]
         call = flatten_named([(str(name), array) for name, array in zip(names, arrays, strict=True)], {})
-        return cls(call, rebuild, names)
+        return cls(call, rebuild, names, categorical)
+
+
+def _categorical(frame: Any) -> Mapping[Any, Any]:
+    """The types of a frame's columns of categories, by name."""
+    types = {name: frame[name].dtype for name in frame.columns if hasattr(frame, "astype")}
+    return {name: kind for name, kind in types.items() if hasattr(kind, "categories")}
+
+
+def _framed(frame: Any) -> Callable[[Sequence[np.ndarray]], Any]:
+    """Makes a frame like that of other values; what its columns of categories can be stays the same."""
+    kind, names, categories = type(frame), list(frame.columns), _categorical(frame)
+
+    def rebuilt(arrays: Sequence[np.ndarray]) -> Any:
+        made = kind(dict(zip(names, arrays, strict=True)))
+        return made.astype(categories) if categories else made
+
+    return rebuilt
 
 
 def _one(sample: Any) -> Any:

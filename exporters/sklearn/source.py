@@ -89,7 +89,7 @@ class EstimatorSource(Source):
             made = Array(build, value, array.dtype, [dim if isinstance(dim, int) else None for dim in dims])
             typed(value, array.dtype, dims)
             arrays.append(made)
-        return arrays[0] if self.table.names is None else Columns(self.table.names, arrays)
+        return arrays[0] if self.table.names is None else Columns(self.table.names, arrays, self.table.categorical)
 
     def own_weights(self, graph: Any, *, share: bool) -> None:
         """Nothing is shared: constants are written when the formulas are."""

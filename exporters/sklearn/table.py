@@ -8,6 +8,7 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from entrepot.exporters.recognition import TABULAR
 from entrepot.exporters.sklearn.registration import REGISTERED, Converter
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
@@ -82,7 +83,7 @@ def _converter(model: Any) -> Converter:
     )
 
 
-_LIBRARIES = ("sklearn.", "xgboost.", "lightgbm.")
+_LIBRARIES = tuple(f"{name}." for name in TABULAR)
 """What the modules of classes begin with whose formulas have to be known."""
 
 

@@ -97,9 +97,9 @@ def _thresholds(trees: Sequence[Tree], leaf: np.ndarray[Any, Any], dtype: Any) -
         return exact
     with np.errstate(over="ignore"):
         rounded = exact.astype(np.float32)
+        lower = np.nextafter(rounded, np.float32(-np.inf))
+        upper = np.nextafter(rounded, np.float32(np.inf))
     down = np.concatenate([np.full(len(tree.left), not tree.less) for tree in trees])
-    lower = np.nextafter(rounded, np.float32(-np.inf))
-    upper = np.nextafter(rounded, np.float32(np.inf))
     # the largest float32 that is not above it, or for "<" the smallest that is not below
     return np.where(down, np.where(rounded > exact, lower, rounded), np.where(rounded < exact, upper, rounded))
 

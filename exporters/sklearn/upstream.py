@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from entrepot.exporters.recognition import TABULAR
 from entrepot.exporters.sklearn.table import METHODS
 from entrepot.ir.errors import InputError
 
@@ -15,15 +16,12 @@ _REFUSALS = (ValueError, TypeError, IndexError, KeyError, AttributeError, Arithm
 def framework_of(model: Any) -> str:
     """The library and its version."""
     name = next(
-        (root for cls in type(model).__mro__ if (root := cls.__module__.partition(".")[0]) in _LIBRARIES), "sklearn"
+        (root for cls in type(model).__mro__ if (root := cls.__module__.partition(".")[0]) in TABULAR), "sklearn"
     )
     import sklearn
 
     library = sys.modules.get(name, sklearn)
-    return f"{_LIBRARIES[name]} {library.__version__}"
-
-
-_LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "xgboost", "lightgbm": "lightgbm"}
+    return f"{'scikit-learn' if name == 'sklearn' else name} {library.__version__}"
 
 
 def methods_of(model: Any, only: str = "") -> dict[str, tuple[str, Callable[[Any], Any]]]:
@@ -101,5 +99,5 @@ def names_of(model: Any) -> Sequence[str] | None:
 
 def raised_by(model: Any) -> tuple[type[BaseException], ...]:
     """What it raises when it does not take its input."""
-    lightgbm = sys.modules.get("lightgbm")
-    return _REFUSALS if lightgbm is None else (*_REFUSALS, lightgbm.basic.LightGBMError)
+    own = (("lightgbm.basic", "LightGBMError"), ("catboost", "CatBoostError"))
+    return (*_REFUSALS, *(getattr(sys.modules[name], error) for name, error in own if name in sys.modules))

@@ -133,7 +133,7 @@ def _is_pickle(head: bytes) -> bool:
 
 def _is_tabular(head: bytes) -> bool:
     """A pickle that names classes of scikit-learn or of a library like it."""
-    return _is_pickle(head) and any(name in head for name in (b"sklearn.", b"xgboost.", b"lightgbm."))
+    return _is_pickle(head) and any(name in head for name in (b"sklearn.", b"xgboost.", b"lightgbm.", b"catboost."))
 
 
 def _is_compressed(head: bytes) -> bool:

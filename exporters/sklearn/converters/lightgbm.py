@@ -10,6 +10,7 @@ import numpy as np
 from entrepot.exporters.sklearn.array import Symbolic
 from entrepot.exporters.sklearn.blocks import chosen, sigmoid, softmax, two_columns, voted
 from entrepot.exporters.sklearn.columns import as_double
+from entrepot.exporters.sklearn.encoding import coded
 from entrepot.exporters.sklearn.questions import Questions
 from entrepot.exporters.sklearn.table import Results, converts
 from entrepot.exporters.sklearn.trees import Tree, leaf_values
@@ -23,7 +24,7 @@ _ZERO = 1e-35
 def booster(model: Any, x: Any) -> Results:
     """What ``predict`` makes of raw scores, and those."""
     found = model.dump_model()
-    raw = _raw(found, x)
+    raw = _raw(found, coded(x, model.pandas_categorical or ()))
     stages = len(found["tree_info"]) // int(found["num_tree_per_iteration"])
     linked = _linked(found, raw / stages if found.get("average_output") else raw)
     return {"predict": _flat(linked), "decision_function": _flat(raw)}

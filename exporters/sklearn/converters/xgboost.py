@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from entrepot.exporters.sklearn.array import Symbolic
 from entrepot.exporters.sklearn.blocks import chosen, sigmoid, softmax, two_columns, voted
 from entrepot.exporters.sklearn.columns import as_float
+from entrepot.exporters.sklearn.encoding import coded
 from entrepot.exporters.sklearn.questions import Questions
 from entrepot.exporters.sklearn.table import Results, converts
 from entrepot.exporters.sklearn.trees import Tree, leaf_values
@@ -84,7 +86,7 @@ def _margin(model: Any, x: Any) -> Symbolic:
     learner = _described(model)
     kind = learner["gradient_booster"]["name"]
     count = max(1, *(int(learner["learner_model_param"][name]) for name in ("num_class", "num_target")))
-    x = as_float(x).astype(np.float32)
+    x = as_float(coded(x, _categories(learner))).astype(np.float32)
     if kind == "gblinear":
         weights = np.array(learner["gradient_booster"]["model"]["weights"], np.float32).reshape(-1, count)
         return x @ weights[:-1] + (weights[-1] + _start(learner, count))
@@ -101,6 +103,16 @@ def _margin(model: Any, x: Any) -> Symbolic:
         return worth.sum(1) + start
     spread = np.eye(count, dtype=np.float32)[np.asarray(inner["tree_info"])]
     return np.where(spread[None].astype(bool), worth[:, :, None], np.float32(0)).sum(1) + start
+
+
+def _categories(learner: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Those of a table that it was fitted with, of each column that had some."""
+    for found in learner["gradient_booster"].get("model", {}).get("cats", {}).get("enc", ()):
+        if "offsets" not in found:
+            yield found["values"]
+        elif found["values"]:
+            letters, ends = bytes(found["values"]), found["offsets"]
+            yield [letters[begin:end].decode() for begin, end in itertools.pairwise(ends)]
 
 
 def _tree(tree: Mapping[str, Any], scale: float, questions: Questions) -> Tree:

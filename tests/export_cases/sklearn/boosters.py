@@ -1,12 +1,14 @@
-"""XGBoost and LightGBM, through scikit-learn and as themselves."""
+"""XGBoost, LightGBM and CatBoost, through scikit-learn and as themselves."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
 
+import catboost
 import lightgbm
 import numpy as np
+import pandas as pd
 import xgboost
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -44,6 +46,22 @@ _LGB: dict[str, tuple[Any, dict[str, Any], str]] = {
     "forest": (lightgbm.LGBMClassifier, {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.7}, "two"),
     "zero_missing": (lightgbm.LGBMRegressor, {"zero_as_missing": True}, "target"),
 }
+_CAT: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "regressor": (catboost.CatBoostRegressor, {}, "target"),
+    "poisson": (catboost.CatBoostRegressor, {"loss_function": "Poisson"}, "target"),
+    "tweedie": (catboost.CatBoostRegressor, {"loss_function": "Tweedie:variance_power=1.5"}, "target"),
+    "quantiles": (catboost.CatBoostRegressor, {"loss_function": "MultiQuantile:alpha=0.2,0.8"}, "target"),
+    "uncertainty": (catboost.CatBoostRegressor, {"loss_function": "RMSEWithUncertainty"}, "target"),
+    "several": (catboost.CatBoostRegressor, {"loss_function": "MultiRMSE"}, "targets"),
+    "missing_last": (catboost.CatBoostRegressor, {"nan_mode": "Max"}, "target"),
+    "leafwise": (catboost.CatBoostRegressor, {"grow_policy": "Lossguide"}, "target"),
+    "depthwise": (catboost.CatBoostClassifier, {"grow_policy": "Depthwise"}, "three"),
+    "binary": (catboost.CatBoostClassifier, {}, "names2"),
+    "multiclass": (catboost.CatBoostClassifier, {}, "names"),
+    "one_versus_all": (catboost.CatBoostClassifier, {"loss_function": "MultiClassOneVsAll"}, "three"),
+    "labels": (catboost.CatBoostClassifier, {"loss_function": "MultiLogloss"}, "labels"),
+    "plain": (catboost.CatBoost, {"loss_function": "Logloss"}, "two"),
+}
 _TARGETS = {
     "target": data.target,
     "targets": data.targets,
@@ -58,12 +76,20 @@ _TARGETS = {
 def cases() -> list[EstimatorCase]:
     """All of them."""
     found = []
-    for library, table in (("xgboost", _XGB), ("lightgbm", _LGB)):
+    for library, table in (("xgboost", _XGB), ("lightgbm", _LGB), ("catboost", _CAT)):
         for name, (cls, arguments, target) in table.items():
             make = functools.partial(_fitted, cls, arguments, target)
             found.append(case(f"{library}/{name}", make))
             found.append(case(f"{library}/{name}_gaps", functools.partial(make, gaps=True)))
-    pairs = {"categories": _categories, "native": _native, "ranker": _ranker, "pipeline": _in_pipeline, "early": _early}
+    found += [case("catboost/ranker", _ranked), case("catboost/threshold", _with_threshold)]
+    pairs = {
+        "categories": _categories,
+        "frame": _frame,
+        "native": _native,
+        "ranker": _ranker,
+        "pipeline": _in_pipeline,
+        "early": _early,
+    }
     return found + [
         case(f"{library}/{name}", functools.partial(make, library))
         for library in ("xgboost", "lightgbm")
@@ -72,6 +98,9 @@ def cases() -> list[EstimatorCase]:
 
 
 def _quiet(cls: Any, **arguments: Any) -> Any:
+    if cls.__module__.startswith("catboost"):
+        few = {"iterations": 6, "depth": 3, "thread_count": 1, "random_seed": 0, "verbose": 0}
+        return cls(**{**few, "allow_writing_files": False, **arguments})
     few = {"verbose": -1, "min_child_samples": 3} if cls.__module__.startswith("lightgbm") else {"max_depth": 3}
     return cls(**{"n_estimators": 6, "n_jobs": 1, "random_state": 0, **few, **arguments})
 
@@ -82,6 +111,8 @@ def _fitted(cls: Any, arguments: dict[str, Any], target: str, *, gaps: bool = Fa
         x = np.where(np.abs(x) < 0.7, 0.0, x)
     if arguments.get("booster") == "gblinear":
         x = data.numbers()
+    if cls is catboost.CatBoost:  # which takes a dictionary
+        return cls(_quiet(catboost.CatBoostClassifier, **arguments).get_params()).fit(x, _TARGETS[target]()), x
     return _quiet(cls, **arguments).fit(x, _TARGETS[target]()), x
 
 
@@ -103,6 +134,18 @@ def _categories(library: str) -> tuple[Any, Any]:
     return model.fit(x, y, categorical_feature=[1, 3]), x
 
 
+def _frame(library: str) -> tuple[Any, Any]:
+    """Categories that the table itself says are some, of words and of numbers; one is never seen in the training."""
+    words, x = data.words(), data.gaps()
+    kinds = pd.CategoricalDtype(["blue", "red", "grey", "green"])
+    columns = {"a": x[:, 0], "colour": pd.Series(words[:, 0], dtype=kinds), "b": x[:, 1].astype(np.float32)}
+    frame = pd.DataFrame(columns).assign(rank=pd.Categorical(data.counts()[:, 0] + 3))
+    y = (words[:, 0] == "red") * 3 + (data.counts()[:, 0] % 2) + np.nan_to_num(x[:, 0])
+    if library == "xgboost":
+        return _quiet(xgboost.XGBRegressor, enable_categorical=True, max_cat_to_onehot=2).fit(frame, y), frame
+    return _quiet(lightgbm.LGBMRegressor, min_data_per_group=2, cat_smooth=1).fit(frame, y), frame
+
+
 def _native(library: str) -> tuple[Any, Any]:
     x, y = data.gaps(), data.classes(3)
     if library == "xgboost":
@@ -116,6 +159,17 @@ def _ranker(library: str) -> tuple[Any, Any]:
     x, y, groups = data.numbers(), data.classes(3), [20] * (data.ROWS // 20)
     model = _quiet(xgboost.XGBRanker if library == "xgboost" else lightgbm.LGBMRanker)
     return model.fit(x, y, group=groups), x
+
+
+def _ranked() -> tuple[Any, Any]:
+    x, y = data.numbers(), data.classes(3)
+    return _quiet(catboost.CatBoostRanker).fit(x, y, group_id=np.arange(data.ROWS) // 20), x
+
+
+def _with_threshold() -> tuple[Any, Any]:
+    model = _quiet(catboost.CatBoostClassifier).fit(data.numbers(), data.classes(2))
+    model.set_probability_threshold(0.2)
+    return model, data.numbers()
 
 
 def _in_pipeline(library: str) -> tuple[Any, Any]:
