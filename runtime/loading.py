@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from entrepot.ir.limits import Limits
@@ -51,9 +52,10 @@ def load(source: Any, *, limits: Limits | None = None, trust: Trust = "untrusted
     """
     from entrepot.ir.io import read
 
-    if isinstance(source, str | os.PathLike) and os.path.isdir(source):
+    if isinstance(source, str | os.PathLike) and not os.path.isfile(source):
         from entrepot.runtime.generation import folder
 
+        folder.check_whole(Path(os.fspath(source)))
         if folder.is_package(os.fspath(source)):
             return folder.load(os.fspath(source), limits=limits)
     return read.load(source, limits=limits, trust=trust)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,30 @@ _BLOCK = 1 << 20
 def is_package(path: PathLike) -> bool:
     """Whether a folder is a package."""
     return os.path.isfile(os.path.join(path, MANIFEST))
+
+
+def leftovers(path: Path) -> list[Path]:
+    """What saves of a package left beside it when they were killed: ``.tmp`` unfinished, ``.old`` what it replaces."""
+    pattern = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{8}\.(tmp|old)")
+    try:
+        return sorted(each for each in path.parent.iterdir() if pattern.fullmatch(each.name))
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return []
+
+
+def check_whole(path: Path) -> None:
+    """Refuse a package that a save had moved away when it was killed, and say where it is.
+
+    Raises:
+        MissingFileError: It is not there.
+    """
+    moved = [] if os.path.exists(path) else [each for each in leftovers(path) if each.suffix == ".old"]
+    if moved:
+        raise MissingFileError(
+            "a save that was to replace the package was interrupted",
+            path=path,
+            hint=f"the package as it was is in '{moved[0]}': rename that, or save the new one again",
+        )
 
 
 def digest_of(path: Path) -> str:

@@ -6,9 +6,9 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from entrepot.ir.errors import EntrepotError, InputError, MissingFileError, Stor
 from entrepot.ir.io.atomic import exchanged, folder_lock, sync_folder
 from entrepot.ir.io.weights import SMALL
 from entrepot.ir.model import Model
-from entrepot.runtime.generation.folder import MANIFEST, digest_of, is_package
+from entrepot.runtime.generation.folder import MANIFEST, digest_of, is_package, leftovers
 from entrepot.runtime.generation.layouts import WEIGHTS as OTHER_WEIGHTS
 from entrepot.runtime.generation.layouts import Layout, genai_config, graph_of, graphs_of
 from entrepot.runtime.generation.manifest import FORMAT
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = "model.data"
 _ALIGNMENT = 4096
+_DAY = 86_400
 
 
 def save(package: Package, path: PathLike, layout: Layout = "entrepot") -> None:
@@ -80,11 +81,18 @@ def _fresh(target: Path) -> Path:
 
 
 def _clear_killed(target: Path, *, locked: bool) -> None:
-    """Remove what earlier saves left when they were killed, unless one of them may be at work."""
-    pattern = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{8}\.(tmp|old)")
-    for left in (each for each in target.parent.iterdir() if locked and pattern.fullmatch(each.name)):
-        if target.exists() or left.suffix != ".old":
-            shutil.rmtree(left, ignore_errors=True)
+    """Put back the package that a save had moved away when it was killed, and remove the rest of what it left.
+
+    Args:
+        target: Where the package belongs.
+        locked: No other save is at work in the folder; otherwise only what is a day old is touched.
+    """
+    left = [each for each in leftovers(target) if locked or time.time() - each.stat().st_mtime > _DAY]
+    moved = next((each for each in left if each.suffix == ".old"), None)
+    if moved is not None and not target.exists():
+        os.replace(moved, target)
+    for each in left:
+        shutil.rmtree(each, ignore_errors=True)
 
 
 def _check_free(target: Path) -> None:

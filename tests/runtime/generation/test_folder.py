@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -201,3 +202,40 @@ def test_a_save_that_is_killed_leaves_a_whole_package_and_is_cleared_away_by_the
     assert check(saved) == []
     counting().save(saved)
     assert [path.name for path in saved.parent.iterdir()] == ["package"]
+
+
+@pytest.fixture
+def moved(saved: Path) -> Path:
+    """A package as a save leaves it that is killed between its two steps, where names cannot be swapped."""
+    saved.rename(saved.with_name(".package.0123abcd.old"))
+    saved.with_name(".package.0123abcd.tmp").mkdir()
+    return saved
+
+
+def test_a_package_that_was_moved_away_by_a_killed_save_is_named_when_it_is_loaded(moved: Path) -> None:
+    with pytest.raises(ep.MissingFileError, match="interrupted") as caught:
+        ep.load(moved)
+    assert ".package.0123abcd.old" in (caught.value.hint or "")
+
+
+def test_a_package_that_was_moved_away_is_put_back_before_the_next_save(
+    moved: Path,
+) -> None:
+    plain = counting()
+    package = Package(plain.graphs, plain.manifest, files={"gone.txt": moved / "gone.txt"})
+    with pytest.raises(ep.MissingFileError, match="gone"):
+        package.save(moved)
+    assert [path.name for path in moved.parent.iterdir()] == ["package"]
+    assert tokens(moved) == [[1, 2, 3, 4]]
+
+
+@pytest.mark.parametrize("age", [0.0, 3.0])
+def test_without_locks_only_what_is_old_is_cleared_away(
+    moved: Path, monkeypatch: pytest.MonkeyPatch, age: float
+) -> None:
+    monkeypatch.setattr(writing, "folder_lock", lambda _: contextlib.nullcontext(False))
+    for left in moved.parent.iterdir():
+        os.utime(left, (time.time() - age * 86_400,) * 2)
+    counting().save(moved)
+    left = {path.name for path in moved.parent.iterdir()} - {"package"}
+    assert left == (set() if age else {".package.0123abcd.old", ".package.0123abcd.tmp"})
