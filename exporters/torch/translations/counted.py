@@ -1,4 +1,4 @@
-"""Windows, frequencies, indices and classes as many as a size says; torch (2.13) takes those numbers as constants."""
+"""Windows, frequencies and classes as many as a size says; torch (2.13) takes those numbers as constants."""
 
 from __future__ import annotations
 
@@ -59,16 +59,6 @@ def _turns(count: Any, periodic: bool, dtype: torch.dtype | None) -> torch.Tenso
     return torch.arange(count, dtype=dtype or torch.get_default_dtype()) / last + 0.5 * torch.sym_max(2 - count, 0)
 
 
-def tril_indices(row: Any, col: Any, offset: int = 0, **how: Any) -> torch.Tensor:
-    """Where a lower triangle is, row by row: [2, count]."""
-    return (torch.arange(col) <= torch.arange(row).unsqueeze(1) + offset).nonzero().T
-
-
-def triu_indices(row: Any, col: Any, offset: int = 0, **how: Any) -> torch.Tensor:
-    """Where an upper triangle is, row by row: [2, count]."""
-    return (torch.arange(col) >= torch.arange(row).unsqueeze(1) + offset).nonzero().T
-
-
 def one_hot(tensor: torch.Tensor, num_classes: Any = -1) -> torch.Tensor:
     """A class as a row with a one at its place."""
     return (tensor.unsqueeze(-1) == torch.arange(num_classes)).to(torch.int64)
@@ -88,8 +78,6 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.blackman_window: _cosines(0.42, -0.5, 0.08),
     torch.bartlett_window: bartlett_window,
     torch.kaiser_window: kaiser_window,
-    torch.tril_indices: _general(torch.tril_indices, tril_indices),
-    torch.triu_indices: _general(torch.triu_indices, triu_indices),
     F.one_hot: _general(F.one_hot, one_hot),
     torch.bincount: _general(torch.bincount, bincount),
     torch.Tensor.bincount: _general(torch.bincount, bincount),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from entrepot.exporters.torch.translations.sizes import triu_indices
+from entrepot.exporters.torch.translations.triangles import triu_indices
 
 
 def cdist(

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.translations.sizes import triu_indices
+from entrepot.exporters.torch.translations.triangles import triu_indices
 
 _Pair = tuple[torch.Tensor, torch.Tensor]
 

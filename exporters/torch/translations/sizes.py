@@ -46,27 +46,6 @@ def affine_grid(theta: torch.Tensor, size: Sequence[int], align_corners: bool | 
     return flat.reshape([*shape, len(parts)])
 
 
-def triu_indices(row: Any, col: Any, offset: int = 0, **how: Any) -> torch.Tensor:
-    """Where the upper triangle of a square is, row by row: [2, elements]."""
-    if isinstance(row, int) or row != col or offset not in (0, 1):
-        return torch.triu_indices(row, col, offset, **how)
-    return _triangle(torch.arange(row)[:, None] + offset <= torch.arange(row), row, offset, how)
-
-
-def tril_indices(row: Any, col: Any, offset: int = 0, **how: Any) -> torch.Tensor:
-    """Where the lower triangle of a square is, row by row: [2, elements]."""
-    if isinstance(row, int) or row != col or offset not in (0, -1):
-        return torch.tril_indices(row, col, offset, **how)
-    return _triangle(torch.arange(row)[:, None] + offset >= torch.arange(row), row, -offset, how)
-
-
-def _triangle(mask: torch.Tensor, size: Any, without: int, how: dict[str, Any]) -> torch.Tensor:
-    """By a sort that keeps the order, for the number of elements that are nonzero is not known beforehand."""
-    count = size * (size + 1 - 2 * without) // 2
-    places = torch.sort(mask.flatten().to(torch.int32), stable=True, descending=True).indices[:count]
-    return torch.stack([places // size, places % size]).to(how.get("dtype") or torch.int64)
-
-
 def _places(count: Any, align_corners: bool, dtype: torch.dtype) -> torch.Tensor:
     place = torch.arange(count, dtype=dtype)
     if align_corners:
@@ -114,6 +93,4 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.chunk: chunk,
     torch.Tensor.chunk: chunk,
     F.affine_grid: affine_grid,
-    torch.triu_indices: triu_indices,
-    torch.tril_indices: tril_indices,
 }

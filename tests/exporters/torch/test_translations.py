@@ -1,4 +1,7 @@
+import importlib
 import itertools
+import pkgutil
+from collections import Counter
 
 import pytest
 import torch
@@ -6,6 +9,7 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch import translations
 from entrepot.exporters.torch.translations.attention import scaled_dot_product_attention
 from entrepot.exporters.torch.translations.distance import cdist, pdist
 from entrepot.exporters.torch.translations.embedding import embedding_bag
@@ -137,3 +141,11 @@ def test_packed_weights_are_named_by_their_layer_and_are_no_larger(recurrent):
     assert not any("weight_ih" in name for name in names)
     weights = sum(parameter.nbytes for parameter in module.parameters())
     assert sum(value.const_value.nbytes for value in model.ir.graph.initializers.values()) <= 1.05 * weights
+
+
+@pytest.mark.parametrize("table", ["REPLACEMENTS", "TRANSLATIONS"])
+def test_each_function_is_replaced_in_one_place(table):
+    modules = pkgutil.iter_modules(translations.__path__, f"{translations.__name__}.")
+    found = Counter(key for each in modules for key in getattr(importlib.import_module(each.name), table, {}))
+    assert found
+    assert [key for key, count in found.items() if count > 1] == []
