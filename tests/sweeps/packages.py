@@ -126,15 +126,24 @@ def _generated(package: Package, built: Built) -> Iterator[str]:
     """How tokens differ."""
     for inputs in _prompts(package, built):
         for beams in (1, 4):
-            asked = {"max_new_tokens": NEW, "num_beams": beams, "do_sample": False}
+            asked = {"max_new_tokens": NEW, "num_beams": beams, "do_sample": False, **_beginning(built.module)}
             given = {name: value.numpy() for name, value in inputs.items() if name in package.inputs}
             got = package.generate(**given, **asked)
             try:
                 wanted = _tokens(built.module, inputs, asked)
             except (ValueError, NotImplementedError):
                 continue  # transformers has no such generation for it
-            if not np.array_equal(got, wanted) and _is_certain(built.module, inputs, asked, wanted):
+            if np.array_equal(got, wanted) or np.array_equal(got, _uncached(built.module, inputs, asked)):
+                continue  # transformers (5.23) leaves the linear caches of MiniMax with the wrong beams
+            if _is_certain(built.module, inputs, asked, wanted):
                 yield f"{beams} beams: {got[:, -NEW:].tolist()}, expected {wanted[:, -NEW:].tolist()}"
+
+
+def _beginning(module: Any) -> dict[str, int]:
+    """What decoding begins with where the configuration of an encoder-decoder does not say so, as T5's."""
+    told = getattr(module, "generation_config", None)
+    unknown = told is not None and told.decoder_start_token_id is None and told.bos_token_id is None
+    return {"decoder_start_token_id": 0} if unknown and module.config.is_encoder_decoder else {}
 
 
 def _prompts(package: Package, built: Built) -> Iterator[dict[str, torch.Tensor]]:
@@ -160,6 +169,12 @@ def _tokens(module: Any, inputs: Mapping[str, torch.Tensor], asked: Mapping[str,
         return transformers.GenerationMixin.generate(module, **inputs, **asked).numpy()
 
 
+def _uncached(module: Any, inputs: Mapping[str, torch.Tensor], asked: Mapping[str, Any]) -> np.ndarray:
+    return _tokens(module, inputs, {**asked, "use_cache": False})
+
+
 def _is_certain(module: Any, inputs: Mapping[str, torch.Tensor], asked: Mapping[str, Any], wanted: Any) -> bool:
     doubled = {name: value.double() if value.is_floating_point() else value for name, value in inputs.items()}
-    return np.array_equal(_tokens(copy.deepcopy(module).double(), doubled, asked), wanted)
+    exact = copy.deepcopy(module).double()
+    exact.config._experts_implementation = "eager"  # the others have no double precision
+    return np.array_equal(_tokens(exact, doubled, asked), wanted)
