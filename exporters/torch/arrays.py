@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from entrepot.exporters.arrays import Arrays
+from entrepot.exporters.torch.upstream import FakeTensor
 from entrepot.ir.errors import InputError
 
 PACKED_HINT = "run the layer on the padded tensor and mask its result by the lengths"
@@ -20,7 +21,7 @@ class TorchArrays(Arrays):
     constants = (torch.dtype, torch.device)
 
     def leaf(self, value: Any, name: str) -> torch.Tensor | None:
-        """A tensor, contiguous if it is dense.
+        """A tensor, contiguous if it is dense and has values.
 
         Raises:
             InputError: It is an array of a type that torch lacks, or a packed sequence.
@@ -33,7 +34,8 @@ class TorchArrays(Arrays):
             value = _tensor(value, name)
         if not isinstance(value, torch.Tensor):
             return None
-        return value.detach().contiguous() if value.layout is torch.strided else value.detach()
+        as_it_is = value.layout is not torch.strided or isinstance(value, FakeTensor)  # whether it is, depends on sizes
+        return value.detach() if as_it_is else value.detach().contiguous()
 
     def is_symbolic(self, value: Any) -> bool:
         """Whether it is a size, or computed from one, while torch captures."""

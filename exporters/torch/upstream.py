@@ -103,6 +103,7 @@ __all__ = [
     "pytree",
     "quantized_decomposed",
     "remember_number",
+    "remembered_number",
     "remove_assertion_nodes",
     "scan",
     "size_functions",
@@ -141,12 +142,23 @@ def with_formula(size: SymNode, formula: Any) -> SymNode:
     return SymNode(formula, size.shape_env, size.pytype, size._hint, size.constant, size.fx_node)  # noqa: SLF001
 
 
-def remember_number(tensor: torch.Tensor, number: torch.SymInt) -> None:
+def remember_number(tensor: torch.Tensor, number: int | torch.SymInt) -> None:
     """Let a tensor of a capture give a number that is known when it is asked for its item."""
-    functional = getattr(tensor, "elem", tensor)
-    inner = torch._from_functional_tensor(functional) if torch._is_functional_tensor(functional) else functional  # noqa: SLF001
+    inner = _innermost(tensor)
     if isinstance(inner, FakeTensor):
         inner.item_memo = number
+
+
+def remembered_number(tensor: torch.Tensor) -> torch.SymInt | None:
+    """What ``remember_number`` was told, or torch has found out, about a tensor."""
+    inner = _innermost(tensor)
+    found = inner.item_memo if isinstance(inner, FakeTensor) else None
+    return found if isinstance(found, torch.SymInt) and found.node.hint is not None else None
+
+
+def _innermost(tensor: torch.Tensor) -> torch.Tensor:
+    functional = getattr(tensor, "elem", tensor)
+    return torch._from_functional_tensor(functional) if torch._is_functional_tensor(functional) else functional  # noqa: SLF001
 
 
 def is_natural(number: torch.SymInt) -> bool:

@@ -223,12 +223,12 @@ def _written(total: _Sum) -> str:
     for product in sorted(total, key=order):
         factor = total[product]
         sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
-        text += sign + _product(abs(factor), product)
+        text += sign + _product(abs(factor), product, is_negated=sign == "-")
     return text or "0"
 
 
-def _product(factor: int, parts: tuple[str, ...]) -> str:
-    alone = len(parts) == 1 and factor == 1 and " % " not in parts[0]
+def _product(factor: int, parts: tuple[str, ...], *, is_negated: bool) -> str:
+    alone = len(parts) == 1 and factor == 1 and " % " not in parts[0] and not is_negated  # -a//b is (-a)//b
     words = [part if alone or _is_closed(part) else f"({part})" for part in parts]
     return "*".join(([str(factor)] if factor != 1 or not parts else []) + words)
 

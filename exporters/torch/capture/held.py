@@ -1,4 +1,4 @@
-"""What Python reads of a module's own buffers while it is captured is what they hold, as it is in every call."""
+"""What Python reads of a module's own buffers, and of numbers computed of sizes, is known while it is captured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from entrepot.exporters.torch.upstream import FakeTensor, pytree, without_modes
+from entrepot.exporters.torch.capture.numbers import Ratio, computed
+from entrepot.exporters.torch.upstream import FakeTensor, pytree, remember_number, remembered_number, without_modes
 
 _MOST = 4096
 """Elements of what is computed beside the capture; Python decides by few."""
@@ -18,17 +19,17 @@ _READING = frozenset(
     ("__bool__", "__int__", "__float__", "__index__", "__contains__", "item", "tolist", "is_nonzero", "equal")
 )
 
+_MAKING = frozenset(("tensor", "as_tensor", "scalar_tensor"))
+
 
 @contextlib.contextmanager
 def held_values(flat: torch.nn.Module) -> Iterator[None]:
     """Inside, a branch by a buffer of ``flat``, or by what is computed of buffers alone, is the branch that it takes.
 
-    A buffer that is changed in place, or replaced, is no longer known.
+    A single number that is computed of buffers and of sizes is such a size. A buffer that is changed in place, or
+    replaced, is no longer known.
     """
     held = {name: buffer for name, buffer in flat.named_buffers() if buffer.numel() <= _MOST}
-    if not held:
-        yield
-        return
     values = _Held(held)
     hook = flat.register_forward_pre_hook(lambda module, _: values.begin(module))
     try:
@@ -45,6 +46,7 @@ class _Held(TorchFunctionMode):
         super().__init__()
         self._held = held
         self._known: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._numbers: dict[int, tuple[torch.Tensor, Any]] = {}
 
     def begin(self, module: torch.nn.Module) -> None:
         """At the start of a call: which tensors stand for the buffers now."""
@@ -52,23 +54,25 @@ class _Held(TorchFunctionMode):
         self._known = {
             id(buffer): (buffer, real) for buffer, real in found if real is not None and isinstance(buffer, FakeTensor)
         }
+        self._numbers = {}
+        for buffer, real in self._known.values():
+            _tell(buffer, real)
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Read what is known, make any other call, and remember what follows."""
         kwargs = kwargs or {}
-        if not self._known:
-            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         leaves, form = pytree.tree_flatten((args, kwargs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        if _changes(name, kwargs) and any(id(tensor) in self._known for tensor in tensors):
+        if _changes(name, kwargs) and any(id(each) in self._known or id(each) in self._numbers for each in tensors):
             self._known.clear()  # and views of it, whichever they are
+            self._numbers.clear()
         if name == "__iter__":  # a function of Python, whose own calls no mode sees
             with self:
                 return iter(torch.unbind(args[0], 0))
         real = self._real(leaves, tensors)
         if real is None:
-            return func(*args, **kwargs)
+            return self._beside(func, name, args, kwargs)
         given, named = pytree.tree_unflatten(real, form)
         if name in _READING:
             with without_modes():
@@ -76,6 +80,52 @@ class _Held(TorchFunctionMode):
         result = func(*args, **kwargs)
         self._remember(result, lambda: func(*given, **named))
         return result
+
+    def _beside(self, func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """Make a call; where its tensors are single numbers and some are sizes, the result is known by its number."""
+        if name in ("__getitem__", "__setitem__"):
+            args = (args[0], self._sliced(args[1]), *args[2:])
+        if name in _MAKING and args and isinstance(args[0], int | torch.SymInt):
+            result = func(*args, **kwargs)
+            if isinstance(result, FakeTensor) and result.dtype != torch.bool:
+                self._numbers[id(result)] = result, args[0]
+            return result
+        if not args or not any(isinstance(each, torch.Tensor) and each.dim() == 0 for each in args):
+            return func(*args, **kwargs)
+        numbers = [self._number(each) if isinstance(each, torch.Tensor) else each for each in args]
+        if any(number is None for number in numbers):
+            return func(*args, **kwargs)
+        if name in ("__bool__", "is_nonzero"):
+            return bool(numbers[0].top if isinstance(numbers[0], Ratio) else numbers[0])
+        result = func(*args, **kwargs)
+        if isinstance(result, FakeTensor) and result.dim() == 0:
+            number = computed(name, numbers, kwargs, result.dtype)
+            if number is not None:
+                self._numbers[id(result)] = result, number
+                if isinstance(number, torch.SymInt):
+                    remember_number(result, number)
+        return result
+
+    def _number(self, tensor: torch.Tensor) -> Any:
+        if tensor.dim() > 0:
+            return None
+        if id(tensor) in self._known:
+            with without_modes():
+                return self._known[id(tensor)][1].item()
+        found = self._numbers.get(id(tensor))
+        return remembered_number(tensor) if found is None else found[1]
+
+    def _sliced(self, index: Any) -> Any:
+        """An index whose slices begin and end at numbers instead of tensors that hold them."""
+        if isinstance(index, tuple):
+            return tuple(map(self._sliced, index))
+        if not isinstance(index, slice):
+            return index
+        ends = (
+            self._number(end) if isinstance(end, torch.Tensor) else end for end in (index.start, index.stop, index.step)
+        )
+        old = index.start, index.stop, index.step
+        return slice(*(end if number is None else number for end, number in zip(old, ends, strict=True)))
 
     def _real(self, leaves: Sequence[Any], tensors: Sequence[torch.Tensor]) -> list[Any] | None:
         """The same arguments with what they hold; ``None`` if that is not known of all."""
@@ -96,6 +146,15 @@ class _Held(TorchFunctionMode):
                 torch.set_rng_state(before)
                 return
         self._known |= {id(each): (each, value) for each, value in zip(made, values, strict=True)}
+        for each, value in zip(made, values, strict=True):
+            _tell(each, value)
+
+
+def _tell(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    """Let torch read a single whole number where it wants one."""
+    if value.dim() == 0 and value.dtype in (torch.int32, torch.int64):
+        with without_modes():
+            remember_number(tensor, int(value))
 
 
 def _is_small(tensor: torch.Tensor) -> bool:
@@ -106,4 +165,5 @@ def _changes(name: str, kwargs: dict[str, Any]) -> bool:
     """Whether a function writes into an argument: ``add_``, ``__iadd__``, ``__setitem__``, or ``out=``."""
     if name.startswith("__"):
         return name == "__setitem__" or (name.startswith("__i") and name not in _READING | {"__invert__"})
-    return name.endswith("_") or kwargs.get("out") is not None
+    changes_values = name.endswith("_") and name not in ("detach_", "requires_grad_")
+    return changes_values or kwargs.get("out") is not None

@@ -70,12 +70,16 @@ class Span(Unfinished):
     def of(cls, *limits: Any) -> Span:
         """With the arguments of ``range``."""
         start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
-        distance = (
-            stop - start
-            if step == 1
-            else ((stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step)
-        )
-        return cls(start, step, distance)
+        return cls(start, step, cls._length(start, stop, step))
+
+    @staticmethod
+    def _length(start: Any, stop: Any, step: Any) -> Any:
+        distance = stop - start
+        if step is stop and start == 0:  # ``range(0, n, n)``
+            return 1
+        if isinstance(step, int) and step == 1:
+            return distance
+        return (distance + step - 1) // step if step > 0 else (-distance - step - 1) // -step
 
     def parts(self) -> Sequence[Any]:
         return self.start, self.step, self.length

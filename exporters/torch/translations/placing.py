@@ -88,6 +88,17 @@ def repeat_interleave(repeats: torch.Tensor, *, output_size: Any = None) -> Any:
     return (place.unsqueeze(-1) >= ends).sum(-1)
 
 
+def repeat_each(input: torch.Tensor, repeats: Any, dim: Any = None, *, output_size: Any = None) -> Any:
+    """Each element as often as a size says."""
+    if isinstance(repeats, int) or not input.dim():
+        return NotImplemented
+    if dim is None:
+        input, dim = input.reshape(-1), 0  # noqa: A001 - as if it had one axis
+    dim %= input.dim()
+    times = [repeats if axis == dim + 1 else -1 for axis in range(input.dim() + 1)]
+    return input.unsqueeze(dim + 1).expand(times).flatten(dim, dim + 1)
+
+
 DECOMPOSITIONS = {
     aten.scatter.reduce: scatter_reduced,
     aten.scatter.value_reduce: scatter_value_reduced,
@@ -97,4 +108,5 @@ DECOMPOSITIONS = {
     aten.put.default: put,
     aten.as_strided_scatter.default: as_strided_scatter,
     aten.repeat_interleave.Tensor: repeat_interleave,
+    aten.repeat_interleave.self_int: repeat_each,
 }
