@@ -111,6 +111,7 @@ class Source(Callee, Protocol):
         parameters: Names that inputs and outputs may not have.
         seed: Where generators start in the next call, if it draws random numbers.
         ways: In which ways it can be captured, the first one preferred.
+        sized: Those of them whose captures depend on the sizes of the sample.
         way: The one to be used; the pipeline sets it before each capture.
         more: Further inputs to prove a capture with: they take branches that the sample does not.
         lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
@@ -124,6 +125,7 @@ class Source(Callee, Protocol):
     parameters: Collection[str] = ()
     seed: int = 0
     ways: Sequence[str] = ("as it is",)
+    sized: Sequence[str] = ()
     way: str = "as it is"
     lost: Collection[Axis] = ()
     more: Sequence[Sequence[Array]] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import onnx_ir
@@ -78,24 +78,47 @@ class _Export:
         self.allowed: Collection[Axis] = ()
         self.attempts = Attempts()
         self._first: Report | None = None
+        self._where = ""
 
     def run(self) -> Model:
         """Probe, then capture in one way after the other until every axis varies; the best result is taken."""
         groups, self.allowed, known = self.source.groups(self.prober, self.options)
         self.attempts = Attempts(_axes(groups))
-        for way in self.source.ways if self.options.verify else self.source.ways[:1]:
-            self.source.way, self.source.lost = way, self.attempts.lost
-            self.source.numbers, self._first = frozenset(), None
-            self.fixed, self.limited = dict(known), {}
-            self.attempts.made.append(self._attempt(way, copy.deepcopy(groups)))
-            if self.attempts.enough:
-                break
+        ways = self.source.ways if self.options.verify else self.source.ways[:1]
+        self._try(ways, groups, known)
+        again = [way for way in self.source.sized if len(ways) > 1 and way in ways]
+        if again and self.attempts.best is not None and (roomier := self._roomier(groups)):
+            self._try(again, roomier, known, where=" at larger sizes")
         best = self.attempts.best
         if best is None or best.model is None:
             raise self.attempts.failure()
         if later := self.attempts.later(lambda axis: axis_name(axis, self.source.call.names)):
             add_note(best.model, later)
         return best.model
+
+    def _try(self, ways: Sequence[str], groups: list[Group], known: Mapping[Axis, Fixed], where: str = "") -> None:
+        """One way after the other, until nothing is left to be gained."""
+        for way in ways:
+            if self.attempts.enough:
+                return
+            self._where = where
+            self.source.way, self.source.lost = way, self.attempts.lost
+            self.source.numbers, self._first = frozenset(), None
+            self.fixed, self.limited = dict(known), {}
+            self.attempts.made.append(self._attempt(way + where, copy.deepcopy(groups)))
+
+    def _roomier(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups to be captured at larger sizes: what a small sample is divided into may be of size 1."""
+        lost = [group for group in groups if group.formula is None and not group.axes.isdisjoint(self.attempts.lost)]
+        found = {}
+        for group in lost:
+            size = self._present(group)
+            larger = (size + group.step * (factor * size // group.step) for factor in (6, 3, 1))
+            taken = (each for each in larger if self.prober.takes(dict.fromkeys(group.axes, each)) is None)
+            if room := next(taken, 0):
+                self.prober.enlarge(group.axes, room)
+                found[id(group)] = replace(group, sizes=[room, *group.sizes])
+        return [found.get(id(group), group) for group in groups] if found else []
 
     def _attempt(self, way: str, groups: list[Group]) -> Attempt:
         if self.attempts.made:
@@ -154,7 +177,7 @@ class _Export:
             require_all(fixed, source.call.names)
         names = naming_notes(graph, options.dynamic, options.input_names or source.call.names)
         names += limit_notes(self.limited, captured.groups, source.call.names)
-        earlier = self.attempts.notes(source.way, lambda axis: axis_name(axis, source.call.names))
+        earlier = self.attempts.notes(source.way + self._where, lambda axis: axis_name(axis, source.call.names))
         known = (*source.notes(), *earlier, *constant_notes(source.call, result), *weight_notes(graph), *names)
         add_notes(graph, fixed, *known)
         _settle_sizes(graph, source.limits(self.prober, captured.groups), options)

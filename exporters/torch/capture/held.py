@@ -61,6 +61,8 @@ class _Held(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Read what is known, make any other call, and remember what follows."""
         kwargs = kwargs or {}
+        if torch.compiler.is_dynamo_compiling():  # of a branch or a body, whose tensors are others
+            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         leaves, form = pytree.tree_flatten((args, kwargs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]

@@ -52,6 +52,7 @@ class ModuleSource(TorchSource):
     """A module and what it is called with."""
 
     ways: Sequence[str] = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
+    sized: Sequence[str] = (_PLAIN, _REWRITTEN, _PARTS)
 
     more: list[list[torch.Tensor]]
     way_notes: Sequence[str] = ()
