@@ -165,6 +165,10 @@ class Source(Callee, Protocol):
         """Whether, captured in this way, a size at which one capture turns out wrong may get another."""
         return False
 
+    def steps(self, arrays: Sequence[Array]) -> int:
+        """How many steps it takes in Python for arrays, where a capture at their sizes follows each of them."""
+        return 0
+
     def settled(self) -> Flat:
         """The result for the sample, once it is clear that another call would return the same.
 

@@ -46,6 +46,9 @@ from entrepot.ir.opset import DEFAULT
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.parity.report.report import Report, Run
 
+_MORE_STEPS = 1.5
+"""By how many times the steps of a source may grow where it is captured at larger sizes."""
+
 
 def export(source: Source, options: Options) -> Model:
     """See ``entrepot.export``."""
@@ -108,9 +111,12 @@ class _Export:
             self.attempts.made.append(self._attempt(way + where, copy.deepcopy(groups)))
 
     def _roomier(self, groups: Sequence[Group]) -> list[Group]:
-        """The groups to be captured at larger sizes: what a small sample is divided into may be of size 1."""
+        """The groups to be captured at larger sizes: what a small sample is divided into may be of size 1.
+
+        None where the source takes more steps at larger sizes: it loops over them, and a capture is no better then.
+        """
         lost = [group for group in groups if group.formula is None and not group.axes.isdisjoint(self.attempts.lost)]
-        found = {}
+        steps, found = self.source.steps(self.prober.base), dict[int, Group]()
         for group in lost:
             size = self._present(group)
             larger = (size + group.step * (factor * size // group.step) for factor in (6, 3, 1))
@@ -118,7 +124,9 @@ class _Export:
             if room := next(taken, 0):
                 self.prober.enlarge(group.axes, room)
                 found[id(group)] = replace(group, sizes=[room, *group.sizes])
-        return [found.get(id(group), group) for group in groups] if found else []
+        if not found or self.source.steps(self.prober.base) > _MORE_STEPS * steps:
+            return []
+        return [found.get(id(group), group) for group in groups]
 
     def _attempt(self, way: str, groups: list[Group]) -> Attempt:
         if self.attempts.made:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -16,6 +17,9 @@ from entrepot.exporters.torch.upstream import size_notes
 
 _UNKNOWN = (11, 13, 17, 19, 23)
 _SHIFT = 29
+_FACTORS = (1, 3, 11)
+"""Of the sizes in the sample: those at which conditions on a turn are tried."""
+_MOST_TURNS = 100
 
 
 class BodyModule(torch.nn.Module):
@@ -78,8 +82,50 @@ def capture_body(
     wrapper = BodyModule(body, module, _equal({key: size for key, size in keys.items() if key[0] not in body.shifts}))
     wrapper.training = False
     program = export_flat(wrapper, tensors, dims)
-    _check(program, keys, flow)
+    _check(program, keys, flow, _Turns.of(flow, body, known))
     return program
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """How often a loop runs: its body may rely on being in one of the turns.
+
+    Attributes:
+        place: The input of the body whose size is the number of the turn.
+        count: How often it runs, over sizes outside.
+        sizes: These in the sample.
+    """
+
+    place: int
+    count: Any
+    sizes: Mapping[Any, int]
+
+    @classmethod
+    def of(cls, flow: Flow, body: Body, sizes: Mapping[Any, int]) -> _Turns | None:
+        """Those of a flow; ``None`` if it has no number of turns, or that is shifted."""
+        place = len(body.tensors)
+        return cls(place, body.ints[1], sizes) if flow.trips and not body.shifts else None
+
+    def make(self, condition: Any, turn: Any, outside: Mapping[Any, Any]) -> bool:
+        """Whether each turn makes a condition hold, at several sizes.
+
+        Args:
+            condition: Over symbols of the body.
+            turn: That of the turn's number.
+            outside: What the others are outside.
+        """
+        others = condition.free_symbols - {turn}
+        return others <= outside.keys() and all(
+            self._make(condition, turn, {each: outside[each] for each in others}, factor) for factor in _FACTORS
+        )
+
+    def _make(self, condition: Any, turn: Any, others: Mapping[Any, Any], factor: int) -> bool:
+        sizes = {symbol: factor * size for symbol, size in self.sizes.items()}
+        count = value_of(self.count, sizes)
+        values = {each: None if size is None else value_of(size, sizes) for each, size in others.items()}
+        if count is None or None in values.values():
+            return False
+        return all(value_of(condition, {**values, turn: number}) for number in range(min(count, _MOST_TURNS)))
 
 
 def _equal(keys: Mapping[tuple[int, int], Any]) -> list[list[tuple[int, int]]]:
@@ -104,7 +150,9 @@ def _size(size: Any, sample: int | None, known: dict[Any, int], unknown: Any) ->
     return next(unknown) if found is None else found
 
 
-def _check(program: torch.export.ExportedProgram, keys: Mapping[tuple[int, int], Any], flow: Flow) -> None:
+def _check(
+    program: torch.export.ExportedProgram, keys: Mapping[tuple[int, int], Any], flow: Flow, turns: _Turns | None
+) -> None:
     users = set(program.graph_signature.user_inputs)
     values = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.name in users]
     symbols: dict[Any, Any] = {}
@@ -121,10 +169,13 @@ def _check(program: torch.export.ExportedProgram, keys: Mapping[tuple[int, int],
         for symbol, size in symbols.items()
         if size is None or any(str(each).startswith("u") for each in getattr(size, "free_symbols", ()))
     ]
+    turn = None if turns is None else values[turns.place].shape[0].node.expr
     for guard in notes.guards:
         condition = with_equal_sizes(guard.condition, values)
         mine = [symbol for symbol in free if symbol in condition.free_symbols]
-        if mine and not _holds(condition, mine, notes.sizes):
+        if not mine or _holds(condition, mine, notes.sizes):
+            continue
+        if turns is None or mine != [turn] or not turns.make(condition, turn, symbols):
             raise NotFollowedError(f"{flow.line}: what is done there needs {condition}")
 
 

@@ -130,8 +130,7 @@ class Pieces(Unfinished):
 
     def at(self, index: Any) -> torch.Tensor:
         start = index * self.size
-        stop = torch.sym_min(start + self.size, self.tensor.shape[self.axis])
-        return self.tensor.narrow(self.axis, start, stop - start)
+        return self.tensor[(*[slice(None)] * self.axis, slice(start, start + self.size))]
 
 
 class Sections(Unfinished):

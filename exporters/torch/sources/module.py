@@ -35,6 +35,7 @@ from entrepot.exporters.torch.quantised.observers import observer_note
 from entrepot.exporters.torch.quantised.packed import has_packed
 from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
+from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
 from entrepot.exporters.torch.sources.checkpoint import Checkpoint
@@ -88,6 +89,12 @@ class ModuleSource(TorchSource):
     def follows_sizes(self) -> bool:
         """In parts only."""
         return self.way == _PARTS
+
+    def steps(self, tensors: Sequence[torch.Tensor]) -> int:
+        """Its calls of torch."""
+        with CallCounter() as calls:
+            self.eager(tensors)
+        return calls.count
 
     def shaped_groups(self, prober: Prober, dynamic_shapes: Any) -> tuple[list[Group], Collection[Axis]]:
         """The axes that torch.export's ``dynamic_shapes`` names or hints at."""

@@ -319,6 +319,17 @@ class Padded(Module):
         return y.repeat_interleave(4, 1)[:, :length]
 
 
+class InPieces(Module):
+    """Pieces of a sequence one after another, the last one shorter."""
+
+    def forward(self, x):
+        results, carried = [], None
+        for piece in torch.split(x, 3, dim=1):
+            carried = self.a(piece).mean(1) if carried is None else self.b(piece).amax(1) + carried
+            results.append(piece * carried[:, None])
+        return torch.cat(results, 1), carried
+
+
 class Half(Module):
     def forward(self, x):
         k = max(1, int(x.shape[1] * 0.5))
@@ -427,6 +438,7 @@ LENGTHS = [
     (Shared, x(6, 4), x(9, 4), x(1, 4)),
     (Tables, x(2, 5, 4), x(3, 7, 4)),
     (Padded, x(2, 8, 4), x(2, 9, 4), x(3, 11, 4), x(1, 3, 4)),
+    (InPieces, x(2, 8, 4), x(2, 9, 4), x(3, 13, 4), x(1, 2, 4)),
     (Half, x(2, 8, 4), x(3, 11, 4), x(3, 2, 4)),
     (ShortOrLong, x(2, 6, 4), x(3, 8, 4), x(3, 9, 4), x(1, 30, 4)),
     (Halving, x(2, 6, 4), x(2, 13, 4), x(1, 2, 4)),
