@@ -122,10 +122,15 @@ class _Turns:
     def _make(self, condition: Any, turn: Any, others: Mapping[Any, Any], factor: int) -> bool:
         sizes = {symbol: factor * size for symbol, size in self.sizes.items()}
         count = value_of(self.count, sizes)
-        values = {each: None if size is None else value_of(size, sizes) for each, size in others.items()}
-        if count is None or None in values.values():
-            return False
-        return all(value_of(condition, {**values, turn: number}) for number in range(min(count, _MOST_TURNS)))
+        values: dict[Any, int] = {}
+        for each, size in others.items():
+            value = None if size is None else value_of(size, sizes)
+            if value is None:
+                return False
+            values[each] = value
+        return count is not None and all(
+            value_of(condition, {**values, turn: number}) for number in range(min(count, _MOST_TURNS))
+        )
 
 
 def _equal(keys: Mapping[tuple[int, int], Any]) -> list[list[tuple[int, int]]]:
