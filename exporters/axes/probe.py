@@ -26,6 +26,10 @@ from entrepot.exporters.axes.together import free_groups
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import Flat, same_structure
 
+_MOST_ELEMENTS = 1 << 24
+_LARGEST_TRIAL = 256
+"""The elements of a trial: so many, or as many times those of the sample; guessed relations may ask for far more."""
+
 
 class Prober:
     """Tries sizes on a model.
@@ -150,6 +154,8 @@ class Prober:
         return self._telling.fitted(self.base, tensors)
 
     def _try(self, sizes: Mapping[Axis, int]) -> Refusal | None:
+        if _elements(self.base, sizes) > max(_MOST_ELEMENTS, _LARGEST_TRIAL * _elements(self.base, {})):
+            return Refusal(MemoryError("what is guessed to follow from these sizes is too large to be tried"))
         tensors = self.resized(sizes)
         refusal = self._run(tensors)
         if refusal is None or self._telling.is_needed(self.base, tensors, lambda each: self._run(each) is None):
@@ -238,3 +244,9 @@ def _filled(arrays: Arrays, tensor: Array, number: int) -> Array:
     if arrays.kind(tensor) != "integer":
         return tensor
     return arrays.from_numpy(np.full_like(arrays.to_numpy(tensor), number))
+
+
+def _elements(tensors: Sequence[Array], sizes: Mapping[Axis, int]) -> int:
+    """The elements of tensors with some axes at other sizes."""
+    shapes = ([sizes.get((at, axis), old) for axis, old in enumerate(each.shape)] for at, each in enumerate(tensors))
+    return sum(map(math.prod, shapes))

@@ -42,17 +42,16 @@ def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
     prober.start_from(prober.sample)
     suggested = _suggested(prober, groups)
     prober.relations = _stepped(prober, groups) if suggested is None else suggested or _multiples(prober, groups)
-    if not prober.relations:
-        prober.start_from(enlarged)
-        return groups
-    if _without_ones(prober):  # a size of 1 often means another path
+    if prober.relations and _without_ones(prober):  # a size of 1 often means another path
         prober.relations = _suggested(prober, groups) or prober.relations
-    while True:
-        groups = free_groups(prober)
-        wrong = disproved(prober.relations, groups, before)
+    while prober.relations:
+        related = free_groups(prober)
+        wrong = disproved(prober.relations, related, before)
         if not wrong:
-            return groups
+            return related
         prober.relations = [relation for relation in prober.relations if relation not in wrong]
+    prober.start_from(enlarged)
+    return groups
 
 
 def _without_ones(prober: Prober) -> bool:

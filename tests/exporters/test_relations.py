@@ -8,8 +8,10 @@ import pytest
 from entrepot.exporters.arrays import NUMPY
 from entrepot.exporters.axes.groups import name_groups
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.axes.relations import Relation
 from entrepot.exporters.exporter import Callee, Refusal
 from entrepot.exporters.structure import flatten
+from entrepot.ir.typing.formula import Formula
 
 
 class Plain(Callee):
@@ -110,3 +112,27 @@ def test_multiples_are_found_where_the_source_says_nothing_of_them(function, sha
     found = [tuple(symbols.get((at, i), n) for i, n in enumerate(shape)) for at, shape in enumerate(shapes)]
     assert found == names
     assert model.calls < 120
+
+
+class Guessing(Plain):
+    """A model that says one thing too much of itself: that a width follows from how many rows of how many numbers."""
+
+    largest = 0
+
+    def __call__(self, arrays, /):
+        self.largest = max(self.largest, *(array.size for array in arrays))
+        return super().__call__(arrays)
+
+    def relations(self, arrays, equal):
+        return [Relation(frozenset({(1, 2)}), Formula.of("4096*axis_0_0*axis_0_1*axis_0_1*axis_0_1"))]
+
+
+def test_a_guess_that_comes_to_nothing_leaves_what_was_found_without_it():
+    def widened(ids, past, weight):
+        return np.concatenate([past, np.repeat(ids[:, :, None], 4096, 2) * weight.reshape(3, 1).sum()], 1)
+
+    model = Guessing(widened)
+    arrays = [np.ones(shape, np.float32) for shape in [(1, 1), (1, 5, 4096), (3,)]]
+    groups = Prober(model, arrays, model(arrays)).find_groups()
+    assert [sorted(group.axes) for group in groups] == [[(0, 0), (1, 0)], [(0, 1)], [(1, 1)]]
+    assert model.largest < 1 << 25
