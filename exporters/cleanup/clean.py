@@ -11,6 +11,7 @@ from entrepot.exporters.cleanup.identities import DropIdentities
 from entrepot.exporters.cleanup.idle import drop_idle, forget_half_spectra
 from entrepot.exporters.cleanup.indices import widen_indices
 from entrepot.exporters.cleanup.pack import pack_weights
+from entrepot.exporters.cleanup.padded_pools import keep_padding_apart
 from entrepot.exporters.cleanup.reductions import count_axes_from_the_front
 from entrepot.ir.passes.cleanup import clean_up
 from entrepot.ir.passes.levels import Level
@@ -36,6 +37,7 @@ def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_pla
     if not in_place:
         pack_weights(model)
     clean_up(model, level=level, evaluate=evaluate, weights=weights, in_place=in_place)
+    keep_padding_apart(model, weights)
     common.RemoveUnusedNodesPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
     common.OutputFixPass()(model)
