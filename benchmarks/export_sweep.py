@@ -81,7 +81,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="leave out what the file has")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--timeout", type=float, default=300.0, help="processor seconds for one case")
-    parser.add_argument("--memory", type=float, default=8.0, help="GiB of address space of a worker")
+    parser.add_argument("--memory", type=float, default=12.0, help="GiB of address space of a worker")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.names:

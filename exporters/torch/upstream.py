@@ -22,6 +22,7 @@ from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, 
 from torch import _C as native  # noqa: N811
 from torch._decomp import get_decompositions
 from torch._dispatch.python import enable_python_dispatcher
+from torch._dynamo import config as tensor_settings
 from torch._dynamo.source import ConstantSource
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
@@ -31,7 +32,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.ao.nn import quantized
 from torch.ao.quantization import FakeQuantizeBase
 from torch.export._trace import _export as export_with
-from torch.fx.experimental import _config as capture_settings
+from torch.fx.experimental import _config as size_settings
 from torch.fx.experimental.proxy_tensor import _sympy_handlers, disable_proxy_modes_tracing, make_fx
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import (
@@ -131,6 +132,20 @@ pad_rows: Any = torch._C._nn.pad_sequence  # noqa: SLF001 - what torch.nn.utils.
 def flat_weights(layer: Any) -> list[torch.Tensor]:
     """The weights of an LSTM, GRU or RNN in the order in which its operator takes them."""
     return list(layer._flat_weights)  # noqa: SLF001 - as its own forward does
+
+
+@contextlib.contextmanager
+def capture_settings() -> Iterator[None]:
+    """Inside, contiguity checks make no conditions of sizes, as in torch.onnx (2.13): they ask whether these are 1.
+
+    Nor does torch remember what operators return for tensors without values: where sizes are symbols, it takes longer
+    to look a result up than to compute it again (whole exports by up to a third).
+    """
+    with (
+        size_settings.patch(backed_size_oblivious=True),  # type: ignore[attr-defined]
+        tensor_settings.patch(fake_tensor_cache_enabled=False),
+    ):
+        yield
 
 
 sym_log2: Any = torch._sym_log2  # type: ignore[attr-defined]  # noqa: SLF001 - the one logarithm that sizes have

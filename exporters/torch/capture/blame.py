@@ -134,12 +134,10 @@ def export_flat(
     spec: list[dict[int, Any]] = [{} for _ in tensors]
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
-    # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
-    settings = capture_settings.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
     of_values = masks_as_they_are(), unchecked_distributions()
     flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), *of_values)
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
-        for flag in (*flags, Rewriting(), held_values(flat), settings):
+        for flag in (*flags, Rewriting(), held_values(flat), capture_settings()):
             stack.enter_context(flag)
         return _program(flat, tuple(tensors), (tuple(spec),))
 

@@ -51,10 +51,10 @@ def symbolic_run(
         errors: What ends the call early; what was noted before stands.
     """
     environment: Any = ShapeEnv(duck_shape=False)
-    modes = FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True, static_shapes=False)
     complete, axes = False, dict[tuple[int, int], Any]()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(capture_settings.patch(backed_size_oblivious=True))  # type: ignore[attr-defined]
+        stack.enter_context(capture_settings())
+        modes = FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True, static_shapes=False)
         stack.enter_context(enable_python_dispatcher())  # composite operators in C++ ask sizes for numbers
         stack.enter_context(modes)
         stack.enter_context(contextlib.suppress(*errors))

@@ -61,8 +61,7 @@ def _settle_versions(model: onnx_ir.Model) -> None:
 
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """What torch.onnx does before it translates, with our decompositions before torch's."""
-    # As torch.onnx does (2.13): otherwise contiguity checks ask sizes whether they are 1, and make conditions of it.
-    with unchecked(), capture_settings.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]
+    with unchecked(), capture_settings():
         table = _decompositions(onnx_translations())
         program = program.run_decompositions(table)
         split_complex(program, table)

@@ -44,6 +44,8 @@ OWN = (
     "_register_effectful_op",
     "_sympy_handlers",
     "nn_transformer",
+    "size_settings",
+    "tensor_settings",
 )
 """What upstream.py uses itself, behind functions of its own."""
 
@@ -147,9 +149,14 @@ def test_the_passes_over_captured_graphs_change_them_in_place():
     assert any("convert_element_type" in str(node.target) for node in mixed.graph.nodes)
 
 
-def test_the_capture_has_a_setting_for_sizes_of_one():
-    with upstream.capture_settings.patch(backed_size_oblivious=True):
-        assert upstream.capture_settings.backed_size_oblivious
+def test_the_capture_has_settings_for_sizes_of_one_and_for_remembered_results():
+    def settings():
+        return upstream.size_settings.backed_size_oblivious, upstream.FakeTensorMode().cache_enabled
+
+    before = settings()
+    with upstream.capture_settings():
+        assert settings() == (True, False)
+    assert settings() == before == (False, True)
 
 
 def test_a_weight_of_torch_onnx_holds_the_tensor_itself():
