@@ -9,7 +9,7 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from entrepot.exporters.arrays import NUMPY, Array, Arrays
 from entrepot.exporters.options import Judging, Options
@@ -44,6 +44,13 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
         self.source = source
 
 
+class Required(NamedTuple):
+    """A truth that a graph computes and that has to be as it was: where it is decided by, and which it was."""
+
+    line: str
+    holds: bool
+
+
 @dataclass
 class Captured:
     """What was made of a model for certain axes.
@@ -54,6 +61,7 @@ class Captured:
         fixed: Axes that were asked for and do not vary, each with the reason.
         numbers: Results that are Python numbers of the model but outputs of the graph, because they depend on a size.
         weights: Names of the initializers that are weights; ``None`` for all.
+        required: What the last outputs of the graph are: truths without which it must not return anything.
     """
 
     graph: onnx_ir.Model
@@ -61,6 +69,7 @@ class Captured:
     fixed: Mapping[Axis, Fixed] = field(default_factory=dict)
     numbers: frozenset[str] = frozenset()
     weights: Collection[str] | None = None
+    required: Sequence[Required] = ()
 
 
 class Callee(Protocol):
@@ -69,10 +78,12 @@ class Callee(Protocol):
     Attributes:
         arrays: The kind of arrays that it takes.
         numbers: Results that are Python numbers and are returned as arrays; the pipeline sets it after the capture.
+        required: What it has to decide by values, or refuse; the pipeline sets it as well.
     """
 
     arrays: Arrays = NUMPY
     numbers: frozenset[str] = frozenset()
+    required: Sequence[Required] = ()
 
     @abstractmethod
     def __call__(self, arrays: Sequence[Array], /) -> Flat:
@@ -112,6 +123,7 @@ class Source(Callee, Protocol):
         seed: Where generators start in the next call, if it draws random numbers.
         ways: In which ways it can be captured, the first one preferred.
         sized: Those of them whose captures depend on the sizes of the sample.
+        last: Further ones, tried where none of them came to anything.
         way: The one to be used; the pipeline sets it before each capture.
         more: Further inputs to prove a capture with: they take branches that the sample does not.
         lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
@@ -126,6 +138,7 @@ class Source(Callee, Protocol):
     seed: int = 0
     ways: Sequence[str] = ("as it is",)
     sized: Sequence[str] = ()
+    last: Sequence[str] = ()
     way: str = "as it is"
     lost: Collection[Axis] = ()
     more: Sequence[Sequence[Array]] = ()
@@ -164,6 +177,13 @@ class Source(Callee, Protocol):
     def follows_sizes(self) -> bool:
         """Whether, captured in this way, a size at which one capture turns out wrong may get another."""
         return False
+
+    def object_to(self, report: Report, groups: Sequence[Group]) -> None:
+        """Refuse a proof in which nothing failed, but which says too little of a capture made in this way.
+
+        Raises:
+            ConversionError: It does.
+        """
 
     def steps(self, arrays: Sequence[Array]) -> int:
         """How many steps it takes in Python for arrays, where a capture at their sizes follows each of them."""

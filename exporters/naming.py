@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import onnx_ir
 
 from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.checks import says_what_it_needs
 from entrepot.exporters.options import Options
 from entrepot.exporters.structure import Flat
 from entrepot.ir.errors import InputError
@@ -72,7 +73,10 @@ def _counted(text: str, symbol: str) -> dict[str, _Steps]:
 
 
 def name_graph(model: onnx_ir.Model, input_names: Sequence[str], output_names: Sequence[str]) -> None:
-    """Give inputs, outputs, inner values and nodes their names; a node is called after its module and operator."""
+    """Give inputs, outputs, inner values and nodes their names; a node is called after its module and operator.
+
+    Checks keep theirs.
+    """
     graph = model.graph
     used = set(graph.initializers)
     wanted = [*zip(graph.inputs, input_names, strict=True), *zip(graph.outputs, output_names, strict=True)]
@@ -86,7 +90,8 @@ def name_graph(model: onnx_ir.Model, input_names: Sequence[str], output_names: S
     names: set[str] = set()
     for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
         path = node.metadata_props.get("entrepot.module", "")
-        node.name = _unique(f"{path}/{node.op_type}" if path else node.op_type, names)
+        wish = node.name if says_what_it_needs(node) else f"{path}/{node.op_type}" if path else node.op_type
+        node.name = _unique(str(wish), names)
         names.add(node.name)
 
 

@@ -39,6 +39,7 @@ from entrepot.exporters.proof.beginnings import begin_at, begin_where_agreeing
 from entrepot.exporters.proof.prove import BRANCH, agrees, unequal
 from entrepot.exporters.proof.side_by_side import agrees_at, compare
 from entrepot.exporters.size_checks import check_conditions, state_conditions
+from entrepot.exporters.value_checks import require_values, required_in, state_required
 from entrepot.exporters.ways import FAILURES, Attempt, Attempts
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
@@ -61,6 +62,7 @@ def verify(source: Source, model: Model, judging: Judging) -> Report:
     """See ``entrepot.verify``."""
     source.accept(replace(modes_in(model.metadata), weights=judging.weights))
     with source.guard():
+        source.required = required_in(model.metadata)
         with contextlib.suppress(Refusal):  # the report will say so
             source.numbers = numbers_in(model.metadata, source(source.call.tensors))
         return compare(source, model, judging)
@@ -92,6 +94,8 @@ class _Export:
         again = [way for way in self.source.sized if len(ways) > 1 and way in ways]
         if again and self.attempts.best is not None and (roomier := self._roomier(groups)):
             self._try(again, roomier, known, where=" at larger sizes")
+        if self.attempts.best is None and self.options.verify:
+            self._try(self.source.last, groups, known)
         best = self.attempts.best
         if best is None or best.model is None:
             raise self.attempts.failure()
@@ -106,7 +110,7 @@ class _Export:
                 return
             self._where = where
             self.source.way, self.source.lost = way, self.attempts.lost
-            self.source.numbers, self._first = frozenset(), None
+            self.source.numbers, self.source.required, self._first = frozenset(), (), None
             self.fixed, self.limited = dict(known), {}
             self.attempts.made.append(self._attempt(way + where, copy.deepcopy(groups)))
 
@@ -147,6 +151,7 @@ class _Export:
                 return model, _axes(captured.groups)
             report = compare(self.source, model, self.options.judging, captured.groups)
             if agrees(report):
+                self.source.object_to(report, captured.groups)
                 model.report = report
                 return model, _axes(captured.groups)
             groups = settled(self._without_guilty(model, captured.groups, report), self.prober.base)
@@ -154,7 +159,7 @@ class _Export:
     def _capture(self, groups: list[Group]) -> Captured:
         captured = self.source.capture(self.prober, groups, self.options)
         self.fixed |= captured.fixed
-        self.source.numbers = captured.numbers
+        self.source.numbers, self.source.required = captured.numbers, captured.required
         varying = _axes(captured.groups)
         for group in groups:
             if group.required and (lost := sorted(group.axes - varying)):
@@ -174,11 +179,13 @@ class _Export:
         inputs, outputs = graph_names(source.parameters, source.call, result, options)
         weights = set(graph.graph.initializers) if captured.weights is None else captured.weights
         tidy(graph, weights, options.optimize, in_place=options.weights is not None)
+        require_values(graph, captured.required)
         name_graph(graph, inputs, outputs)
         rename_symbols(graph, captured.groups)
         refine_shapes(graph)
         describe_model(graph, source, result, inputs, outputs)
         describe_modes(graph, options)
+        state_required(graph, captured.required)
         source.own_weights(graph, share=options.share)
         fixed = fixed_axes(self.prober, captured.groups, self.allowed, self.fixed)
         if options.dynamic_all:

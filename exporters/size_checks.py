@@ -1,8 +1,7 @@
 """What must hold for the sizes of a model's inputs: stated in the file, and on request checked by the graph itself.
 
-A graph cannot raise an error, but every runtime refuses to reshape one element into two: a condition becomes
-``Reshape([0], [1 + Cast(Not(condition))])``, in a node named after it. Its result, a zero, is added to the
-shape that each input with varying axes is reshaped to before it is used, so that no optimiser can remove the check.
+The result of each check (``exporters/checks.py``), a zero, is added to the shape that each input with varying axes is
+reshaped to before it is used.
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-import numpy as np
 import onnx_ir
 
+from entrepot.exporters.checks import CheckWriter
 from entrepot.ir.typing.formula import Formula
 
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -63,9 +61,7 @@ def check_conditions(model: onnx_ir.Model, others: Sequence[str] = ()) -> None:
         )
         for value, axis, text in derived
     ]
-    total = zeros[0]
-    for zero in zeros[1:]:
-        total = writer("Add", total, zero)
+    total = writer.total(zeros)
     for value in dict.fromkeys(value for axes in linked.values() for value, _ in axes):
         writer.guard(value, total)
     writer.place()
@@ -94,39 +90,24 @@ def _symbolic(model: onnx_ir.Model) -> Iterator[tuple[onnx_ir.Value, int, str]]:
                 yield value, axis, dim.value
 
 
-class _Writer:
+class _Writer(CheckWriter):
     """Writes nodes that come before all others of a graph."""
 
     def __init__(self, graph: onnx_ir.Graph) -> None:
+        super().__init__(graph)
         self._graph = graph
-        self._nodes: list[onnx_ir.Node] = []
         self._readers: list[tuple[onnx_ir.Value, onnx_ir.Value]] = []
-        self._taken = {value.name for node in graph.all_nodes() for value in node.outputs} | set(graph.initializers)
-
-    def __call__(self, op_type: str, *inputs: onnx_ir.Value, name: str = "", **attributes: Any) -> onnx_ir.Value:
-        node = onnx_ir.node(op_type, list(inputs), attributes)
-        node.name = name or f"check/{len(self._nodes)}"
-        result = node.outputs[0]
-        result.name = self._fresh("check")
-        self._nodes.append(node)
-        return result
-
-    def constant(self, number: int) -> onnx_ir.Value:
-        return self("Constant", value=onnx_ir.tensor(np.array([number], np.int64)))
 
     def size(self, value: onnx_ir.Value, axis: int) -> onnx_ir.Value:
         return self("Shape", value, start=axis, end=axis + 1)
 
     def zero_where(self, condition: onnx_ir.Value, text: str) -> onnx_ir.Value:
-        """A zero, from a node that fails, and says why, where the condition does not hold."""
-        broken = self("Cast", self("Not", condition), to=onnx_ir.DataType.INT64)
-        return self("Reshape", self.constant(0), self("Add", broken, self.constant(1)), name=f"needs {text}")
+        """A zero, from a node that fails where a condition does not hold."""
+        return self.zero_unless(self("Not", condition), text)
 
     def guard(self, value: onnx_ir.Value, zero: onnx_ir.Value) -> None:
-        """Make everything that reads an input read it through a reshape to its own shape, plus zero."""
-        checked = self("Reshape", value, self("Add", self("Shape", value), zero), name=f"check/{value.name}")
-        checked.shape, checked.type = value.shape, value.type
-        self._readers.append((value, checked))
+        """Make everything that reads an input read it through a check."""
+        self._readers.append((value, self.guarded(value, zero)))
 
     def expression(self, text: str, sizes: Mapping[str, onnx_ir.Value]) -> onnx_ir.Value:
         return self._term(ast.parse(text, mode="eval").body, sizes)
@@ -145,22 +126,10 @@ class _Writer:
 
     def place(self) -> None:
         """Put the nodes into the graph; they alone still read the inputs directly."""
-        mine = set(self._nodes)
+        mine = set(self.nodes)
         for value, checked in self._readers:
             for node, index in list(value.uses()):
                 if node not in mine:
                     node.replace_input_with(index, checked)
         first = next(iter(self._graph), None)
-        self._graph.extend(self._nodes) if first is None else self._graph.insert_before(first, self._nodes)
-
-    def _fresh(self, wish: str) -> str:
-        name = next(name for name in _numbered(wish) if name not in self._taken)
-        self._taken.add(name)
-        return name
-
-
-def _numbered(name: str) -> Iterator[str]:
-    number = 0
-    while True:
-        number += 1
-        yield f"{name}_{number}"
+        self._graph.extend(self.nodes) if first is None else self._graph.insert_before(first, self.nodes)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from entrepot.exporters.torch.capture.decided import decisions_followed
 from entrepot.exporters.torch.capture.held import held_values
 from entrepot.exporters.torch.capture.orders import orders_of_the_sample
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
@@ -131,6 +132,8 @@ def export_flat(
     flat: torch.nn.Module, tensors: Sequence[torch.Tensor], dims: Mapping[Axis, Any]
 ) -> torch.export.ExportedProgram:
     """``torch.export.export`` with ``dims`` for some axes of the flat tensors, the others fixed."""
+    if (decisions := decisions_followed()) is not None:
+        decisions.look(tensors)
     spec: list[dict[int, Any]] = [{} for _ in tensors]
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim

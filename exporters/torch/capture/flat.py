@@ -13,6 +13,7 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.notes import Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.capture.decided import decisions_followed
 from entrepot.exporters.torch.running.stepping import Stepper
 
 _MOST_DOUBLED = 1024  # the module is run to see if it takes twice as much
@@ -70,7 +71,7 @@ class FlatModule(torch.nn.Module):
         self.numbers: set[str] = set()  # changed in place: torch.export takes back assignments
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Call the module with the structure it expects."""
+        """Call the module with the structure it expects; the truths that it decides by, if wanted, come last."""
         for first, *others in self._equal:
             for axis in others:
                 torch._check(_size(tensors, axis) == _size(tensors, first))  # noqa: SLF001 - documented
@@ -84,7 +85,8 @@ class FlatModule(torch.nn.Module):
         flat = flatten((self._stepper or self.module)(*args, **kwargs), arrays=TORCH)
         self.numbers.clear()
         self.numbers.update(flat.numbers)
-        return tuple(flat.tensors)
+        decisions = decisions_followed()
+        return tuple(flat.tensors) if decisions is None else (*flat.tensors, *decisions.conditions)
 
 
 def capture_sample(call: Flat, prober: Prober, groups: list[Group]) -> list[torch.Tensor]:

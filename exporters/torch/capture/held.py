@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from entrepot.exporters.torch.capture.decided import Decisions, decisions_followed
 from entrepot.exporters.torch.capture.numbers import Ratio, computed
 from entrepot.exporters.torch.upstream import FakeTensor, pytree, remember_number, remembered_number, without_modes
 
@@ -30,7 +31,7 @@ def held_values(flat: torch.nn.Module) -> Iterator[None]:
     replaced, is no longer known.
     """
     held = {name: buffer for name, buffer in flat.named_buffers() if buffer.numel() <= _MOST}
-    values = _Held(held)
+    values = _Held(held, decisions_followed())
     hook = flat.register_forward_pre_hook(lambda module, _: values.begin(module))
     try:
         with values:
@@ -42,14 +43,17 @@ def held_values(flat: torch.nn.Module) -> Iterator[None]:
 class _Held(TorchFunctionMode):
     """Knows what some tensors hold that the capture sees without values."""
 
-    def __init__(self, held: dict[str, torch.Tensor]) -> None:
+    def __init__(self, held: dict[str, torch.Tensor], decisions: Decisions | None) -> None:
         super().__init__()
         self._held = held
+        self._decisions = decisions
         self._known: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._numbers: dict[int, tuple[torch.Tensor, Any]] = {}
 
     def begin(self, module: torch.nn.Module) -> None:
         """At the start of a call: which tensors stand for the buffers now."""
+        if self._decisions is not None:
+            self._decisions.begin()
         found = ((buffer, self._held.get(name)) for name, buffer in module.named_buffers())
         self._known = {
             id(buffer): (buffer, real) for buffer, real in found if real is not None and isinstance(buffer, FakeTensor)
@@ -74,7 +78,8 @@ class _Held(TorchFunctionMode):
                 return iter(torch.unbind(args[0], 0))
         real = self._real(leaves, tensors)
         if real is None:
-            return self._beside(func, name, args, kwargs)
+            decided = None if self._decisions is None else self._decisions.answer(name, args, kwargs)
+            return self._beside(func, name, args, kwargs) if decided is None else decided
         given, named = pytree.tree_unflatten(real, form)
         if name in _READING:
             with without_modes():

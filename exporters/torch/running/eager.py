@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from entrepot.exporters.exporter import Callee, Refusal
+from entrepot.exporters.exporter import Callee, Refusal, Required
 from entrepot.exporters.notes import listed
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.running.deciding import DecisionSpotter, require_decisions
 from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.running.kernels import KernelSpotter
@@ -57,6 +58,7 @@ class Eager(Callee):
         numbers: Results that are Python numbers and are returned as tensors.
         drew: The libraries whose random numbers the last call drew.
         may_not_end: Whether its calls are to be ended that take far longer than the first.
+        required: What it has to decide by values; inputs for which it decides otherwise are refused.
     """
 
     arrays = TORCH
@@ -100,7 +102,7 @@ class Eager(Callee):
         _seed(seed)
         before = random_state()
         try:
-            with quiet(), _default_type(self._kind), self._counted():
+            with quiet(), _default_type(self._kind), self._counted(), self._as_required():
                 return (
                     flatten((self._stepper or self.module)(*args, **kwargs), numbers=self.numbers, arrays=TORCH),
                     args,
@@ -125,6 +127,25 @@ class Eager(Callee):
             yield
         self._usual = max(self._usual or 0, calls.count)
 
+    @contextlib.contextmanager
+    def _as_required(self) -> Iterator[None]:
+        if not self.required:
+            yield
+            return
+        with DecisionSpotter() as spotter:
+            yield
+        require_decisions(spotter.found, self.required)
+
+    def decisions(self, tensors: Sequence[torch.Tensor]) -> Sequence[Required]:
+        """What it decides by the values of some tensors.
+
+        Raises:
+            Refusal: The module raised.
+        """
+        with DecisionSpotter() as spotter:
+            self(tensors)
+        return spotter.found
+
     def in_double(self, most: int) -> Eager:
         """A copy that computes in float64.
 
@@ -140,7 +161,7 @@ class Eager(Callee):
             raise refusal(error) from error
         stepper = None if self._stepper is None else self._stepper.on(module)
         double = Eager(module, self.tree, ModuleState(module), kind=torch.float64, stepper=stepper)
-        double.numbers = self.numbers
+        double.numbers, double.required = self.numbers, self.required
         double.may_not_end, double._usual = self.may_not_end, self._usual
         return double
 

@@ -115,7 +115,7 @@ class TorchSource(Source):
     def eager(self) -> Eager:
         """The module as it is called, under guard."""
         assert self._eager is not None
-        self._eager.numbers = self.numbers
+        self._eager.numbers, self._eager.required = self.numbers, self.required
         return self._eager
 
     @property

@@ -15,6 +15,7 @@ from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.naming import rename_symbols
+from entrepot.exporters.notes import listed
 from entrepot.exporters.options import Options
 from entrepot.exporters.paths.following import Unfollowed, follow
 from entrepot.exporters.paths.path import Path
@@ -39,14 +40,21 @@ from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
 from entrepot.exporters.torch.sources.checkpoint import Checkpoint
-from entrepot.exporters.torch.sources.other_ways import capture_rewritten, capture_scripted, capture_traced
+from entrepot.exporters.torch.sources.other_ways import (
+    capture_decided,
+    capture_rewritten,
+    capture_scripted,
+    capture_traced,
+)
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+from entrepot.parity.report.report import Report
 
 _PLAIN = "as it is"
 _REWRITTEN = "with its branches and loops rewritten"
 _PARTS = "in parts"
 _SCRIPTED = "by torch.jit.script"
 _TRACED = "by torch.jit.trace"
+_DECIDED = "as it decides for the sample"
 
 
 class ModuleSource(TorchSource):
@@ -54,6 +62,7 @@ class ModuleSource(TorchSource):
 
     ways: Sequence[str] = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
     sized: Sequence[str] = (_PLAIN, _REWRITTEN, _PARTS)
+    last: Sequence[str] = (_DECIDED,)
 
     more: list[list[torch.Tensor]]
     way_notes: Sequence[str] = ()
@@ -114,6 +123,8 @@ class ModuleSource(TorchSource):
                 return capture_scripted(self, groups, options)
             if self.way == _TRACED:
                 return capture_traced(self, groups, options)
+            if self.way == _DECIDED:
+                return capture_decided(self, prober, groups, options)
             return self._plain(prober, groups, options)
 
     def _plain(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
@@ -203,6 +214,16 @@ class ModuleSource(TorchSource):
             self.state.restore()
         rename_symbols(graph, groups)
         return Path(graph, {}, conditions, self._weights(program), frozenset(flat.numbers))
+
+    def object_to(self, report: Report, groups: Sequence[Group]) -> None:
+        """Where it decides as for the sample, it has to do so for other values and other sizes, too."""
+        if not self.required:
+            return
+        agreeing = {run.symbol for run in report.runs if run.ok and run.label != "sample"}
+        alone = [group.symbol for group in groups if group.formula is None and group.symbol not in agreeing]
+        if not agreeing or alone:
+            where = f" at other sizes of {listed(alone)}" if alone else " on other values"
+            raise ConversionError(f"forward decides otherwise than for the sample{where}, as far as was tried")
 
     def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
         """Those that the module has, and those that its capture has for several sizes at once."""

@@ -1,4 +1,4 @@
-"""Other ways to capture a module than as it is: rewritten, scripted, traced."""
+"""Other ways to capture a module than as it is: rewritten, scripted, traced, as it decides for the sample."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from entrepot.exporters.notes import listed
 from entrepot.exporters.options import Options
 from entrepot.exporters.structure import Leaf, places
 from entrepot.exporters.torch.capture.capture import capture
+from entrepot.exporters.torch.capture.decided import deciding
 from entrepot.exporters.torch.capture.flat import FlatModule
 from entrepot.exporters.torch.lowering.flows import expand_flows
 from entrepot.exporters.torch.lowering.repair import repair
@@ -24,6 +25,7 @@ from entrepot.exporters.torch.rewriting.bodies import capture_body
 from entrepot.exporters.torch.rewriting.flows import FLOWS
 from entrepot.exporters.torch.rewriting.modules import rewritten_copy
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, reach
+from entrepot.exporters.torch.running.deciding import DecisionSpotter
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS, Eager
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.sources.script import translate_script
@@ -102,7 +104,43 @@ def capture_traced(source: ModuleSource, groups: list[Group], options: Options) 
     flat = FlatModule(source.module, source.call.tree)
     flat.training = False
     tensors = tuple(source.call.tensors)
-    return _script(source, groups, options, lambda: torch.jit.trace(flat, tensors, check_trace=False, strict=False))
+
+    def trace() -> Any:
+        with DecisionSpotter() as spotter:  # torch warns of some of them only
+            made = torch.jit.trace(flat, tensors, check_trace=False, strict=False)
+        if spotter.found:
+            raise ConversionError(f"the trace depends on values of the sample: {spotter.found[0].line}")
+        return made
+
+    return _script(source, groups, options, trace)
+
+
+def capture_decided(source: ModuleSource, prober: Prober, groups: list[Group], options: Options) -> Captured:
+    """Capture what the module does where it decides by values as it does for the sample; the graph checks them.
+
+    Raises:
+        ConversionError: It does not decide by values, or cannot be captured for another reason.
+    """
+    with deciding(source.eager.decisions) as decisions:
+        captured = capture(source.module, source.call, prober, groups, progress=options.tell)
+    if not decisions.taken:
+        raise ConversionError("nothing in it is decided by values")
+    options.tell("translating to ONNX")
+    graph = translate(captured.program)
+    repair(graph, source.module)
+    required = list(decisions.taken)
+    lines = dict.fromkeys(f"{each.line} ({each.holds})" for each in required)
+    source.way_notes = [
+        f"takes only inputs for which forward decides as for the sample, which the graph checks: {listed(list(lines))}"
+    ]
+    return Captured(
+        graph,
+        captured.groups,
+        captured.fixed,
+        captured.numbers,
+        weight_names(source.module),
+        required,
+    )
 
 
 def _script(source: ModuleSource, groups: list[Group], options: Options, make: Callable[[], Any]) -> Captured:
@@ -112,6 +150,8 @@ def _script(source: ModuleSource, groups: list[Group], options: Options, make: C
         with quiet(), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", TracerWarning)
             made = make()
+    except EntrepotError:
+        raise
     except (*MODEL_ERRORS, FrontendError, SyntaxError, OSError) as error:  # a lambda, a source that is not there
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ConversionError(f"TorchScript does not take the module: {first}") from error

@@ -52,7 +52,7 @@ def module_of(recipe: Recipe) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fields = shrunk(kind().to_dict(), divisor=recipe.divisor, layers=recipe.layers)
-        config = kind.from_dict(fields | ({"is_decoder": True} if recipe.kind.startswith("causal-lm") else {}))
+        config = kind.from_dict(fields | _needed(recipe.kind, fields))
         architecture = getattr(transformers, recipe.architecture)
         with torch.device("meta"):
             size = sum(parameter.numel() for parameter in architecture(config).parameters())
@@ -64,6 +64,13 @@ def module_of(recipe: Recipe) -> Any:
             if parameter.is_floating_point() and parameter.dim() < 2:
                 parameter.add_(0.05 * torch.randn_like(parameter))
     return module
+
+
+def _needed(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """What models of a kind want of their configuration."""
+    if kind == "sequence-classification" and fields.get("pad_token_id") is None:
+        return {"pad_token_id": 0}  # decoders look for the last token that is none
+    return {"is_decoder": True} if kind.startswith("causal-lm") else {}
 
 
 def call_of(recipe: Recipe, module: Any, size: Size) -> Inputs:

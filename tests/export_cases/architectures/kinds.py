@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -56,6 +57,9 @@ def text(model: Any, size: Size) -> Iterator[Inputs]:
     mask[0, -1] = 0
     yield {"input_ids": ids, "attention_mask": mask}
     yield {"input_ids": ids}
+    if isinstance(end := find(model.config, "eos_token_id"), int):
+        ended = torch.cat([ids[:, :-1], torch.full_like(ids[:, -1:], end)], 1)
+        yield {"input_ids": ended, "attention_mask": torch.ones_like(ids)}
 
 
 def decoder(_model: Any, size: Size) -> Iterator[Inputs]:
@@ -63,6 +67,26 @@ def decoder(_model: Any, size: Size) -> Iterator[Inputs]:
     ids = tokens(size.batch, size.length)
     yield {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     yield {"input_ids": ids}
+
+
+def choices(model: Any, size: Size) -> Iterator[Inputs]:
+    """Several texts for each row, of which one is to be chosen."""
+    ids = tokens(size.batch * 3, size.length, find(model.config, "vocab_size") or VOCABULARY)
+    ids = ids.unflatten(0, (size.batch, 3))
+    yield {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
+def documents(model: Any, size: Size) -> Iterator[Inputs]:
+    """Words with their places on a page, and the page beside them where the model looks at it."""
+    if "bbox" not in inspect.signature(model.forward).parameters:
+        raise ValueError("it takes no places")
+    for written in text(model, size):
+        shape = (*written["input_ids"].shape, 2)
+        box = torch.cat([torch.randint(0, 400, shape), torch.randint(500, 900, shape)], -1)
+        yield written | {"bbox": box}
+        for name in ("pixel_values", "image"):
+            for side in (find(model.config, "image_size", "input_size") or 224, 224):
+                yield written | {"bbox": box, name: torch.randn(size.batch, 3, side, side)}
 
 
 def with_past(model: Any, size: Size) -> Iterator[Inputs]:
@@ -96,6 +120,21 @@ def images(model: Any, size: Size) -> Iterator[Inputs]:
         yield {"pixel_values": torch.randn(size.batch, channels, side * size.scale, side * size.scale)}
     if isinstance(given, list | tuple):
         yield {"pixel_values": torch.randn(size.batch, channels, *given)}
+
+
+def pairs_of_images(model: Any, size: Size) -> Iterator[Inputs]:
+    """Two pictures for each row, whose points are to be matched."""
+    channels = find(model.config, "num_channels") or 3
+    for side in (64, 128):
+        yield {"pixel_values": torch.randn(size.batch, 2, channels, side * size.scale, side * size.scale)}
+
+
+def images_and_points(model: Any, size: Size) -> Iterator[Inputs]:
+    """Pictures, and places in them whose surroundings are wanted."""
+    for picture in images(model, size):
+        places = picture["pixel_values"].shape[-1] * torch.rand(size.batch, 1, size.length, 2)
+        labels = torch.randint(0, 2, (size.batch, 1, size.length))
+        yield picture | {"input_points": places, "input_labels": labels}
 
 
 def videos(model: Any, size: Size) -> Iterator[Inputs]:
@@ -202,6 +241,44 @@ KINDS: dict[str, Kind] = {
     "zero-shot-image": Kind(("MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING_NAMES",), image_and_text, _TEXT),
     "image-text-to-text": Kind(("MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",), image_in_text, _TEXT),
     "series": Kind(("MODEL_FOR_TIME_SERIES_PREDICTION_MAPPING_NAMES",), series, (Size(2, 5), Size(3, 5))),
+    "sequence-classification": Kind(("MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES",), text, _TEXT),
+    "token-classification": Kind(("MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES",), text, _TEXT),
+    "question-answering": Kind(("MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES",), text, _TEXT),
+    "multiple-choice": Kind(("MODEL_FOR_MULTIPLE_CHOICE_MAPPING_NAMES",), choices, _TEXT),
+    "pretraining": Kind(
+        ("MODEL_FOR_PRETRAINING_MAPPING_NAMES", "MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES"), text, _TEXT
+    ),
+    "text-encoder": Kind(("MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES",), text, _TEXT),
+    "document": Kind(
+        ("MODEL_FOR_DOCUMENT_QUESTION_ANSWERING_MAPPING_NAMES", "MODEL_MAPPING_NAMES"), documents, _TEXT
+    ),
+    "text-to-spectrogram": Kind(("MODEL_FOR_TEXT_TO_SPECTROGRAM_MAPPING_NAMES",), text, _TEXT),
+    "audio-frames": Kind(
+        ("MODEL_FOR_AUDIO_FRAME_CLASSIFICATION_MAPPING_NAMES", "MODEL_FOR_AUDIO_XVECTOR_MAPPING_NAMES"), audio, _IMAGE
+    ),
+    "image-to-image": Kind(
+        (
+            "MODEL_FOR_IMAGE_TO_IMAGE_MAPPING_NAMES",
+            "MODEL_FOR_IMAGE_MATTING_MAPPING_NAMES",
+            "MODEL_FOR_NORMAL_ESTIMATION_MAPPING_NAMES",
+            "MODEL_FOR_POINTMAP_ESTIMATION_MAPPING_NAMES",
+            "MODEL_FOR_MASKED_IMAGE_MODELING_MAPPING_NAMES",
+        ),
+        images,
+        _IMAGE,
+    ),
+    "text-in-image": Kind(
+        ("MODEL_FOR_TEXT_RECOGNITION_MAPPING_NAMES", "MODEL_FOR_TABLE_RECOGNITION_MAPPING_NAMES"), images, _IMAGE
+    ),
+    "point-matching": Kind(("MODEL_FOR_KEYPOINT_MATCHING_MAPPING_NAMES",), pairs_of_images, _IMAGE),
+    "mask-generation": Kind(("MODEL_FOR_MASK_GENERATION_MAPPING_NAMES",), images_and_points, _IMAGE),
+    "zero-shot-detection": Kind(("MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES",), image_and_text, _TEXT),
+    "question-of-image": Kind(("MODEL_FOR_VISUAL_QUESTION_ANSWERING_MAPPING_NAMES",), image_and_text, _TEXT),
+    "series-as-a-whole": Kind(
+        ("MODEL_FOR_TIME_SERIES_CLASSIFICATION_MAPPING_NAMES", "MODEL_FOR_TIME_SERIES_REGRESSION_MAPPING_NAMES"),
+        series,
+        (Size(2, 5), Size(3, 5)),
+    ),
     "encoder": Kind(("MODEL_MAPPING_NAMES",), text, _TEXT),
     "image-encoder": Kind(("MODEL_FOR_IMAGE_MAPPING_NAMES",), images, _IMAGE),
     "audio-encoder": Kind(("MODEL_MAPPING_NAMES",), audio, _IMAGE),
