@@ -178,12 +178,9 @@ class Source(Callee, Protocol):
         """Whether, captured in this way, a size at which one capture turns out wrong may get another."""
         return False
 
-    def object_to(self, report: Report, groups: Sequence[Group]) -> None:
-        """Refuse a proof in which nothing failed, but which says too little of a capture made in this way.
-
-        Raises:
-            ConversionError: It does.
-        """
+    def objection(self, report: Report, groups: Sequence[Group]) -> str:
+        """Why a proof in which nothing failed says too little of a capture made in this way; empty if it does not."""
+        return ""
 
     def steps(self, arrays: Sequence[Array]) -> int:
         """How many steps it takes in Python for arrays, where a capture at their sizes follows each of them."""

@@ -151,7 +151,8 @@ class _Export:
                 return model, _axes(captured.groups)
             report = compare(self.source, model, self.options.judging, captured.groups)
             if agrees(report):
-                self.source.object_to(report, captured.groups)
+                if objection := self.source.objection(report, captured.groups):
+                    raise ConversionError(objection)
                 model.report = report
                 return model, _axes(captured.groups)
             groups = settled(self._without_guilty(model, captured.groups, report), self.prober.base)

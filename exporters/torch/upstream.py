@@ -171,6 +171,11 @@ def remembered_number(tensor: torch.Tensor) -> torch.SymInt | None:
     return found if isinstance(found, torch.SymInt) and found.node.hint is not None else None
 
 
+def hint_of(size: int | torch.SymInt) -> int:
+    """The size in the sample that is captured."""
+    return size if isinstance(size, int) else int(size.node.hint)
+
+
 def _innermost(tensor: torch.Tensor) -> torch.Tensor:
     functional = getattr(tensor, "elem", tensor)
     return torch._from_functional_tensor(functional) if torch._is_functional_tensor(functional) else functional  # noqa: SLF001

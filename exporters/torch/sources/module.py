@@ -215,15 +215,14 @@ class ModuleSource(TorchSource):
         rename_symbols(graph, groups)
         return Path(graph, {}, conditions, self._weights(program), frozenset(flat.numbers))
 
-    def object_to(self, report: Report, groups: Sequence[Group]) -> None:
+    def objection(self, report: Report, groups: Sequence[Group]) -> str:
         """Where it decides as for the sample, it has to do so for other values and other sizes, too."""
-        if not self.required:
-            return
         agreeing = {run.symbol for run in report.runs if run.ok and run.label != "sample"}
         alone = [group.symbol for group in groups if group.formula is None and group.symbol not in agreeing]
-        if not agreeing or alone:
-            where = f" at other sizes of {listed(alone)}" if alone else " on other values"
-            raise ConversionError(f"forward decides otherwise than for the sample{where}, as far as was tried")
+        if not self.required or (agreeing and not alone):
+            return ""
+        where = f"at other sizes of {listed(alone)}" if alone else "on other values"
+        return f"forward decides otherwise than for the sample {where}, as far as was tried"
 
     def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
         """Those that the module has, and those that its capture has for several sizes at once."""

@@ -6,6 +6,9 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.upstream import hint_of
+from entrepot.ir.errors import UnsupportedOpError
+
 aten = torch.ops.aten
 
 _REDUCED = {"add": "sum", "multiply": "prod"}
@@ -69,6 +72,26 @@ def put(input: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     return changed.reshape(input.shape)
 
 
+def as_strided(input: torch.Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """Places of the memory, which a graph has in the order of the axes: those of a tensor that lies otherwise.
+
+    Where it leaves gaps in its memory, what is read there may be of another tensor, which no graph knows.
+    """
+    beginning = input.storage_offset()
+    if not input.dim() or (input.is_contiguous() and isinstance(beginning, int) and beginning == 0):
+        return NotImplemented
+    strides = input.stride()
+    order = sorted(range(input.dim()), key=lambda axis: -hint_of(strides[axis]))
+    lying = input.permute(order)
+    if not lying.is_contiguous():
+        raise UnsupportedOpError(
+            f"as_strided reads the memory of a tensor of strides {tuple(map(str, strides))}, which has gaps",
+            hint="call contiguous() on it first",
+        )
+    start = None if storage_offset is None else storage_offset - beginning
+    return aten.as_strided.default(lying.clone(memory_format=torch.contiguous_format), size, stride, start)
+
+
 def as_strided_scatter(
     input: torch.Tensor, src: torch.Tensor, size: Any, stride: Any, storage_offset: Any = None
 ) -> Any:
@@ -106,6 +129,7 @@ DECOMPOSITIONS = {
     aten.scatter_reduce.two: scatter_reduce,
     aten.index_reduce.default: index_reduce,
     aten.put.default: put,
+    aten.as_strided.default: as_strided,
     aten.as_strided_scatter.default: as_strided_scatter,
     aten.repeat_interleave.Tensor: repeat_interleave,
     aten.repeat_interleave.self_int: repeat_each,

@@ -42,3 +42,34 @@ def test_a_size_that_a_tensor_holds_is_still_a_size(way):
     x = torch.linspace(-1, 2, 3 * 30 * 3).reshape(3, 30, 3)
     run = ort.InferenceSession(model.to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
     np.testing.assert_allclose(run.run(None, {"x": x.numpy()})[0], module(x).numpy(), atol=1e-5)
+
+
+
+class Overlapping(nn.Module):
+    """Reads pairs of neighbours in memory, as it lies after a transposition or beside other elements."""
+
+    def __init__(self, arrange):
+        super().__init__()
+        self.arrange = arrange
+
+    def forward(self, x):
+        y = self.arrange(x * 2)
+        step = min(y.stride())
+        return y.as_strided((y.numel() - 1, 2), (step, step), y.storage_offset())
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [lambda y: y, lambda y: y.t(), lambda y: y.permute(1, 0)[None].permute(1, 0, 2), lambda y: y[1:]],
+    ids=["as it is", "transposed", "with an axis more", "from the second row on"],
+)
+def test_memory_is_read_in_the_order_in_which_it_lies(arrange):
+    module, x = Overlapping(arrange), torch.arange(12.0).reshape(3, 4)
+    run = ort.InferenceSession(ep.export(module, x).to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
+    for given in (x, torch.linspace(-1, 1, 20).reshape(5, 4)):
+        np.testing.assert_array_equal(run.run(None, {"x": given.numpy()})[0], module(given).numpy())
+
+
+def test_memory_with_gaps_is_refused():
+    with pytest.raises(ep.UnsupportedOpError, match="has gaps"):
+        ep.export(Overlapping(lambda y: y[:, ::2]), torch.arange(12.0).reshape(3, 4))
