@@ -18,7 +18,7 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.cleanup.narrow import narrow_weights
-from entrepot.exporters.cleanup.refine import refine_shapes
+from entrepot.exporters.cleanup.refine import forget_contradicted, refine_shapes
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
@@ -184,6 +184,7 @@ class _Export:
         name_graph(graph, inputs, outputs)
         rename_symbols(graph, captured.groups)
         refine_shapes(graph)
+        forget_contradicted(graph, [tensor.shape for tensor in result.tensors])
         describe_model(graph, source, result, inputs, outputs)
         describe_modes(graph, options)
         state_required(graph, captured.required)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx_ir as ir
 
 from entrepot.ir.inference import scope_types
@@ -26,6 +28,21 @@ def refine_shapes(model: ir.Model) -> None:
     found = {value: types.shape(value) for value in open_ended}
     for value, shape in stated.items():
         value.shape = _merged(shape, found[value])
+
+
+def forget_contradicted(model: ir.Model, results: Sequence[Sequence[int]]) -> None:
+    """Leave open what is stated of outputs and does not hold for the sample: exporters may follow one arm of a branch.
+
+    Args:
+        model: Changed in place.
+        results: The shapes of the results for the sample.
+    """
+    for value, result in zip(model.graph.outputs, results, strict=True):
+        if value.shape is not None and len(value.shape) != len(result):
+            value.shape = None
+        elif value.shape is not None:
+            pairs = zip(value.shape, result, strict=True)
+            value.shape = ir.Shape([None if isinstance(dim, int) and dim != size else dim for dim, size in pairs])
 
 
 def _is_known(dim: object) -> bool:

@@ -17,7 +17,7 @@ SPECIAL = torch.tensor([[1, 2, 0], [1, 0, 0]])
 
 
 class Rare(nn.Module):
-    """Returns a tensor of another rank where a mask has a 2; takes its arguments by name, which TorchScript does not."""
+    """Returns a tensor of another rank where a mask has a 2; its arguments have names, which TorchScript does not take."""
 
     def __init__(self, reads):
         super().__init__()
@@ -53,7 +53,7 @@ def test_whatever_python_reads_is_checked(reads):
     given = {"x": torch.cat([X, -X, X]), "mask": torch.cat([MASK.flip(1)] * 3)}
     with torch.no_grad():
         np.testing.assert_allclose(session.run(given)["output"], module(**given), rtol=1e-6, atol=1e-6)
-    with pytest.raises(ep.ExecutionError, match="needs test_decided.py"):
+    with pytest.raises(ep.ExecutionError, match=r"needs test_decided\.py"):
         session.run({"x": X, "mask": SPECIAL})
 
 
@@ -68,7 +68,7 @@ def test_every_runtime_refuses_the_other_branch(rare):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(rare[1].to_proto().SerializeToString())
-    with pytest.raises(Exception, match="needs test_decided.py"):
+    with pytest.raises(Exception, match=r"needs test_decided\.py"):
         session.run(None, {"x": X.numpy(), "mask": SPECIAL.numpy()})
 
 

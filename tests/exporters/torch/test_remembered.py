@@ -44,7 +44,6 @@ def test_a_size_that_a_tensor_holds_is_still_a_size(way):
     np.testing.assert_allclose(run.run(None, {"x": x.numpy()})[0], module(x).numpy(), atol=1e-5)
 
 
-
 class Overlapping(nn.Module):
     """Reads pairs of neighbours in memory, as it lies after a transposition or beside other elements."""
 

@@ -261,6 +261,32 @@ def test_a_branch_on_values_stays_a_branch() -> None:
     assert "If" in [node.op_type for node in model.ir.graph]
 
 
+class OtherRanks(nn.Module):
+    """Returns another number of axes, or another size, where its first number is positive."""
+
+    def __init__(self, narrow: bool):
+        super().__init__()
+        self.narrow = narrow
+
+    def forward(self, x: Tensor):
+        if x[0, 0].item() > 0:
+            y = torch.cat([x, x], 1) if self.narrow else x.sum(1)
+        else:
+            y = x
+        return y.relu()
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_outputs_declare_nothing_that_does_not_hold(narrow: bool) -> None:
+    module, x = OtherRanks(narrow), torch.linspace(-1, 1, 12).reshape(3, 4)
+    model = ep.export(module, x)
+    declared = model.outputs[0].shape
+    for given in (x, -x):
+        found = ep.Session(model).run({"x": given})["output"].shape
+        assert declared is None or len(declared) == len(found)
+        assert all(not isinstance(size, int) or size == real for size, real in zip(declared or (), found, strict=False))
+
+
 class Endless(nn.Module):
     """Ends when a tensor says so."""
 
