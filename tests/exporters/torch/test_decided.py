@@ -17,7 +17,7 @@ SPECIAL = torch.tensor([[1, 2, 0], [1, 0, 0]])
 
 
 class Rare(nn.Module):
-    """Returns a tensor of another rank where a mask has a 2; its arguments have names, which TorchScript does not take."""
+    """Returns a tensor of another rank where a mask has a 2; TorchScript does not take arguments by name."""
 
     def __init__(self, reads):
         super().__init__()
