@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -35,18 +36,24 @@ def stretches(items: Sequence[Hashable], preference: Preference = _coverage) -> 
     """The sequence as repeated and single items."""
     numbers: dict[Hashable, int] = {}
     codes = [numbers.setdefault(item, len(numbers)) for item in items]
+    places: list[list[int]] = [[] for _ in numbers]
+    for at, code in enumerate(codes):
+        places[code].append(at)
     found, at = [], 0
     while at < len(codes):
-        best = _longest(codes, at, preference)
+        best = _longest(codes, at, places[codes[at]], preference)
         found.append(best)
         at += best.length * best.count
     return found
 
 
-def _longest(codes: Sequence[int], at: int, preference: Preference) -> Stretch:
+def _longest(codes: Sequence[int], at: int, alike: Sequence[int], preference: Preference) -> Stretch:
+    """The repetition that begins at a place; ``alike`` has the places of the same item."""
     best = Stretch(at, 1, 1)
-    for length in range(1, min(_LONGEST, (len(codes) - at) // 2) + 1):
-        if codes[at] != codes[at + length] or codes[at : at + length] != codes[at + length : at + 2 * length]:
+    last = at + min(_LONGEST, (len(codes) - at) // 2)
+    for second in alike[bisect.bisect_right(alike, at) : bisect.bisect_right(alike, last)]:
+        length = second - at
+        if codes[at:second] != codes[second : second + length]:
             continue
         count = 2
         while codes[at : at + length] == codes[at + count * length : at + (count + 1) * length]:
