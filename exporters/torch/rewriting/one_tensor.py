@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.sequences import Backwards, Grown, Numbers, Part, Span
+from entrepot.exporters.torch.rewriting.sequences import Backwards, Chained, Grown, Numbers, Part, Span, Unfinished
 
 
 def one_tensor(value: Any) -> torch.Tensor | None:
@@ -20,12 +20,18 @@ def one_tensor(value: Any) -> torch.Tensor | None:
         return _of_default_type(value.tensor)
     if isinstance(value, Grown):
         return _of_default_type(value.stacked())
-    if not isinstance(value, Backwards | Part):
-        return None
-    whole = one_tensor(value.whole)
-    if whole is None:
-        return None
-    return whole.flip(0) if isinstance(value, Backwards) else whole.narrow(0, value.start, value.length)
+    if isinstance(value, Chained):
+        pieces = [one_tensor(each) if isinstance(each, Unfinished) else torch.tensor(each) for each in value.pieces]
+        return None if any(each is None for each in pieces) else torch.cat(pieces)  # type: ignore[arg-type]
+    whole = one_tensor(value.whole) if isinstance(value, Backwards | Part) else None
+    return None if whole is None else _arranged(whole, value)
+
+
+def _arranged(whole: torch.Tensor, value: Backwards | Part) -> torch.Tensor:
+    if isinstance(value, Backwards):
+        return whole.flip(0)
+    spaced = whole[value.start :: value.step] if value.step > 1 else whole
+    return spaced.narrow(0, 0 if value.step > 1 else value.start, value.length)
 
 
 def _of_default_type(tensor: torch.Tensor) -> torch.Tensor:

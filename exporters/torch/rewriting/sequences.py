@@ -48,16 +48,23 @@ class Unfinished(Parted):
             return self.sliced(index)
         return self.at(index + self.length if isinstance(index, int) and index < 0 else index)
 
+    def __add__(self, other: Any) -> Chained:
+        return Chained(self, other)
+
+    def __radd__(self, other: Any) -> Chained:
+        return Chained(other, self)
+
     def sliced(self, part: slice) -> Any:
-        """``xs[1:]``, ``xs[:-1]`` and ``xs[::-1]``."""
+        """``xs[1:]``, ``xs[:-1]``, ``xs[::2]`` and ``xs[::-1]``."""
         if part == slice(None, None, -1):
             return Backwards(self)
-        if part.step not in (None, 1):
-            raise TypeError("a sequence whose length varies is sliced in steps")
+        step = 1 if part.step is None else part.step
+        if not isinstance(step, int) or step < 1:
+            raise TypeError("a sequence whose length varies is sliced backwards, or in steps that vary")
         start = part.start or 0
         stop = self.length if part.stop is None else part.stop
         start, stop = (end + self.length if isinstance(end, int) and end < 0 else end for end in (start, stop))
-        return Part(self, start, stop - start)
+        return Part(self, start, (stop - start + step - 1) // step if step > 1 else stop - start, step)
 
 
 class Span(Unfinished):
@@ -164,14 +171,55 @@ class Sections(Unfinished):
 class Part(Unfinished):
     """A slice of another one."""
 
-    def __init__(self, whole: Any, start: Any, length: Any) -> None:
-        self.whole, self.start, self.length = whole, start, length
+    def __init__(self, whole: Any, start: Any, length: Any, step: int = 1) -> None:
+        self.whole, self.start, self.length, self.step = whole, start, length, step
 
     def parts(self) -> Sequence[Any]:
         return self.whole, self.start, self.length
 
+    def joined(self, parts: Sequence[Any]) -> Part:
+        return Part(*parts, self.step)
+
     def at(self, index: Any) -> Any:
-        return self.whole[index + self.start]
+        return self.whole[(index if self.step == 1 else index * self.step) + self.start]
+
+
+class Chained(Unfinished):
+    """Lists and such sequences, one after the other.
+
+    Args:
+        pieces: Each a list, or a sequence whose length varies.
+    """
+
+    def __init__(self, *pieces: Any) -> None:
+        self.pieces = [part for each in pieces for part in (each.pieces if isinstance(each, Chained) else [each])]
+        lengths = [each.length if isinstance(each, Unfinished) else len(each) for each in self.pieces]
+        self.length = sum(lengths[1:], lengths[0])
+
+    def parts(self) -> Sequence[Any]:
+        return self.pieces
+
+    def __getitem__(self, index: Any) -> Any:
+        """Only what is at one of the ends: in between, which piece an item is in varies."""
+        if isinstance(index, slice):
+            return super().__getitem__(index)
+        end = self.pieces[0] if isinstance(index, int) and index >= 0 else self.pieces[-1]
+        if not isinstance(index, int) or (isinstance(end, list) and not -len(end) <= index < len(end)):
+            raise TypeError("an item is taken out of the middle of a list whose length varies")
+        return end[index]
+
+    def at(self, index: Any) -> Any:
+        return self[index]
+
+    def sliced(self, part: slice) -> Any:
+        """Within the last piece, if those before it are lists that are left out."""
+        start, pieces = part.start or 0, self.pieces
+        while isinstance(pieces[0], list) and isinstance(start, int) and start >= len(pieces[0]) and len(pieces) > 1:
+            start, pieces = start - len(pieces[0]), pieces[1:]
+        at_end = part.stop is None or (isinstance(part.stop, int) and part.stop < 0)
+        if len(pieces) == 1 and at_end and isinstance(start, int) and start >= 0:
+            return pieces[0][start : part.stop : part.step]
+        return super().sliced(part)
 
 
 class Backwards(Unfinished):

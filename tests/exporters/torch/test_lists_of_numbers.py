@@ -39,13 +39,24 @@ class Types(nn.Module):
         )
 
 
+class Pooled(nn.Module):
+    """Every other position, twice over, behind one for the first token."""
+
+    def forward(self, x):
+        places = list(range(x.shape[1]))
+        once = [-1] + places[1:-1][::2]  # noqa: RUF005 - a list and a sequence are put together
+        twice = [-3] + once[1:][::2]  # noqa: RUF005
+        apart = torch.arange(once[0] - places[0] + 2 * len(once), twice[0] - places[-1] - 1, -2)
+        return torch.tensor(once), torch.tensor(twice + places[:2]), apart, torch.tensor(twice[1:])
+
+
 class Lengths(nn.Module):
     def forward(self, x):
         return x.sum(1) / torch.tensor([len(row) for row in x])
 
 
 @pytest.mark.parametrize(
-    "module", [Reversed(), Computed(), Places(), Types(), Lengths()], ids=lambda m: type(m).__name__
+    "module", [Reversed(), Computed(), Places(), Types(), Pooled(), Lengths()], ids=lambda m: type(m).__name__
 )
 def test_a_list_of_numbers_has_the_length_of_its_axis(module, tmp_path):
     sample = torch.from_numpy(np.random.default_rng(0).standard_normal((6, 6), np.float32))
