@@ -48,10 +48,10 @@ class Unfinished(Parted):
             return self.sliced(index)
         return self.at(index + self.length if isinstance(index, int) and index < 0 else index)
 
-    def __add__(self, other: Any) -> Chained:
+    def __add__(self, other: Any) -> Unfinished:
         return Chained(self, other)
 
-    def __radd__(self, other: Any) -> Chained:
+    def __radd__(self, other: Any) -> Unfinished:
         return Chained(other, self)
 
     def sliced(self, part: slice) -> Any:
@@ -178,7 +178,7 @@ class Part(Unfinished):
         return self.whole, self.start, self.length
 
     def joined(self, parts: Sequence[Any]) -> Part:
-        return Part(*parts, self.step)
+        return Part(parts[0], parts[1], parts[2], self.step)
 
     def at(self, index: Any) -> Any:
         return self.whole[(index if self.step == 1 else index * self.step) + self.start]
@@ -192,7 +192,9 @@ class Chained(Unfinished):
     """
 
     def __init__(self, *pieces: Any) -> None:
-        self.pieces = [part for each in pieces for part in (each.pieces if isinstance(each, Chained) else [each])]
+        self.pieces: list[Any] = []
+        for each in pieces:
+            self.pieces += each.pieces if isinstance(each, Chained) else [each]
         lengths = [each.length if isinstance(each, Unfinished) else len(each) for each in self.pieces]
         self.length = sum(lengths[1:], lengths[0])
 
