@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.contributed.table import find
 from entrepot.ir.errors import ConversionError, EntrepotError, ResourceLimitError, UnsupportedOpError, describe_node
 from entrepot.ir.limits import Limits
 from entrepot.ir.operators import missing
@@ -19,6 +20,7 @@ from entrepot.ir.typing import plain
 from entrepot.ir.typing.plain import Type
 from entrepot.runtime.arrays import array_of_tensor
 from entrepot.runtime.planning.bodies import body_of
+from entrepot.runtime.planning.contributed import spelled_out
 from entrepot.runtime.planning.fold import fold
 from entrepot.runtime.planning.order import in_order
 from entrepot.runtime.planning.plan import Block, Step, Value
@@ -169,12 +171,13 @@ class Lowering:
         where = describe_node(node, opset)
         if frame.calls:
             where = f"{where} in the body of {frame.origin}"
-        if not onnx.defs.has(node.op_type, opset, node.domain):
+        known = onnx.defs.has(node.op_type, opset, node.domain)
+        if not known and find(node.domain, node.op_type) is None:
             for output in node.outputs:
                 frame.scope[output] = Value(output.name or "")
             self._unsupported[where] = UnsupportedOpError(missing(node), node=where)
             return None
-        since = onnx.defs.get_schema(node.op_type, opset, node.domain).since_version
+        since = onnx.defs.get_schema(node.op_type, opset, node.domain).since_version if known else 1
         step = Step(
             OpKey(node.domain, node.op_type, since),
             [None if value is None else self._use(value, frame) for value in node.inputs],
@@ -240,9 +243,9 @@ class Lowering:
     def _body(self, node: ir.Node, step: Step, frame: Frame, block: Block) -> None:
         name = f"{step.domain}::{step.op_type}"
         try:
-            body = None if name in frame.calls else body_of(step)
+            body = None if name in frame.calls else self._spelled_out(step)
         except ConversionError as error:
-            self._refuse(step, f"its function body cannot be brought to the hub: {error}")
+            self._refuse(step, error.message, hint=error.hint)
             return
         if body is None:
             self._refuse(step, "no kernel at this version, and its schema has no function body for this use")
@@ -294,8 +297,17 @@ class Lowering:
         for output, value in zip(node.outputs, inside.outputs, strict=False):
             frame.scope[output] = value
 
-    def _refuse(self, step: Step, reason: str) -> None:
-        self._unsupported[step.where] = UnsupportedOpError(reason, node=step.where)
+    def _spelled_out(self, step: Step) -> ir.Function | ir.Graph | None:
+        """A step in other operators: by its schema, or by the table of those that have none."""
+        if step.schema is None:
+            return spelled_out(step)
+        try:
+            return body_of(step)
+        except ConversionError as error:
+            raise ConversionError(f"its function body cannot be brought to the hub: {error}") from error
+
+    def _refuse(self, step: Step, reason: str, hint: str | None = None) -> None:
+        self._unsupported[step.where] = UnsupportedOpError(reason, node=step.where, hint=hint)
 
 
 def inferred_types(model: ir.Model) -> dict[ir.Value, Type]:

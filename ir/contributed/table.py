@@ -1,0 +1,71 @@
+"""The table of spellings: how an operator of another runtime is written in operators of ai.onnx at the hub's opset.
+
+A spelling is a function shaped like the operator's schema: ``op`` first, inputs by position (``None`` for an absent
+optional one), attributes keyword-only under their names with the schema's defaults. It writes nodes through ``op`` and
+returns a value, or a tuple of them in schema order, in which ``None`` stands for an output that it does not make. An
+attribute or input that it does not name is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+Spelling: TypeAlias = Callable[..., Any]
+
+S = TypeVar("S", bound=Spelling)
+
+MICROSOFT = "com.microsoft"
+"""The domain of onnxruntime's own operators, which its optimizer and its quantizer write."""
+
+_ELSEWHERE = {
+    "com.microsoft.nchwc": "it is in onnxruntime's own order of memory for one kind of processor",
+    "com.ms.internal.nhwc": "it is in the internal layout of one of onnxruntime's providers",
+}
+_PACKAGES = ("microsoft",)
+_spellings: dict[tuple[str, str], Spelling] = {}
+
+
+def spelled(*op_types: str, domain: str = MICROSOFT) -> Callable[[S], S]:
+    """Register how operators are spelled out; those that are named together mean the same."""
+
+    def register(spelling: S) -> S:
+        for op_type in op_types:
+            if _spellings.setdefault((domain, op_type), spelling) is not spelling:
+                raise ValueError(f"two spellings of {domain}::{op_type}")
+        return spelling
+
+    return register
+
+
+def find(domain: str, op_type: str) -> Spelling | None:
+    """How an operator is spelled out; ``None`` for the standard's own, and where nobody has said it."""
+    if not domain or domain.startswith("ai.onnx"):
+        return None
+    _fill()
+    return _spellings.get((domain, op_type))
+
+
+def every() -> dict[tuple[str, str], Spelling]:
+    """All spellings by domain and operator."""
+    _fill()
+    return dict(_spellings)
+
+
+def why_not(domain: str) -> str:
+    """Why no operator of a domain can be spelled out, and what would help; empty for other domains."""
+    reason = _ELSEWHERE.get(domain)
+    if reason is None:
+        return ""
+    return f"{reason}: save the model with onnxruntime's graph_optimization_level at ORT_ENABLE_EXTENDED or below"
+
+
+@functools.cache
+def _fill() -> None:
+    for name in _PACKAGES:
+        package = importlib.import_module(f"{__package__}.{name}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
