@@ -290,6 +290,22 @@ BLOCKS = [
         gather_axis=0,
     ).storing(0, 2, 3),
 ]
+BLOCKS += [
+    ms("MatMulBnb4", f32(2, 32), u8(5 * 16, low=0, high=255), f32(10), K=32, N=5, block_size=16, quant_type=kind)
+    for kind in (0, 1)
+]
+LSTM = [f32(4, 2, 3), i8(1, 3, 20), i8(1, 5, 20), f32(1, 40), None, None, None, None]
+SCALES = [f32(1, low=0.01, high=0.02), i8(1, low=0, high=0), f32(1, low=0.02, high=0.03), i8(1, low=0, high=0)]
+BOTH = [f32(4, 2, 3), u8(2, 3, 20), u8(2, 5, 20), None, None, f32(2, 2, 5), f32(2, 2, 5), None]
+SAME = np.full((2, 20), 7, np.uint8)
+EACH_GATE = [f32(2, 20, low=0.01, high=0.1), SAME, f32(2, 20, low=0.01, high=0.1), SAME]
+RECURRENT = [
+    ms("DynamicQuantizeLSTM", *LSTM, *SCALES, hidden_size=5).storing(1, 2, 8, 9, 10, 11).named(3),
+    ms("DynamicQuantizeLSTM", *LSTM, *SCALES, hidden_size=5, direction="reverse").storing(1, 2, 8, 9, 10, 11).named(3),
+    ms("DynamicQuantizeLSTM", *BOTH, *EACH_GATE, hidden_size=5, direction="bidirectional")
+    .storing(1, 2, 8, 9, 10, 11)
+    .named(3),
+]
 OLDER = [
     ms("Trilu", f32(3, 4), ints(1).reshape(()), upper=0),
     ms("Range", ints(2).reshape(()), ints(9).reshape(())),
@@ -302,4 +318,4 @@ OLDER = [
     ms("CDist", f32(3, 4), f32(5, 4), metric="euclidean"),
     ms("CDist", f32(3, 4), f32(5, 4)),
 ]
-CASES = [*FUSED, *NORMS, *ATTENTION, *QUANTISED, *BLOCKS, *OLDER]
+CASES = [*FUSED, *NORMS, *ATTENTION, *QUANTISED, *BLOCKS, *RECURRENT, *OLDER]

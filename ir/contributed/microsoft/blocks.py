@@ -86,9 +86,8 @@ def gather_block_quantized(
     if gather_axis == quantize_axis:
         op.refuse("it gathers along the axis that its blocks are along")
     packed = op.need_dtype(data) == ir.DataType.UINT8
-    chosen = [
-        each if each is None else op.Gather(each, indices, axis=gather_axis) for each in (data, scales, zero_points)
-    ]
+    tables = (data, scales, zero_points) if packed else (_wide(op, data), scales, _wide(op, zero_points))
+    chosen = [each if each is None else op.Gather(each, indices, axis=gather_axis) for each in tables]
     numbers, steps, zeros = chosen
     if packed:
         if quantize_axis != rank - 1:
@@ -102,6 +101,14 @@ def gather_block_quantized(
     return op.DequantizeLinear(numbers, steps, zeros, axis=axis, block_size=block_size)
 
 
+def _wide(op: OpBuilder, numbers: Value) -> Any:
+    """Numbers of four bits in bytes, which every framework has."""
+    if numbers is None:
+        return None
+    signed = op.need_dtype(numbers) == ir.DataType.INT4
+    return op.Cast(numbers, to=int(ir.DataType.INT8 if signed else ir.DataType.UINT8))
+
+
 def _flat(op: OpBuilder, packed: Value, bits: int) -> Any:
     """The numbers in bytes, along the last axis that is there."""
     if packed is None or bits == 8:
@@ -113,3 +120,48 @@ def _flat(op: OpBuilder, packed: Value, bits: int) -> Any:
 def _like_scales(op: OpBuilder, zeros: Any, scales: Any) -> Any:
     """Without the number that fills up the last byte."""
     return op.Slice(zeros, op.ints(0), op.Shape(scales, start=-1), op.ints(-1))
+
+
+_HALF = (0.0, 0.0052083333, 2 / 3, 1.0, 1 / 3, 0.5, 1 / 6, 0.25)
+_TABLES = (
+    (*_HALF, *(-each for each in _HALF)),
+    (
+        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+        *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+        *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+        *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+    ),
+)
+"""What the sixteen codes of bitsandbytes stand for: its floats of four bits, and quantiles of a normal distribution."""
+
+
+@spelled("MatMulBnb4")
+def matmul_bnb4(
+    op: OpBuilder,
+    A: Value,
+    B: Value,
+    absmax: Value,
+    *,
+    K: int,
+    N: int,
+    block_size: int,
+    quant_type: int,
+    training_mode: int = 0,
+    transB: int = 1,
+) -> Any:
+    """A @ B' with B (N, K) as codes in the order of its rows, in blocks that each have their largest size."""
+    if training_mode or not transB:
+        op.refuse("weights of four bits are transposed and not trained")
+    shifts = op.const(np.array([4, 0], np.uint8))
+    apart = op.BitShift(op.Unsqueeze(op.Reshape(B, op.ints(-1)), op.ints(1)), shifts, direction="RIGHT")
+    codes = op.Cast(op.BitwiseAnd(apart, op.const(np.array(15, np.uint8))), to=int(ir.DataType.INT64))
+    numbers = op.Gather(op.const(np.array(_TABLES[quant_type]), like=absmax), op.Reshape(codes, op.ints(-1)))
+    whole = -(-N * K // block_size) * block_size
+    if whole > N * K + (N * K) % 2:
+        numbers = op.Pad(numbers, op.ints(0, whole - N * K - (N * K) % 2))
+    scaled = op.Mul(
+        op.Reshape(op.Slice(numbers, op.ints(0), op.ints(whole)), op.ints(-1, block_size)),
+        op.Unsqueeze(absmax, op.ints(1)),
+    )
+    flat = op.Slice(op.Reshape(scaled, op.ints(-1)), op.ints(0), op.ints(N * K))
+    return op.MatMul(A, op.Transpose(op.Reshape(flat, op.ints(N, K)), perm=[1, 0]))
