@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,11 @@ class OnnxRuntime:
         if any(np.size(value) == 0 for value in feeds.values()):
             return self._ours().run(feeds)
         return self._source.run(feeds)
+
+    def steps(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Mapping[str, float]:
+        """How far each output may move where the model rounds to steps."""
+        empty = any(np.size(value) == 0 for value in feeds.values())
+        return {} if empty else self._source.steps(feeds)
 
 
 class OnnxReference:

@@ -26,13 +26,22 @@ _ELSEWHERE = {
     "com.ms.internal.nhwc": "it is in the internal layout of one of onnxruntime's providers",
 }
 _PACKAGES = ("microsoft",)
+_rounding: set[Spelling] = set()
 _spellings: dict[tuple[str, str], Spelling] = {}
 
 
-def spelled(*op_types: str, domain: str = MICROSOFT) -> Callable[[S], S]:
-    """Register how operators are spelled out; those that are named together mean the same."""
+def spelled(*op_types: str, domain: str = MICROSOFT, rounds: bool = False) -> Callable[[S], S]:
+    """Register how operators are spelled out; those that are named together mean the same.
+
+    Args:
+        op_types: Their names.
+        domain: Their domain.
+        rounds: Whether they round to few steps, as what is quantised is.
+    """
 
     def register(spelling: S) -> S:
+        if rounds:
+            _rounding.add(spelling)
         for op_type in op_types:
             if _spellings.setdefault((domain, op_type), spelling) is not spelling:
                 raise ValueError(f"two spellings of {domain}::{op_type}")
@@ -47,6 +56,11 @@ def find(domain: str, op_type: str) -> Spelling | None:
         return None
     _fill()
     return _spellings.get((domain, op_type))
+
+
+def rounds(spelling: Spelling) -> bool:
+    """Whether what is spelled out so rounds to few steps."""
+    return spelling in _rounding
 
 
 def every() -> dict[tuple[str, str], Spelling]:

@@ -318,4 +318,4 @@ OLDER = [
     ms("CDist", f32(3, 4), f32(5, 4), metric="euclidean"),
     ms("CDist", f32(3, 4), f32(5, 4)),
 ]
-CASES = [*FUSED, *NORMS, *ATTENTION, *QUANTISED, *BLOCKS, *RECURRENT, *OLDER]
+CONTRIBUTED = [*FUSED, *NORMS, *ATTENTION, *QUANTISED, *BLOCKS, *RECURRENT, *OLDER]

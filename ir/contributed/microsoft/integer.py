@@ -34,7 +34,7 @@ def matmul_integer_to_float(
     return made if bias is None else op.Add(made, bias)
 
 
-@spelled("DynamicQuantizeMatMul")
+@spelled("DynamicQuantizeMatMul", rounds=True)
 def dynamic_quantize_matmul(
     op: OpBuilder, A: Value, B: Value, b_scale: Value, b_zero_point: Value = None, bias: Value = None
 ) -> Any:
@@ -44,7 +44,7 @@ def dynamic_quantize_matmul(
     return made if bias is None else op.Add(made, bias)
 
 
-@spelled("QGemm")
+@spelled("QGemm", rounds=True)
 def quantised_gemm(
     op: OpBuilder,
     A: Value,

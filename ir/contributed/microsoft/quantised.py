@@ -35,7 +35,7 @@ def quantised(op: OpBuilder, x: Any, scale: Value, zero: Value, like: Value) -> 
     return op.QuantizeLinear(x, single(op, scale), single(op, zero))
 
 
-@spelled("QuantizeLinear")
+@spelled("QuantizeLinear", rounds=True)
 def quantize_linear(
     op: OpBuilder, x: Value, y_scale: Value, y_zero_point: Value = None, *, axis: int | None = None
 ) -> Any:
@@ -51,7 +51,7 @@ def dequantize_linear(
     return op.DequantizeLinear(x, x_scale, x_zero_point, axis=axis)
 
 
-@spelled("QLinearAdd")
+@spelled("QLinearAdd", rounds=True)
 def qlinear_add(
     op: OpBuilder,
     A: Value,
@@ -68,7 +68,7 @@ def qlinear_add(
     return quantised(op, total, C_scale, C_zero_point, A)
 
 
-@spelled("QLinearMul")
+@spelled("QLinearMul", rounds=True)
 def qlinear_mul(
     op: OpBuilder,
     A: Value,
@@ -85,7 +85,7 @@ def qlinear_mul(
     return quantised(op, product, C_scale, C_zero_point, A)
 
 
-@spelled("QLinearSigmoid")
+@spelled("QLinearSigmoid", rounds=True)
 def qlinear_sigmoid(
     op: OpBuilder, X: Value, X_scale: Value, X_zero_point: Value, Y_scale: Value, Y_zero_point: Value = None
 ) -> Any:
@@ -93,7 +93,7 @@ def qlinear_sigmoid(
     return quantised(op, op.Sigmoid(floats(op, X, X_scale, X_zero_point)), Y_scale, Y_zero_point, X)
 
 
-@spelled("QLinearLeakyRelu")
+@spelled("QLinearLeakyRelu", rounds=True)
 def qlinear_leaky_relu(
     op: OpBuilder,
     X: Value,
@@ -109,7 +109,7 @@ def qlinear_leaky_relu(
     return quantised(op, made, Y_scale, Y_zero_point, X)
 
 
-@spelled("QLinearSoftmax")
+@spelled("QLinearSoftmax", rounds=True)
 def qlinear_softmax(
     op: OpBuilder,
     X: Value,
@@ -127,7 +127,7 @@ def qlinear_softmax(
     return quantised(op, made, y_scale, y_zero_point, X)
 
 
-@spelled("QLinearConcat")
+@spelled("QLinearConcat", rounds=True)
 def qlinear_concat(op: OpBuilder, Y_scale: Value, Y_zero_point: Value, *inputs: Value, axis: int) -> Any:
     """All inputs, each with its scale and zero point, in one."""
     triples = [inputs[at : at + 3] for at in range(0, len(inputs), 3)]
@@ -135,7 +135,7 @@ def qlinear_concat(op: OpBuilder, Y_scale: Value, Y_zero_point: Value, *inputs: 
     return quantised(op, op.Concat(*parts, axis=axis), Y_scale, Y_zero_point, inputs[0])
 
 
-@spelled("QLinearWhere")
+@spelled("QLinearWhere", rounds=True)
 def qlinear_where(
     op: OpBuilder,
     condition: Value,
@@ -166,7 +166,7 @@ def to_last(op: OpBuilder, x: Any, like: Value) -> Any:
     return op.Transpose(x, perm=[0, *range(2, op.need_rank(like)), 1])
 
 
-@spelled("QLinearGlobalAveragePool")
+@spelled("QLinearGlobalAveragePool", rounds=True)
 def qlinear_global_average_pool(
     op: OpBuilder,
     X: Value,
@@ -184,7 +184,7 @@ def qlinear_global_average_pool(
     return quantised(op, made, y_scale, y_zero_point, X)
 
 
-@spelled("QLinearAveragePool")
+@spelled("QLinearAveragePool", rounds=True)
 def qlinear_average_pool(
     op: OpBuilder,
     X: Value,
@@ -217,7 +217,7 @@ def qlinear_average_pool(
     return quantised(op, made, y_scale, y_zero_point, X)
 
 
-@spelled("QLinearConv")
+@spelled("QLinearConv", rounds=True)
 def qlinear_conv(
     op: OpBuilder,
     x: Value,

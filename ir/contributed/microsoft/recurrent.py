@@ -16,7 +16,7 @@ _USUAL = ("sigmoid", "tanh", "tanh")
 _DIRECTIONS = {"forward": (0,), "reverse": (1,), "bidirectional": (0, 1)}
 
 
-@spelled("DynamicQuantizeLSTM")
+@spelled("DynamicQuantizeLSTM", rounds=True)
 def dynamic_quantize_lstm(
     op: OpBuilder,
     X: Value,

@@ -11,7 +11,7 @@ import pytest
 from entrepot.ir.io.read import load
 from entrepot.runtime.session import Session
 from tests.judges.oracle import run_onnxruntime
-from tests.op_cases.contributed import CASES, Contributed
+from tests.op_cases.contributed import CONTRIBUTED, Contributed
 
 
 def assert_near(got: Any, expected: np.ndarray, case: Contributed) -> None:
@@ -28,7 +28,7 @@ def assert_near(got: Any, expected: np.ndarray, case: Contributed) -> None:
     np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), rtol=0, atol=near)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CONTRIBUTED, ids=str)
 @pytest.mark.parametrize("provider", ["cpu", "torch"])
 def test_a_session_computes_what_onnxruntime_does(case: Contributed, provider: str) -> None:
     if provider == "torch":
@@ -39,7 +39,7 @@ def test_a_session_computes_what_onnxruntime_does(case: Contributed, provider: s
         assert_near(got, want, case)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CONTRIBUTED, ids=str)
 def test_sizes_need_not_be_known(case: Contributed) -> None:
     loose = replace(case, told=False)
     expected = run_onnxruntime(case.model(), case.feeds())
