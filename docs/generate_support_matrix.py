@@ -43,8 +43,9 @@ BROUGHT = """
 
 Classical models, of ai.onnx.ml, run by NumPy alone: beside a device, give `cpu` as the second provider,
 `["torch:cuda", "cpu"]`. All other operators of ai.onnx that run on `cpu` run on any framework that has the fifty array
-functions of the backend protocol, through shared meanings or function bodies. These {count} run there only by a kernel
-of its own; its provider declines them otherwise. Computed on the host whatever the device is: {hosted}, and all operators on strings.
+functions of the backend protocol, through shared meanings or function bodies. These {count} run there only by a
+kernel of its own; its provider declines them otherwise. Computed on the host whatever the device is: {hosted}, and all
+operators on strings.
 
 | operator | why it has no shared meaning |
 |---|---|

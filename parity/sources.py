@@ -7,9 +7,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from entrepot.ir.errors import (
-    EntrepotError,
-)
+from entrepot.ir.contributed.table import coarsest
+from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.parity.leaves import with_columns
 from entrepot.parity.unsteady import most_moved, rounds_to_steps, shaken
@@ -88,6 +87,11 @@ class ModelSource:
             return with_columns(self._runner.run(feeds))
         except EntrepotError as error:
             raise SourceRefusal(str(error)) from error
+
+    @property
+    def precision(self) -> np.dtype | None:
+        """The least exact type that nodes allow onnxruntime to compute in, if it does."""
+        return coarsest(self._model.ir.graph.all_nodes()) if self._provider == "onnxruntime" else None
 
     def steps(self, feeds: dict[str, np.ndarray]) -> Mapping[str, float]:
         """How far each output moves where the model rounds to steps and its weights are a little off."""

@@ -67,6 +67,11 @@ class OnnxRuntime:
             return self._ours().run(feeds)
         return self._source.run(feeds)
 
+    @property
+    def precision(self) -> np.dtype[Any] | None:
+        """The least exact type that it may compute in."""
+        return self._source.precision
+
     def steps(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Mapping[str, float]:
         """How far each output may move where the model rounds to steps."""
         empty = any(np.size(value) == 0 for value in feeds.values())

@@ -11,8 +11,14 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import ml_dtypes
+import numpy as np
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
 
 Spelling: TypeAlias = Callable[..., Any]
 
@@ -25,6 +31,8 @@ _ELSEWHERE = {
     "com.microsoft.nchwc": "it is in onnxruntime's own order of memory for one kind of processor",
     "com.ms.internal.nhwc": "it is in the internal layout of one of onnxruntime's providers",
 }
+_COMPUTED_IN = {2: np.dtype(np.float16), 3: np.dtype(ml_dtypes.bfloat16), 4: np.dtype(ml_dtypes.bfloat16)}
+"""By ``accuracy_level``; integers of 8 bits, the last, are as exact as bfloat16."""
 _PACKAGES = ("microsoft",)
 _rounding: set[Spelling] = set()
 _spellings: dict[tuple[str, str], Spelling] = {}
@@ -61,6 +69,12 @@ def find(domain: str, op_type: str) -> Spelling | None:
 def rounds(spelling: Spelling) -> bool:
     """Whether what is spelled out so rounds to few steps."""
     return spelling in _rounding
+
+
+def coarsest(nodes: Iterable[ir.Node]) -> np.dtype[Any] | None:
+    """The least exact type that onnxruntime may compute in where a node allows it; ``None`` if none does."""
+    levels = [node.attributes.get_int("accuracy_level", 0) for node in nodes if node.domain == MICROSOFT]
+    return _COMPUTED_IN.get(max(levels, default=0))
 
 
 def every() -> dict[tuple[str, str], Spelling]:

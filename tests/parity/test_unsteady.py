@@ -11,6 +11,9 @@ from entrepot.exporters.proof.conversion import report_on
 from entrepot.parity.sources import ModelSource
 from entrepot.parity.unsteady import rounds_to_steps
 from tests.ir.opset.evaluate import parse
+from tests.judges.oracle import run_onnxruntime
+from tests.op_cases.case import f32
+from tests.op_cases.contributed import ms
 
 STEP = 0.25
 FEEDS = {"i": np.array([0, 1, 2], np.int64)}
@@ -56,3 +59,14 @@ def test_what_onnxruntime_adds_is_proved_like_the_rest() -> None:
     report = ep.to_torch(model).report
     assert report is not None
     assert report.ok
+
+
+@pytest.mark.parametrize(("level", "exact"), [(0, True), (4, False)])
+def test_a_product_that_may_be_made_of_bytes_is_no_more_exact_than_that(level: int, exact: bool) -> None:
+    rng = np.random.default_rng(0)
+    packed, steps = rng.integers(0, 256, (8, 2, 16), np.uint8), rng.uniform(0.1, 0.2, 16).astype(np.float32)
+    case = ms("MatMulNBits", f32(3, 64), packed, steps, K=64, N=8, block_size=32, accuracy_level=level).storing(1, 2)
+    model = ep.load(case.model())
+    apart = run_onnxruntime(case.model(), case.feeds())[0] - next(iter(ep.Session(model).run(case.feeds()).values()))
+    assert (np.abs(apart).max() < 1e-4) == exact
+    assert not report_on(model, model, case.feeds(), Judging()).failures
