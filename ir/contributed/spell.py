@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 
 from entrepot.ir.contributed.table import Spelling, find
@@ -16,6 +17,7 @@ from entrepot.ir.opset import OPSET
 from entrepot.ir.opset.builder import OpBuilder
 from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.place import Surroundings
+from entrepot.ir.opset.schemas import schema, since
 from entrepot.ir.opset.values import INITIALIZERS_ARE_INPUTS, Known
 from entrepot.ir.typing.query import Types
 from entrepot.ir.typing.spec import UNKNOWN, Spec
@@ -106,7 +108,18 @@ def _written(spelling: Spelling, op: OpBuilder, use: Use, formals: Sequence[ir.V
         raise
     except MALFORMED as error:
         raise op.refusal(f"it is not a valid node ({type(error).__name__}: {error})", hint=DEFECT) from error
+    for node in op.emitted:
+        _need_inputs(op, node)
     return results if isinstance(results, tuple) else (results,)
+
+
+def _need_inputs(op: OpBuilder, node: ir.Node) -> None:
+    """Refuse a node that would be read without what its operator needs: what it is made of was left out."""
+    single = onnx.defs.OpSchema.FormalParameterOption.Single
+    formal = schema("", node.op_type, since("", node.op_type, OPSET)).inputs
+    given = [*node.inputs, *[None] * len(formal)]
+    if any(value is None and each.option == single for value, each in zip(given, formal, strict=False)):
+        op.refuse(f"an input is missing that its {node.op_type} reads")
 
 
 def _check(spelling: Spelling, op: OpBuilder, use: Use, count: int) -> None:
