@@ -70,3 +70,14 @@ def test_a_product_that_may_be_made_of_bytes_is_no_more_exact_than_that(level: i
     apart = run_onnxruntime(case.model(), case.feeds())[0] - next(iter(ep.Session(model).run(case.feeds()).values()))
     assert (np.abs(apart).max() < 1e-4) == exact
     assert not report_on(model, model, case.feeds(), Judging()).failures
+
+
+def test_nodes_that_onnxruntime_fuses_and_rounds_otherwise_are_judged_as_they_stand() -> None:
+    stored = "float s = {0.01}, uint8 z = {100}, float t = {0.00390625}, uint8 u = {0}"
+    body = """
+        a = Gather(w, i)  q = QuantizeLinear(a, s, z)  b = DequantizeLinear(q, s, z)  c = Softmax<axis = -1>(b)
+        d = QuantizeLinear(c, t, u)  y = DequantizeLinear(d, t, u)
+    """
+    table = "float[3, 1] w = {0.5, 1, 1.5}, "
+    model = parse(body, 17, "int64[N] i) => (float[N, 1] y", stored=table + stored)
+    assert not report_on(model, model, FEEDS, Judging()).failures
