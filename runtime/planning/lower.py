@@ -40,6 +40,7 @@ class Frame:
         attributes: What a reference to an attribute of the calling node stands for.
         prefix: Put before names of values, to tell those of an inlined function apart.
         calls: Functions being inlined around this place.
+        within: The name of the node that this is the body of: its steps are where that node is, and not deeper.
         origin: The node of the main graph that this is a part of, described; empty in the main graph itself.
         node: That node; ``None`` in the main graph itself.
     """
@@ -49,8 +50,14 @@ class Frame:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     prefix: str = ""
     calls: tuple[str, ...] = ()
+    within: str = ""
     origin: str = ""
     node: ir.Node | None = None
+
+    def named(self, node: ir.Node) -> str:
+        """What the step of a node is called."""
+        name = node.name or ""
+        return f"{self.within}.{name.replace('/', '.')}" if self.within else self.prefix + name
 
 
 class Lowering:
@@ -185,7 +192,7 @@ class Lowering:
             self._attributes(node, frame),
             where=where,
             origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
-            name=frame.prefix + (node.name or ""),
+            name=frame.named(node),
             opset=opset,
             computes={frame.node or node: ""},
             metadata=node.metadata_props or (frame.node or node).metadata_props,
@@ -254,6 +261,7 @@ class Lowering:
             {**frame.opsets, **(body.opset_imports or {}), "": frame.opsets.get("", 1)},
             prefix=f"{frame.prefix}{node.name or step.op_type}/",
             calls=(*frame.calls, name),
+            within=step.name or step.op_type,
             origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
             node=frame.node or node,
         )
