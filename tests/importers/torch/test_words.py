@@ -246,3 +246,14 @@ def test_steps_of_an_axis_are_those_of_the_file(scale: str, zero: str) -> None:
     x = np.random.default_rng(0).normal(0, 3, (2, 3, 50)).astype(np.float32)
     (expected,) = run_onnxruntime(proto, {"x": x})
     np.testing.assert_allclose(ep.to_torch(ep.load(proto))(torch.from_numpy(x)).detach(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["ReduceMax", "ReduceMin"])
+def test_the_extreme_of_what_was_selected_may_be_that_of_nothing(kind: str) -> None:
+    text = f"g (float[N] x, bool[N] c) => (float y) {{ s = Compress(x, c)  y = {kind}<keepdims = 0>(s) }}"
+    proto = onnx.parser.parse_model(HEAD.replace("28", "21") + text)
+    module, x = ep.to_torch(ep.load(proto)), np.arange(4, dtype=F32)
+    for chosen in ([True, False, True, False], [False] * 4):
+        feeds = {"x": x, "c": np.array(chosen)}
+        (expected,) = run_onnxruntime(proto, feeds)
+        np.testing.assert_array_equal(module(*map(torch.from_numpy, feeds.values())), expected)
