@@ -257,3 +257,10 @@ def test_the_extreme_of_what_was_selected_may_be_that_of_nothing(kind: str) -> N
         feeds = {"x": x, "c": np.array(chosen)}
         (expected,) = run_onnxruntime(proto, feeds)
         np.testing.assert_array_equal(module(*map(torch.from_numpy, feeds.values())), expected)
+
+
+def test_a_table_of_no_rows_is_a_tensor_of_its_type() -> None:
+    text = "g (int64[N, 2] x) => (int64[M, 2] y) { y = Concat<axis = 0>(x, e) }"
+    module = ep.to_torch(_with(text, {"e": np.zeros((0, 2), np.int64)}))
+    assert "ml_dtypes" not in module.source()
+    assert module(torch.tensor([[1, 2]])).tolist() == [[1, 2], [1, 2]]
