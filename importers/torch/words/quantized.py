@@ -8,12 +8,8 @@ from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import word
 
 _FLOAT = ir.DataType.FLOAT
-_STEPS = {
-    ir.DataType.UINT8: (0, 255),
-    ir.DataType.INT8: (-128, 127),
-    ir.DataType.INT16: (-32768, 32767),
-}
-"""Types that numbers are rounded to, from the lowest to the highest."""
+_STEPS = (ir.DataType.UINT8, ir.DataType.INT8, ir.DataType.INT16)
+"""Types that numbers are rounded to."""
 
 
 @word("DequantizeLinear")
@@ -31,7 +27,7 @@ def dequantize_linear(op: Op) -> str | None:
 
 @word("QuantizeLinear")
 def quantize_linear(op: Op) -> str | None:
-    """``round(x / scale) + zero``, between the ends of its type."""
+    """``round(x / scale) + zero``, between the ends of its type: a function of the file."""
     plain = not op.attribute("block_size") and op.attribute("precision") in (0, int(_FLOAT))
     op.attribute("output_dtype")  # which the type of the result says
     if not plain or op.made not in _STEPS or op.dtype(0) != _FLOAT or op.dtype(1) != _FLOAT:
@@ -39,9 +35,7 @@ def quantize_linear(op: Op) -> str | None:
     scale, zero = _along(op, 1), _along(op, 2)
     if scale is None or zero is None:
         return None
-    low, high = _STEPS[op.made]
-    steps = f"torch.round({op[0]} / {scale}){'' if zero == '0' else f' + {zero}'}"
-    return f"torch.clamp({steps}, {low}, {high}).to({op.dtype_text(op.made)})"
+    return f"{op.writer.helper('quantized')}({op[0]}, {scale}, {zero}, {op.dtype_text(op.made)})"
 
 
 def _along(op: Op, position: int) -> str | None:
