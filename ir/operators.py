@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from entrepot.ir.contributed.table import why_not
 from entrepot.ir.errors import ExecutionError, InputError
 from entrepot.ir.plugins import named
 from entrepot.ir.subgraphs import subgraphs
@@ -228,6 +229,8 @@ def missing(node: ir.Node) -> str:
     versions = sorted(key.since for key in _DEFINED if key[:2] == (node.domain, node.op_type))
     if not node.domain or node.domain.startswith("ai.onnx"):
         return "ONNX defines no such operator"
+    if reason := why_not(node.domain):
+        return f"{name} cannot be run here, as {reason}"
     if versions:
         return f"{name} is registered since version {versions[0]}, and the model means an older one"
     return (

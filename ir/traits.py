@@ -12,6 +12,7 @@ from functools import cache
 
 import onnx_ir as ir
 
+from entrepot.ir.contributed.table import find, rounds
 from entrepot.ir.opset.schemas import canonical, schema
 from entrepot.ir.table import OpKey
 
@@ -42,6 +43,7 @@ class Traits:
         elementwise: An element of its result depends on the elements at that place alone, operands broadcast.
         moves: Its result is made of elements of its inputs, unchanged, or looks at none of them.
         chooses: Which of two equal elements comes first may show in its result.
+        rounds: Its result is on few steps, so that the last bit of an operand may decide about a whole one.
         random: Its result may differ from run to run.
         control_flow: It runs graphs that it holds.
         grows: Its result may be far larger than its inputs.
@@ -55,6 +57,7 @@ class Traits:
     elementwise: bool = False
     moves: bool = False
     chooses: bool = False
+    rounds: bool = False
     random: bool = False
     control_flow: bool = False
     grows: bool = False
@@ -70,6 +73,9 @@ class Traits:
         """
         return not (self.random or self.control_flow)
 
+
+SPELLED = Traits(Cost.PRODUCT, grows=True)
+"""What is assumed of an operator that is spelled out in those of the standard."""
 
 UNKNOWN = Traits(Cost.UNKNOWN, random=True, grows=True)
 """What is assumed of an operator that the standard does not define: the worst."""
@@ -120,6 +126,7 @@ Add Sub Mul Div Pow Neg Abs Sqrt Reciprocal Exp Log Erf Sin Cos Tanh Sigmoid Rel
 Softplus MatMul Gemm Conv ConvTranspose Softmax LogSoftmax LayerNormalization RMSNormalization InstanceNormalization
 GroupNormalization
 """
+_ROUNDING = "DynamicQuantizeLinear QLinearConv QLinearMatMul QuantizeLinear"
 _GROWING = "CenterCropPad ConstantOfShape Expand EyeLike OneHot Pad Range Resize Tile Upsample"
 
 _HOST = {
@@ -197,7 +204,7 @@ def _rows() -> Iterable[tuple[str, str, Traits]]:
 
 
 def _table() -> Mapping[tuple[str, str], Traits]:
-    fresh, growing = _FRESH.split(), _GROWING.split()
+    fresh, growing, rounding = _FRESH.split(), _GROWING.split(), _ROUNDING.split()
     found: dict[tuple[str, str], Traits] = {}
     for domain, names, traits in _rows():
         for name in names.split():
@@ -205,7 +212,7 @@ def _table() -> Mapping[tuple[str, str], Traits]:
             found[domain, name] = traits
             if not domain:
                 found[domain, name] = replace(
-                    traits, fresh=name in fresh, grows=name in growing,
+                    traits, fresh=name in fresh, grows=name in growing, rounds=name in rounding,
                     host=frozenset(_HOST.get(name, "").split()), unread=frozenset(_UNREAD.get(name, "").split()),
                 )  # fmt: skip
     return found
@@ -217,8 +224,12 @@ TRAITS: Mapping[tuple[str, str], Traits] = _table()
 
 @cache
 def traits(domain: str, op_type: str) -> Traits:
-    """What an operator is; ``UNKNOWN`` for one that the standard does not define."""
-    return TRAITS.get((canonical(domain), op_type), UNKNOWN)
+    """What an operator is; ``UNKNOWN`` for one that the standard does not define and nobody spells out."""
+    known = TRAITS.get((canonical(domain), op_type))
+    if known is not None:
+        return known
+    spelling = find(domain, op_type)
+    return UNKNOWN if spelling is None else replace(SPELLED, rounds=rounds(spelling))
 
 
 def traits_of(node: ir.Node) -> Traits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -170,14 +170,23 @@ def _check_factors(what: str, given: Mapping[str, float] | None) -> None:
 def scales_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """The typical magnitude of each floating-point output over several runs of one source.
 
-    One small result near zero says little about how exact it can be; the other runs say more.
+    One small result near zero says little about how exact it can be; the other runs say more. The columns of a map are
+    parts of one result, as the probabilities of classes are.
     """
     scales: dict[str, float] = {}
     for outputs in runs:
-        for name, leaf in leaves(outputs):
-            if isinstance(leaf, np.ndarray) and default_tolerance(leaf.dtype).scaled:
-                scales[name] = max(scales.get(name, 0.0), typical_magnitude(leaf))
+        for output, value in outputs.items():
+            sizes = dict(_magnitudes({output: value}))
+            together = max(sizes.values(), default=0.0)
+            for name, size in sizes.items():
+                scales[name] = max(scales.get(name, 0.0), together if isinstance(value, Mapping) else size)
     return scales
+
+
+def _magnitudes(outputs: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for name, leaf in leaves(outputs):
+        if isinstance(leaf, np.ndarray) and default_tolerance(leaf.dtype).scaled:
+            yield name, typical_magnitude(leaf)
 
 
 def _judge(

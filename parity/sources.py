@@ -7,12 +7,13 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from entrepot.ir.errors import (
-    EntrepotError,
-)
+from entrepot.ir.contributed.table import coarsest
+from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.parity.leaves import with_columns
-from entrepot.parity.untouched import opened
+from entrepot.parity.unsteady import most_moved, rounds_to_steps, shaken
+from entrepot.parity.untouched import Untouched, opened
+from entrepot.runtime.session import Session
 
 Outputs: TypeAlias = Mapping[str, Any]
 """Output name to array (a list for a sequence, ``None`` for an empty optional)."""
@@ -73,6 +74,8 @@ class ModelSource:
     def __init__(self, model: Model, provider: str = "cpu") -> None:
         self.name = f"{model_name(model)} on {provider}"
         self._runner = opened(model, provider)
+        self._model, self._provider = model, provider
+        self._others: list[Session | Untouched] | None = None
 
     def run(self, feeds: dict[str, np.ndarray]) -> Outputs:
         """Outputs by name.
@@ -84,6 +87,20 @@ class ModelSource:
             return with_columns(self._runner.run(feeds))
         except EntrepotError as error:
             raise SourceRefusal(str(error)) from error
+
+    @property
+    def precision(self) -> np.dtype | None:
+        """The least exact type that nodes allow onnxruntime to compute in, if it does."""
+        return coarsest(self._model.ir.graph.all_nodes()) if self._provider == "onnxruntime" else None
+
+    def steps(self, feeds: dict[str, np.ndarray]) -> Mapping[str, float]:
+        """How far each output moves where the model rounds to steps and its weights are a little off."""
+        if self._others is None:
+            others = shaken(self._model) if rounds_to_steps(self._model) else ()
+            self._others = [opened(other, self._provider) for other in others]
+        if not self._others:
+            return {}
+        return most_moved(self.run(feeds), (with_columns(other.run(feeds)) for other in self._others))
 
 
 def model_name(model: Model) -> str:

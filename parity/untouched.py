@@ -29,12 +29,16 @@ class Untouched:
     A session may do otherwise: what onnxruntime refuses as a whole, it hands over in parts that our adapters have
     brought to another opset.
 
+    Args:
+        model: The model.
+        literal: Whether each node is run as it stands: what onnxruntime fuses, it may round or even compute otherwise.
+
     Raises:
         UnsupportedOpError: onnxruntime refuses the file.
         MissingDependencyError: onnxruntime is not installed.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, literal: bool = False) -> None:
         from entrepot.runtime.providers.onnxruntime.provider import OPSET
 
         if importlib.util.find_spec("onnxruntime") is None:
@@ -44,6 +48,7 @@ class Untouched:
         if not is_loadable(model):
             raise UnsupportedOpError(f"onnxruntime loads opset {OPSET}, where this model means something else")
         self._model = model
+        self._literal = literal
         self._loadable = model if model.opset <= OPSET else convert_opset(model, OPSET)
         self._outputs = [spec.name for spec in model.outputs]
         self._engines: dict[tuple[str, ...], Any] = {}
@@ -66,7 +71,9 @@ class Untouched:
 
         if inputs not in self._engines:
             try:
-                self._engines[inputs] = Engine(self._loadable, inputs, self._outputs, None, frugal=True)
+                self._engines[inputs] = Engine(
+                    self._loadable, inputs, self._outputs, None, frugal=True, literal=self._literal
+                )
             except RefusedError as error:
                 raise UnsupportedOpError(f"onnxruntime refuses the model: {error}") from error
         return self._engines[inputs]

@@ -49,13 +49,20 @@ class Target:
     left_to_host: frozenset[str] = frozenset()
 
     def is_known(self, key: OpKey) -> bool:
-        """Whether a kernel runs an operator, on the device, or on the host if it has no business elsewhere."""
-        near = runs_on_host(key) or (not key.domain and key.op_type in self.left_to_host)
+        """Whether a kernel runs an operator, on the device, or on the host if it has no business elsewhere.
+
+        Where both share their memory, the host runs whatever the device has no kernel for, as nothing is copied.
+        """
+        left = not key.domain and key.op_type in self.left_to_host
+        near = left or self.device.shares_host or runs_on_host(key)
         return self.kernels.is_known(key) or (near and self.host.is_known(key))
 
     def bind(self, step: Step) -> Call:
-        """The kernel of a step, on the lane that it runs on."""
-        return replace(self.host.bind_plain(step), kind="host") if step.on_host else self.kernels.bind(step)
+        """The kernel of a step, on the lane that it runs on; shape arithmetic there needs no preparation."""
+        if not step.on_host:
+            return self.kernels.bind(step)
+        arithmetic = self.kernels.is_known(step.key)
+        return replace(self.host.bind_plain(step) if arithmetic else self.host.bind(step), kind="host")
 
 
 def compile_part(part: ir.GraphView, setting: Setting, target: Target) -> Compiled:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from entrepot.exporters.options import Judging
-from entrepot.exporters.proof.judge import OnnxReference, judge_of
+from entrepot.exporters.proof.judge import NodeByNode, OnnxReference, judge_of
 from entrepot.exporters.proof.prove import prove, unequal
 from entrepot.ir.errors import EntrepotError, InputError, UnsupportedOpError
 from entrepot.ir.model import Model
@@ -119,13 +119,16 @@ def _like_for_like(
 
 
 def _as_the_standard_says(model: Model, feeds: Feeds, judging: Judging) -> set[str]:
-    """The inputs on which our own runtime and onnx's reference agree about a model."""
-    try:
-        reference = OnnxReference(model)
-    except UnsupportedOpError:
-        return set()
-    report = prove(reference, model, feeds, replace(judging, providers=("cpu",)))
-    return {run.label for run in report.runs if run.ok}
+    """The inputs on which our own runtime agrees about a model with onnx's reference, or onnxruntime node by node."""
+    agreed: set[str] = set()
+    for opinion in (OnnxReference, NodeByNode):
+        try:
+            source = opinion(model)
+        except EntrepotError:
+            continue
+        report = prove(source, model, feeds, replace(judging, providers=("cpu",)))
+        agreed |= {run.label for run in report.runs if run.ok}
+    return agreed
 
 
 def _noted(run: Run) -> Run:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from entrepot.parity.feeds import Feeds
 from entrepot.parity.leaves import with_columns
 from entrepot.parity.sources import ModelSource, Outputs, SourceRefusal, model_name
 from entrepot.parity.spelled import spelled_out
-from entrepot.parity.untouched import is_loadable
+from entrepot.parity.untouched import Untouched, is_loadable
 from entrepot.runtime.feeds import feeds_of
 
 _FAILURES = (
@@ -66,6 +66,37 @@ class OnnxRuntime:
         if any(np.size(value) == 0 for value in feeds.values()):
             return self._ours().run(feeds)
         return self._source.run(feeds)
+
+    @property
+    def precision(self) -> np.dtype[Any] | None:
+        """The least exact type that it may compute in."""
+        return self._source.precision
+
+    def steps(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Mapping[str, float]:
+        """How far each output may move where the model rounds to steps."""
+        empty = any(np.size(value) == 0 for value in feeds.values())
+        return {} if empty else self._source.steps(feeds)
+
+
+class NodeByNode:
+    """onnxruntime on the untouched file, of which it fuses nothing: quantised nodes that it fuses round otherwise."""
+
+    def __init__(self, model: Model) -> None:
+        self._runner = Untouched(model, literal=True)
+        self.name = f"{model_name(model)} on onnxruntime, node by node"
+
+    def run(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Outputs:
+        """Outputs by name.
+
+        Raises:
+            SourceRefusal: The model cannot be run on these feeds, or they are empty, on which it may abort.
+        """
+        if any(np.size(value) == 0 for value in feeds.values()):
+            raise SourceRefusal("onnxruntime may abort the process on empty inputs")
+        try:
+            return with_columns(self._runner.run(feeds))
+        except EntrepotError as error:
+            raise SourceRefusal(str(error)) from error
 
 
 class OnnxReference:

@@ -21,7 +21,7 @@ from entrepot.parity.leaves import with_columns
 from entrepot.parity.plan import Case, plan_cases
 from entrepot.parity.proposals import that_runs
 from entrepot.parity.report.report import Report, Run
-from entrepot.parity.sources import SourceRefusal
+from entrepot.parity.sources import ModelSource, SourceRefusal
 from entrepot.parity.verify import verify
 from entrepot.runtime.feeds import feeds_of
 from entrepot.runtime.planning.fold import KERNEL_ERRORS
@@ -40,8 +40,15 @@ class ModuleSource:
     def __init__(self, module: nn.Module, model: Model) -> None:
         self.name = f"{type(module).__name__} in torch"
         self._module = module
+        self._model = model
+        self._own: ModelSource | None = None
         self._inputs = [spec.name for spec in model.inputs]
         self._outputs = [spec.name for spec in model.outputs]
+
+    def steps(self, feeds: dict[str, Any]) -> Mapping[str, float]:
+        """How far each output may move where the model rounds to steps, as the module then does."""
+        self._own = self._own or ModelSource(self._model)
+        return self._own.steps(feeds)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs by the model's names.

@@ -207,7 +207,14 @@ class Types:
         if function is not None:
             return self._called(node, function)
         version = self._version(node)
-        return self._inferred(node, version) if version else {}
+        return self._inferred(node, version) if version else self._spelled_out(node)
+
+    def _spelled_out(self, node: ir.Node) -> dict[str, Spec]:
+        """What an operator of another runtime implies, by how it is spelled out; nothing where it cannot be."""
+        from entrepot.ir.contributed.spell import result_specs  # spells with the help of this room
+
+        made = result_specs(node, self.known.array, self._settled)
+        return {output.name or "": spec for output, spec in zip(node.outputs, made, strict=False)}
 
     def _inferred(self, node: ir.Node, version: int) -> dict[str, Spec]:
         shown = show(node, version, self.known, self._settled)

@@ -8,6 +8,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.contributed.table import find
 from entrepot.ir.operators import ask, missing
 from entrepot.ir.subgraphs import subgraphs
 from entrepot.ir.table import OpKey
@@ -27,7 +28,7 @@ def reason_against(node: ir.Node, model: ir.Model, known: Known, calls: tuple[ir
     opset = model.graph.opset_imports.get(node.domain) or 1
     ask(node.domain)
     if not onnx.defs.has(node.op_type, opset, node.domain):
-        return missing(node)
+        return "" if find(node.domain, node.op_type) is not None else missing(node)
     return _no_kernel(node, opset, known) or "".join(
         [reason for graph in subgraphs(node) if (reason := _first_reason(graph, model, known, calls))][:1]
     )

@@ -7,6 +7,7 @@ import re
 _OPEN, _CLOSE = "([{", ")]}"
 
 
+_CALLED = re.compile(r"[\w\])]$")
 _OPERATOR = re.compile(r" (?=[-+*/%@&|<>=!]+ )")
 
 
@@ -31,8 +32,24 @@ def wrapped(line: str, width: int) -> list[str]:
     start, end = place
     body, head, tail = line[start + 1 : end], line[: start + 1], indent + line[end:]
     one = f"{indent}    {body}"
-    inside = [one] if len(one) <= width and not body.endswith(",") else _clauses(indent, body, width)
-    return [head, *inside, tail]
+    fits = len(one) <= width and not body.endswith(",")
+    return [head, *([one] if fits else _clauses(indent, body, width, grouped=_only_groups(line, start, body))), tail]
+
+
+def _operands(text: str) -> list[str]:
+    """What operators outside of brackets and strings separate, each with the operator before it."""
+    depth, start, parts = 0, 0, []
+    for place, character in _code(text):
+        depth += (character in _OPEN) - (character in _CLOSE)
+        if depth == 0 and _OPERATOR.match(text, place):
+            parts.append(text[start:place])
+            start = place + 1
+    return [*parts, text[start:]]
+
+
+def _only_groups(line: str, start: int, body: str) -> bool:
+    """Whether a bracket holds one operand, and opens neither a call nor a subscript, a list or a tuple."""
+    return line[start] == "(" and not _CALLED.search(line[:start]) and len(_split(body)) == 1 and body[-1] != ","
 
 
 def _operated(indent: str, target: str, value: str, width: int) -> list[str]:
@@ -55,14 +72,16 @@ def _items(indent: str, items: list[str], width: int) -> list[str]:
     return [line for item in items for line in wrapped(f"{indent}    {item},", width)]
 
 
-def _clauses(indent: str, body: str, width: int) -> list[str]:
-    """What is in brackets: the two parts of a comprehension, which takes no comma, or items."""
+def _clauses(indent: str, body: str, width: int, *, grouped: bool) -> list[str]:
+    """What is in brackets: the two parts of a comprehension, or what operators join, without a comma; else items."""
     depth = 0
     for place, character in _code(body):
         depth += (character in _OPEN) - (character in _CLOSE)
         if depth == 0 and body.startswith(" for ", place):
             parts = (body[:place], body[place + 1 :])
             return [line for part in parts for line in wrapped(f"{indent}    {part}", width)]
+    if grouped:  # with a comma it would be a tuple
+        return [line for part in _operands(body) for line in wrapped(f"{indent}    {part}", width)]
     return _items(indent, _split(body), width)
 
 

@@ -159,6 +159,7 @@ _IN_SINGLE: dict[str, Callable[[Span, Singles, np.float32], Singles]] = {
     "half_pixel_symmetric": _symmetric,
     "pytorch_half_pixel": lambda span, x, scale: _centred(span, x, scale) if span.target > 1 else x,
     "asymmetric": lambda _, x, scale: x / scale,
+    "tf_half_pixel_for_nn": lambda _, x, scale: (x + np.float32(0.5)) / scale,
 }
 """Coordinates whose nearest point is asked for, rounded as the scale is, in float32: 2 / 0.6666667 must be 3.
 
@@ -195,6 +196,7 @@ _TRANSFORMATIONS: dict[str, Callable[[Span, Floats], Floats]] = {
     "align_corners": _align_corners,
     "asymmetric": lambda span, x: x * span.source / span.width,
     "tf_crop_and_resize": _crop,
+    "tf_half_pixel_for_nn": lambda span, x: (x + 0.5) * span.source / span.width,  # of version 11, and still written
 }
 
 

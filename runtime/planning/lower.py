@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from entrepot.ir.contributed.table import find
 from entrepot.ir.errors import ConversionError, EntrepotError, ResourceLimitError, UnsupportedOpError, describe_node
 from entrepot.ir.limits import Limits
 from entrepot.ir.operators import missing
@@ -19,6 +20,7 @@ from entrepot.ir.typing import plain
 from entrepot.ir.typing.plain import Type
 from entrepot.runtime.arrays import array_of_tensor
 from entrepot.runtime.planning.bodies import body_of
+from entrepot.runtime.planning.contributed import spelled_out
 from entrepot.runtime.planning.fold import fold
 from entrepot.runtime.planning.order import in_order
 from entrepot.runtime.planning.plan import Block, Step, Value
@@ -38,6 +40,7 @@ class Frame:
         attributes: What a reference to an attribute of the calling node stands for.
         prefix: Put before names of values, to tell those of an inlined function apart.
         calls: Functions being inlined around this place.
+        within: The name of the node that this is the body of: its steps are where that node is, and not deeper.
         origin: The node of the main graph that this is a part of, described; empty in the main graph itself.
         node: That node; ``None`` in the main graph itself.
     """
@@ -47,8 +50,14 @@ class Frame:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     prefix: str = ""
     calls: tuple[str, ...] = ()
+    within: str = ""
     origin: str = ""
     node: ir.Node | None = None
+
+    def named(self, node: ir.Node) -> str:
+        """What the step of a node is called."""
+        name = node.name or ""
+        return f"{self.within}.{name.replace('/', '.')}" if self.within else self.prefix + name
 
 
 class Lowering:
@@ -169,12 +178,13 @@ class Lowering:
         where = describe_node(node, opset)
         if frame.calls:
             where = f"{where} in the body of {frame.origin}"
-        if not onnx.defs.has(node.op_type, opset, node.domain):
+        known = onnx.defs.has(node.op_type, opset, node.domain)
+        if not known and find(node.domain, node.op_type) is None:
             for output in node.outputs:
                 frame.scope[output] = Value(output.name or "")
             self._unsupported[where] = UnsupportedOpError(missing(node), node=where)
             return None
-        since = onnx.defs.get_schema(node.op_type, opset, node.domain).since_version
+        since = onnx.defs.get_schema(node.op_type, opset, node.domain).since_version if known else 1
         step = Step(
             OpKey(node.domain, node.op_type, since),
             [None if value is None else self._use(value, frame) for value in node.inputs],
@@ -182,7 +192,7 @@ class Lowering:
             self._attributes(node, frame),
             where=where,
             origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
-            name=frame.prefix + (node.name or ""),
+            name=frame.named(node),
             opset=opset,
             computes={frame.node or node: ""},
             metadata=node.metadata_props or (frame.node or node).metadata_props,
@@ -240,9 +250,9 @@ class Lowering:
     def _body(self, node: ir.Node, step: Step, frame: Frame, block: Block) -> None:
         name = f"{step.domain}::{step.op_type}"
         try:
-            body = None if name in frame.calls else body_of(step)
+            body = None if name in frame.calls else self._spelled_out(step)
         except ConversionError as error:
-            self._refuse(step, f"its function body cannot be brought to the hub: {error}")
+            self._refuse(step, error.message, hint=error.hint)
             return
         if body is None:
             self._refuse(step, "no kernel at this version, and its schema has no function body for this use")
@@ -251,6 +261,7 @@ class Lowering:
             {**frame.opsets, **(body.opset_imports or {}), "": frame.opsets.get("", 1)},
             prefix=f"{frame.prefix}{node.name or step.op_type}/",
             calls=(*frame.calls, name),
+            within=step.name or step.op_type,
             origin=frame.origin or describe_node(node, frame.opsets.get(node.domain)),
             node=frame.node or node,
         )
@@ -294,8 +305,17 @@ class Lowering:
         for output, value in zip(node.outputs, inside.outputs, strict=False):
             frame.scope[output] = value
 
-    def _refuse(self, step: Step, reason: str) -> None:
-        self._unsupported[step.where] = UnsupportedOpError(reason, node=step.where)
+    def _spelled_out(self, step: Step) -> ir.Function | ir.Graph | None:
+        """A step in other operators: by its schema, or by the table of those that have none."""
+        if step.schema is None:
+            return spelled_out(step)
+        try:
+            return body_of(step)
+        except ConversionError as error:
+            raise ConversionError(f"its function body cannot be brought to the hub: {error}") from error
+
+    def _refuse(self, step: Step, reason: str, hint: str | None = None) -> None:
+        self._unsupported[step.where] = UnsupportedOpError(reason, node=step.where, hint=hint)
 
 
 def inferred_types(model: ir.Model) -> dict[ir.Value, Type]:

@@ -31,13 +31,20 @@ def subgraph_input_types(step: Step, count: int) -> list[Type | None]:
 
 
 def set_types(step: Step) -> None:
-    """Declared types stay; the schema's inference fills the others in."""
-    if all(value is None or value.type is not None for value in step.outputs):
+    """Declared types stay; the schema's inference fills in the others, and shapes that a file leaves out."""
+    if all(value is None or _is_full(value.type) for value in step.outputs):
         return
     found = _block_types(step) if step.blocks else _infer(step)
     for value, known in zip(step.outputs, found, strict=False):
-        if value is not None and value.type is None:
+        if value is not None and (
+            value.type is None or (known is not None and value.type == replace(known, shape=None))
+        ):
             value.type = known
+
+
+def _is_full(known: Type | None) -> bool:
+    """Whether inference has nothing to add: converters of element types state those alone."""
+    return known is not None and (known.kind != "tensor" or known.shape is not None)
 
 
 def _infer(step: Step) -> list[Type | None]:

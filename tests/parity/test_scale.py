@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from entrepot.parity.compare import scales_of
 from entrepot.parity.scale import typical_magnitude
 
 
@@ -32,3 +33,10 @@ def test_an_array_of_many_blocks_is_read_whole():
     values = np.zeros(400_000)
     values[-2:] = 300.0, 400.0
     assert typical_magnitude(values) == pytest.approx(np.sqrt(250_000 / 400_000))
+
+
+def test_the_columns_of_a_map_are_as_exact_as_the_largest_of_them():
+    columns = {"a": np.float32([0.9]), "b": np.float32([1e-6])}
+    scales = scales_of([{"of": columns, "apart": np.float32([1e-6])}])
+    assert scales["of['b']"] == scales["of['a']"] == pytest.approx(0.9)
+    assert scales["apart"] == pytest.approx(1e-6)

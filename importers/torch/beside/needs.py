@@ -116,7 +116,7 @@ class Helpers:
             self.bundle.imports["import numpy as np"] = None
             return f"np.array({value.tolist()!r}, np.{value.dtype})"
         if isinstance(value, bytes):
-            return self.text(value.decode())
+            return self.text(value.decode(errors="replace"))
         if isinstance(value, float) and value - value != 0:
             return f'float("{value}")'
         if isinstance(value, str):

@@ -15,6 +15,13 @@ def quotient(x, y):
     return torch.where(y == -1, -x, torch.where(y == 0, torch.zeros_like(rounded), rounded))
 
 
+def quantized(x, scale, zero, dtype):
+    """The nearest steps of a type, from the one that stands for zero."""
+    ends = torch.iinfo(dtype)
+    steps = torch.round(x / scale) + zero
+    return torch.clamp(steps, ends.min, ends.max).to(dtype)
+
+
 def divisor(y):
     """A divisor of integers with 1 for -1, by which the minimum must not be divided, and for 0; nothing remains."""
     return torch.where((y == -1) | (y == 0), torch.ones_like(y), y)

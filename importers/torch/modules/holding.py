@@ -11,6 +11,7 @@ from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.modules.scopes import Path, shared, split
 from entrepot.importers.torch.modules.state import State, every_step
 from entrepot.importers.torch.modules.tree import Held, attribute
+from entrepot.importers.torch.text.lane import may_compute
 from entrepot.ir.traits import host_operands
 from entrepot.runtime.planning.plan import Block, Step, Value
 
@@ -46,16 +47,19 @@ def _is_kept(state: State, step: Step, position: int, value: Value) -> bool:
     array = value.constant
     if not isinstance(array, np.ndarray) or array.dtype == object or ir.DataType.from_numpy(array.dtype) not in NAMES:
         return False
-    if array.size <= _FEW and array.ndim <= 1 and (position in host_operands(step.key) or _is_of_sizes(state, step)):
+    if (
+        array.size <= _FEW
+        and array.ndim <= 1
+        and (position in host_operands(step.key) or _is_of_sizes(state, step, value))
+    ):
         return False
     return array.size > 1 or state.is_parameter(value)
 
 
-def _is_of_sizes(state: State, step: Step) -> bool:
-    """Whether a step puts sizes together, some of which are constant."""
-    made = step.outputs[0]
-    is_whole = made is not None and made.type is not None and made.type.dtype == ir.DataType.INT64
-    return step.is_a("Concat") and step in state.light and is_whole
+def _is_of_sizes(state: State, step: Step, value: Value) -> bool:
+    """Whether a step computes sizes from others and from a constant that no module has as a tensor."""
+    named = state.plan.roles.get(state.source(value)) in ("parameter", "buffer")
+    return step in state.light and may_compute(step) and not named
 
 
 _FEW = 64

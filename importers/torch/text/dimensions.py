@@ -84,8 +84,10 @@ class Dimensions:
         value = step.inputs[0]
         known = None if value is None else value.type
         start, end = step.attributes.get("start", 0), step.attributes.get("end")
-        if value is None or known is None or known.kind != "tensor" or value in self._writer.sizes:
+        if value is None or known is None or known.kind != "tensor":
             return None
+        if (numbers := self._writer.sizes.get(value)) is not None:
+            return None if numbers.items is None else _lengths(numbers, start, end)
         if known.shape is None:
             some = "" if (start, end) == (0, None) else f"[{start or ''}:{'' if end is None else end}]"
             return Sizes(None, 1, natural=True, text=f"{self._writer.read(value)}.shape{some}")
@@ -129,3 +131,9 @@ class Dimensions:
         self._spare, symbols, self.made = saved
         tops = {name for found in self._tops.values() for name in found.values()}
         self.symbols = {dim: name for dim, name in self.symbols.items() if dim in symbols or name in tops}
+
+
+def _lengths(numbers: Sizes, start: int, end: int | None) -> Sizes:
+    """The shape of numbers that are written one by one."""
+    shape = (str(len(numbers.items or ())),) if numbers.rank else ()
+    return Sizes(shape[start:end], 1, natural=True)

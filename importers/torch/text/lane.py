@@ -6,15 +6,28 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import onnx_ir as ir
 
-from entrepot.importers.torch.text.sizes import MOST, Sizes, bracketed, is_number
+from entrepot.importers.torch.text.sizes import MOST, Sizes, bracketed, is_number, literal
 from entrepot.runtime.planning.plan import Step
 
 Rule = Callable[[Step, Sequence[Sizes | None]], Sizes | None]
 
 _WHOLE = (ir.DataType.INT64, ir.DataType.INT32)
 _KINDS = (*_WHOLE, ir.DataType.BOOL, ir.DataType.FLOAT, ir.DataType.DOUBLE)
+
+
+def may_compute(step: Step) -> bool:
+    """Whether a step is of a kind that is computed in Python, if its operands are numbers."""
+    out = step.outputs[0] if len(step.outputs) == 1 else None
+    return (
+        step.domain == ""
+        and step.op_type in _RULES
+        and out is not None
+        and out.type is not None
+        and (out.type.dtype in _KINDS)
+    )
 
 
 def computed(step: Step, given: Sequence[Sizes | None]) -> Sizes | None:
@@ -70,6 +83,19 @@ def _infix(sign: str, natural: bool = True) -> Rule:
         return f"{bracketed(left)} {sign} {bracketed(right)}"
 
     return _elementwise(write, natural)
+
+
+def _equal(step: Step, given: Sequence[Sizes], row: tuple[str, ...]) -> str:
+    """Sizes are never what stands for one that is left open, as exporters ask of every shape they expand to."""
+    left, right = row
+    if left == right:
+        return "True"
+    if is_number(left) and is_number(right):
+        return "False"
+    for sizes, number in ((given[0], right), (given[1], left)):
+        if sizes.natural and is_number(number) and int(number) < 0:
+            return "False"
+    return f"{left if is_number(left) else bracketed(left)} == {right if is_number(right) else bracketed(right)}"
 
 
 def _divided(step: Step, given: Sequence[Sizes], row: tuple[str, ...]) -> str | None:
@@ -175,6 +201,16 @@ def _reshaped(step: Step, given: Sequence[Sizes | None]) -> Sizes | None:
     return Sizes(data.items, rank, data.dtype, data.natural) if rank or len(data.items or ()) == 1 else None
 
 
+def _filled(step: Step, given: Sequence[Sizes | None]) -> Sizes | None:
+    """As many copies of a number as a known length says."""
+    length = None if given[0] is None else given[0].known
+    if length is None or len(length) != 1 or not 0 <= length[0] <= MOST:
+        return None
+    number = np.asarray(step.attributes.get("value", np.zeros(1, np.float32))).reshape(-1)
+    natural = number.dtype.kind in "iu" and bool(number[0] >= 0)
+    return Sizes((literal(number[0], number.dtype),) * length[0], 1, ir.DataType.from_numpy(number.dtype), natural)
+
+
 def _product(step: Step, given: Sequence[Sizes | None]) -> Sizes | None:
     data = given[0]
     out = step.outputs[0]
@@ -199,7 +235,7 @@ _RULES: dict[str, Rule] = {
     "Sqrt": _elementwise(lambda step, given, row: f"math.sqrt({row[0]})"),
     "Floor": _rounded("floor"),
     "Ceil": _rounded("ceil"),
-    "Equal": _infix("=="),
+    "Equal": _elementwise(_equal),
     "Less": _infix("<"),
     "Greater": _infix(">"),
     "LessOrEqual": _infix("<="),
@@ -212,6 +248,7 @@ _RULES: dict[str, Rule] = {
     "Gather": _gather,
     "Slice": _slice,
     "Concat": _concat,
+    "ConstantOfShape": _filled,
     "Squeeze": _reshaped,
     "Unsqueeze": _reshaped,
     "Reshape": _reshaped,

@@ -26,7 +26,9 @@ def of_constant(writer: ModuleWriter, value: Value) -> str:
     """A tensor of a few numbers that are known."""
     array = value.constant
     kind = None if array.dtype == object else ir.DataType.from_numpy(array.dtype)
-    if array.ndim > 1 and array.size and kind in NAMES:
+    if not array.size and kind in NAMES:
+        return _filled(writer, array.shape, "0", kind)
+    if array.ndim > 1 and kind in NAMES:
         items = array.reshape(-1)
         if array.tobytes() == items[0].tobytes() * array.size:
             return _filled(writer, array.shape, numbers.literal(items[0].item(), array.dtype), kind)
@@ -35,7 +37,7 @@ def of_constant(writer: ModuleWriter, value: Value) -> str:
     sizes = numbers.of_constant(value)
     if kind is None or sizes is None:
         return writer.helpers.constant(value, None, 0)
-    return of_numbers(writer, sizes) if array.size else _filled(writer, array.shape, "0", kind)
+    return of_numbers(writer, sizes)
 
 
 def _made(writer: ModuleWriter, numbers: str, kind: ir.DataType | None) -> str:

@@ -276,7 +276,8 @@ def dropout(op: Op) -> str | None:
 
 def short(number: float) -> str:
     """An attribute, which ONNX keeps in float32."""
-    return repr(float(str(np.float32(number)))).replace("e+", "e")
+    single = np.float32(number)
+    return repr(float(str(single))).replace("e+", "e") if math.isfinite(single) else f'float("{single}")'
 
 
 def _unless(number: float, default: float) -> str:

@@ -30,6 +30,8 @@ def reduced(op: Op) -> str | None:
         return None
     if op.made not in FLOATS and kind not in ("ReduceSum", "ReduceMax", "ReduceMin"):
         return None
+    if kind in ("ReduceMax", "ReduceMin") and any(shape is None or shape[axis] is None for axis in axes):
+        return None  # torch has no extreme of nothing, and what was selected may be that
     if not axes:
         return None if kind not in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin") else op[0]
     given = [str(axes[0] if len(axes) == 1 else tuple(axes))]

@@ -124,3 +124,19 @@ def gru_unit(op: OpBuilder, _node: ir.Node) -> Replacement:
 def aten(op: OpBuilder, _node: ir.Node) -> Replacement:
     """A call into another library."""
     op.refuse(f"ATen operator '{op.attr('operator')}' is code of another library")
+
+
+@vanished("LayerNormalization", read_at=17)
+def early_layer_normalization(op: OpBuilder, node: ir.Node) -> Replacement:
+    """The operator of version 17, which onnxruntime takes, and its optimizer writes, at any opset before."""
+    made: Replacement = op.again(*node.inputs)
+    return made
+
+
+@vanished("SimplifiedLayerNormalization", read_at=23)
+def simplified_layer_normalization(op: OpBuilder, node: ir.Node) -> Replacement:
+    """RMSNormalization by the name that onnxruntime gave it; its second output is made in training alone."""
+    x, scale = node.inputs
+    kept = {name: node.attributes[name] for name in ("axis", "epsilon", "stash_type") if name in node.attributes}
+    made = op.RMSNormalization(x, scale, **kept)
+    return [made, None][: len(node.outputs)]

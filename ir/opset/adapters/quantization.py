@@ -107,13 +107,29 @@ def dequantise(op: OpBuilder, _node: ir.Node) -> Replacement:
     x, scale, zero = op.x(0), op.x(1), op.input(2)
     wide = ir.DataType.FLOAT
     target = ir.DataType(op.attr("output_dtype", 0) or op.need_dtype(scale))
-    if _narrow(op.need_dtype(x)):
-        op.refuse(f"{op.need_dtype(x).name.lower()} is not known there")
-    value = op.Cast(x, to=int(wide))
+    value = op.Cast(_in_bytes(op, x), to=int(wide))
     if zero is not None:
-        value = op.Sub(value, _aligned(op, x, op.Cast(zero, to=int(wide))))
+        value = op.Sub(value, _aligned(op, x, op.Cast(_in_bytes(op, zero), to=int(wide))))
     result: ir.Value = op.Mul(value, _aligned(op, x, _cast(op, scale, wide)))
     return _cast(op, result, target, dtype=wide)
+
+
+_WIDER = {ir.DataType.INT4: ir.DataType.INT8, ir.DataType.UINT4: ir.DataType.UINT8}
+
+
+def _in_bytes(op: OpBuilder, x: ir.Value) -> ir.Value:
+    """Numbers that have a byte each, as weights of four bits then get; what is computed cannot."""
+    dtype = op.need_dtype(x)
+    if not _narrow(dtype):
+        return x
+    stored = x.const_value if x.is_initializer() and not x.is_graph_input() else None
+    wider = _WIDER.get(dtype)
+    if stored is None or wider is None:
+        op.refuse(f"{dtype.name.lower()} is not known there")
+    shape = ir.Shape(stored.shape.numpy())
+    return op.initializer(
+        ir.LazyTensor(lambda: ir.tensor(stored.numpy().astype(wider.numpy()), dtype=wider), dtype=wider, shape=shape)
+    )
 
 
 def _per_tensor(op: OpBuilder) -> bool:
@@ -168,9 +184,12 @@ def output_type_as_zero_point(op: OpBuilder, node: ir.Node) -> Replacement:
 
 
 def dequantise_bytes(op: OpBuilder, node: ir.Node) -> Replacement:
-    """One scale per tensor or slice of bytes stays; blocks and 16 bits are spelled out."""
+    """One scale per tensor or slice of bytes stays, as weights of 4 bits become; blocks and 16 bits are spelled out."""
     if op.attr("block_size", 0) or op.need_dtype(op.x()) in SIXTEEN_BITS:
         return dequantise(op, node)
+    if op.need_dtype(op.x()) in _WIDER:
+        zero = op.input(2)
+        op.inputs(_in_bytes(op, op.x()), op.x(1), zero if zero is None else _in_bytes(op, zero))
     return op.drop("block_size")
 
 

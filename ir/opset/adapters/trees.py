@@ -46,7 +46,7 @@ def regressor_up(op: OpBuilder, _node: ir.Node) -> Replacement:
     inside = transform if targets == 1 or transform not in SPELT else "NONE"
     if inside != "NONE" and base is not None:
         op.refuse(f"base_values under post_transform='{transform}' have no newer form", hint=STAY)
-    y = ensemble(op, grown(op, trees_of(op, "target"), aggregate), targets, aggregate, inside)
+    y = ensemble(op, grown(op, trees_of(op, "target", targets=targets), aggregate), targets, aggregate, inside)
     y = y if base is None else _with(op, y, base)
     return _in_single(op, y if inside == transform else _transformed(op, y, transform))
 

@@ -193,12 +193,16 @@ def _padded(values: Array, count: int) -> Array:
 def _listed(
     nodes: int, voting: Sequence[int], targets: Sequence[int], weights: Array, n_targets: int
 ) -> tuple[Array, Array]:
-    """The votes of each node, side by side."""
+    """The votes of each node, side by side; of one that votes several times for the only target, the first.
+
+    onnxruntime does so, and what skl2onnx writes of the paths through a forest of several classes relies on it.
+    """
     votes: list[list[tuple[int, float]]] = [[] for _ in range(nodes)]
     for node, target, weight in zip(voting, targets, weights.tolist(), strict=True):
         if not 0 <= target < n_targets:
             raise InputError(f"a leaf votes for target {target} of {n_targets}")
-        votes[node].append((target, weight))
+        if n_targets > 1 or not votes[node]:
+            votes[node].append((target, weight))
     most = max(map(len, votes), default=0)
     ids, amounts = np.full((nodes, most), n_targets, np.intp), np.zeros((nodes, most))
     for node, each in enumerate(votes):

@@ -43,6 +43,7 @@ class Engine:
         threads: Threads within one operator.
         frugal: Whether memory matters more than speed: nothing is kept between runs, and the weights of a large model
             are used in the files where they lie, as far as they do, without being folded or laid out anew.
+        literal: Whether each node is run as it stands, and none is fused with others.
     """
 
     def __init__(
@@ -53,10 +54,11 @@ class Engine:
         threads: int | None,
         *,
         frugal: bool = False,
+        literal: bool = False,
     ) -> None:
         self._inputs = list(inputs)
         self._outputs = list(outputs)
-        self._session, self._weights = _session(model, threads, frugal=frugal)
+        self._session, self._weights = _session(model, threads, frugal=frugal, literal=literal)
         self._plain = all(_is_plain(arg.type) for arg in [*self._session.get_inputs(), *self._session.get_outputs()])
 
     def fits(self, part: ir.GraphView) -> bool:
@@ -91,7 +93,7 @@ def _failures() -> tuple[type[Exception], ...]:
     return (*kinds, RuntimeError, ValueError)
 
 
-def _session(model: Model, threads: int | None, *, frugal: bool) -> tuple[Any, tuple[Any, ...]]:
+def _session(model: Model, threads: int | None, *, frugal: bool, literal: bool) -> tuple[Any, tuple[Any, ...]]:
     """A session, and the arrays that it reads."""
     import onnxruntime
 
@@ -99,6 +101,8 @@ def _session(model: Model, threads: int | None, *, frugal: bool) -> tuple[Any, t
     options.log_severity_level = FATAL_ONLY
     if threads is not None:
         options.intra_op_num_threads = threads
+    if literal:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if frugal:  # its arena keeps what the largest of many sizes took, for each of them
         options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     try:

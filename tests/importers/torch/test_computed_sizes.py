@@ -20,6 +20,11 @@ CONSTANTS = """
 """
 
 TEXTS = {
+    "sizes of which some may be left open": (
+        "h = Shape(x)  w = Shape(h)  ones = ConstantOfShape<value = int64[1] {1}>(w)  open = Mul(ones, last)  "
+        "e = Equal(h, open)  c = Where(e, ones, h)  y = Expand(x, c)",
+        "x.expand(N, T, 4)",
+    ),
     "pads": (
         "h = Shape(x)  t = Gather(h, one)  r = Mod(t, three)  q = Unsqueeze(r, nothing)  "
         "p = Concat<axis = 0>(nothings, nothing, q, nothing)  y = Pad(x, p, zero)",

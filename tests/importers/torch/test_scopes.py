@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import onnx.parser
 import pytest
 import torch
 
 import entrepot as ep
+from tests.judges.oracle import run_onnxruntime
+from tests.op_cases.contributed import ms
 from tests.op_cases.normal import normal as f32
 
 SCAN = """<ir_version: 10, opset_import: ["": 22]>
@@ -104,3 +108,19 @@ def test_a_matrix_without_a_name_leaves_room_for_layers_with_one(named: str) -> 
     expected = ep.Session(proto, providers=["reference"]).run({"x": x})["y"]
     torch.testing.assert_close(module(torch.from_numpy(x)), torch.from_numpy(expected), rtol=1e-4, atol=1e-4)
     assert named in module.state_dict()
+
+
+def test_what_a_node_is_spelled_out_as_is_where_the_node_is() -> None:
+    rows, steps = np.arange(5 * 32, dtype=np.uint8).reshape(5, 32), np.full((5, 2), 0.1, np.float32)
+    case = ms("GatherBlockQuantized", np.array([[0, 4, 2]]), rows, steps, block_size=32)
+    table = replace(case, inputs=(rows, case.inputs[0], steps), stored=(0, 2))
+    proto = table.model()
+    proto.graph.node[0].name = "/e/Gather_Q4"
+    for at, name in ((0, "e.weight_Q4"), (1, "e.weight_scales")):
+        proto.graph.initializer[at].name = name
+        proto.graph.node[0].input[2 * at] = name
+    (expected,) = run_onnxruntime(proto, table.feeds())
+    module = ep.to_torch(ep.load(proto))
+    np.testing.assert_allclose(module(torch.tensor([[0, 4, 2]])).detach(), expected, rtol=1e-6)
+    assert isinstance(module.e, torch.nn.Embedding)
+    assert "Gather_Q4" not in dict(module.named_modules())

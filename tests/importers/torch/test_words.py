@@ -9,6 +9,7 @@ import torch
 
 import entrepot as ep
 from tests.importers.torch.networks import HEAD, model
+from tests.judges.oracle import run_onnxruntime
 
 F32 = np.float32
 
@@ -29,6 +30,13 @@ WORDS = [
     ("y = Transpose<perm = [0, 2, 1]>(x)", "y = x.transpose(-2, -1)"),
     ("y = Softmax(x)", "y = torch.softmax(x, dim=-1)"),
     ("y = Gelu(x)", "y = F.gelu(x)"),
+    ("q = QuantizeLinear(x, t, z)  y = Cast<to = 1>(q)", "q = quantized(x, 0.25, 3, torch.uint8)"),
+    ("q = QuantizeLinear(x, t, z)  y = DequantizeLinear(q, t, z)", "y = (q.to(x.dtype) - 3) * 0.25"),
+    ("q = QuantizeLinear(x, t)  y = DequantizeLinear(q, t)", "y = q.to(x.dtype) * 0.25"),
+    (
+        "q = QuantizeLinear<axis = 1>(x, v, w)  y = Cast<to = 1>(q)",
+        "(x, self.v.reshape(-1, 1), self.w.reshape(-1, 1), ",
+    ),
     ("y = ReduceMean<keepdims = 0>(x, a)", "y = x.mean(-1)"),
     ("n = NonZero(x)  y = Cast<to = 1>(n)", "n = x.nonzero().T"),
     ("f = Cast<to = 9>(x)  j = Cast<to = 7>(f)  k = ScatterElements(f, j, f)  y = Cast<to = 1>(k)", ".scatter(0, "),
@@ -50,7 +58,8 @@ WORDS = [
 @pytest.mark.parametrize(("node", "line"), WORDS)
 def test_steps_are_written_as_a_reader_would(node: str, line: str) -> None:
     constants = (
-        "int64[2] s = {-1, 3}, int64[1] a = {-1}, int64[1] b = {9}, int64 i = {2}, int64[2] c = {1, 2}, int64 o = {1}"
+        "int64[2] s = {-1, 3}, int64[1] a = {-1}, int64[1] b = {9}, int64 i = {2}, int64[2] c = {1, 2}, int64 o = {1}, "
+        "float t = {0.25}, uint8 z = {3}, float[3] v = {1, 2, 3}, int8[3] w = {1, 2, 3}"
     )
     assert line in source(f"g (float[2, 3, 3] x) => (float[N, M] y) <{constants}> {{ {node} }}")
 
@@ -219,3 +228,42 @@ def test_places_that_cannot_be_below_0_are_read_as_they_are(nodes: str) -> None:
         verify=False,
     )
     assert PLACES[nodes] in net.source()
+
+
+@pytest.mark.parametrize("alpha", [np.nan, np.inf])
+def test_numbers_that_are_none_are_written_so_that_python_reads_them(alpha: float) -> None:
+    proto = onnx.parser.parse_model(HEAD + "g (float[N, 3] x) => (float[N, 3] y) { y = LeakyRelu(x) }")
+    proto.graph.node[0].attribute.append(onnx.helper.make_attribute("alpha", alpha))
+    module = ep.to_torch(ep.load(proto), verify=False)
+    assert torch.equal(torch.isfinite(module(torch.tensor([[-1.0, 1.0, 2.0]]))), torch.tensor([[False, True, True]]))
+
+
+SCALES = "float[3] s = {0.5, 0.1, 0.02}, int8[3] z = {0, 5, -7}, uint8[3] u = {3, 0, 200}"
+
+
+@pytest.mark.parametrize(("scale", "zero"), [("s", "z"), ("s", "u")])
+def test_steps_of_an_axis_are_those_of_the_file(scale: str, zero: str) -> None:
+    text = f"q = QuantizeLinear<axis = 1>(x, {scale}, {zero})  y = DequantizeLinear<axis = 1>(q, {scale}, {zero})"
+    head = HEAD.replace("28", "21")
+    proto = onnx.parser.parse_model(head + f"g (float[N, 3, M] x) => (float[N, 3, M] y) <{SCALES}> {{ {text} }}")
+    x = np.random.default_rng(0).normal(0, 3, (2, 3, 50)).astype(np.float32)
+    (expected,) = run_onnxruntime(proto, {"x": x})
+    np.testing.assert_allclose(ep.to_torch(ep.load(proto))(torch.from_numpy(x)).detach(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["ReduceMax", "ReduceMin"])
+def test_the_extreme_of_what_was_selected_may_be_that_of_nothing(kind: str) -> None:
+    text = f"g (float[N] x, bool[N] c) => (float y) {{ s = Compress(x, c)  y = {kind}<keepdims = 0>(s) }}"
+    proto = onnx.parser.parse_model(HEAD.replace("28", "21") + text)
+    module, x = ep.to_torch(ep.load(proto)), np.arange(4, dtype=F32)
+    for chosen in ([True, False, True, False], [False] * 4):
+        feeds = {"x": x, "c": np.array(chosen)}
+        (expected,) = run_onnxruntime(proto, feeds)
+        np.testing.assert_array_equal(module(*map(torch.from_numpy, feeds.values())), expected)
+
+
+def test_a_table_of_no_rows_is_a_tensor_of_its_type() -> None:
+    text = "g (int64[N, 2] x) => (int64[M, 2] y) { y = Concat<axis = 0>(x, e) }"
+    module = ep.to_torch(_with(text, {"e": np.zeros((0, 2), np.int64)}))
+    assert "ml_dtypes" not in module.source()
+    assert module(torch.tensor([[1, 2]])).tolist() == [[1, 2]]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes  # noqa: F401 - names its types for NumPy
 import numpy as np
+import onnx_ir as ir
 import pytest
 
 from entrepot.ir.opset.convert import convert_opset
@@ -80,3 +82,27 @@ def test_sixteen_bits_lose_their_zero_point_exactly_below_opset_21() -> None:
     model = parse("y = DequantizeLinear(x, s, z)", 21, "uint16[N] x, float16 s, uint16 z) => (float16[N] y")
     inputs = np.array([40000, 39999], np.uint16), np.array(1, np.float16), np.array(39990, np.uint16)
     assert run(convert_opset(model, 20), *inputs)[0].tolist() == [10, 9]
+
+
+@pytest.mark.parametrize("kind", ["int4", "uint4"])
+@pytest.mark.parametrize("target", [20, 13])
+@pytest.mark.parametrize("blocks", ["s, z, axis=0, block_size=2", "t, y, axis=1", "u, x0, axis=1"])
+def test_weights_of_four_bits_get_a_byte_each(kind: str, target: int, blocks: str) -> None:
+    scale, zero, *given = blocks.split(", ")
+    weights = {
+        "w": np.arange(-6, 6).reshape(4, 3) + (6 if kind == "uint4" else 0),
+        "z": np.array([[1, 2, 3], [4, 5, 6]]),
+        "y": np.array([1, 2, 3]),
+        "x0": np.array(2),
+    }
+    scales = "float[2,3] s = {1, 2, 3, 4, 5, 6}, float[3] t = {0.5, 1, 2}, float u = {0.25}"
+    attributes = ", ".join(each.replace("=", " = ") for each in given)
+    body = f"d = DequantizeLinear<{attributes}>(w, {scale}, {zero})  y2 = MatMul(x, d)"
+    model = parse(body, 21, "float[N,4] x) => (float[N,3] y2", stored=scales, ir_version=10)
+    for name, array in weights.items():
+        tensor = ir.tensor(array.astype(kind), dtype=ir.DataType[kind.upper()], name=name)
+        value = next((v for node in model.ir.graph for v in node.inputs if v is not None and v.name == name), None)
+        if value is not None:
+            value.const_value, value.type, value.shape = tensor, ir.TensorType(tensor.dtype), tensor.shape
+            model.ir.graph.initializers.add(value)
+    assert_same(model, target, np.arange(8, dtype=np.float32).reshape(2, 4))

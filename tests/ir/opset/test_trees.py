@@ -11,7 +11,9 @@ from entrepot.ir.errors import ConversionError
 from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
 from entrepot.ir.opset.convert import convert_opset
+from entrepot.runtime.session import Session
 from tests.ir.opset.evaluate import run
+from tests.judges.oracle import run_onnxruntime
 from tests.op_cases.case import Case
 from tests.op_cases.ml import ML_MODES, classifier, column, ensemble, ml, regressor
 
@@ -169,3 +171,18 @@ def test_branches_that_meet_for_ever_are_refused() -> None:
 def test_weights_of_nodes_that_ask_are_refused() -> None:
     with pytest.raises(ConversionError, match="is not a leaf"):
         convert_opset(load(regressor(target_nodeids=[1, 3, 4, 1, 2]).model()), {ML: 5})
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_a_leaf_that_names_its_target_again(targets: int) -> None:
+    case = regressor(
+        n_targets=targets,
+        target_treeids=[0, 0, 0, 0, 1, 1],
+        target_nodeids=[2, 2, 3, 4, 1, 2],
+        target_ids=[0] * 6,
+        target_weights=[1.0, 7.0, 2.0, 3.0, 4.0, 5.0],
+    )
+    (expected,) = run_onnxruntime(case.model(3), case.feeds())
+    (found,) = Session(load(case.model(3)), providers=["cpu"]).run(case.feeds()).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    same(case, 5)

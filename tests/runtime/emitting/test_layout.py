@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 from pathlib import Path
 
@@ -27,6 +28,8 @@ LONG = [
     "self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 8)) for _ in range(3))",
     "self.blocks = nn.Sequential(*(nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 8)) for _ in range(3)))",
     "parts = [a_function_of_a_long_name(each, 1, 2, of_a_third_one) for each in an_argument_of_a_long_name.parts()]",
+    "y = (a_quantised_operand_of_a_long_name.to(another_operand_of_a_long_name_too.dtype) - 135) * self.its_scale",
+    "y = (the_first_operand_of_a_long_name_in_it + the_second_operand_of_a_long_name_in_it - the_third) * self.scale",
     "return first_result_of_a_long_name, second_result_of_a_long_name, third_result_of_a_long_name, fourth",
 ]
 
@@ -41,3 +44,8 @@ def test_a_long_line_is_broken_as_formatters_do(text: str, depth: int, tmp_path:
     assert len(text) < 80 or len(body) > 1
     told = subprocess.run([RUFF, "format", "--diff", "--isolated", file], capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stdout
+
+
+def test_brackets_around_one_operand_do_not_become_a_tuple() -> None:
+    line = "y = (an_operand_of_a_very_long_name_in_a_body.to(another_operand_of_a_long_name.dtype) - 135) * self.scale"
+    assert ast.dump(ast.parse("\n".join(wrapped(line, 88)))) == ast.dump(ast.parse(line))

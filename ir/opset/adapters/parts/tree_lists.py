@@ -68,8 +68,12 @@ class Trees:
         return found
 
 
-def trees_of(op: OpBuilder, prefix: str) -> Trees:
-    """The trees of a node; ``prefix`` is what its leaves' attributes begin with, ``target`` or ``class``."""
+def trees_of(op: OpBuilder, prefix: str, *, targets: int = 0) -> Trees:
+    """The trees of a node; ``prefix`` is what its leaves' attributes begin with, ``target`` or ``class``.
+
+    A leaf may name a target several times. Its weights are added, except where there is one target in all: there
+    onnxruntime reads the first, and what skl2onnx writes of the paths through a forest of classes relies on it.
+    """
     names = ("treeids", "nodeids", "featureids", "modes", "truenodeids", "falsenodeids")
     columns = [op.attr(f"nodes_{name}") for name in names]
     missing = op.attr("nodes_missing_value_tracks_true") or [0] * len(columns[0])
@@ -81,7 +85,8 @@ def trees_of(op: OpBuilder, prefix: str) -> Trees:
         if (tree, node) not in nodes or nodes[tree, node].mode != "LEAF":
             op.refuse(f"node {node} of tree {tree} has a weight but is not a leaf")
         given = votes[tree, node]
-        given[target] = given.get(target, 0.0) + weight
+        if targets != 1 or not given:
+            given[target] = given.get(target, 0.0) + weight
     return Trees(nodes, votes)
 
 

@@ -115,3 +115,15 @@ def test_memory_is_given_back() -> None:
     heap.trim()
     y = ep.Session(model("g (float[4] x) => (float[4] y) { y = Exp(x) }"), providers=["torch"]).run({"x": f32(4)})["y"]
     np.testing.assert_allclose(y, np.exp(f32(4)), rtol=1e-6)
+
+
+def test_what_torch_has_no_kernel_for_runs_beside_it_in_the_same_memory() -> None:
+    text = '<ir_version: 10, opset_import: ["": 18, "ai.onnx.ml": 3]>\n' + (
+        'g (float[N, 3] x) => (float[N, 3] y) { a = Relu(x)  b = ai.onnx.ml.Normalizer<norm = "L2">(a)  y = Neg(b) }'
+    )
+    proto = onnx.parser.parse_model(text)
+    x = f32(4, 3)
+    (expected,) = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
+    for fed in (x, torch.from_numpy(x)):
+        (got,) = ep.Session(ep.load(proto), providers=["torch"]).run({"x": fed}).values()
+        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
