@@ -129,14 +129,6 @@ def pairs_of_images(model: Any, size: Size) -> Iterator[Inputs]:
         yield {"pixel_values": torch.randn(size.batch, 2, channels, side * size.scale, side * size.scale)}
 
 
-def images_and_points(model: Any, size: Size) -> Iterator[Inputs]:
-    """Pictures, and places in them whose surroundings are wanted."""
-    for picture in images(model, size):
-        places = picture["pixel_values"].shape[-1] * torch.rand(size.batch, 1, size.length, 2)
-        labels = torch.randint(0, 2, (size.batch, 1, size.length))
-        yield picture | {"input_points": places, "input_labels": labels}
-
-
 def videos(model: Any, size: Size) -> Iterator[Inputs]:
     """Clips."""
     frames = find(model.config, "num_frames", "frames_per_clip") or 4
@@ -269,7 +261,6 @@ KINDS: dict[str, Kind] = {
         ("MODEL_FOR_TEXT_RECOGNITION_MAPPING_NAMES", "MODEL_FOR_TABLE_RECOGNITION_MAPPING_NAMES"), images, _IMAGE
     ),
     "point-matching": Kind(("MODEL_FOR_KEYPOINT_MATCHING_MAPPING_NAMES",), pairs_of_images, _IMAGE),
-    "mask-generation": Kind(("MODEL_FOR_MASK_GENERATION_MAPPING_NAMES",), images_and_points, _IMAGE),
     "zero-shot-detection": Kind(("MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES",), image_and_text, _TEXT),
     "question-of-image": Kind(("MODEL_FOR_VISUAL_QUESTION_ANSWERING_MAPPING_NAMES",), image_and_text, _TEXT),
     "series-as-a-whole": Kind(
