@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 from keras import tree
 
+from entrepot.exporters.axes.fewer import widest
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder
@@ -132,11 +134,14 @@ class KerasSource(Source):
         if self.way == _TRACED:
             return capture_traced(self, self._called, prober, groups, options)
         options.tell("reading the layers")
+        return widest(functools.partial(self._layer_by_layer, prober), groups, prober.base)
+
+    def _layer_by_layer(self, prober: Prober, groups: list[Group]) -> Captured:
         build = Builder(self.name)
         symbols = {axis: group.symbol for group in groups for axis in group.axes}
         inputs = [
             build.input(name, array.dtype, [symbols.get((at, axis), size) for axis, size in enumerate(array.shape)])
-            for at, (name, array) in enumerate(zip(self.call.names, prober.base, strict=True))
+            for at, (name, array) in enumerate(zip(self.call.names, prober.sample, strict=True))
         ]
         with upstream.unrecorded(self.model), _refusals(self.name):
             outputs = self._as_returned(build, self._read(Reader(build), inputs))

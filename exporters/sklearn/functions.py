@@ -192,11 +192,12 @@ def _mean(x: Array, axis: Any = None, keepdims: Any = False, **_: Any) -> Array:
     return floating(x).reduce("ReduceMean", axis, keepdims is True)
 
 
-def _truth(op_type: str) -> Callable[..., Array]:
-    def write(x: Array, axis: Any = None, keepdims: Any = False, **_: Any) -> Array:
-        return x.astype(bool).astype(np.int64).reduce(op_type, axis, keepdims is True).astype(bool)
+def _any(x: Array, axis: Any = None, keepdims: Any = False, **_: Any) -> Any:
+    return x.astype(bool).astype(np.int64).reduce("ReduceSum", axis, keepdims is True) > 0
 
-    return write
+
+def _all(x: Array, axis: Any = None, keepdims: Any = False, **_: Any) -> Any:
+    return ~_any(~x.astype(bool), axis, keepdims)
 
 
 def _position(op_type: str) -> Callable[..., Array]:
@@ -316,7 +317,7 @@ def _filled(x: Array, value: Any, dtype: Any = None, **_: Any) -> Array:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": _reduction("ReduceSum"), "prod": _reduction("ReduceProd"), "mean": _mean,
     "max": _reduction("ReduceMax"), "min": _reduction("ReduceMin"), "amax": _reduction("ReduceMax"),
-    "amin": _reduction("ReduceMin"), "any": _truth("ReduceMax"), "all": _truth("ReduceMin"),
+    "amin": _reduction("ReduceMin"), "any": _any, "all": _all,
     "argmax": _position("ArgMax"), "argmin": _position("ArgMin"), "where": _where, "clip": _clip,
     "concatenate": concatenate, "stack": _stack, "hstack": _hstack, "column_stack": _column_stack,
     "vstack": lambda arrays, **_: concatenate(arrays, 0), "cumsum": _cumsum, "sort": _sort, "einsum": _einsum,

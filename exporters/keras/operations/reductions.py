@@ -11,6 +11,7 @@ from entrepot.exporters.building import typed
 from entrepot.exporters.keras.dtypes import element_of, is_float
 from entrepot.exporters.keras.reading.step import Step, rank_of, shape_of
 from entrepot.exporters.keras.reading.table import operation
+from entrepot.exporters.truth import all_of, any_of
 
 _REDUCTIONS = {
     "Sum": "ReduceSum", "Mean": "ReduceMean", "Prod": "ReduceProd",
@@ -20,10 +21,15 @@ _REDUCTIONS = {
 
 def reduced(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: bool) -> ir.Value:
     """A reduction over an axis, several, or all."""
-    axes = None if axis is None else [axis] if isinstance(axis, int) else [int(each) for each in axis]
+    axes = axes_of(axis)
     if axes == []:
         return value
     return step.op(name, value, axes, keepdims=int(keepdims))
+
+
+def axes_of(axis: Any) -> list[int] | None:
+    """The axes that an argument names; ``None`` for all."""
+    return None if axis is None else [axis] if isinstance(axis, int) else [int(each) for each in axis]
 
 
 def extreme(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: bool) -> ir.Value:
@@ -58,10 +64,11 @@ _NARROW = frozenset(map(element_of, ("bool", "int8", "uint8", "int16", "uint16")
 @operation("Any", "All")
 def truth(step: Step, x: Any) -> ir.Value:
     """Whether one holds, or all do."""
-    value = step.build.cast(step.value(x, "bool"), np.int32)
-    name = "ReduceMax" if type(step.operation).__name__ == "Any" else "ReduceMin"
-    result = reduced(step, name, value, step.operation.axis, keepdims=step.operation.keepdims)
-    return step.build.cast(result, np.bool_)
+    given, value = step.operation, step.value(x, "bool")
+    axes = axes_of(given.axis)
+    if axes == []:
+        return value
+    return (any_of if type(given).__name__ == "Any" else all_of)(step.build, value, axes, keepdims=given.keepdims)
 
 
 @operation("CountNonzero")

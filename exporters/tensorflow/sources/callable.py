@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ import onnx_ir
 import tensorflow as tf
 
 from entrepot.exporters.arrays import Array
+from entrepot.exporters.axes.fewer import widest
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured, Refusal, Source
@@ -136,6 +138,9 @@ class CallableSource(Source):
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Trace it with the axes of groups left open; axes that the trace needs to know keep their sizes."""
         options.tell("tracing, and translating to ONNX")
+        return widest(functools.partial(self._captured, prober), groups, prober.base)
+
+    def _captured(self, prober: Prober, groups: list[Group]) -> Captured:
         found, kept, fixed = Tracing(self, prober).widest(groups)
         self.parameters = sorted(found.weights - set(map(_original, found.graph.graph.outputs)))
         return Captured(found.graph, kept, fixed, weights=found.weights)

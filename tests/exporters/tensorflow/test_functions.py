@@ -132,6 +132,22 @@ def test_a_convolution_of_open_channels_has_as_many_groups_as_it_is_run_with(cha
         np.testing.assert_allclose(next(iter(found.values())), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_an_axis_of_size_one_that_has_to_be_fixed_keeps_its_size() -> None:
+    weight = tf.Variable(_x(3, 3, 1, 12))
+    model = ep.export(lambda x: tf.nn.conv2d(x, weight, 1, "SAME"), _x(2, 8, 9, 1))
+    assert [size for size in model.inputs[0].shape if isinstance(size, int)] == [1]
+
+
+def test_an_axis_whose_size_an_operator_has_to_know_is_fixed() -> None:
+    model = ep.export(tf.linalg.pinv, _x(2, 4, 3))
+    assert [isinstance(size, str) for size in model.inputs[0].shape] == [True, False, False]
+
+
+def test_the_similarity_of_images_has_filters_as_large_as_their_channels_are_many() -> None:
+    model = ep.export(lambda x, y: tf.image.ssim(x, y, 1.0), (_x(2, 16, 16, 1), _x(2, 16, 16, 1) + 0.1))
+    assert model.report
+
+
 def test_a_result_called_like_a_variable_gets_a_name_of_its_own() -> None:
     mean = tf.Variable(_x(3), name="mean")
     model = ep.export(lambda x: {"mean": x + mean, "x": x * 2.0}, _x(2, 3))
