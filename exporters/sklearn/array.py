@@ -33,6 +33,8 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     """
 
     __array_priority__ = 1000
+    column: Any = None
+    """The name of the column of a data frame that it is, if it is one by itself."""
 
     def __init__(self, build: Builder, value: ir.Value, dtype: Any, shape: Shape) -> None:
         self.build, self.dtype, self.shape = build, np.dtype(dtype), tuple(shape)
@@ -111,14 +113,15 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     def reshape(self, *shape: Any) -> Array:
         """With other axes; one size may be -1."""
-        dims = [int(dim) for dim in (shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)]
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        dims = [(0 if -1 in given else -1) if dim is None else int(dim) for dim in given]  # as many rows as it has
         if self.value.const_value is not None and -1 not in dims:
             return lifted(self.build, self.value.const_value.numpy().reshape(dims))
         known = all(isinstance(dim, int) for dim in self.shape)
         count = math.prod(self.shape) if known else None  # type: ignore[arg-type]
         rest = math.prod(dim for dim in dims if dim != -1)
         free = None if count is None else count // max(rest, 1)
-        return self.op("Reshape", dims, shape=[free if dim == -1 else dim for dim in dims])
+        return self.op("Reshape", dims, shape=[free if dim == -1 else dim or None for dim in dims])
 
     def ravel(self) -> Array:
         """With one axis."""
