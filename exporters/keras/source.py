@@ -24,7 +24,7 @@ from entrepot.exporters.keras.axes import is_batch_alone, is_deterministic, is_p
 from entrepot.exporters.keras.backends import capture_traced
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.reader import FAULTS, Reader
-from entrepot.exporters.keras.running import Call, compiled
+from entrepot.exporters.keras.running import Call, careful, compiled
 from entrepot.exporters.keras.sample import given_arrays, made_arrays
 from entrepot.exporters.notes import Fixed
 from entrepot.exporters.options import Options
@@ -58,7 +58,8 @@ class KerasSource(Source):
         self.call = self._flat(sample)
         self.parameters = {str(variable.path) for variable in model.variables}
         self._settled: Flat | None = None
-        self._run: Call = self._called
+        self._plain: Call = careful(self._called, _faults())
+        self._run = self._plain
 
     def _flat(self, sample: Any) -> Flat:
         if self.graph is not None:
@@ -101,11 +102,11 @@ class KerasSource(Source):
         """See ``Source``; networks are large, so that this result is kept, and Keras' own layers are called once."""
         known = self.graph is not None and is_deterministic(self.graph)
         if known:
-            self._run = compiled(self.graph, self._called, self.call.tensors)
+            self._run = compiled(self.graph, self._plain, self.call.tensors)
             with contextlib.suppress(Refusal):  # a call of the model itself says better why
                 self._settled = self(self.call.tensors)
                 return self._settled
-            self._run = self._called
+            self._run = self._plain
         try:
             self._settled = self(self.call.tensors) if known else super().settled()
         except Refusal as refusal:

@@ -45,13 +45,21 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         from entrepot.exporters.sklearn.functions import reduce_with, universal
 
-        if options.pop("out", None) is not None or options.pop("where", True) is not True:
-            raise _inexpressible(f"np.{ufunc.__name__} with out or where")
-        if method == "reduce":
+        (out,), where = options.pop("out", (None,)), options.pop("where", True)
+        if method == "reduce" and out is None and where is True:
             return reduce_with(ufunc.__name__, *operands, **options)
-        if method != "__call__":
-            raise _inexpressible(f"np.{ufunc.__name__}.{method}")
-        return universal(self.build, ufunc, operands, options)
+        if method != "__call__" or (where is not True and out is None):
+            raise _inexpressible(f"np.{ufunc.__name__}.{method} with its arguments")
+        found = universal(self.build, ufunc, operands, options)
+        found = found if where is True else np.where(where, found, out)
+        return found if out is None else self._written(out, found)
+
+    def _written(self, out: Any, found: Any) -> Any:
+        """``x += 1``: the array is another value of the graph from then on."""
+        if not isinstance(out, Array) or out.ndim != found.ndim:
+            raise _inexpressible("a result that is written into an array of NumPy")
+        out.value = found.astype(out.dtype).value
+        return out
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         from entrepot.exporters.sklearn.functions import FUNCTIONS
@@ -161,7 +169,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         shape = (self.shape[0], *row.shape)
         return Array(self.build, self.build.op("Expand", row.value, sizes), row.dtype, shape)
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: Any) -> Any:
         from entrepot.exporters.sklearn.indexing import indexed
 
         return indexed(self, key)

@@ -38,7 +38,7 @@ def followed(model: Any) -> Any:
     result = copy.copy(model)
     result.__class__ = type(type(model).__name__, (type(model),), changed)
     for name, value in vars(model).items():
-        setattr(result, name, value.view(_Held) if type(value) is np.ndarray else answering(value))
+        setattr(result, name, answering(_held(value)))
     return result
 
 
@@ -86,6 +86,8 @@ def _stood_for(value: Any, known: dict[int, dict[str, Any]]) -> Any:
         return PANDAS
     if is_fitted(value):
         return answering(value)
+    if type(value) is np.ndarray:
+        return _held(value)
     if isinstance(value, FunctionType) and value not in _PASSING and _is_of_user(value):
         return _copied(value, known)
     passing = {**_PASSING, **of_pandas()}
@@ -121,7 +123,12 @@ def _array(function: Callable[..., Any], x: Any, dtype: Any = None, *args: Any, 
         x = np.stack([as_array(each) for each in x])
     if isinstance(x, Array):
         return x.copy() if dtype is None else x.copy().astype(dtype)
-    return function(x, dtype, *args, **kwargs) if dtype is not None or args else function(x, **kwargs)
+    return _held(function(x, dtype, *args, **kwargs) if dtype is not None or args else function(x, **kwargs))
+
+
+def _held(x: Any) -> Any:
+    """An array that an array of a graph may choose elements of."""
+    return x.view(_Held) if type(x) is np.ndarray else x
 
 
 def _same_array(function: Callable[..., Any], x: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -158,6 +165,7 @@ def _validated(function: Callable[..., Any], model: Any, x: Any = "no_validation
 
 _PASSING: dict[Any, Any] = {
     **MAKING,
+    np.eye: lambda *args, **kwargs: _held(np.eye(*args, **kwargs)),
     np.array: functools.partial(_array, np.array),
     np.asarray: functools.partial(_same_array, np.asarray),
     np.asanyarray: functools.partial(_same_array, np.asanyarray),

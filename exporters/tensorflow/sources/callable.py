@@ -23,6 +23,7 @@ from entrepot.exporters.structure import Flat, flatten, flatten_call, same_struc
 from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, NotingArrays, joined, shared
 from entrepot.exporters.tensorflow.sources.samples import made_sample
 from entrepot.exporters.tensorflow.sources.tracing import FAILURES, Tracing
+from entrepot.exporters.tensorflow.spectra import has_transforms, refuse_empty_transforms
 from entrepot.exporters.tensorflow.upstream import counting_calls
 from entrepot.ir.errors import ConversionError, InputError
 
@@ -83,17 +84,24 @@ class CallableSource(Source):
         self.call = flatten_call(Sample.of(sample, opened.function), opened.function, noting)
         self._are_complex = noting.are_complex
         self._usual: int | None = None
+        self._has_transforms = False
         self._traced: Any = None
 
     def __call__(self, arrays: Sequence[Array], /) -> Flat:
         """Call it eagerly, as its user does."""
         try:
+            if self._has_transforms:
+                refuse_empty_transforms(self._flat, arrays, FAILURES)
             args, kwargs = self._arguments([tf.constant(array) for array in arrays])
             with self._eagerly():
                 result = self.opened.function(*args, **kwargs)
         except FAILURES as error:
             raise Refusal(error) from error
         return flatten(result, numbers=self.numbers, arrays=self.arrays)
+
+    def _flat(self, *tensors: Any) -> Any:
+        args, kwargs = self._arguments(tensors)
+        return self.opened.function(*args, **kwargs)
 
     def _arguments(self, tensors: Sequence[Any]) -> Any:
         """Flat tensors as the function takes them."""
@@ -127,7 +135,8 @@ class CallableSource(Source):
         try:
             with counting_calls(None if self._usual is None else _TIMES * self._usual + _MANY) as count:
                 yield
-            self._usual = count[0] if self._usual is None else self._usual
+            self._usual = count.total() if self._usual is None else self._usual
+            self._has_transforms |= has_transforms(count)
         finally:
             tf.config.run_functions_eagerly(before)
 

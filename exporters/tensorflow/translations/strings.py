@@ -90,6 +90,15 @@ def split_text(node: Node, build: Builder, x: Any, separator: Any) -> Any:
     return indices, values, build.op("Concat", build.op("Shape", x), longest, axis=0)
 
 
+@translates("StringToHashBucketFast", "StringToHashBucketStrong", "StringToHashBucket")
+def bucket(node: Node, build: Builder, x: Any) -> Any:
+    """The only bucket, as tables have one for all words that they do not know; ONNX has no hashes of text."""
+    if node["num_buckets"] != 1:
+        node.refuse(f"spreads text over {node['num_buckets']} buckets by a hash, and ONNX has none of text")
+    zero = build.constant(np.array(0, np.int64))
+    return typed(build.op("Expand", zero, build.op("Shape", x)), np.int64, node.result_shape())
+
+
 @translates("StringToNumber")
 def to_number(node: Node, build: Builder, x: Any) -> Any:
     """The number that is written there."""

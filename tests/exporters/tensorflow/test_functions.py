@@ -154,3 +154,13 @@ def test_a_result_called_like_a_variable_gets_a_name_of_its_own() -> None:
     assert model.report
     assert "mean" in model.ir.graph.initializers
     assert model.outputs[0].name == "mean_out"
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_transform_of_no_length_does_not_end_the_process(compiled: bool) -> None:
+    def back_and_forth(x: tf.Tensor) -> tf.Tensor:
+        return tf.signal.irfft(tf.signal.rfft(x) * 2.0)
+
+    model = ep.export(tf.function(back_and_forth) if compiled else back_and_forth, _x(2, 8))
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
+    assert model.report
