@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
-from entrepot.exporters.functions.texts import characters, replaced
+from entrepot.exporters.functions.texts import parts_matched, replaced
 from entrepot.exporters.tensorflow.arrays import texts
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.sizes import joined, rank_of, reshaped
@@ -53,14 +53,15 @@ def matches(node: Node, build: Builder, x: Any, pattern: Any = None) -> Any:
 
 @translates("RegexReplace", "StaticRegexReplace")
 def replaced_text(node: Node, build: Builder, x: Any, *stated: Any) -> Any:
-    """Characters of a set, replaced by what contains none of them."""
+    """Characters of a set, or one text, replaced by what contains none of them."""
     given = [node.constant(at) for at in (1, 2)] if stated else [node["pattern"], node["rewrite"]]
     if any(each is None for each in given):
         node.refuse("takes a pattern that varies")
     pattern, by = (str(texts(each).item()) if stated else str(each) for each in given)
-    some = characters(pattern)
-    if some is None or "\\" in by or not node["replace_global"] or set(some) & set(by):
-        node.refuse(f"replaces {pattern!r} by {by!r}; known are sets of characters, by what contains none of them")
+    some = parts_matched(pattern)
+    if some is None or "\\" in by or not node["replace_global"] or any(part in by for part in some):
+        known = "sets of characters and texts, by what contains none of them"
+        node.refuse(f"replaces {pattern!r} by {by!r}; known are {known}")
     return replaced(build, x, rank_of(node), some, by)
 
 

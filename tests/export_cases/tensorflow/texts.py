@@ -33,4 +33,6 @@ add("a_vocabulary_with_one_bucket", lambda x: tf.gather(tf.eye(3), VOCABULARY.lo
 
 MARKED = np.array([["a, b!", "", "!?", "no-one's"], ["c", "!!d!!", " e ", ".,.x"]], object)
 add("stripped", lambda x: tf.strings.regex_replace(x, "[!-/:-@]", ""), MARKED, MARKED[:1, :3])
+BROKEN = np.array([["a<br />b<br />", "<br />", "<br / >c", "", "d"]], object)
+add("a_text_replaced", lambda x: tf.strings.regex_replace(x, "<br />", " "), BROKEN, BROKEN[:, 1:4])
 add("replaced", lambda x: tf.strings.regex_replace(tf.strings.lower(x), "[,!]", " <stop> "), MARKED, MARKED[1:])
