@@ -203,12 +203,20 @@ def _as_array(item: Any, spec: Any) -> Any:
     Raises:
         InputError: The input takes numbers, and these are texts.
     """
+    if type(item).__module__.partition(".")[0] == "pandas" and hasattr(item, "to_numpy"):
+        item = item.to_numpy()
     kind = getattr(getattr(item, "dtype", None), "kind", "")
     if kind in "SUO" and kind and keras.backend.standardize_dtype(spec.dtype) != "string":
         raise InputError(f"the sample is of {item.dtype}, and the model takes {spec.dtype}", value=spec.name)
-    if isinstance(item, list | tuple | int | float):
+    if not isinstance(item, list | tuple | int | float):
+        return item
+    try:
         return np.asarray(item, element_of(spec.dtype).numpy())
-    return item
+    except ValueError as error:
+        raise InputError(f"the sample is a list that is no array: {error}", value=spec.name, hint=_PADDED) from error
+
+
+_PADDED = "its rows have to be of one length: pad them"
 
 
 def _faults() -> tuple[type[Exception], ...]:

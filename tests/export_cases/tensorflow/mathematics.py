@@ -90,3 +90,5 @@ for _name in ("gcd", "lcm"):
     _function = getattr(tf.experimental.numpy, _name)
     add(f"{_name}_of_a_number", lambda x, f=_function: f(x, 6), whole(1, 30, 4, 3), whole(1, 30, 6, 3))
 add("dct_of_pieces", lambda x: tf.signal.dct(tf.reshape(x, [tf.shape(x)[0], -1, 20])), normal(2, 60), normal(3, 100))
+add("transposed_as_told", tf.transpose, (normal(2, 3, 4), np.int32([2, 0, 1])), (normal(5, 1, 2), np.int32([1, 0, -1])))
+add("pseudo_inverse", tf.linalg.pinv, normal(2, 4, 3), normal(5, 4, 3))
