@@ -213,3 +213,17 @@ def normalize(step: Step, x: Any) -> ir.Value:
     powers = step.op("Pow", step.op("Abs", value), float(given.order))
     length = step.op("Pow", reduced(step, "ReduceSum", powers, axis, keepdims=True), 1 / float(given.order))
     return step.op("Div", value, step.op("Max", length, float(epsilon)))
+
+
+@operation("Corrcoef")
+def correlations(step: Step, x: Any) -> ir.Value:
+    """Of rows with one another: products of what is left without the mean, as shares of their lengths."""
+    value = step.value(x, step.dtype)
+    rest = step.op("Sub", value, step.op("ReduceMean", value, [-1]))
+    if rank_of(value) == 1:
+        rest = step.op("Unsqueeze", rest, [0])
+    products = step.op("MatMul", rest, step.op("Transpose", rest, perm=[1, 0]))
+    length = step.op("Sqrt", step.op("ReduceSum", step.op("Mul", rest, rest), [-1]))
+    shares = step.op("Div", step.op("Div", products, length), step.op("Transpose", length, perm=[1, 0]))
+    found = step.op("Clip", shares, step.value(-1, step.dtype), step.value(1, step.dtype))
+    return step.op("Squeeze", found) if rank_of(value) == 1 else found
