@@ -164,3 +164,20 @@ def test_a_transform_of_no_length_does_not_end_the_process(compiled: bool) -> No
     model = ep.export(tf.function(back_and_forth) if compiled else back_and_forth, _x(2, 8))
     assert all(isinstance(size, str) for size in model.inputs[0].shape)
     assert model.report
+
+
+def test_a_network_in_mixed_precision_is_as_close_as_its_halves_are() -> None:
+    kernel, weight = tf.Variable(_x(3, 3, 3, 8) * 0.2), tf.Variable(_x(8, 4) * 0.3)
+
+    @tf.function
+    def network(x: tf.Tensor) -> tf.Tensor:
+        half = tf.nn.relu(tf.nn.conv2d(tf.cast(x, tf.float16), tf.cast(kernel, tf.float16), 2, "SAME"))
+        scores = tf.reduce_mean(half, [1, 2]) @ tf.cast(weight, tf.float16)
+        return tf.nn.softmax(tf.cast(scores, tf.float32))
+
+    model = ep.export(network, _x(2, 8, 8, 3))
+    assert model.report
+    image = _x(3, 10, 6, 3)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run({model.inputs[0].name: image}).values()
+    # a sum of 27 products, a mean of 15 and a sum of 8 in half precision, of numbers of about 1
+    np.testing.assert_allclose(found, network(image), atol=50 * float(np.finfo(np.float16).eps))
