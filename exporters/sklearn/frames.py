@@ -27,12 +27,12 @@ class Frame(Columns, np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         """Column by column; two tables have to have the same ones."""
         tables = [item for item in operands if isinstance(item, Frame)]
-        odd = [item for item in operands if not isinstance(item, Frame) and getattr(item, "ndim", False)]
+        rest = [_by_column(item, self.names) for item in operands]
+        odd = [item for item in rest if not isinstance(item, Frame | Mapping) and getattr(item, "ndim", False)]
         if method != "__call__" or any(table.names != self.names for table in tables) or odd:
             raise ConversionError("tables of other columns cannot be joined in a graph", hint="take columns by name")
         arrays = [
-            ufunc(*(item.arrays[at] if isinstance(item, Frame) else item for item in operands), **options)
-            for at in range(len(self.names))
+            ufunc(*(_own(item, name, at, self.names) for item in rest), **options) for at, name in enumerate(self.names)
         ]
         return Frame(self.names, arrays)
 
@@ -204,8 +204,8 @@ class Frame(Columns, np.lib.mixins.NDArrayOperatorsMixin):
         """A word that is said of each column, of its own argument where a dictionary or a table has one for it."""
         made = self.copy()
         for at, name in enumerate(self.names):
-            own = [_own(arg, name, at, self.names) for arg in args]
-            named = {key: _own(arg, name, at, self.names) for key, arg in kwargs.items()}
+            own = [_own(_by_column(arg, self.names), name, at, self.names) for arg in args]
+            named = {key: _own(_by_column(arg, self.names), name, at, self.names) for key, arg in kwargs.items()}
             if not any(item is _SKIP for item in (*own, *named.values())):
                 made.arrays[at] = ELEMENTWISE[word](self.arrays[at], *own, **named)
         return made
@@ -218,6 +218,15 @@ class Frame(Columns, np.lib.mixins.NDArrayOperatorsMixin):
 
 
 _SKIP = "entrepot: this column stays as it is"
+
+
+def _by_column(argument: Any, names: Sequence[Any]) -> Any:
+    """Numbers for some columns by name, as a series of pandas has them, or in the order of the columns."""
+    if hasattr(argument, "index") and hasattr(argument, "to_dict") and not isinstance(argument, Frame | Series):
+        return argument.to_dict()
+    if isinstance(argument, np.ndarray) and argument.shape == (len(names),):
+        return dict(zip(names, argument.tolist(), strict=True))
+    return argument
 
 
 def _own(argument: Any, name: Any, at: int, names: Sequence[Any]) -> Any:

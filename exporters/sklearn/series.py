@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -46,6 +47,11 @@ class Series(np.lib.mixins.NDArrayOperatorsMixin):
         if name in ELEMENTWISE:
             return lambda *args, **kwargs: Series(ELEMENTWISE[name](self.array, *args, **kwargs), self.name)
         raise AttributeError(f"a column that stands for others has no '{name}'")
+
+    @property
+    def str(self) -> Texts:
+        """Questions about text."""
+        return Texts(self)
 
     @property
     def values(self) -> Symbolic:
@@ -93,6 +99,34 @@ class Series(np.lib.mixins.NDArrayOperatorsMixin):
     def map(self, given: Any) -> Any:
         """The same, or what a dictionary has for each element; NaN for what it has not."""
         return self.apply(given) if callable(given) else Series(looked_up(self.array, given), self.name)
+
+
+class Texts:
+    """``series.str``: whether texts have a part, which has to be a text itself, not a pattern."""
+
+    def __init__(self, of: Series) -> None:
+        self._of = of
+
+    def contains(self, pat: str, case: bool = True, flags: int = 0, na: Any = None, regex: bool = True) -> Series:
+        """Whether it is in a text."""
+        if not case or flags or (regex and re.escape(pat).replace("\\ ", " ") != pat):
+            raise ConversionError("patterns in texts cannot be written into a graph", hint="regex=False")
+        return self._matches(f"(?s).*{re.escape(pat)}.*")
+
+    def startswith(self, pat: str, na: Any = None) -> Series:
+        """Whether a text begins so."""
+        return self._matches(f"(?s){re.escape(pat)}.*")
+
+    def endswith(self, pat: str, na: Any = None) -> Series:
+        """Whether a text ends so."""
+        return self._matches(f"(?s).*{re.escape(pat)}")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"texts that stand for others have no 'str.{name}'")
+
+    def _matches(self, pattern: str) -> Series:
+        found = self._of.array.op("RegexFullMatch", pattern=pattern, dtype=bool)
+        return Series(found, self._of.name)
 
 
 def plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from entrepot.exporters.sklearn.array import Array
 from entrepot.exporters.sklearn.columns import Columns, matrix
 from entrepot.exporters.sklearn.frames import Frame, frame_of
 from entrepot.exporters.sklearn.series import ELEMENTWISE, Series, plain
+from entrepot.ir.errors import ConversionError
 
 
 def as_table(x: Any) -> Any:
@@ -108,13 +109,26 @@ def _elementwise(word: str) -> Any:
     return write
 
 
+def _cut(x: Any, bins: Any, right: bool = True, labels: Any = None, include_lowest: bool = False, **kwargs: Any) -> Any:
+    """Which interval each element is in, by number; not a number where it is in none."""
+    if not isinstance(x, Series | Array):
+        return sys.modules["pandas"].cut(x, bins, right, labels, include_lowest=include_lowest, **kwargs)
+    if labels is not False or np.ndim(bins) == 0 or include_lowest:
+        raise ConversionError(
+            "intervals with names, or of the data's own bounds, cannot be written", hint="labels=False"
+        )
+    at = np.searchsorted(np.asarray(bins), plain(x), side="left" if right else "right") - 1
+    inside = (at >= 0) & (at < len(bins) - 1)
+    return Series(np.where(inside, at, np.nan), getattr(x, "name", None))
+
+
 def _to_numeric(x: Any, **kwargs: Any) -> Any:
     numbers = isinstance(x, Series | Array) and x.dtype != object
     return x if numbers else sys.modules["pandas"].to_numeric(x, **kwargs)
 
 
 _OWN: dict[str, Any] = {
-    "DataFrame": DataFrame, "Series": Column, "concat": _concat, "to_numeric": _to_numeric,
+    "DataFrame": DataFrame, "Series": Column, "concat": _concat, "to_numeric": _to_numeric, "cut": _cut,
     **{word: _elementwise(word) for word in ("isna", "isnull", "notna", "notnull")},
 }  # fmt: skip
 

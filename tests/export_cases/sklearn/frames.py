@@ -97,6 +97,20 @@ def replaced(d: Any) -> Any:
     return d["kids"].replace({0: 9, 1: 8}).between(3, 8).astype(float).to_frame("few")
 
 
+def intervals(d: Any) -> Any:
+    return pd.cut(d["income"], bins=[0.0, 1.0, 2.0, 9.0], labels=False).fillna(-1.0).to_frame()
+
+
+def parts_of_text(d: Any) -> Any:
+    city = d["city"]
+    parts = [city.str.contains("re"), city.str.startswith("b"), city.str.endswith("n"), city.isin(["red", "blue"])]
+    return pd.concat([part.astype(int).rename(name) for part, name in zip(parts, "abcd", strict=True)], axis=1)
+
+
+def two_words(d: Any) -> Any:
+    return np.where(d["income"] > 2, "rich", "poor").reshape(-1, 1)
+
+
 def powers(d: Any, name: str, most: int) -> Any:
     return np.column_stack([d[name] ** power for power in range(1, most + 1)])
 
@@ -113,6 +127,19 @@ class Deviations(TransformerMixin, BaseEstimator):
         for name, median in self.medians_.items():
             x[f"{name}_apart"] = (x[name] - median).abs()
         return x[["income_apart", "kids_apart"]]
+
+
+class Standardised(TransformerMixin, BaseEstimator):
+    """Keeps means, deviations and bounds as series of pandas."""
+
+    def fit(self, x: pd.DataFrame, y: Any = None) -> Standardised:
+        few = x[["age", "income", "kids"]]
+        self.mean_, self.std_, self.low_ = few.mean(), few.std(), few.quantile(0.1)
+        return self
+
+    def transform(self, x: Any) -> Any:
+        x = x[list(self.mean_.index)].fillna(self.mean_)
+        return (x.clip(lower=self.low_, axis=1) - self.mean_) / self.std_ * np.array([1.0, 2.0, 3.0])
 
 
 class Ordered(ClassifierMixin, BaseEstimator):
@@ -151,7 +178,7 @@ class Blended(BaseEstimator):
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     ratio, assigned, made_anew, as_array, column_by_column, row_by_row, filled, what_is_missing, beyond, along_rows,
-    by_dictionary, of_types, by_place, replaced,
+    by_dictionary, of_types, by_place, replaced, intervals, parts_of_text, two_words,
 )  # fmt: skip
 
 
@@ -160,7 +187,10 @@ def cases() -> list[EstimatorCase]:
     made = [case(f"frames/{function.__name__}", functools.partial(_of_function, function)) for function in FUNCTIONS]
     return [
         *made,
-        *(case(f"frames/{make.__name__}", make) for make in (given, numpy_of_columns, held, ordered, blended, named)),
+        *(
+            case(f"frames/{make.__name__}", make)
+            for make in (given, numpy_of_columns, held, standardised, ordered, blended, named)
+        ),
     ]
 
 
@@ -184,6 +214,10 @@ def numpy_of_columns() -> tuple[Any, Any]:
 def held() -> tuple[Any, Any]:
     x = frame()
     return make_pipeline(Deviations(), LogisticRegression()).fit(x, data.classes()), x
+
+
+def standardised() -> tuple[Any, Any]:
+    return Standardised().fit(frame()), frame()
 
 
 def ordered() -> tuple[Any, Any]:
