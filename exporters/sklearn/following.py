@@ -32,7 +32,7 @@ def followed(model: Any) -> Any:
     changed = {
         name: _copied(function, known)
         for cls in reversed(type(model).__mro__)
-        for name, function in ((name, _unwrapped(value)) for name, value in vars(cls).items())
+        for name, function in ((name, _unwrapped(value)) for name, value in [*vars(cls).items()])
         if isinstance(function, FunctionType) and _is_of_user(function)
     }
     result = copy.copy(model)
@@ -72,7 +72,7 @@ def _copied(function: FunctionType, known: dict[int, dict[str, Any]]) -> Functio
     inside = known.get(id(function.__globals__))
     if inside is None:
         inside = known[id(function.__globals__)] = dict(function.__globals__)
-        inside.update({name: _stood_for(value, known) for name, value in function.__globals__.items()})
+        inside.update({name: _stood_for(value, known) for name, value in [*function.__globals__.items()]})
         inside.setdefault("len", length)
     made = FunctionType(function.__code__, inside, function.__name__, function.__defaults__, function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
@@ -101,7 +101,22 @@ class _Passing(ModuleType):
         if name == "c_":
             return _SIDE_BY_SIDE
         found = getattr(np, name)
+        if name in _OF_MANY:
+            return functools.partial(_of_many, found)
         return _PASSING.get(found, found) if callable(found) else found
+
+
+_OF_MANY = frozenset({
+    "mean", "sum", "max", "min", "prod", "median", "std", "var", "average", "any", "all", "argmax", "argmin", "amax",
+    "amin", "quantile", "percentile", "ptp", "round", "nanmean", "nansum", "nanmax", "nanmin", "nanmedian",
+})  # fmt: skip
+"""Functions of one array, which a list of arrays may stand for."""
+
+
+def _of_many(function: Callable[..., Any], x: Any, *args: Any, **kwargs: Any) -> Any:
+    """``np.mean([model.predict(X) for model in models], axis=0)``."""
+    many = isinstance(x, list | tuple) and any(isinstance(each, Array | Series) for each in x)
+    return function(np.stack([as_array(each) for each in x]) if many else x, *args, **kwargs)
 
 
 class _SideBySide:

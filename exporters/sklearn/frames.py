@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ class Frame(Columns, np.lib.mixins.NDArrayOperatorsMixin):
         tables = [item for item in operands if isinstance(item, Frame)]
         rest = [_by_column(item, self.names) for item in operands]
         odd = [item for item in rest if not isinstance(item, Frame | Mapping) and getattr(item, "ndim", False)]
+        odd = [item for item in odd if not (isinstance(item, Array) and item.shape[1:] == (len(self.names),))]
         if method != "__call__" or any(table.names != self.names for table in tables) or odd:
             raise ConversionError("tables of other columns cannot be joined in a graph", hint="take columns by name")
         arrays = [
@@ -190,6 +192,13 @@ class Frame(Columns, np.lib.mixins.NDArrayOperatorsMixin):
         empty = DataFrame({name: np.zeros(1, array.dtype) for name, array in zip(self.names, self.arrays, strict=True)})
         return self[list(empty.select_dtypes(include=include, exclude=exclude).columns)]
 
+    def filter(self, items: Any = None, like: str | None = None, regex: str | None = None, axis: Any = 1) -> Frame:
+        """Columns by their names."""
+        if items is not None:
+            return self[[name for name in items if name in self.names]]
+        kept = [n for n in self.names if (like in str(n) if like is not None else re.search(regex or "", str(n)))]
+        return self[kept]
+
     @property
     def loc(self) -> Places:
         """Columns by name, for all rows, or for those where something holds."""
@@ -233,6 +242,8 @@ def _own(argument: Any, name: Any, at: int, names: Sequence[Any]) -> Any:
     """The part of an argument that is for one column."""
     if isinstance(argument, Mapping) and argument.keys() <= set(names):
         return argument.get(name, _SKIP)
+    if isinstance(argument, Array) and argument.ndim == 2:
+        return argument[:, at]
     return argument.arrays[at] if isinstance(argument, Frame) else argument
 
 

@@ -98,7 +98,10 @@ class Series(np.lib.mixins.NDArrayOperatorsMixin):
 
     def map(self, given: Any) -> Any:
         """The same, or what a dictionary has for each element; NaN for what it has not."""
-        return self.apply(given) if callable(given) else Series(looked_up(self.array, given), self.name)
+        if callable(given):
+            return self.apply(given)
+        table = given.to_dict() if hasattr(given, "to_dict") else given
+        return Series(looked_up(self.array, table), self.name)
 
 
 class Texts:

@@ -107,6 +107,10 @@ def parts_of_text(d: Any) -> Any:
     return pd.concat([part.astype(int).rename(name) for part, name in zip(parts, "abcd", strict=True)], axis=1)
 
 
+def filtered(d: Any) -> Any:
+    return d.filter(regex="^k|^i") * 2 + d.filter(items=["kids", "income"]).to_numpy()
+
+
 def two_words(d: Any) -> Any:
     return np.where(d["income"] > 2, "rich", "poor").reshape(-1, 1)
 
@@ -158,6 +162,29 @@ class Ordered(ClassifierMixin, BaseEstimator):
         return self.classes_[np.argmax(self.predict_proba(x), axis=1)]
 
 
+class Committee(ClassifierMixin, BaseEstimator):
+    """The mean and the median of others."""
+
+    def fit(self, x: Any, y: Any) -> Committee:
+        self.classes_ = np.unique(y)
+        self.members_ = [LogisticRegression(C=c).fit(x, y) for c in (0.1, 1.0, 9.0)]
+        return self
+
+    def predict_proba(self, x: Any) -> Any:
+        every = [member.predict_proba(x) for member in self.members_]
+        return (np.mean(every, axis=0) + np.median(every, axis=0)) / 2
+
+    def predict(self, x: Any) -> Any:
+        return self.classes_[np.max([self.predict_proba(x)], axis=0).argmax(axis=1)]
+
+
+GROUPS = KMeans(3, random_state=0, n_init=1).fit(data.numbers())
+
+
+def near_groups(x: Any) -> Any:
+    return np.column_stack([GROUPS.transform(x), x])
+
+
 class Blended(BaseEstimator):
     """A sum of others, written column by column."""
 
@@ -178,7 +205,7 @@ class Blended(BaseEstimator):
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     ratio, assigned, made_anew, as_array, column_by_column, row_by_row, filled, what_is_missing, beyond, along_rows,
-    by_dictionary, of_types, by_place, replaced, intervals, parts_of_text, two_words,
+    by_dictionary, of_types, by_place, replaced, intervals, parts_of_text, two_words, filtered,
 )  # fmt: skip
 
 
@@ -189,7 +216,7 @@ def cases() -> list[EstimatorCase]:
         *made,
         *(
             case(f"frames/{make.__name__}", make)
-            for make in (given, numpy_of_columns, held, standardised, ordered, blended, named)
+            for make in (given, numpy_of_columns, held, standardised, ordered, blended, named, committee, grouped)
         ),
     ]
 
@@ -222,6 +249,15 @@ def standardised() -> tuple[Any, Any]:
 
 def ordered() -> tuple[Any, Any]:
     return Ordered().fit(data.numbers(), data.classes()), data.numbers()
+
+
+def committee() -> tuple[Any, Any]:
+    return Committee().fit(data.numbers(), data.names()), data.numbers()
+
+
+def grouped() -> tuple[Any, Any]:
+    x = data.numbers() + 0.01
+    return make_pipeline(FunctionTransformer(near_groups), Ridge()).fit(x, data.target()), x
 
 
 def blended() -> tuple[Any, Any]:

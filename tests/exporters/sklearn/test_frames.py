@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import FunctionTransformer
 
 import entrepot as ep
@@ -42,3 +43,19 @@ def test_a_frame_is_told_from_an_array_as_pandas_tells_it():
     model = ep.export(FunctionTransformer(doubled).fit(x), x.iloc[:7], progress=False)
     (found,) = ep.Session(model).run({name: x[name].to_numpy() for name in x}).values()
     np.testing.assert_allclose(found, x * 2)
+
+
+class Scaled(TransformerMixin, BaseEstimator):
+    def fit(self, x, y=None):
+        self.scale_ = np.abs(x).max(axis=0)
+        return self
+
+    def transform(self, x):
+        return x / self.scale_
+
+
+SCALED = Scaled().fit(np.arange(6.0).reshape(2, 3) + 1)
+
+
+def test_an_estimator_among_the_globals_of_its_own_class_is_exported():
+    assert ep.export(SCALED, np.ones((4, 3)), progress=False).report
