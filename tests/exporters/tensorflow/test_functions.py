@@ -58,6 +58,14 @@ def test_a_function_that_mentions_tensorflow_is_recognised_without_a_tensor() ->
     assert ep.export(lambda x: {"y": tf.identity(x)}, _x(2, 3)).report
 
 
+def _doubled(x):
+    return tf.add(x, x)
+
+
+def test_a_function_that_calls_one_of_tensorflow_is_recognised_without_a_tensor() -> None:
+    assert ep.export(lambda x: _doubled(x), _x(2, 3)).report  # noqa: PLW0108
+
+
 def test_constants_are_computed_by_tensorflow() -> None:
     model = ep.export(lambda x: {"x": tf.identity(x), "c": tf.cumsum(tf.range(5) * 2, exclusive=True)}, _x(2))
     assert model.report
