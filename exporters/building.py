@@ -152,11 +152,14 @@ class Builder:
         return self.op(function.name, *operands, outputs=outputs, domain=function.opset.domain, **attributes)
 
     def cast(self, value: ir.Value, dtype: Any) -> ir.Value:
-        """The value in another type; itself where it has that one."""
+        """The value in another type; itself where it has that one.
+
+        What is too large for eight bits becomes what the type has for it, as in every framework.
+        """
         kind = element(dtype)
         if value.dtype == kind:
             return value
-        result: ir.Value = self.op("Cast", value, to=int(kind))
+        result: ir.Value = self.op("Cast", value, to=int(kind), saturate=0 if "FLOAT8" in kind.name else None)
         result.shape = value.shape
         return result
 

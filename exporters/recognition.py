@@ -50,19 +50,24 @@ class Found:
         """Whether it is a plain function, a method or a partial one."""
         return isinstance(self.obj, functools.partial) or (callable(self.obj) and hasattr(self.obj, "__code__"))
 
-    def uses(self, *packages: str) -> bool:
+    def uses(self, *packages: str, depth: int = 3) -> bool:
         """Whether a function is a method of, or mentions, something of one of these packages, or one of them itself.
 
-        A partial one does so by what it wraps and by the arguments that it holds.
+        A partial one does so by what it wraps and by the arguments that it holds; where the sample does not say of
+        which framework it is, a function does so by others of its user that it calls.
         """
         function, held = self.obj, list[Any]()
         while isinstance(function, functools.partial):
             held += [function.func, *function.args, *function.keywords.values()]
             function = function.func
-        return Found(None, held).samples(*packages) or any(
-            Found(value).is_of(*packages) or getattr(value, "__name__", "") in packages
-            for value in surroundings(function).values()
-        )
+        around = surroundings(function).values()
+        if Found(None, held).samples(*packages) or any(
+            Found(value).is_of(*packages) or getattr(value, "__name__", "") in packages for value in around
+        ):
+            return True
+        called = [Found(value, self.sample) for value in around if _is_of_user(value)]
+        deeper = depth > 0 and not self.samples(*_TELLING)
+        return deeper and any(each.uses(*packages, depth=depth - 1) for each in called)
 
     @property
     def is_folder(self) -> bool:
@@ -112,6 +117,15 @@ def surroundings(function: Any) -> dict[str, Any]:
     return around | {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
 
 
+def _is_of_user(value: Any) -> bool:
+    """Whether it is a function, and none of a library."""
+    file = str(getattr(getattr(value, "__code__", None), "co_filename", _LIBRARIES[0]))
+    return not any(part in file for part in _LIBRARIES)
+
+
+_LIBRARIES = ("-packages", "/lib/python")
+
+
 def _is_filled(cell: CellType) -> bool:
     try:
         return cell.cell_contents is not None
@@ -132,6 +146,8 @@ def _members(sample: Any) -> Iterator[Any]:
         yield sample
 
 
+_TELLING = ("torch", "tensorflow", "jax", "jaxlib")
+"""Whose arrays in a sample say of which framework a function is."""
 _TORCH_SUFFIXES = (".pt2", ".pt", ".pth", ".ts")
 _MODEL_FIELDS = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42\x72")
 """First bytes of what may follow ``ir_version`` in an ``onnx.ModelProto``."""

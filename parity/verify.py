@@ -134,4 +134,4 @@ def _refused(case: Case, answer: Outputs | SourceRefusal, at: int) -> Run | None
     """The record of a refusal; the first feed is the sample, and a source that refuses it proves nothing."""
     if not isinstance(answer, SourceRefusal):
         return None
-    return Run(case.label, "source", "error" if at == 0 else "refused", str(answer), symbol=case.symbol)
+    return Run(case.label, "source", "error" if at == 0 else "refused", str(answer), symbol=case.symbol, edge=case.edge)

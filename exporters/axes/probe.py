@@ -153,6 +153,13 @@ class Prober:
         tensors = resized(self._callee.arrays, self.base, self.completed(sizes) or {})
         return self._telling.fitted(self.base, tensors)
 
+    def with_fixed(self, groups: Iterable[Group]) -> list[Array]:
+        """The base, whose axes have the sizes of the sample where they do not vary."""
+        varying = frozenset[Axis]().union(*(group.axes for group in groups))
+        sizes = {axis: self.sample[axis[0]].shape[axis[1]] for axis in all_axes(self.base) if axis not in varying}
+        changed = {axis: size for axis, size in sizes.items() if size != self.size(axis)}
+        return resized(self._callee.arrays, self.base, changed)
+
     def _try(self, sizes: Mapping[Axis, int]) -> Refusal | None:
         if _elements(self.base, sizes) > max(_MOST_ELEMENTS, _LARGEST_TRIAL * _elements(self.base, {})):
             return Refusal(MemoryError("what is guessed to follow from these sizes is too large to be tried"))

@@ -1,4 +1,4 @@
-"""Characters of texts replaced, for which ONNX has no operator: texts are split at them and put together again."""
+"""Parts of texts replaced, for which ONNX has no operator: texts are split at them and put together again."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _MOST = 64
 """Characters that are replaced one after the other."""
 
 
-def characters(pattern: str) -> list[str] | None:
-    """The ASCII characters of which a regular expression matches any one; ``None`` if it means anything else."""
+def parts_matched(pattern: str) -> list[str] | None:
+    """What a regular expression matches: any one of some ASCII characters, or one text; ``None`` for anything else."""
     try:
         parsed: list[Any] = list(_parser.parse(pattern))
     except re.error:
         return None
     if len(parsed) != 1:
-        return None
+        plain = parsed and all(kind is words.LITERAL and value for kind, value in parsed)
+        return ["".join(chr(value) for _, value in parsed)] if plain else None
     codes: list[int] = []
     for kind, value in parsed[0][1] if parsed[0][0] is words.IN else parsed:
         if kind not in (words.LITERAL, words.RANGE):
@@ -33,15 +34,15 @@ def characters(pattern: str) -> list[str] | None:
 
 
 def replaced(build: Builder, texts: ir.Value, rank: int, some: list[str], by: str) -> ir.Value:
-    """Texts in which some characters are replaced by another text, which contains none of them."""
-    for character in some:
-        texts = _replaced(build, texts, rank, character, by)
+    """Texts in which some characters, or a text, are replaced by another text, which contains none of them."""
+    for part in some:
+        texts = _replaced(build, texts, rank, part, by)
     return texts
 
 
-def _replaced(build: Builder, texts: ir.Value, rank: int, character: str, by: str) -> ir.Value:
+def _replaced(build: Builder, texts: ir.Value, rank: int, gone: str, by: str) -> ir.Value:
     dims: Any = [None] * rank if texts.shape is None else list(texts.shape)
-    parts, counts = build.op("StringSplit", texts, delimiter=character, outputs=2)
+    parts, counts = build.op("StringSplit", texts, delimiter=gone, outputs=2)
     turns = build.op("Squeeze", build.shape(_text(parts, [*dims, None]), rank, rank + 1))
     empty = _text(build.op("Expand", _constant(build, ""), build.op("Shape", texts)), dims)
     body = build.body("join")

@@ -19,7 +19,6 @@ from entrepot.exporters.jax.prefixes import followed_prefixes
 from entrepot.exporters.jax.running import model_errors, user_line
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.notes import CAPTURED, Fixed
-from entrepot.exporters.options import Options
 from entrepot.exporters.tree import Flat
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 
@@ -56,9 +55,8 @@ class _Traced:
             )
 
 
-def capture(source: JaxSource, prober: Prober, groups: list[Group], options: Options) -> Captured:
+def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
     """See ``Source.capture``."""
-    options.tell(f"tracing the {source.noun}, and translating to ONNX")
     source.numbers = frozenset()
     fixed: dict[Axis, Fixed] = {}
     found, failure = _with_all(source, prober, groups)

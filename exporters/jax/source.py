@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import onnx_ir
 
 from entrepot.exporters.arrays import Array
+from entrepot.exporters.axes.fewer import widest
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured, Source
@@ -100,7 +102,8 @@ class JaxSource(Source):
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Trace the model with symbols for sizes; translate."""
-        return capture(self, prober, groups, options)
+        options.tell(f"tracing the {self.noun}, and translating to ONNX")
+        return widest(functools.partial(capture, self, prober), groups, prober.base)
 
 
 class _Noting(JaxArrays):

@@ -39,7 +39,7 @@ def capture_traced(
         return call(list(tensors))
 
     traced = _OPENED[backend](function, source)
-    tensors = [traced.arrays.from_numpy(source.arrays.to_numpy(array)) for array in prober.base]
+    tensors = [traced.arrays.from_numpy(source.arrays.to_numpy(array)) for array in prober.with_fixed(groups)]
     with traced.guard():
         try:
             result = traced(tensors)

@@ -31,16 +31,28 @@ def given_arrays(model: Any, sample: Any) -> list[Any]:
         items = call.args[0]
         if isinstance(items, Mapping):
             return _by_name(items, names, model)
-        return list(tree.flatten(items)) if isinstance(items, list | tuple) and len(names) > 1 else [_one(items)]
+        if len(names) == 1:
+            return [_one(items, len(model.inputs[0].shape))]
+        return _as_many(tree.flatten(items) if isinstance(items, list | tuple) else [items], names)
     if call.kwargs and not call.args:
         return _by_name(call.kwargs, names, model)
-    if call.kwargs or len(call.args) != len(names):
-        raise InputError(f"the sample has {len(call.args)} arrays, the model takes {len(names)}: {', '.join(names)}")
-    return list(call.args)
+    return _as_many([*call.args, *call.kwargs], names)
 
 
-def _one(items: Any) -> Any:
-    return items[0] if isinstance(items, list | tuple) and len(items) == 1 else items
+def _as_many(items: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    if len(items) != len(names):
+        raise InputError(f"the sample has {len(items)} arrays, the model takes {len(names)}: {', '.join(names)}")
+    return list(items)
+
+
+def _one(items: Any, rank: int) -> Any:
+    """The only array, which may be alone in a list; a list of lists may be the array itself."""
+    alone = isinstance(items, list | tuple) and len(items) == 1
+    return items[0] if alone and not (_depth(items) == rank and isinstance(items[0], list | int | float)) else items
+
+
+def _depth(items: Any) -> int:
+    return 1 + _depth(items[0]) if isinstance(items, list | tuple) and items else 0
 
 
 def _by_name(items: Mapping[str, Any], names: Sequence[str], model: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 from keras import tree
 
+from entrepot.exporters.axes.fewer import widest
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder
@@ -22,7 +24,7 @@ from entrepot.exporters.keras.axes import is_batch_alone, is_deterministic, is_p
 from entrepot.exporters.keras.backends import capture_traced
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.reader import FAULTS, Reader
-from entrepot.exporters.keras.running import Call, compiled
+from entrepot.exporters.keras.running import Call, careful, compiled
 from entrepot.exporters.keras.sample import given_arrays, made_arrays
 from entrepot.exporters.notes import Fixed
 from entrepot.exporters.options import Options
@@ -56,7 +58,8 @@ class KerasSource(Source):
         self.call = self._flat(sample)
         self.parameters = {str(variable.path) for variable in model.variables}
         self._settled: Flat | None = None
-        self._run: Call = self._called
+        self._plain: Call = careful(self._called, _faults())
+        self._run = self._plain
 
     def _flat(self, sample: Any) -> Flat:
         if self.graph is not None:
@@ -99,11 +102,11 @@ class KerasSource(Source):
         """See ``Source``; networks are large, so that this result is kept, and Keras' own layers are called once."""
         known = self.graph is not None and is_deterministic(self.graph)
         if known:
-            self._run = compiled(self.graph, self._called, self.call.tensors)
+            self._run = compiled(self.graph, self._plain, self.call.tensors)
             with contextlib.suppress(Refusal):  # a call of the model itself says better why
                 self._settled = self(self.call.tensors)
                 return self._settled
-            self._run = self._called
+            self._run = self._plain
         try:
             self._settled = self(self.call.tensors) if known else super().settled()
         except Refusal as refusal:
@@ -132,11 +135,14 @@ class KerasSource(Source):
         if self.way == _TRACED:
             return capture_traced(self, self._called, prober, groups, options)
         options.tell("reading the layers")
+        return widest(functools.partial(self._layer_by_layer, prober), groups, prober.base)
+
+    def _layer_by_layer(self, prober: Prober, groups: list[Group]) -> Captured:
         build = Builder(self.name)
         symbols = {axis: group.symbol for group in groups for axis in group.axes}
         inputs = [
             build.input(name, array.dtype, [symbols.get((at, axis), size) for axis, size in enumerate(array.shape)])
-            for at, (name, array) in enumerate(zip(self.call.names, prober.base, strict=True))
+            for at, (name, array) in enumerate(zip(self.call.names, prober.sample, strict=True))
         ]
         with upstream.unrecorded(self.model), _refusals(self.name):
             outputs = self._as_returned(build, self._read(Reader(build), inputs))
@@ -197,12 +203,20 @@ def _as_array(item: Any, spec: Any) -> Any:
     Raises:
         InputError: The input takes numbers, and these are texts.
     """
+    if type(item).__module__.partition(".")[0] == "pandas" and hasattr(item, "to_numpy"):
+        item = item.to_numpy()
     kind = getattr(getattr(item, "dtype", None), "kind", "")
     if kind in "SUO" and kind and keras.backend.standardize_dtype(spec.dtype) != "string":
         raise InputError(f"the sample is of {item.dtype}, and the model takes {spec.dtype}", value=spec.name)
-    if isinstance(item, list | tuple | int | float):
+    if not isinstance(item, list | tuple | int | float):
+        return item
+    try:
         return np.asarray(item, element_of(spec.dtype).numpy())
-    return item
+    except ValueError as error:
+        raise InputError(f"the sample is a list that is no array: {error}", value=spec.name, hint=_PADDED) from error
+
+
+_PADDED = "its rows have to be of one length: pad them"
 
 
 def _faults() -> tuple[type[Exception], ...]:

@@ -33,6 +33,8 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     """
 
     __array_priority__ = 1000
+    column: Any = None
+    """The name of the column of a data frame that it is, if it is one by itself."""
 
     def __init__(self, build: Builder, value: ir.Value, dtype: Any, shape: Shape) -> None:
         self.build, self.dtype, self.shape = build, np.dtype(dtype), tuple(shape)
@@ -43,13 +45,21 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         from entrepot.exporters.sklearn.functions import reduce_with, universal
 
-        if options.pop("out", None) is not None or options.pop("where", True) is not True:
-            raise _inexpressible(f"np.{ufunc.__name__} with out or where")
-        if method == "reduce":
+        (out,), where = options.pop("out", (None,)), options.pop("where", True)
+        if method == "reduce" and out is None and where is True:
             return reduce_with(ufunc.__name__, *operands, **options)
-        if method != "__call__":
-            raise _inexpressible(f"np.{ufunc.__name__}.{method}")
-        return universal(self.build, ufunc, operands, options)
+        if method != "__call__" or (where is not True and out is None):
+            raise _inexpressible(f"np.{ufunc.__name__}.{method} with its arguments")
+        found = universal(self.build, ufunc, operands, options)
+        found = found if where is True else np.where(where, found, out)
+        return found if out is None else self._written(out, found)
+
+    def _written(self, out: Any, found: Any) -> Any:
+        """``x += 1``: the array is another value of the graph from then on."""
+        if not isinstance(out, Array) or out.ndim != found.ndim:
+            raise _inexpressible("a result that is written into an array of NumPy")
+        out.value = found.astype(out.dtype).value
+        return out
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         from entrepot.exporters.sklearn.functions import FUNCTIONS
@@ -111,14 +121,15 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     def reshape(self, *shape: Any) -> Array:
         """With other axes; one size may be -1."""
-        dims = [int(dim) for dim in (shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)]
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        dims = [(0 if -1 in given else -1) if dim is None else int(dim) for dim in given]  # as many rows as it has
         if self.value.const_value is not None and -1 not in dims:
             return lifted(self.build, self.value.const_value.numpy().reshape(dims))
         known = all(isinstance(dim, int) for dim in self.shape)
         count = math.prod(self.shape) if known else None  # type: ignore[arg-type]
         rest = math.prod(dim for dim in dims if dim != -1)
         free = None if count is None else count // max(rest, 1)
-        return self.op("Reshape", dims, shape=[free if dim == -1 else dim for dim in dims])
+        return self.op("Reshape", dims, shape=[free if dim == -1 else dim or None for dim in dims])
 
     def ravel(self) -> Array:
         """With one axis."""
@@ -158,7 +169,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         shape = (self.shape[0], *row.shape)
         return Array(self.build, self.build.op("Expand", row.value, sizes), row.dtype, shape)
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: Any) -> Any:
         from entrepot.exporters.sklearn.indexing import indexed
 
         return indexed(self, key)

@@ -8,6 +8,7 @@ import numpy as np
 
 from entrepot.exporters.sklearn.array import Array
 from entrepot.exporters.sklearn.functions import FUNCTIONS, concatenate
+from entrepot.exporters.sklearn.selection import Chosen
 from entrepot.ir.errors import ConversionError
 
 _WIDEST = 512
@@ -27,6 +28,8 @@ def assigned(x: Array, key: Any, value: Any) -> Array:
     """
     if isinstance(key, Array) and key.dtype.kind == "b":
         mask = key if key.ndim == x.ndim else key.expand(-1)
+        if isinstance(value, Chosen) and value.mask is key:
+            return _where(mask, value.array, x)
         if isinstance(value, Array) and value.ndim:
             raise ConversionError("values for the elements in a mask cannot be written into a graph", hint="np.where")
         return _where(mask, value, x)

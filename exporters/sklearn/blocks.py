@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -101,9 +101,7 @@ def distances(x: Any, y: Any, metric: str = "euclidean", p: float = 2, **given: 
     Raises:
         UnsupportedOpError: It is another.
     """
-    if metric == "minkowski" and p in (1, 2):
-        metric = "euclidean" if p == 2 else "manhattan"
-    x, y = as_float(x), np.asarray(y, float)
+    x, y, metric = _plainer(as_float(x), np.asarray(y, float), metric, p, given)
     if metric in ("euclidean", "l2", "sqeuclidean"):
         few = y.shape[1] <= _UNROLLED
         square = summed_over_columns(x, y, lambda a, b: (a - b) * (a - b)) if few else squared_distances(x, y)
@@ -114,9 +112,58 @@ def distances(x: Any, y: Any, metric: str = "euclidean", p: float = 2, **given: 
         return np.abs(x[:, None, :] - y).max(2)
     if metric == "minkowski":
         return summed_over_columns(x, y, lambda a, b: np.abs(a - b) ** float(p)) ** (1 / p)
+    if metric in _TERMS:
+        return _TERMS[metric](x, y)
     if metric == "cosine":
         return np.clip(1 - unit_rows(x) @ (y / np.linalg.norm(y, axis=1, keepdims=True)).T, 0.0, 2.0)
     raise UnsupportedOpError(f"distances by metric={metric!r} cannot be written", hint="fit it with another metric")
+
+
+def _plainer(x: Any, y: Any, metric: str, p: float, given: Mapping[str, Any]) -> tuple[Any, Any, str]:
+    """Rows changed so that a plainer metric tells the same distances."""
+    if metric == "minkowski" and p in (1, 2):
+        metric = "euclidean" if p == 2 else "manhattan"
+    if metric in _SCALED:
+        scale = _SCALED[metric](given)
+        return x @ scale, y @ scale, "euclidean"
+    if metric == "correlation":
+        return x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True), "cosine"
+    if given.get("w") is not None:
+        weights = np.asarray(given["w"], float) ** (1.0 / p)
+        return x * weights, y * weights, metric
+    return x, y, metric
+
+
+def _whitening(given: Mapping[str, Any]) -> Any:
+    """A matrix after which distances are euclidean."""
+    inverse = given.get("VI")
+    return np.linalg.cholesky(np.linalg.inv(given["V"]) if inverse is None else inverse)
+
+
+_SCALED: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "mahalanobis": _whitening,
+    "seuclidean": lambda given: np.diag(1.0 / np.sqrt(given["V"])),
+}
+"""Metrics that are euclidean after rows are multiplied by a matrix."""
+
+
+def _canberra(x: Any, y: Any) -> Symbolic:
+    def term(a: Any, b: Any) -> Any:
+        total = np.abs(a) + np.abs(b)
+        return np.abs(a - b) / np.where(total == 0, 1.0, total)
+
+    return summed_over_columns(x, y, term)
+
+
+def _bray_curtis(x: Any, y: Any) -> Symbolic:
+    total = summed_over_columns(x, y, lambda a, b: np.abs(a) + np.abs(b))
+    return summed_over_columns(x, y, lambda a, b: np.abs(a - b)) / np.where(total == 0, 1.0, total)
+
+
+_TERMS: dict[str, Callable[[Any, Any], Symbolic]] = {
+    "canberra": _canberra,
+    "braycurtis": _bray_curtis,
+}
 
 
 def unit_rows(x: Symbolic) -> Symbolic:

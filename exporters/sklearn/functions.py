@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.building import Builder
-from entrepot.exporters.sklearn.array import Array, common, lifted
+from entrepot.exporters.sklearn.array import Array, Symbolic, common, lifted
+from entrepot.exporters.sklearn.inside import LIKE
+from entrepot.exporters.sklearn.rearranging import REARRANGING
 from entrepot.exporters.sklearn.shapes import broadcast, product
+from entrepot.exporters.sklearn.summaries import SUMMARIES
 from entrepot.exporters.sklearn.transcendental import COMPOSED
 from entrepot.ir.errors import ConversionError
 
@@ -114,9 +117,12 @@ def _power(build: Builder, name: str, operands: Sequence[Any]) -> Array:
     return x.op("Pow", y, shape=shape)
 
 
-def _remainder(build: Builder, name: str, operands: Sequence[Any]) -> Array:
-    (x, y), *_ = common(build, operands)
-    return x - floor_divide(x, y) * y
+def _remainder(build: Builder, name: str, operands: Sequence[Any]) -> Any:
+    (x, y), dtype, shape = common(build, operands)
+    if dtype.kind != "f":
+        return x - floor_divide(x, y) * y if name == "remainder" else x - (x / y).astype(dtype) * y
+    left = x.op("Mod", y, fmod=1, shape=shape)
+    return left if name == "fmod" else np.where((left != 0) & ((left < 0) != (y < 0)), left + y, left)
 
 
 def floor_divide(x: Array, y: Any) -> Array:
@@ -188,23 +194,42 @@ def _reduction(op_type: str, keeps: bool = True) -> Callable[..., Array]:
     return write
 
 
-def _mean(x: Array, axis: Any = None, keepdims: Any = False, **_: Any) -> Array:
-    return floating(x).reduce("ReduceMean", axis, keepdims is True)
+def _extreme(op_type: str) -> Callable[..., Array]:
+    """In users' functions not a number where one is none, which onnxruntime (1.31) passes over."""
+    plain = _reduction(op_type)
 
-
-def _truth(op_type: str) -> Callable[..., Array]:
-    def write(x: Array, axis: Any = None, keepdims: Any = False, **_: Any) -> Array:
-        return x.astype(bool).astype(np.int64).reduce(op_type, axis, keepdims is True).astype(bool)
+    def write(x: Array, axis: Any = None, out: Any = None, keepdims: Any = False, **_: Any) -> Any:
+        found = plain(x, axis, keepdims=keepdims)
+        if LIKE.get() is None or x.dtype.kind != "f":
+            return found
+        return np.where(np.any(np.isnan(x), axis=axis, keepdims=keepdims is True), np.nan, found)
 
     return write
 
 
+def _mean(x: Array, axis: Any = None, keepdims: Any = False, **_: Any) -> Array:
+    return floating(x).reduce("ReduceMean", axis, keepdims is True)
+
+
+def _any(x: Array, axis: Any = None, keepdims: Any = False, **_: Any) -> Any:
+    return x.astype(bool).astype(np.int64).reduce("ReduceSum", axis, keepdims is True) > 0
+
+
+def _all(x: Array, axis: Any = None, keepdims: Any = False, **_: Any) -> Any:
+    return ~_any(~x.astype(bool), axis, keepdims)
+
+
 def _position(op_type: str) -> Callable[..., Array]:
-    def write(x: Array, axis: Any = None, **_: Any) -> Array:
+    def write(x: Array, axis: Any = None, **_: Any) -> Any:
         x, axis = (x.ravel(), 0) if axis is None else (x, int(axis) % x.ndim)
         x = x.astype(np.int64) if x.dtype.kind == "b" else x
         shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-        return x.op(op_type, axis=axis, keepdims=0, dtype=np.int64, shape=shape)
+        found = x.op(op_type, axis=axis, keepdims=0, dtype=np.int64, shape=shape)
+        if LIKE.get() is None or x.dtype.kind != "f":
+            return found
+        lost: Symbolic = np.isnan(x)
+        first = lost.astype(np.int64).op("ArgMax", axis=axis, keepdims=0, dtype=np.int64, shape=shape)
+        return np.where(np.any(lost, axis=axis), first, found)
 
     return write
 
@@ -284,10 +309,10 @@ def _einsum(equation: str, *operands: Any, **_: Any) -> Array:
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     if ord == 1:
-        return np.abs(x).sum(axis, keepdims)
+        return np.sum(np.abs(x), axis=axis, keepdims=keepdims)
     if ord == np.inf:
-        return np.abs(x).max(axis, keepdims)
-    return np.sqrt((x * x).sum(axis, keepdims))
+        return np.max(np.abs(x), axis=axis, keepdims=keepdims)
+    return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
 
 
 def _dot(x: Any, y: Any, **_: Any) -> Array:
@@ -301,13 +326,6 @@ def _is_close(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
     return found | (np.isnan(x) & np.isnan(y)) if equal_nan else found
 
 
-def _variance(x: Array, axis: Any = None, ddof: int = 0, keepdims: bool = False, **_: Any) -> Array:
-    if ddof:
-        raise ConversionError("np.var with ddof cannot be written into a graph", hint="write its formula")
-    apart = floating(x) - _mean(x, axis, keepdims=True)
-    return _mean(apart * apart, axis, keepdims=keepdims)
-
-
 def _filled(x: Array, value: Any, dtype: Any = None, **_: Any) -> Array:
     number = lifted(x.build, value, x.dtype if dtype is None else dtype)
     return Array(x.build, x.build.op("Expand", number.value, x.build.shape(x.value)), number.dtype, x.shape)
@@ -315,8 +333,8 @@ def _filled(x: Array, value: Any, dtype: Any = None, **_: Any) -> Array:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": _reduction("ReduceSum"), "prod": _reduction("ReduceProd"), "mean": _mean,
-    "max": _reduction("ReduceMax"), "min": _reduction("ReduceMin"), "amax": _reduction("ReduceMax"),
-    "amin": _reduction("ReduceMin"), "any": _truth("ReduceMax"), "all": _truth("ReduceMin"),
+    "max": _extreme("ReduceMax"), "min": _extreme("ReduceMin"), "amax": _extreme("ReduceMax"),
+    "amin": _extreme("ReduceMin"), "any": _any, "all": _all,
     "argmax": _position("ArgMax"), "argmin": _position("ArgMin"), "where": _where, "clip": _clip,
     "concatenate": concatenate, "stack": _stack, "hstack": _hstack, "column_stack": _column_stack,
     "vstack": lambda arrays, **_: concatenate(arrays, 0), "cumsum": _cumsum, "sort": _sort, "einsum": _einsum,
@@ -329,7 +347,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": lambda x, decimals=0, **_: np.rint(x * 10.0**decimals) / 10.0**decimals if decimals else np.rint(x),
     "nan_to_num": lambda x, nan=0.0, **_: np.where(np.isnan(x), nan, x),
     "copy": lambda x, **_: copy.copy(x),
-    "isclose": _is_close, "var": _variance, "std": lambda x, *args, **kwargs: np.sqrt(_variance(x, *args, **kwargs)),
+    "isclose": _is_close, **REARRANGING, **SUMMARIES,
     "zeros_like": lambda x, dtype=None, **_: _filled(x, 0, dtype),
     "ones_like": lambda x, dtype=None, **_: _filled(x, 1, dtype), "full_like": _filled,
 }  # fmt: skip

@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.sklearn.array import Array
+from entrepot.exporters.sklearn.selection import Chosen
 from entrepot.ir.errors import ConversionError
 
 _END = np.iinfo(np.int64).max
 
 
-def indexed(x: Array, key: Any) -> Array:
+def indexed(x: Array, key: Any) -> Any:
     """``x[key]``.
 
     Raises:
         ConversionError: It is a kind of index that a graph has no words for.
     """
+    if isinstance(key, Array) and key.dtype.kind == "b" and key.ndim == x.ndim:
+        return Chosen(x, key)
     axis = 0
     for item in _parts(x, key):
         if item is None:

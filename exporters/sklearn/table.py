@@ -96,17 +96,21 @@ def _load() -> None:
 
 def _traced(model: Any, x: Any) -> Results:
     """A user's own class, run on an array that writes a graph."""
+    from entrepot.exporters.sklearn.counts import rows_of
     from entrepot.exporters.sklearn.following import followed
+    from entrepot.exporters.sklearn.tables import as_columns, as_table
 
     inside = followed(model)
     try:
-        return {method: getattr(inside, method)(x.copy()) for method in METHODS if hasattr(model, method)}
+        asked = [method for method in METHODS if hasattr(model, method)]
+        with rows_of(x):
+            return {method: as_columns(getattr(inside, method)(as_table(x).copy())) for method in asked}
     except EntrepotError as error:
         raise ConversionError(
             f"{_named(type(model))} does something that cannot be written into a graph: {error.message}",
             hint="write its formula with NumPy: ep.register_converter",
         ) from error
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, AttributeError, IndexError, KeyError) as error:
         raise ConversionError(
             f"{_named(type(model))} does not take an array that stands for others: {type(error).__name__}: {error}",
             hint="write its formula with NumPy: ep.register_converter",

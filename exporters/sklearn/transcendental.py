@@ -29,12 +29,40 @@ def _log_expit(x: Any) -> Any:
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    return np.maximum(x, y) + _log1p(np.exp(-np.abs(x - y)))
+    return np.maximum(x, y) + _log1p(np.exp(-np.where(x == y, 0.0, np.abs(x - y))))
+
+
+def _is_negative(x: Any) -> Any:
+    """Whether the sign is set, that of a zero as well."""
+    return (x < 0) | ((x == 0) & (1.0 / x < 0))
+
+
+def _arctan2(y: Any, x: Any) -> Any:
+    both = np.isinf(x) & np.isinf(y)
+    ratio = np.abs(np.where(both, np.sign(y), y)) / np.abs(np.where(both, np.sign(x), x))
+    angle = np.where(
+        y == 0, 0.0, np.where(x == 0, 0.5 * _PI, _arctan(np.where(np.isnan(ratio) & (y == 0), 0.0, ratio)))
+    )
+    angle = np.where(_is_negative(x), _PI - angle, angle)
+    return np.where(np.isnan(x) | np.isnan(y), np.nan, np.where(_is_negative(y), -angle, angle))
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    """Of numbers whose squares are too large, or too small, by their ratio to the larger."""
+    most, least = np.maximum(np.abs(x), np.abs(y)), np.minimum(np.abs(x), np.abs(y))
+    ratio = least / np.where((most == 0) | np.isinf(most), 1.0, most)
+    found = most * np.sqrt(1.0 + np.where(np.isinf(most), 0.0, ratio * ratio))
+    return np.where(np.isinf(x) | np.isinf(y), np.inf, np.where(np.isnan(x) | np.isnan(y), np.nan, found))
+
+
+def _fmax(x: Any, y: Any) -> Any:
+    return np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.maximum(x, y)))
 
 
 def _sinh(x: Any) -> Any:
-    grown = _expm1(np.abs(x))
-    return np.sign(x) * 0.5 * (grown + grown / (grown + 1.0))
+    size = np.abs(x)
+    grown = _expm1(size)
+    return np.sign(x) * 0.5 * (grown + np.where(size > 40.0, 1.0, grown / (grown + 1.0)))
 
 
 def _cosh(x: Any) -> Any:
@@ -43,11 +71,14 @@ def _cosh(x: Any) -> Any:
 
 def _arcsinh(x: Any) -> Any:
     size = np.abs(x)
-    return np.sign(x) * _log1p(size + size * size / (1.0 + np.sqrt(size * size + 1.0)))
+    less = np.minimum(size, 1e9)
+    near = _log1p(less + less * less / (1.0 + np.sqrt(less * less + 1.0)))
+    return np.sign(x) * np.where(size > 1e9, np.log(size) + np.log(2.0), near)
 
 
 def _arctan(x: Any) -> Any:
-    """Halved three times, then its series: what is left is below 0.2."""
+    """Halved three times, then its series: what is left is below 0.2; beyond 1e100 it is a right angle, rounded."""
+    x = np.clip(x, -1e100, 1e100)
     for _ in range(3):
         x = x / (1.0 + np.sqrt(1.0 + x * x))
     square, total = x * x, 0.0
@@ -115,7 +146,7 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "sinh": _sinh,
     "cosh": _cosh,
     "arcsinh": _arcsinh,
-    "arccosh": lambda x: np.log(x + np.sqrt(x * x - 1.0)),
+    "arccosh": lambda x: np.where(x > 1e9, np.log(x) + np.log(2.0), np.log(x + np.sqrt(x * x - 1.0))),
     "arctanh": lambda x: 0.5 * (_log1p(x) - _log1p(-x)),
     "arctan": _arctan,
     "arcsin": _arcsin,
@@ -126,6 +157,15 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "ndtri": _ndtri,
     "deg2rad": lambda x: x * (_PI / 180),
     "rad2deg": lambda x: x * (180 / _PI),
-    "hypot": lambda x, y: np.sqrt(x * x + y * y),
+    "radians": lambda x: x * (_PI / 180),
+    "degrees": lambda x: x * (180 / _PI),
+    "hypot": _hypot,
+    "arctan2": _arctan2,
+    "signbit": _is_negative,
+    "copysign": lambda x, y: np.where(_is_negative(y), -np.abs(x), np.abs(x)),
+    "heaviside": lambda x, y: np.where(np.isnan(x), x, np.where(x == 0, y, (x > 0) * 1.0)),
+    "fmax": _fmax,
+    "fmin": lambda x, y: -_fmax(-x, -y),
+    "trunc": lambda x: np.sign(x) * np.floor(np.abs(x)),
 }
 """By the name of NumPy's or SciPy's function."""

@@ -24,6 +24,14 @@ def framework_of(model: Any) -> str:
     return f"{'scikit-learn' if name == 'sklearn' else name} {library.__version__}"
 
 
+def makes_frames(model: Any) -> bool:
+    """Whether what a transformer returns is a data frame, whatever it is given."""
+    from sklearn import get_config
+
+    own = getattr(model, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+    return bool(own != "default")
+
+
 def methods_of(model: Any, only: str = "") -> dict[str, tuple[str, Callable[[Any], Any]]]:
     """Names of outputs, each with the method that it comes from.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,8 @@ def variable_of(handle: Any) -> tuple[Any, Any]:
 
 
 @contextlib.contextmanager
-def counting_calls(most: int | None) -> Iterator[list[int]]:
-    """Count the operators that are run eagerly inside, in the one element of the list.
+def counting_calls(most: int | None = None) -> Iterator[Counter[str]]:
+    """Count the operators that are run eagerly inside, by their names.
 
     Args:
         most: How many there may be; what makes more does not come to an end.
@@ -66,11 +67,11 @@ def counting_calls(most: int | None) -> Iterator[list[int]]:
     Raises:
         RuntimeError: There are more.
     """
-    count = [0]
+    count: Counter[str] = Counter()
 
-    def seen(*args: Any, **kwargs: Any) -> None:
-        count[0] += 1
-        if most is not None and count[0] > most:
+    def seen(kind: bytes | str, *args: Any, **kwargs: Any) -> None:
+        count[kind.decode() if isinstance(kind, bytes) else kind] += 1
+        if most is not None and count.total() > most:
             raise RuntimeError(f"it does not come to an end: {most} operators of TensorFlow were run")
 
     op_callbacks.add_op_callback(seen)

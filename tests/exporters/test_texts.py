@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from entrepot.exporters.functions.texts import characters
+from entrepot.exporters.functions.texts import parts_matched
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,6 @@ from entrepot.exporters.functions.texts import characters
         (r"\s", None),
         (r"[\d,]", None),
         ("a+", None),
-        ("ab", None),
         ("[é]", None),
         (".", None),
         ("", None),
@@ -29,5 +28,9 @@ from entrepot.exporters.functions.texts import characters
     ],
 )
 def test_a_pattern_is_known_where_it_means_one_of_some_ascii_characters(pattern, found):
-    some = characters(pattern)
+    some = parts_matched(pattern)
     assert (some if some is None else "".join(sorted(some))) == found
+
+
+def test_a_pattern_of_letters_is_one_text():
+    assert parts_matched(r"<br \/>") == ["<br />"]

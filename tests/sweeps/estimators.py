@@ -56,6 +56,8 @@ class Estimator(Subject):
         )
 
     def answers_to(self, feeds: Arrays, at: int) -> list[np.ndarray]:
+        if isinstance(self.calls[at], pd.DataFrame):
+            return answers(self.model, pd.DataFrame(dict(feeds)))
         return answers(self.model, dict(feeds) if isinstance(self.calls[at], dict) else next(iter(feeds.values())))
 
 

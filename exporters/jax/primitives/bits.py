@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import onnx_ir as ir
 from jax import lax
 
+from entrepot.exporters.functions.bits import following, recast
 from entrepot.exporters.jax.primitives.arithmetic import chosen
-from entrepot.exporters.jax.step import Step, kind_of, limits_of
+from entrepot.exporters.jax.step import Step, kind_of
 from entrepot.exporters.jax.table import rule
 
 
@@ -106,114 +106,13 @@ def clz(step: Step, x: ir.Value) -> list[Any]:
 def bitcast_convert_type(step: Step, x: ir.Value) -> Any:
     """Numbers as others of the same bits; with fewer bits each, there are more of them in a last axis."""
     old, new = np.dtype(step.ins[0].dtype), np.dtype(step.params["new_dtype"])
-    if old == new:
-        return x
-    words = x if old.kind in "iu" else _bits_of(step, x, old)
-    words = step.build.cast(words, np.dtype(f"uint{old.itemsize * 8}"))
-    words = _resized(step, words, old.itemsize, new.itemsize)
-    return step.build.cast(words, new) if new.kind in "iu" else _number_of(step, words, new)
-
-
-def _resized(step: Step, words: ir.Value, old: int, new: int) -> ir.Value:
-    """Words of other sizes, the lowest first."""
-    if old == new:
-        return words
-    small, large = sorted((old, new))
-    wide = step.build.cast(words, np.uint64)
-    shifts = step.build.constant(np.arange(0, large * 8, small * 8, dtype=np.uint64))
-    if new < old:
-        wide = step.op("BitShift", step.op("Unsqueeze", wide, [-1]), shifts, direction="RIGHT")
-        wide = step.op("BitwiseAnd", wide, step.number((1 << small * 8) - 1, wide))
-    else:
-        parts = step.build.cast(step.op("BitShift", wide, shifts, direction="LEFT"), np.int64)
-        wide = step.op("ReduceSum", parts, [-1], keepdims=0)
-    return step.build.cast(wide, np.dtype(f"uint{new * 8}"))
-
-
-def _number_of(step: Step, words: ir.Value, dtype: np.dtype[Any]) -> ir.Value:
-    """The floating-point number that a word means, computed exactly in float64."""
-    info = limits_of(dtype)
-    bits, fraction = info.bits, info.nmant
-    whole = step.build.cast(words, np.uint64)
-
-    def part(start: int, count: int) -> ir.Value:
-        moved = step.op("BitShift", whole, step.number(start, whole), direction="RIGHT") if start else whole
-        cut = step.op("BitwiseAnd", moved, step.number((1 << count) - 1, whole))
-        return step.build.cast(step.build.cast(cut, np.int64), np.float64)
-
-    mantissa, exponent, minus = part(0, fraction), part(fraction, info.nexp), part(bits - 1, 1)
-    bias = (1 << info.nexp - 1) - 1
-    is_small = step.op("Equal", exponent, 0.0)
-    share = step.op(
-        "Add",
-        step.op("Mul", mantissa, 2.0**-fraction),
-        step.op("Where", is_small, step.number(0.0, mantissa), step.number(1.0, mantissa)),
-    )
-    power = step.op("Sub", step.op("Max", exponent, step.number(1, exponent)), float(bias))
-    half = step.op("Floor", step.op("Mul", power, 0.5))
-    size = step.op("Mul", step.op("Mul", share, _power(step, half)), _power(step, step.op("Sub", power, half)))
-    is_special = step.op("Equal", exponent, float((1 << info.nexp) - 1))
-    special = step.op("Where", step.op("Equal", mantissa, 0.0), step.number(np.inf, size), step.number(np.nan, size))
-    size = step.op("Where", is_special, special, size)
-    sign = step.op("Sub", step.number(1, minus), step.op("Mul", minus, 2.0))
-    return step.build.cast(step.op("Mul", sign, size), dtype)
-
-
-def _power(step: Step, exponent: ir.Value) -> ir.Value:
-    result: ir.Value = step.op("Pow", step.number(2, exponent), exponent)
-    return result
-
-
-def _bits_of(step: Step, x: ir.Value, dtype: np.dtype[Any]) -> ir.Value:
-    """The word of a floating-point number: sign, exponent and fraction, taken apart exactly in float64."""
-    from entrepot.exporters.jax.primitives.arithmetic import negative
-
-    info = limits_of(dtype)
-    if info.bits == 64:
-        raise step.unsupported("the bits of float64 cannot be had in ONNX", hint="take those of float32")
-    bias, fraction = (1 << info.nexp - 1) - 1, info.nmant
-    wide = step.build.cast(x, np.float64)
-    size = step.op("Abs", wide)
-    is_special = step.op("Or", step.op("IsInf", wide), step.op("IsNaN", wide))
-    is_zero = step.op("Equal", size, 0.0)
-    plain = step.op("Where", step.op("Or", is_special, is_zero), step.number(1, size), size)
-    exponent = step.op("Floor", step.op("Div", step.op("Log", plain), float(np.log(2))))
-    exponent = step.op(
-        "Where", step.op("Greater", _power(step, exponent), plain), step.op("Sub", exponent, 1.0), exponent
-    )
-    above = step.op("Add", exponent, 1.0)
-    exponent = step.op("Where", step.op("LessOrEqual", _power(step, above), plain), above, exponent)
-    exponent = step.op("Max", exponent, step.number(1 - bias, exponent))  # subnormal numbers have the smallest one
-    share = step.op("Div", plain, _power(step, exponent))
-    is_normal = step.op("GreaterOrEqual", share, 1.0)
-    field = step.op("Where", is_normal, step.op("Add", exponent, float(bias)), step.number(0, share))
-    rest = step.op("Mul", step.op("Where", is_normal, step.op("Sub", share, 1.0), share), float(1 << fraction))
-    word = step.op("Add", step.op("Mul", field, float(1 << fraction)), rest)
-    word = step.op("Where", is_zero, step.number(0, word), word)
-    infinite = float(((1 << info.nexp) - 1) << fraction)
-    nan = infinite + float(1 << fraction - 1)
-    special = step.op("Where", step.op("IsNaN", wide), step.number(nan, word), step.number(infinite, word))
-    word = step.op("Where", is_special, special, word)
-    minus = step.op("And", negative(step, wide), step.op("Not", step.op("IsNaN", wide)))
-    word = step.op("Where", minus, step.op("Add", word, float(1 << info.bits - 1)), word)
-    return step.build.cast(step.build.cast(word, np.int64), np.dtype(f"uint{info.bits}"))
+    return recast(step.build, x, old, new)
 
 
 @rule("nextafter")
-def nextafter(step: Step, x: ir.Value, y: ir.Value) -> list[Any]:
-    """The next number towards another, by the order of their bits."""
-    signed = np.dtype(f"int{step.dtype.itemsize * 8}")
-    dtype = step.dtype
-
-    def following(x: Any, y: Any) -> Any:
-        bits = lax.bitcast_convert_type(x, signed)
-        one, zero = signed.type(1), signed.type(0)
-        moved = jnp.where((x < y) == (bits >= zero), bits + one, bits - one)
-        least = jnp.where(y > 0, one, signed.type(np.iinfo(signed).min + 1))
-        found = lax.bitcast_convert_type(jnp.where(x == 0, least, moved), dtype)
-        return jnp.where(jnp.isnan(x) | jnp.isnan(y), dtype.type(np.nan), jnp.where(x == y, y, found))
-
-    return step.in_jax(following, x, y)
+def nextafter(step: Step, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The next number towards another."""
+    return following(step.build, x, y, step.dtype)
 
 
 @rule("convert_element_type")

@@ -165,6 +165,23 @@ def is_finite(step: Step, z: Pair) -> ir.Value:
     return step.op("And", *each)
 
 
+@complex_rule("scatter-mul")
+def scatter_mul(step: Step, z: Pair, indices: ir.Value, factors: Pair) -> Pair:
+    """A product with factors that are 1 where nothing is scattered to, if no place has several."""
+    if not step.params["unique_indices"]:
+        raise step.unsupported("several products of complex numbers at one place have no counterpart")
+    shape = step.ins[0].shape
+    scattered = rules()["scatter"]
+    c, d = (
+        scattered(step, step.filled(shape, number, part.dtype), indices, part)
+        for number, part in zip((1, 0), factors, strict=True)
+    )
+    return Pair(
+        step.op("Sub", step.op("Mul", z.re, c), step.op("Mul", z.im, d)),
+        step.op("Add", step.op("Mul", z.re, d), step.op("Mul", z.im, c)),
+    )
+
+
 @complex_rule("dot_general")
 def dot_general(step: Step, z: Pair, w: Pair) -> Pair:
     """Four products of matrices."""

@@ -14,6 +14,7 @@ from entrepot.exporters.jax.lowering import Lowering
 from entrepot.exporters.jax.primitives.shapes import backwards
 from entrepot.exporters.jax.step import Step, kind_of
 from entrepot.exporters.jax.table import Pair, complex_rule, rule
+from entrepot.exporters.truth import any_of
 
 
 @complex_rule("cond")
@@ -70,8 +71,7 @@ def _any(lowering: Lowering, holds: Any, rank: int) -> ir.Value:
     if not rank:
         result: ir.Value = holds
         return result
-    build = lowering.build
-    return build.cast(build.op("ReduceMax", build.cast(holds, np.int32), keepdims=0), np.bool_)
+    return any_of(lowering.build, holds)
 
 
 def _chosen(lowering: Lowering, holds: ir.Value, rank: int, aval: Any, new: Any, old: Any) -> Any:

@@ -13,6 +13,7 @@ from jax import lax
 
 from entrepot.exporters.jax.step import Step, kind_of
 from entrepot.exporters.jax.table import rule
+from entrepot.exporters.truth import all_of, any_of
 
 WIDE = {
     "int8": np.int32,
@@ -72,13 +73,13 @@ def _extreme(step: Step, op_type: str, x: ir.Value) -> ir.Value:
 @rule("reduce_or")
 def reduce_or(step: Step, x: ir.Value) -> ir.Value:
     """Whether any holds; of integers, the bits that any has."""
-    return _logical(step, "ReduceMax", lax.bitwise_or, x)
+    return _logical(step, any_of, lax.bitwise_or, x)
 
 
 @rule("reduce_and")
 def reduce_and(step: Step, x: ir.Value) -> ir.Value:
     """Whether all hold; of integers, the bits that all have."""
-    return _logical(step, "ReduceMin", lax.bitwise_and, x)
+    return _logical(step, all_of, lax.bitwise_and, x)
 
 
 @rule("reduce_xor")
@@ -90,11 +91,11 @@ def reduce_xor(step: Step, x: ir.Value) -> Any:
     return step.build.cast(step.op("Mod", total, 2), np.bool_)
 
 
-def _logical(step: Step, op_type: str, function: Any, x: ir.Value) -> Any:
+def _logical(step: Step, truth: Any, function: Any, x: ir.Value) -> Any:
     if step.dtype != np.bool_:
         return _folded(step, function, 0 if function is lax.bitwise_or else -1, x)
     axes = [int(axis) for axis in step.params["axes"]]
-    return step.build.cast(step.op(op_type, step.build.cast(x, np.int32), axes, keepdims=0), np.bool_) if axes else x
+    return truth(step.build, x, axes) if axes else x
 
 
 def _folded(step: Step, function: Any, start: int, x: ir.Value) -> list[Any]:

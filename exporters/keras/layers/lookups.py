@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from entrepot.exporters.keras.arrays import numpy_of
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.step import Step, rank_of, shape_of
 from entrepot.exporters.keras.reading.table import layer
+from entrepot.exporters.truth import any_of
 
 
 @layer("IntegerLookup", "StringLookup")
@@ -95,9 +97,9 @@ def encoded(step: Step, found: ir.Value, given: Any, size: int) -> ir.Value:
     if not shape:
         found = typed(step.op("Unsqueeze", found, [0]), np.int64, [1])
     hot = step.op("Equal", step.op("Unsqueeze", found, [-1]), np.arange(size))
-    number = step.build.cast(hot, _kind(given))
-    reduction = "ReduceMax" if mode == "multi_hot" else "ReduceSum"
-    counts = step.op(reduction, number, [-2], keepdims=0)
+    if mode == "multi_hot":
+        return step.build.cast(any_of(step.build, hot, [-2]), _kind(given))
+    counts = step.op("ReduceSum", step.build.cast(hot, _kind(given)), [-2], keepdims=0)
     if mode == "tf_idf":
         weights = numpy_of(given.idf_weights_const)
         return step.op("Mul", step.build.cast(counts, weights.dtype), weights)
@@ -143,10 +145,10 @@ _PUNCTUATION = list("!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'")
 
 @layer("TextVectorization")
 def text_vectorization(step: Step, inputs: Any) -> ir.Value:
-    """Words of ASCII text split at white space; what else the layer can do is left in Python."""
+    """Words of ASCII text split at white space, and runs of them; what else the layer can do is left in Python."""
     given = step.operation
     config = given.get_config()
-    if config["ngrams"] is not None or config["split"] != "whitespace" or callable(config["standardize"]):
+    if config["split"] != "whitespace" or callable(config["standardize"]):
         raise step.refuse("text is split at white space alone: keep this layer in Python and export what follows it")
     value = step.value(inputs)
     if rank_of(value) > 1:
@@ -158,6 +160,8 @@ def text_vectorization(step: Step, inputs: Any) -> ir.Value:
         value = replaced(step.build, value, rank_of(value), _PUNCTUATION, "")
     words, _ = step.op("StringSplit", value, outputs=2)
     typed(words, element_of("string"), [*shape_of(value), None])
+    if config["ngrams"] is not None:
+        words = _runs(step, words, given._ngrams)  # noqa: SLF001
     lookup_layer = given._lookup_layer  # noqa: SLF001
     length = config["output_sequence_length"]
     found = indices(step, lookup_layer, words)
@@ -169,6 +173,37 @@ def text_vectorization(step: Step, inputs: Any) -> ir.Value:
         return found
     padded = step.op("Pad", found, [*[0] * (rank_of(found) * 2 - 1), length], np.array(0, np.int64))
     return step.op("Slice", padded, [0], [length], [-1])
+
+
+def _runs(step: Step, words: ir.Value, lengths: Sequence[int]) -> ir.Value:
+    """Runs of so many words, joined by spaces: all of one length, then those of the next, then nothing."""
+    last, shape = rank_of(words) - 1, shape_of(words)
+    found = [_run(step, words, length, last) for length in lengths]
+    every = typed(step.op("Concat", *found, axis=last), words.dtype, shape)
+    if len(found) == 1:
+        return every
+    place = step.op("Range", 0, step.build.size(every, last), 1)
+    behind = step.op("Equal", every, np.array("", object))
+    order = step.op("Where", behind, step.op("Add", place, np.array(1 << 32)), place)
+    _, at = step.op("TopK", order, step.build.shape(every, last), axis=last, largest=0, outputs=2)
+    return typed(step.op("GatherElements", every, at, axis=last), words.dtype, shape)
+
+
+def _run(step: Step, words: ir.Value, length: int, last: int) -> ir.Value:
+    """Each word with those after it; nothing where there are too few."""
+    if length == 1:
+        return words
+    end = np.iinfo(np.int64).max
+    parts = [
+        step.op("Slice", words, [at], [at - length + 1 if at < length - 1 else end], [last]) for at in range(length)
+    ]
+    for each in parts:
+        typed(each, words.dtype, shape_of(words))
+    joined = parts[0]
+    for each in parts[1:]:
+        joined = step.op("StringConcat", step.op("StringConcat", joined, np.array(" ", object)), each)
+    nothing = np.array("", object)
+    return typed(step.op("Where", step.op("Equal", parts[-1], nothing), nothing, joined), words.dtype, shape_of(words))
 
 
 @layer("Hashing", "HashedCrossing")

@@ -11,6 +11,7 @@ from entrepot.exporters.building import typed
 from entrepot.exporters.keras.dtypes import is_float
 from entrepot.exporters.keras.reading.step import Step, rank_of, shape_of
 from entrepot.exporters.keras.reading.table import operation
+from entrepot.exporters.truth import any_of
 
 
 @operation("Take")
@@ -66,7 +67,7 @@ def multi_hot(step: Step, inputs: Any) -> ir.Value:
     axis = given.axis % rank_of(value)
     shape = [-1 if each == axis + 1 else 1 for each in range(rank_of(value) + 1)]
     found = step.op("Equal", step.op("Unsqueeze", value, [axis + 1]), np.arange(given.num_classes).reshape(shape))
-    return step.build.cast(step.op("ReduceMax", step.build.cast(found, np.int32), [axis], keepdims=0), step.dtype)
+    return step.build.cast(any_of(step.build, found, [axis]), step.dtype)
 
 
 @operation("Digitize", "SearchSorted")

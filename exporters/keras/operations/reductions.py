@@ -11,6 +11,7 @@ from entrepot.exporters.building import typed
 from entrepot.exporters.keras.dtypes import element_of, is_float
 from entrepot.exporters.keras.reading.step import Step, rank_of, shape_of
 from entrepot.exporters.keras.reading.table import operation
+from entrepot.exporters.truth import all_of, any_of
 
 _REDUCTIONS = {
     "Sum": "ReduceSum", "Mean": "ReduceMean", "Prod": "ReduceProd",
@@ -20,10 +21,15 @@ _REDUCTIONS = {
 
 def reduced(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: bool) -> ir.Value:
     """A reduction over an axis, several, or all."""
-    axes = None if axis is None else [axis] if isinstance(axis, int) else [int(each) for each in axis]
+    axes = axes_of(axis)
     if axes == []:
         return value
     return step.op(name, value, axes, keepdims=int(keepdims))
+
+
+def axes_of(axis: Any) -> list[int] | None:
+    """The axes that an argument names; ``None`` for all."""
+    return None if axis is None else [axis] if isinstance(axis, int) else [int(each) for each in axis]
 
 
 def extreme(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: bool) -> ir.Value:
@@ -58,10 +64,11 @@ _NARROW = frozenset(map(element_of, ("bool", "int8", "uint8", "int16", "uint16")
 @operation("Any", "All")
 def truth(step: Step, x: Any) -> ir.Value:
     """Whether one holds, or all do."""
-    value = step.build.cast(step.value(x, "bool"), np.int32)
-    name = "ReduceMax" if type(step.operation).__name__ == "Any" else "ReduceMin"
-    result = reduced(step, name, value, step.operation.axis, keepdims=step.operation.keepdims)
-    return step.build.cast(result, np.bool_)
+    given, value = step.operation, step.value(x, "bool")
+    axes = axes_of(given.axis)
+    if axes == []:
+        return value
+    return (any_of if type(given).__name__ == "Any" else all_of)(step.build, value, axes, keepdims=given.keepdims)
 
 
 @operation("CountNonzero")
@@ -206,3 +213,17 @@ def normalize(step: Step, x: Any) -> ir.Value:
     powers = step.op("Pow", step.op("Abs", value), float(given.order))
     length = step.op("Pow", reduced(step, "ReduceSum", powers, axis, keepdims=True), 1 / float(given.order))
     return step.op("Div", value, step.op("Max", length, float(epsilon)))
+
+
+@operation("Corrcoef")
+def correlations(step: Step, x: Any) -> ir.Value:
+    """Of rows with one another: products of what is left without the mean, as shares of their lengths."""
+    value = step.value(x, step.dtype)
+    rest = step.op("Sub", value, step.op("ReduceMean", value, [-1]))
+    if rank_of(value) == 1:
+        rest = step.op("Unsqueeze", rest, [0])
+    products = step.op("MatMul", rest, step.op("Transpose", rest, perm=[1, 0]))
+    length = step.op("Sqrt", step.op("ReduceSum", step.op("Mul", rest, rest), [-1]))
+    shares = step.op("Div", step.op("Div", products, length), step.op("Transpose", length, perm=[1, 0]))
+    found = step.op("Clip", shares, step.value(-1, step.dtype), step.value(1, step.dtype))
+    return step.op("Squeeze", found) if rank_of(value) == 1 else found

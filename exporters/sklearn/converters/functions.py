@@ -7,9 +7,11 @@ from typing import Any
 
 from entrepot.exporters.sklearn.array import Array
 from entrepot.exporters.sklearn.columns import as_double
+from entrepot.exporters.sklearn.counts import rows_of
 from entrepot.exporters.sklearn.following import followed_function
 from entrepot.exporters.sklearn.registration import REGISTERED
 from entrepot.exporters.sklearn.table import Results, converts
+from entrepot.exporters.sklearn.tables import as_columns, as_table
 from entrepot.ir.errors import ConversionError, EntrepotError
 
 
@@ -31,7 +33,8 @@ def called(function: Any, x: Any, given: Mapping[str, Any]) -> Any:
     name = getattr(function, "__name__", type(function).__name__)
     hint = f"register another in its place, written with NumPy: ep.register_converter({name})"
     try:
-        found = REGISTERED.get(function, followed_function(function))(x, **given)
+        with rows_of(x):
+            found = as_columns(REGISTERED.get(function, followed_function(function))(as_table(x), **given))
     except EntrepotError as error:
         raise ConversionError(f"the function '{name}' cannot be followed: {error.message}", hint=hint) from error
     except (TypeError, ValueError, AttributeError, IndexError, KeyError) as error:

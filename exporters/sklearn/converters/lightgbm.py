@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from entrepot.exporters.sklearn.array import Symbolic
+from entrepot.exporters.sklearn.array import Symbolic, lifted
 from entrepot.exporters.sklearn.blocks import chosen, sigmoid, softmax, two_columns, voted
 from entrepot.exporters.sklearn.columns import as_double
 from entrepot.exporters.sklearn.encoding import coded
 from entrepot.exporters.sklearn.questions import Questions
 from entrepot.exporters.sklearn.table import Results, converts
-from entrepot.exporters.sklearn.trees import Tree, leaf_values
-from entrepot.ir.errors import ConversionError
+from entrepot.exporters.sklearn.trees import Tree, leaf_numbers, leaf_values
 
 _ZERO = 1e-35
 """What LightGBM takes for 0."""
@@ -72,12 +71,33 @@ def _raw(found: Mapping[str, Any], x: Any) -> Symbolic:
     x, count = as_double(x), int(found["num_tree_per_iteration"])
     trees = [info["tree_structure"] for info in found["tree_info"]]
     nodes = [list(_nodes(tree)) for tree in trees]
-    if any("leaf_coeff" in node for each in nodes for node in each):
-        raise ConversionError("leaves that are linear models cannot be written", hint="fit with linear_tree=False")
     table = _Columns(x, [node for each in nodes for node in each])
     made = [_tree(tree, table) for tree in trees]
-    worth = leaf_values(table.questions.columns("truncated"), made)
+    columns = table.questions.columns("truncated")
+    leaves = [each[at] for each, tree in zip(nodes, made, strict=True) for at in tree.leaves]
+    if all("leaf_coeff" in leaf for leaf in leaves):
+        starts = np.cumsum([0, *(len(tree.leaves) for tree in made[:-1])])
+        worth = _linear_leaves(x, leaf_numbers(columns, made) + starts, leaves)
+    else:
+        worth = leaf_values(columns, made)
     return worth.reshape(-1, len(made) // count, count).sum(1)
+
+
+def _linear_leaves(x: Symbolic, numbers: Symbolic, leaves: Sequence[Mapping[str, Any]]) -> Symbolic:
+    """What the linear models in leaves say; where an element that one reads is missing, the value of the leaf."""
+    places = np.arange(x.shape[1])
+    reads = np.array([np.isin(places, leaf["leaf_features"]) for leaf in leaves])
+    weights = np.zeros(reads.shape)
+    for row, leaf in enumerate(leaves):
+        weights[row, leaf["leaf_features"]] = leaf["leaf_coeff"]
+    constants, values = (np.array([leaf[name] for leaf in leaves], float) for name in ("leaf_const", "leaf_value"))
+    read, weight, constant, value = (
+        lifted(x.build, table).take(numbers, 0) for table in (reads.astype(np.int64), weights, constants, values)
+    )
+    missing = np.isnan(x)
+    filled: Symbolic = np.where(missing, 0.0, x)
+    line = constant + (weight * filled.expand(1)).sum(2)
+    return np.where((read * missing.astype(np.int64).expand(1)).sum(2) > 0, value, line)
 
 
 def _nodes(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ import numpy as np
 from entrepot.exporters.sklearn.blocks import chosen
 from entrepot.exporters.sklearn.columns import Columns, beside, each, matrix
 from entrepot.exporters.sklearn.table import Results, converts, result, results
+from entrepot.exporters.sklearn.upstream import makes_frames
 
 
 @converts("sklearn.Pipeline")
@@ -25,7 +26,15 @@ def pipeline(model: Any, x: Any) -> Results:
 
 def transformed(model: Any, x: Any) -> Any:
     """What a transformer makes of a table."""
-    return x if _passes(model) else result(model, x, "transform")
+    return x if _passes(model) else named(model, result(model, x, "transform"))
+
+
+def named(model: Any, found: Any) -> Any:
+    """The columns of a result by name, where a transformer makes data frames: ``set_output(transform="pandas")``."""
+    if not makes_frames(model) or not hasattr(model, "get_feature_names_out"):
+        return found
+    names, arrays = list(model.get_feature_names_out()), each(found)
+    return Columns(names, arrays) if len(names) == len(arrays) else found
 
 
 def _passes(model: Any) -> bool:
@@ -63,7 +72,9 @@ def column_transformer(model: Any, x: Any) -> Results:
 def _picked(x: Any, at: Sequence[int], *, alone: bool) -> Any:
     """The columns at these places; one that was named by itself has no axis of columns, as text vectorisers want it."""
     if alone:
-        return each(x)[at[0]]
+        found = each(x)[at[0]]
+        found.column = x.names[at[0]] if isinstance(x, Columns) else None
+        return found
     return x.pick(at) if isinstance(x, Columns) else x[:, at]
 
 

@@ -23,6 +23,9 @@ _SEPARATORS = "".join(sorted(set(string.punctuation) - {"_"})) + "\u2013\u2014\u
 _SPACES = " \t\n\r\f\v"
 _PATTERNS = {r"(?u)\b\w\w+\b": 2, r"\b\w\w+\b": 2, r"(?u)\b\w+\b": 1, r"\b\w+\b": 1, r"\w+": 1, r"(?u)\w+": 1}
 """The patterns of tokens that are known, and the length of the shortest token."""
+_SPACELESS = (r"\S+", r"(?u)\S+", r"[^\s]+")
+_AT_SPACES = 0
+"""Stands for that length where texts are split at white space alone."""
 
 
 @converts("sklearn.CountVectorizer")
@@ -33,7 +36,7 @@ def counted(model: Any, x: Any) -> Results:
         raise ConversionError("a vectoriser takes text along one axis", hint="give a list of strings, or one column")
     tokens, rows = _tokens(model, texts)
     count = texts.rows(np.zeros(len(model.vocabulary_) + 1, np.int64))
-    least, most = model.ngram_range
+    least, most = (1, 1) if callable(model.analyzer) else model.ngram_range
     for length in range(least, most + 1):
         count = _added(count, *_sequences(tokens, rows, length), model.vocabulary_)
     found = count[:, :-1]
@@ -47,8 +50,39 @@ def weighed(model: Any, x: Any) -> Results:
     return inverse_frequencies(model._tfidf, counted(model, x)["transform"])
 
 
+def _splits_at_spaces(function: Any) -> bool:
+    """Whether a function does nothing but ``text.split()``."""
+    asked = _Asked()
+    if function is str.split or not callable(function):
+        return function is str.split
+    try:
+        return function(asked) is asked.parts
+    except _FAILURES:
+        return False
+
+
+_FAILURES = (TypeError, AttributeError, ValueError, LookupError, RuntimeError, AssertionError, OSError, ImportError)
+"""What a tokenizer may raise that is given no text."""
+
+
+class _Asked:
+    """A text that can be split, and nothing else."""
+
+    def __init__(self) -> None:
+        self.parts = object()
+
+    def split(self) -> object:
+        return self.parts
+
+
 def _refuse_unknown(model: Any) -> int:
     given = {name: getattr(model, name) for name in ("tokenizer", "preprocessor", "strip_accents")}
+    if callable(model.analyzer) and _splits_at_spaces(model.analyzer):
+        return _AT_SPACES
+    plain = given["preprocessor"] is None and given["strip_accents"] is None and model.analyzer == "word"
+    pattern = model.token_pattern in _SPACELESS if given["tokenizer"] is None else _splits_at_spaces(given["tokenizer"])
+    if plain and pattern:
+        return _AT_SPACES
     odd = [name for name, value in given.items() if value is not None]
     if odd or model.analyzer != "word" or model.token_pattern not in _PATTERNS:
         what = odd[0] if odd else "analyzer" if model.analyzer != "word" else "token_pattern"
@@ -64,17 +98,18 @@ def _refuse_unknown(model: Any) -> int:
 def _tokens(model: Any, texts: Symbolic) -> tuple[Symbolic, Symbolic]:
     """All tokens in order, and the row of each."""
     shortest = _refuse_unknown(model)
-    letters = r"A-Za-z\p{Ll}\p{Lm}\p{Lo}" if model.lowercase else r"\pL"
+    lowers = model.lowercase and not callable(model.analyzer)
+    letters = r"A-Za-z\p{Ll}\p{Lm}\p{Lo}" if lowers else r"\pL"
     marks = "".join(f"\\{mark}" if mark in string.punctuation else mark for mark in _SEPARATORS)
     zero = _zero_if_known(texts, rf"[{letters}\p{{Nd}}_{_SPACES}{marks}]*")
-    if model.lowercase:
+    if lowers:
         texts = texts.op("StringNormalizer", case_change_action="LOWER", is_case_sensitive=1, locale="C")
     tokens, rows = texts, _row_numbers(texts) + zero
-    for mark in (*_SPACES, *_SEPARATORS):
+    for mark in _SPACES if shortest == _AT_SPACES else (*_SPACES, *_SEPARATORS):
         tokens, rows = _split(tokens, rows, mark)
     if shortest > 1:
         tokens, rows = _kept(tokens, rows, tokens.op("RegexFullMatch", pattern="(?s).", dtype=bool).op("Not"))
-    stopped = sorted(model.get_stop_words() or ())
+    stopped = [] if callable(model.analyzer) else sorted(model.get_stop_words() or ())
     return _kept(tokens, rows, position(tokens, stopped) < 0) if stopped else (tokens, rows)
 
 

@@ -11,7 +11,9 @@ from entrepot.exporters.tensorflow.upstream import operator_definition, output_o
 Ref: TypeAlias = tuple[str, int]
 """A result: the name of its step, and which of its outputs."""
 
-SAME = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot"})
+SAME = frozenset(
+    {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "CheckNumericsV2"}
+)
 """Operators that return what they are given, whatever it is."""
 
 

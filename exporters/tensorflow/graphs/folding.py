@@ -49,9 +49,9 @@ def follow_sizes(node: Node, results: Sequence[Any]) -> None:
 
 def moved(node: Node) -> list[np.ndarray[Any, Any]] | None:
     """What is known of results that consist of sizes."""
-    if node.op == "Shape":
-        shape = node.shape(0)
-        return None if shape is None else [np.array(shape, object)]
+    if node.op in ("Shape", "ShapeN"):
+        shapes = [node.shape(at) for at in range(len(node.values))]
+        return None if None in shapes else [np.array(shape, object) for shape in shapes]
     given = [partly_known(value) for value in node.values]
     if node.op not in _MOVING or any(array is None or array.size > _VECTOR for array in given):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ import onnx_ir
 import tensorflow as tf
 
 from entrepot.exporters.arrays import Array
+from entrepot.exporters.axes.fewer import widest
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured, Refusal, Source
@@ -21,6 +23,7 @@ from entrepot.exporters.structure import Flat, flatten, flatten_call, same_struc
 from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, NotingArrays, joined, shared
 from entrepot.exporters.tensorflow.sources.samples import made_sample
 from entrepot.exporters.tensorflow.sources.tracing import FAILURES, Tracing
+from entrepot.exporters.tensorflow.spectra import has_transforms, refuse_empty_transforms
 from entrepot.exporters.tensorflow.upstream import counting_calls
 from entrepot.ir.errors import ConversionError, InputError
 
@@ -81,17 +84,24 @@ class CallableSource(Source):
         self.call = flatten_call(Sample.of(sample, opened.function), opened.function, noting)
         self._are_complex = noting.are_complex
         self._usual: int | None = None
+        self._has_transforms = False
         self._traced: Any = None
 
     def __call__(self, arrays: Sequence[Array], /) -> Flat:
         """Call it eagerly, as its user does."""
         try:
+            if self._has_transforms:
+                refuse_empty_transforms(self._flat, arrays, FAILURES)
             args, kwargs = self._arguments([tf.constant(array) for array in arrays])
             with self._eagerly():
                 result = self.opened.function(*args, **kwargs)
         except FAILURES as error:
             raise Refusal(error) from error
         return flatten(result, numbers=self.numbers, arrays=self.arrays)
+
+    def _flat(self, *tensors: Any) -> Any:
+        args, kwargs = self._arguments(tensors)
+        return self.opened.function(*args, **kwargs)
 
     def _arguments(self, tensors: Sequence[Any]) -> Any:
         """Flat tensors as the function takes them."""
@@ -125,7 +135,8 @@ class CallableSource(Source):
         try:
             with counting_calls(None if self._usual is None else _TIMES * self._usual + _MANY) as count:
                 yield
-            self._usual = count[0] if self._usual is None else self._usual
+            self._usual = count.total() if self._usual is None else self._usual
+            self._has_transforms |= has_transforms(count)
         finally:
             tf.config.run_functions_eagerly(before)
 
@@ -136,6 +147,9 @@ class CallableSource(Source):
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Trace it with the axes of groups left open; axes that the trace needs to know keep their sizes."""
         options.tell("tracing, and translating to ONNX")
+        return widest(functools.partial(self._captured, prober), groups, prober.base)
+
+    def _captured(self, prober: Prober, groups: list[Group]) -> Captured:
         found, kept, fixed = Tracing(self, prober).widest(groups)
         self.parameters = sorted(found.weights - set(map(_original, found.graph.graph.outputs)))
         return Captured(found.graph, kept, fixed, weights=found.weights)

@@ -64,7 +64,7 @@ class Tracing:
         symbols = {axis: group.symbol for group in groups for axis in group.axes}
         dims = [
             [symbols.get((at, axis), size) for axis, size in enumerate(array.shape)]
-            for at, array in enumerate(self._prober.base)
+            for at, array in enumerate(self._prober.sample)
         ]
         return translated(function, source.call.names, dims, source.name, source.opened.names or {})
 
@@ -100,6 +100,6 @@ class Tracing:
                 tf.constant(array).dtype,
                 name=f"input_{at}",
             )
-            for at, array in enumerate(self._prober.base)
+            for at, array in enumerate(self._prober.sample)
         ]
         return self._source.traced(specs, self._prober.result)

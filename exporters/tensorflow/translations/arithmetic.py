@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.functions.bits import following
 from entrepot.exporters.functions.gelu import as_gelu
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.numeric import computed, in_kind, is_float, is_signed, number, where
@@ -183,4 +184,6 @@ def power(node: Node, build: Builder, x: Any, y: Any) -> Any:
 @translates("NextAfter")
 def next_after(node: Node, build: Builder, x: Any, y: Any) -> Any:
     """The neighbour of x towards y, by the bits of both."""
-    return node.refuse("looks at the bits of a number, which ONNX cannot")
+    if x.dtype == ir.DataType.DOUBLE:
+        return node.refuse("looks at the bits of double precision, which ONNX cannot")
+    return following(build, x, y, node.dtype(0))

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, element
+from entrepot.exporters.functions.bits import recast
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.numeric import is_signed
 from entrepot.exporters.tensorflow.table import translates
@@ -65,11 +66,13 @@ def population(node: Node, build: Builder, x: Any) -> Any:
 
 @translates("Bitcast")
 def bitcast(node: Node, build: Builder, x: Any) -> Any:
-    """The same bits as integers of another sign; ONNX (20) cannot look at those of other numbers."""
+    """The same bits as numbers of another type; ONNX (20) cannot look at those of double precision."""
     target = element(node["type"])
     if target == x.dtype:
         return build.op("Identity", x)
-    kinds = [each.numpy() for each in (x.dtype, target)]
-    if any(kind.kind not in "iu" for kind in kinds) or kinds[0].itemsize != kinds[1].itemsize:
-        node.refuse(f"of {kinds[0]} as {kinds[1]} looks at bits, which ONNX cannot")
-    return build.cast(x, target)
+    old, new = (each.numpy() for each in (x.dtype, target))
+    if old == np.float64 or any(kind.kind not in "iufV" for kind in (old, new)):
+        node.refuse(f"of {old} as {new} looks at bits, which ONNX cannot")
+    if old.kind in "iu" and new.kind in "iu" and old.itemsize == new.itemsize:
+        return build.cast(x, target)
+    return recast(build, x, old, new)

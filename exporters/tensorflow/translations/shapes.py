@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from entrepot.exporters.building import Builder
+from entrepot.exporters.building import Builder, typed
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.numeric import computed
 from entrepot.exporters.tensorflow.sizes import arange, int64, integers, rank_of, scalar, transposed, vector
@@ -72,9 +72,28 @@ def squeeze(node: Node, build: Builder, x: Any) -> Any:
 @translates("Transpose", "ConjugateTranspose")
 def transpose(node: Node, build: Builder, x: Any, order: Any) -> Any:
     """The axes in another order."""
+    if node.constant(1) is None:
+        return _in_order(build, x, int64(build, order), rank_of(node))
     axes = integers(node, 1)
     result = transposed(build, x, [axis % max(len(axes), 1) for axis in axes])
     return build.op("Identity", x) if result is x else result
+
+
+def _in_order(build: Builder, x: Any, order: Any, rank: int) -> Any:
+    """In an order that is known only when it runs: each element is looked up by its place."""
+    sizes = build.op("Shape", x)
+    strides = build.op("Concat", *(
+        build.op("ReduceProd", build.op("Slice", sizes, [axis + 1], [rank]), keepdims=1) for axis in range(rank)
+    ), axis=0)  # fmt: skip
+    places: Any = None
+    order = build.op("Mod", order, rank)
+    for axis in range(rank):
+        at = build.op("Gather", order, axis)
+        count, stride = (build.op("Gather", each, at) for each in (sizes, strides))
+        steps = build.op("Mul", build.op("Range", 0, count, 1), stride)
+        places = steps if places is None else build.op("Add", build.op("Unsqueeze", places, [-1]), steps)
+    found = build.op("Gather", build.op("Reshape", x, [-1]), places)
+    return typed(found, x.dtype, [None] * rank)
 
 
 @translates("BroadcastTo")

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
-from entrepot.exporters.functions.texts import characters, replaced
+from entrepot.exporters.functions.texts import parts_matched, replaced
 from entrepot.exporters.tensorflow.arrays import texts
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.sizes import joined, rank_of, reshaped
@@ -53,14 +53,15 @@ def matches(node: Node, build: Builder, x: Any, pattern: Any = None) -> Any:
 
 @translates("RegexReplace", "StaticRegexReplace")
 def replaced_text(node: Node, build: Builder, x: Any, *stated: Any) -> Any:
-    """Characters of a set, replaced by what contains none of them."""
+    """Characters of a set, or one text, replaced by what contains none of them."""
     given = [node.constant(at) for at in (1, 2)] if stated else [node["pattern"], node["rewrite"]]
     if any(each is None for each in given):
         node.refuse("takes a pattern that varies")
     pattern, by = (str(texts(each).item()) if stated else str(each) for each in given)
-    some = characters(pattern)
-    if some is None or "\\" in by or not node["replace_global"] or set(some) & set(by):
-        node.refuse(f"replaces {pattern!r} by {by!r}; known are sets of characters, by what contains none of them")
+    some = parts_matched(pattern)
+    if some is None or "\\" in by or not node["replace_global"] or any(part in by for part in some):
+        known = "sets of characters and texts, by what contains none of them"
+        node.refuse(f"replaces {pattern!r} by {by!r}; known are {known}")
     return replaced(build, x, rank_of(node), some, by)
 
 
@@ -88,6 +89,15 @@ def split_text(node: Node, build: Builder, x: Any, separator: Any) -> Any:
     values = _text(build.op("GatherND", parts, indices))
     longest = build.op("ReduceMax", build.op("Concat", counts, [0], axis=0), keepdims=1)
     return indices, values, build.op("Concat", build.op("Shape", x), longest, axis=0)
+
+
+@translates("StringToHashBucketFast", "StringToHashBucketStrong", "StringToHashBucket")
+def bucket(node: Node, build: Builder, x: Any) -> Any:
+    """The only bucket, as tables have one for all words that they do not know; ONNX has no hashes of text."""
+    if node["num_buckets"] != 1:
+        node.refuse(f"spreads text over {node['num_buckets']} buckets by a hash, and ONNX has none of text")
+    zero = build.constant(np.array(0, np.int64))
+    return typed(build.op("Expand", zero, build.op("Shape", x)), np.int64, node.result_shape())
 
 
 @translates("StringToNumber")

@@ -13,6 +13,8 @@ from torch.overrides import TorchFunctionMode
 from entrepot.exporters.exporter import Required
 from entrepot.exporters.torch.running.spotting import user_line
 
+DECIDES_OTHERWISE = "forward decides otherwise than for the sample"
+
 
 class DecisionSpotter(TorchFunctionMode):
     """Notes what Python reads of truths.
@@ -43,7 +45,7 @@ def require_decisions(found: Sequence[Required], wanted: Sequence[Required]) -> 
     mattering = [decision for decision in found if decision.line in lines]
     for one, other in itertools.zip_longest(mattering, wanted):
         if one != other:
-            raise ValueError(f"forward decides otherwise than for the sample at {(one or other).line}")
+            raise ValueError(f"{DECIDES_OTHERWISE} at {(one or other).line}")
 
 
 def line_of_call() -> str:

@@ -35,6 +35,7 @@ from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.quantised.observers import observer_note
 from entrepot.exporters.torch.quantised.packed import has_packed
 from entrepot.exporters.torch.running.checks import check_module
+from entrepot.exporters.torch.running.deciding import DECIDES_OTHERWISE
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
@@ -216,13 +217,15 @@ class ModuleSource(TorchSource):
         return Path(graph, {}, conditions, self._weights(program), frozenset(flat.numbers))
 
     def objection(self, report: Report, groups: Sequence[Group]) -> str:
-        """Where it decides as for the sample, it has to do so for other values and other sizes, too."""
+        """Where it decides as for the sample, it has to do so for all other values and sizes, but for edge values."""
+        if not self.required:
+            return ""
+        other = next((run for run in report.runs if DECIDES_OTHERWISE in run.message and not run.edge), None)
+        if other is not None:
+            return f"{other.message}, with {other.label}"
         agreeing = {run.symbol for run in report.runs if run.ok and run.label != "sample"}
         alone = [group.symbol for group in groups if group.formula is None and group.symbol not in agreeing]
-        if not self.required or (agreeing and not alone):
-            return ""
-        where = f"at other sizes of {listed(alone)}" if alone else "on other values"
-        return f"forward decides otherwise than for the sample {where}, as far as was tried"
+        return f"what it decides at other sizes of {listed(alone)} is not known" if alone else ""
 
     def limits(self, prober: Prober, groups: Sequence[Group]) -> list[str]:
         """Those that the module has, and those that its capture has for several sizes at once."""

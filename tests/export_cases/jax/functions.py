@@ -207,6 +207,7 @@ functions(
             f32(6, 6),
             f32(2, 5, low=0, high=5),
         ),
+        "welch": (lambda x: jax.scipy.signal.welch(x, nperseg=16)[1], f32("b", 64)),
         "stft": (lambda x: jnp.abs(jax.scipy.signal.stft(x, nperseg=16)[2]), f32("b", 64)),
     },
 )

@@ -484,6 +484,7 @@ functions(
         "prod": (lambda x, y: jnp.abs(jnp.prod(lax.complex(x, y), 1)), X, X),
         "where": (lambda x, y: jnp.abs(jnp.where(x > 0, lax.complex(x, y), 1j)), X, X),
         "index": (lambda x, y: jnp.abs(lax.complex(x, y)[:, ::2].reshape(-1)), X, X),
+        "scale_a_part": (lambda x, y: (lambda z: (z.real, z.imag))(lax.complex(x, y).at[:, 1:].multiply(2j)), X, X),
         "equal": (lambda x, y: lax.complex(x, y) == lax.complex(x, x), X, X),
         "angle": (lambda x, y: jnp.angle(lax.complex(x, y)), X, X),
         "rotary": (

@@ -23,6 +23,9 @@ move("diag of a vector", lambda x: x * ops.diag(ops.arange(4, dtype="float32"))[
 move("diagflat of a vector", lambda x: ops.matmul(x, ops.diagflat([1.0, 2.0, 3.0, 4.0])), STEPS)
 move("diagonal of matrices", lambda x: ops.diagonal(x, axis1=1, axis2=2), FIXED)
 move("diagonal above", lambda x: ops.diagonal(x, offset=1, axis1=1, axis2=2), STEPS)
+move("view of halves", lambda x: ops.view(x, dtype="int16"), STEPS)
+move("view as integers", lambda x: ops.view(x, dtype="int32"), STEPS)
+move("corrcoef of rows", lambda x: ops.corrcoef(x[0]), FIXED)
 move("trace of matrices", lambda x: ops.trace(x, axis1=1, axis2=2), FIXED)
 for name in ("dstack", "hstack", "vstack"):
     move(f"{name} of two", lambda x, y, name=name: getattr(ops, name)([x, y]), FIXED, FIXED)

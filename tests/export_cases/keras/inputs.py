@@ -73,6 +73,22 @@ add(
     partial(k.TextVectorization, vocabulary=["one", "two"], standardize="lower", output_mode="multi_hot"),
     Given((1,), "string", words=("One two", "three one")),
 )
+PHRASES = Given((1,), "string", words=("a b", "B, c! a b", "c", "a", ""))
+add(
+    "TextVectorization runs counted",
+    partial(k.TextVectorization, vocabulary=["a", "b", "a b", "b c"], ngrams=2, output_mode="count"),
+    PHRASES,
+)
+add(
+    "TextVectorization of nothing",
+    partial(k.TextVectorization, vocabulary=["a", "b"], output_mode="multi_hot"),
+    Given((1,), "string", words=("",)),
+)
+add(
+    "TextVectorization runs in order",
+    partial(k.TextVectorization, vocabulary=["a b", "b c", "c a b"], ngrams=(2, 3), output_sequence_length=5),
+    PHRASES,
+)
 add("Hashing plain", partial(k.Hashing, 3), indices(4))
 add("Hashing salted", partial(k.Hashing, 3, salt=13), indices(4))
 add("HashedCrossing plain", partial(k.HashedCrossing, 5), indices(1), indices(1))

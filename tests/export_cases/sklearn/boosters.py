@@ -44,6 +44,7 @@ _LGB: dict[str, tuple[Any, dict[str, Any], str]] = {
     "one_versus_all": (lightgbm.LGBMClassifier, {"objective": "multiclassova"}, "three"),
     "dart": (lightgbm.LGBMClassifier, {"boosting_type": "dart"}, "three"),
     "forest": (lightgbm.LGBMClassifier, {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.7}, "two"),
+    "linear_leaves": (lightgbm.LGBMRegressor, {"linear_tree": True, "min_child_samples": 5}, "target"),
     "zero_missing": (lightgbm.LGBMRegressor, {"zero_as_missing": True}, "target"),
 }
 _CAT: dict[str, tuple[Any, dict[str, Any], str]] = {

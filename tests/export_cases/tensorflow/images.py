@@ -49,3 +49,9 @@ add(
     normal(1, 4, 5, 6, 1),
     normal(2, 3, 4, 5, 1),
 )
+add(
+    "similarity",
+    lambda x, y: tf.image.ssim(x, y, 1.0),
+    (share(2, 16, 14, 1), share(2, 16, 14, 1)),
+    (share(1, 20, 17, 1), share(1, 20, 17, 1)),
+)

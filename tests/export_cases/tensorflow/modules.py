@@ -110,6 +110,8 @@ add("concrete", outer.get_concrete_function(tf.TensorSpec([None, 3])), X, Y)
 add("signature", tf.function(lambda x: x @ WEIGHT, input_signature=[tf.TensorSpec([None, 3])]), X, Y)
 add("named_scopes", tf.function(lambda x: tf.name_scope("a").__enter__() and x + 1.0), X, Y)
 add("gradient", lambda x: tf.gradients(tf.reduce_sum(x**2.0), x)[0] if not tf.executing_eagerly() else 2.0 * x, X, Y)
+add("checked", lambda x: tf.debugging.check_numerics(x, "odd") * 2.0, X, Y)
+add("row_by_row", lambda x: tf.vectorized_map(lambda row: tf.linalg.matvec(WEIGHT, row, transpose_a=True), x), X, Y)
 add("stop_gradient", lambda x: tf.stop_gradient(x) * tf.identity(x), X, Y)
 add("cast_weights", lambda x: tf.cast(tf.cast(x, tf.float16) @ tf.cast(WEIGHT, tf.float16), tf.float32), X, Y)
 add(

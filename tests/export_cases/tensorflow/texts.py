@@ -28,6 +28,11 @@ add("gathered", lambda x: tf.gather(x, [1, 0]), WORDS, OTHERS)
 add("joined", lambda x: tf.concat([x, x], 0), WORDS, OTHERS)
 add("looked_up_with_an_axis_more", lambda x: tf.cast(IDS.lookup(x) > 0, tf.float32)[..., None] * 2.0, WORDS, OTHERS)
 
+VOCABULARY = tf.lookup.StaticVocabularyTable(tf.lookup.KeyValueTensorInitializer(["a", "bc"], np.arange(2)), 1)
+add("a_vocabulary_with_one_bucket", lambda x: tf.gather(tf.eye(3), VOCABULARY.lookup(x)), WORDS, OTHERS)
+
 MARKED = np.array([["a, b!", "", "!?", "no-one's"], ["c", "!!d!!", " e ", ".,.x"]], object)
 add("stripped", lambda x: tf.strings.regex_replace(x, "[!-/:-@]", ""), MARKED, MARKED[:1, :3])
+BROKEN = np.array([["a<br />b<br />", "<br />", "<br / >c", "", "d"]], object)
+add("a_text_replaced", lambda x: tf.strings.regex_replace(x, "<br />", " "), BROKEN, BROKEN[:, 1:4])
 add("replaced", lambda x: tf.strings.regex_replace(tf.strings.lower(x), "[,!]", " <stop> "), MARKED, MARKED[1:])

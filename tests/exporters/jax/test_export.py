@@ -120,3 +120,19 @@ def test_axes_begin_where_onnxruntime_follows_windows_that_are_larger_than_the_i
     assert model.conditions == ("x_dim1 >= 4", "x_dim2 >= 4")
     assert {"x_dim1=4", "x_dim2=4", "x_dim1=13"} <= {run.label for run in model.report.runs if run.ok}
     assert any("x.1 is at least 4: the graph does not follow other sizes" in note for note in model.report.notes)
+
+
+def test_a_loop_over_a_batch_ends_where_the_batch_is_empty():
+    model = ep.export(
+        jax.vmap(lambda x: jax.lax.while_loop(lambda s: s < 10, lambda s: jnp.abs(s) * 2 + 1, x)), X[:, 0]
+    )
+    (found,) = ep.Session(model).run({model.inputs[0].name: np.zeros(0, np.float32)}).values()
+    assert found.shape == (0,)
+
+
+@pytest.mark.parametrize("function", [jnp.any, jnp.all])
+def test_truth_of_nothing_is_that_of_jax(function):
+    model = ep.export(lambda x: function(x > 0, axis=0), X, dynamic={"x": {0: "rows"}})
+    nothing = np.zeros((0, 5), np.float32)
+    (found,) = ep.Session(model).run({"x": nothing}).values()
+    np.testing.assert_array_equal(found, function(nothing > 0, axis=0))

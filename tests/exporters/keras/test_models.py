@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 from keras import layers
 
@@ -153,8 +154,23 @@ def test_a_sample_that_a_model_does_not_take_is_refused():
     [
         (np.zeros((2, 7), np.float32), "expected axis -1 of input shape to have value 4"),
         (np.array([["a", "b", "c", "d"]]), "the sample is of <U1, and the model takes float32"),
+        ([[1.0, 2.0], [3.0]], "rows have to be of one length"),
     ],
 )
 def test_a_sample_that_a_model_does_not_take_is_refused_with_the_reason(sample, reason):
     with pytest.raises(ep.InputError, match=reason):
         ep.export(MODELS["dense"](), sample, progress=False)
+
+
+@pytest.mark.parametrize(
+    "form", [pd.DataFrame, np.ndarray.tolist, lambda array: [array]], ids=["frame", "list", "alone"]
+)
+def test_a_sample_may_be_a_frame_or_lists_of_numbers(form):
+    exported = ep.export(MODELS["dense"](), form(np.ones((1, 4))), progress=False)
+    assert [spec.shape for spec in exported.inputs] == [("batch", 4)]
+
+
+def test_a_sample_with_too_few_arrays_is_refused():
+    one, two = keras.Input((2,)), keras.Input((2,))
+    with pytest.raises(ep.InputError, match="the sample has 1 arrays, the model takes 2"):
+        ep.export(keras.Model([one, two], one + two), np.ones((1, 2)), progress=False)

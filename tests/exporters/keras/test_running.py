@@ -67,3 +67,9 @@ def test_a_deep_network_says_what_is_wrong_with_a_sample_as_a_short_one_does() -
             ep.export(network(depth), np.ones((1, 5), np.float32))
         said.append(re.sub(r"(sequential|dense)\S*", "", error.value.message))
     assert said[0] == said[1]
+
+
+def test_a_transform_of_no_length_does_not_end_the_process() -> None:
+    x = keras.Input((None,))
+    model = ep.export(keras.Model(x, keras.ops.irfft(keras.ops.rfft(x))))
+    assert model.report

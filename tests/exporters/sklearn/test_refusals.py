@@ -51,9 +51,9 @@ REFUSED = {
     "a class": (LogisticRegression, X, "is a class"),
     "a matrix of XGBoost": (MODEL, xgboost.DMatrix(X), "DMatrix"),
     "hashes": (HashingVectorizer(n_features=8).fit(TEXTS), TEXTS, "hashes text"),
-    "a function": (CountVectorizer(analyzer=str.split).fit(TEXTS), TEXTS, "with analyzer=split cannot"),
+    "a function": (CountVectorizer(analyzer=str.splitlines).fit(TEXTS), TEXTS, "with analyzer=splitlines cannot"),
     "characters": (CountVectorizer(analyzer="char").fit(TEXTS), TEXTS, "analyzer='char'"),
-    "a tokenizer": (CountVectorizer(tokenizer=str.split, token_pattern=None).fit(TEXTS), TEXTS, "tokenizer"),
+    "a tokenizer": (CountVectorizer(tokenizer=str.splitlines, token_pattern=None).fit(TEXTS), TEXTS, "tokenizer"),
     "a class of a user": (Sorted().fit(X), X, "NumPy"),
     "a function of a user": (FunctionTransformer(lambda x: np.linalg.svd(x)[0]).fit(X), X, "cannot be followed"),
 }

@@ -28,6 +28,10 @@ ODD = [
         {"ngram_range": (2, 2)},
         {"stop_words": ["the", "of"]},
         {"token_pattern": r"\b\w+\b"},
+        {"token_pattern": r"\S+"},
+        {"tokenizer": str.split, "token_pattern": None, "ngram_range": (1, 2)},
+        {"tokenizer": lambda text: text.split(), "token_pattern": None, "lowercase": False},
+        {"analyzer": str.split},
     ],
     ids=str,
 )
@@ -51,3 +55,13 @@ def counter():
 def test_a_character_that_might_be_split_otherwise_makes_the_graph_fail(provider, text, counter):
     with pytest.raises(ep.EntrepotError):
         ep.Session(counter, providers=[provider]).run({"X": np.array([text], object)})
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [lambda text: text.split(","), lambda text: [word[:3] for word in text.split()], lambda text: text.lower().split()],
+)
+def test_a_tokenizer_that_does_more_than_split_is_refused(tokenizer):
+    vectoriser = CountVectorizer(tokenizer=tokenizer, token_pattern=None).fit(TRAINED)
+    with pytest.raises(ep.ConversionError, match="tokenizer"):
+        ep.export(vectoriser, ["the cat", "a dog"])

@@ -58,6 +58,14 @@ def test_a_function_that_mentions_tensorflow_is_recognised_without_a_tensor() ->
     assert ep.export(lambda x: {"y": tf.identity(x)}, _x(2, 3)).report
 
 
+def _doubled(x):
+    return tf.add(x, x)
+
+
+def test_a_function_that_calls_one_of_tensorflow_is_recognised_without_a_tensor() -> None:
+    assert ep.export(lambda x: _doubled(x), _x(2, 3)).report  # noqa: PLW0108
+
+
 def test_constants_are_computed_by_tensorflow() -> None:
     model = ep.export(lambda x: {"x": tf.identity(x), "c": tf.cumsum(tf.range(5) * 2, exclusive=True)}, _x(2))
     assert model.report
@@ -132,9 +140,52 @@ def test_a_convolution_of_open_channels_has_as_many_groups_as_it_is_run_with(cha
         np.testing.assert_allclose(next(iter(found.values())), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_an_axis_of_size_one_that_has_to_be_fixed_keeps_its_size() -> None:
+    weight = tf.Variable(_x(3, 3, 1, 12))
+    model = ep.export(lambda x: tf.nn.conv2d(x, weight, 1, "SAME"), _x(2, 8, 9, 1))
+    assert [size for size in model.inputs[0].shape if isinstance(size, int)] == [1]
+
+
+def test_an_axis_whose_size_an_operator_has_to_know_is_fixed() -> None:
+    model = ep.export(tf.linalg.pinv, _x(2, 4, 3))
+    assert [isinstance(size, str) for size in model.inputs[0].shape] == [True, False, False]
+
+
+def test_the_similarity_of_images_has_filters_as_large_as_their_channels_are_many() -> None:
+    model = ep.export(lambda x, y: tf.image.ssim(x, y, 1.0), (_x(2, 16, 16, 1), _x(2, 16, 16, 1) + 0.1))
+    assert model.report
+
+
 def test_a_result_called_like_a_variable_gets_a_name_of_its_own() -> None:
     mean = tf.Variable(_x(3), name="mean")
     model = ep.export(lambda x: {"mean": x + mean, "x": x * 2.0}, _x(2, 3))
     assert model.report
     assert "mean" in model.ir.graph.initializers
     assert model.outputs[0].name == "mean_out"
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_transform_of_no_length_does_not_end_the_process(compiled: bool) -> None:
+    def back_and_forth(x: tf.Tensor) -> tf.Tensor:
+        return tf.signal.irfft(tf.signal.rfft(x) * 2.0)
+
+    model = ep.export(tf.function(back_and_forth) if compiled else back_and_forth, _x(2, 8))
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
+    assert model.report
+
+
+def test_a_network_in_mixed_precision_is_as_close_as_its_halves_are() -> None:
+    kernel, weight = tf.Variable(_x(3, 3, 3, 8) * 0.2), tf.Variable(_x(8, 4) * 0.3)
+
+    @tf.function
+    def network(x: tf.Tensor) -> tf.Tensor:
+        half = tf.nn.relu(tf.nn.conv2d(tf.cast(x, tf.float16), tf.cast(kernel, tf.float16), 2, "SAME"))
+        scores = tf.reduce_mean(half, [1, 2]) @ tf.cast(weight, tf.float16)
+        return tf.nn.softmax(tf.cast(scores, tf.float32))
+
+    model = ep.export(network, _x(2, 8, 8, 3))
+    assert model.report
+    image = _x(3, 10, 6, 3)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run({model.inputs[0].name: image}).values()
+    # a sum of 27 products, a mean of 15 and a sum of 8 in half precision, of numbers of about 1
+    np.testing.assert_allclose(found, network(image), atol=50 * float(np.finfo(np.float16).eps))

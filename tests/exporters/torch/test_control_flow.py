@@ -119,6 +119,7 @@ def test_an_error_says_what_came_of_the_other_ways():
         "in parts",
         "by torch.jit.script",
         "by torch.jit.trace",
+        "as it decides for the sample",
     ]
 
 

@@ -121,7 +121,19 @@ class OnlyThese(nn.Module):
 def test_what_holds_for_the_sample_alone_is_refused():
     with pytest.raises(ep.ConversionError) as refused:
         ep.export(OnlyThese(), {"x": X})
-    assert "decides otherwise than for the sample on other values" in refused.value.__notes__[-1]
+    assert "decides otherwise than for the sample at test_decided.py" in refused.value.__notes__[-1]
+
+
+class Even(nn.Module):
+    """Takes either branch as often as the other."""
+
+    def forward(self, *, x):
+        return x if x.sum() > 0 else (x.sum(), x)
+
+
+def test_a_branch_that_other_values_take_is_refused():
+    with pytest.raises(ep.ConversionError):
+        ep.export(Even(), {"x": X + 1e-3})
 
 
 class Unlike(nn.Module):
