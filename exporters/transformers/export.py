@@ -12,7 +12,7 @@ import torch
 from entrepot.exporters import pipeline
 from entrepot.exporters.options import Options
 from entrepot.exporters.torch.sources.module import ModuleSource
-from entrepot.exporters.transformers.build import Building
+from entrepot.exporters.transformers.build import Building, check_heeded
 from entrepot.exporters.transformers.called import Called
 from entrepot.exporters.transformers.forms import Forms
 from entrepot.exporters.transformers.in_graph.loop import looped
@@ -141,6 +141,7 @@ _ROWS_OF_TOKENS = 2
 
 @whole_windows()
 def _decoder(trials: Trials, wishes: Wishes, options: Options) -> Package:
+    check_heeded(trials.called.whole)
     first: EntrepotError | None = None
     forms = Forms(trials)
     for growing in forms:
