@@ -94,9 +94,11 @@ class _Decoder:
 
     def named(self, names: Mapping[str, str]) -> Model:
         """The model under the names of others, in their order: readers go by that, too."""
-        seen = {f"{_SEEN}{name}": names[name].replace("past_key_values", "present") for name in self.manifest.constants}
+        known = {**names} | {
+            f"{_SEEN}{name}": names[name].replace("past_key_values", "present") for name in self.manifest.constants
+        }
         for value in (*self.graph.inputs, *self.graph.outputs):
-            value.name = (names | seen).get(value.name or "", value.name)
+            value.name = known.get(value.name or "", value.name)
         for values in (self.graph.inputs, self.graph.outputs):
             values[:] = sorted(values, key=lambda value: _place(value.name or ""))
         return Model(self.model)
@@ -159,8 +161,10 @@ class _Branch:
             for at, value in enumerate(node.inputs):
                 if value is source:
                     node.replace_input_with(at, memory)
-        for named in (*self.nodes, *(value for node in self.nodes for value in node.outputs)):
-            named.name = f"first.{named.name}"
+        for node in self.nodes:
+            node.name = f"first.{node.name}"
+            for value in node.outputs:
+                value.name = f"first.{value.name}"
 
     def made(self, name: str) -> ir.Value:
         """What the encoder left under a name."""
