@@ -46,6 +46,7 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
     options.tell("capturing the rewritten module")
     try:
         captured = capture(module, source.call, prober, groups, progress=options.tell, tied=True)
+        source.check_gain(groups, captured.groups)
         options.tell("translating to ONNX")
         graph = translate(captured.program)
         hints = size_notes(captured.program).sizes
