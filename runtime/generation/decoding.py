@@ -108,9 +108,15 @@ class Decoding:
             raise InputError(f"{tokens.shape[1]} tokens were given, the graph takes {self._manifest.step} at once")
         self._check_room(tokens.shape[1])
         counted = np.ones_like(tokens) if mask is None else _in_rows(as_array(mask))
+        before = self.tokens, self.mask
         self._append(tokens, as_mask(counted, tokens.shape, "the mask of a step", "its tokens"))
         new = tokens.shape[1] if self._manifest.states else self.tokens.shape[1]
-        self._take(self._run("decoder", {**self._constants, **self._state, **self._fed(new)}))
+        try:
+            results = self._run("decoder", {**self._constants, **self._state, **self._fed(new)})
+        except BaseException:  # a server goes on with the rows that it has
+            self.tokens, self.mask = before
+            raise
+        self._take(results)
         return self.logits
 
     def select(self, rows: Any) -> None:

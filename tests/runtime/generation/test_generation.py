@@ -98,6 +98,16 @@ def test_decoding_goes_step_by_step_with_rows_as_they_are_chosen() -> None:
     assert decoding.tokens.tolist() == [[3, 4], [3, 2], [0, 1]]
 
 
+@pytest.mark.parametrize("provider", ["cpu", "onnxruntime"])
+def test_a_step_that_fails_leaves_the_rows_as_they_were(provider: str) -> None:
+    decoding = chain(successor()).using(provider).start(input_ids=[[0], [3]])
+    with pytest.raises(ep.EntrepotError):
+        decoding.step([1, VOCABULARY])
+    assert decoding.tokens.tolist() == [[0], [3]]
+    assert decoding.step([1, 4]).argmax(1).tolist() == [2, 0]
+    assert decoding.mask.tolist() == [[1, 1], [1, 1]]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
