@@ -138,12 +138,21 @@ def tokens(model: torch.nn.Module, batch: int, length: int, seed: int = 0) -> to
 
 
 def vocabulary(model: torch.nn.Module) -> int:
-    """How many tokens there are: the fewest of its embeddings that may be one of tokens, or what it says itself."""
+    """How many tokens there are: what it says itself, or the fewest of a table that may be one of tokens.
+
+    A table is one if it is large, or if as many scores are made: others are of kinds of tokens, few of which there are.
+    """
     size = find(config_of(model), "vocab_size")
     if isinstance(size, int):
         return size
-    sizes = [part.num_embeddings for part in model.modules() if isinstance(part, torch.nn.Embedding)]
-    return max(sizes, default=64)
+    sizes = {part.num_embeddings for part in model.modules() if isinstance(part, torch.nn.Embedding)}
+    scored = {part.out_features for part in model.modules() if isinstance(part, torch.nn.Linear)}
+    likely = {size for size in sizes if size >= _MANY or size in scored}
+    return min(likely or sizes, default=64)
+
+
+_MANY = 16
+"""So many rows has no table of kinds of tokens."""
 
 
 def few_tokens(model: torch.nn.Module, length: int, seed: int = 0) -> torch.Tensor:
