@@ -63,9 +63,9 @@ class Forms:
         try:
             return [self.trials.first(*each)[1] for each in given]
         except MODEL_ERRORS as error:
-            what = f"{type(error).__name__}: {error}".splitlines()[0]
+            what, last = f"{type(error).__name__}: {error}".splitlines()[0], vocabulary(self.trials.called.model) - 1
             raise ConversionError(
-                f"it does not take tokens up to {vocabulary(self.trials.called.model) - 1}, or prompts of other sizes: {what}",
+                f"it does not take tokens up to {last}, or prompts of other sizes: {what}",
                 hint="export its forward alone: task='forward'",
             ) from error
 
