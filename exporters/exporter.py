@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from entrepot.exporters.arrays import NUMPY, Array, Arrays
+from entrepot.exporters.axes.groups import axis_name
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.structure import Flat, constants, is_number
-from entrepot.ir.errors import InputError
+from entrepot.ir.errors import ConversionError, InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,6 +128,7 @@ class Source(Callee, Protocol):
         way: The one to be used; the pipeline sets it before each capture.
         more: Further inputs to prove a capture with: they take branches that the sample does not.
         lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
+        found: Whether there is a result already, so that only one in which some of those vary is of use.
     """
 
     framework: str
@@ -141,6 +143,7 @@ class Source(Callee, Protocol):
     last: Sequence[str] = ()
     way: str = "as it is"
     lost: Collection[Axis] = ()
+    found: bool = False
     more: Sequence[Sequence[Array]] = ()
 
     @abstractmethod
@@ -173,6 +176,17 @@ class Source(Callee, Protocol):
     def guard(self) -> Iterator[None]:
         """Inside, the model is ready to be called and captured; afterwards everything is as it was before."""
         yield
+
+    def check_gain(self, groups: Iterable[Group], captured: Iterable[Group]) -> None:
+        """Leave a capture alone that is no better than a result there is: translating and proving it takes longer.
+
+        Raises:
+            ConversionError: What is lost is fixed in it as well.
+        """
+        varying = {axis for group in captured for axis in group.axes}
+        if self.found and varying.isdisjoint(self.lost):
+            fixed = sorted({axis for group in groups for axis in group.axes} - varying)
+            raise ConversionError(f"fixes {', '.join(axis_name(axis, self.call.names) for axis in fixed)}")
 
     def follows_sizes(self) -> bool:
         """Whether, captured in this way, a size at which one capture turns out wrong may get another."""

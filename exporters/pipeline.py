@@ -110,6 +110,7 @@ class _Export:
                 return
             self._where = where
             self.source.way, self.source.lost = way, self.attempts.lost
+            self.source.found = self.attempts.best is not None
             self.source.numbers, self.source.required, self._first = frozenset(), (), None
             self.fixed, self.limited = dict(known), {}
             self.attempts.made.append(self._attempt(way + where, copy.deepcopy(groups)))

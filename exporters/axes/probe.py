@@ -56,6 +56,11 @@ class Prober:
         self._telling = Telling(callee.arrays)
         self._answers: dict[frozenset[tuple[Axis, int]], Refusal | None] = {}
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The sizes of what trials change."""
+        return [tuple(tensor.shape) for tensor in self.base]
+
     def find_groups(self, among: Sequence[Axis] | None = None) -> list[Group]:
         """Every group of axes that may vary, in the order of the inputs; symbols are not named yet.
 

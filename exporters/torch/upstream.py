@@ -394,11 +394,13 @@ class SizeNotes:
     Attributes:
         guards: The conditions that have to hold.
         sizes: The size of each symbol in the sample.
+        replaced: What stands for a symbol that follows from others.
         axes: The tensor and the axis whose size each symbol is, by its name.
     """
 
     guards: tuple[SizeGuard, ...]
     sizes: Mapping[Any, int]
+    replaced: Mapping[Any, Any]
     axes: Mapping[str, tuple[int, int]]
 
 
@@ -407,9 +409,9 @@ def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
     modes = (getattr(node.meta.get("val"), "fake_mode", None) for node in program.graph.nodes)
     environment = next((mode.shape_env for mode in modes if mode is not None), None)
     if environment is None:
-        return SizeNotes((), {}, {})
+        return SizeNotes((), {}, {}, {})
     guards = tuple(SizeGuard(guard.expr, _place(guard.sloc)) for guard in environment.guards)
-    return SizeNotes(guards, environment.backed_var_to_val, dict(_axes_of(environment)))
+    return SizeNotes(guards, environment.backed_var_to_val, dict(environment.replacements), dict(_axes_of(environment)))
 
 
 def _axes_of(environment: Any) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -18,8 +18,8 @@ from entrepot.exporters.transformers.roles import Roles
 from entrepot.exporters.transformers.samples import Inputs, tokens
 from entrepot.exporters.transformers.trials import Form, Trials
 from entrepot.exporters.transformers.trimmed import with_outputs, without_unread
-from entrepot.exporters.transformers.upstream import generation_defaults, versions
-from entrepot.ir.errors import EntrepotError
+from entrepot.exporters.transformers.upstream import asks_for, generation_defaults, versions
+from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.ir.model import Model
 from entrepot.runtime.generation.manifest import Manifest, State
 from entrepot.runtime.generation.settings import SETTINGS, Settings
@@ -211,13 +211,23 @@ def settings_of(model: torch.nn.Module) -> tuple[Settings, tuple[str, ...]]:
     known = {name: value for name, value in defaults.items() if name in SETTINGS}
     if "decoder_start_token_id" not in known and isinstance(first := defaults.get("bos_token_id"), int):
         known["decoder_start_token_id"] = first
-    others = sorted(defaults.keys() - SETTINGS - _ABOUT)
-    others = [name for name in others if not name.startswith(("_", "output_")) and defaults[name] is not False]
-    notes = [f"generation_config sets {', '.join(others)}, which generate does not heed"] if others else []
+    others = sorted(defaults.keys() - SETTINGS - {*vars(type(model.generation_config)())}) if defaults else []
+    others = [name for name in others if not name.startswith("_") and defaults[name] is not False]
+    notes = [f"generation_config says {', '.join(others)}, which generate does not heed"] if others else []
     return Settings.of(known), tuple(notes)
 
 
-_ABOUT = frozenset(
-    {"transformers_version", "bos_token_id", "use_cache", "cache_implementation", "return_dict_in_generate"}
-)
-"""What says nothing about which tokens are chosen."""
+def check_heeded(model: torch.nn.Module) -> None:
+    """Refuse to generate otherwise than the model's configuration says.
+
+    Raises:
+        ConversionError: It asks for something that ``generate`` does not do.
+        InputError: It has a setting that cannot be.
+    """
+    settings_of(model)
+    lost = [name for name in asks_for(model) if name not in SETTINGS]
+    if lost:
+        raise ConversionError(
+            f"the model's generation_config sets {', '.join(lost)}, which generate does not do",
+            hint=f"set model.generation_config.{lost[0]} = None to generate without it",
+        )

@@ -12,14 +12,14 @@ import torch
 from entrepot.exporters import pipeline
 from entrepot.exporters.options import Options
 from entrepot.exporters.torch.sources.module import ModuleSource
-from entrepot.exporters.transformers.build import Building
+from entrepot.exporters.transformers.build import Building, check_heeded
 from entrepot.exporters.transformers.called import Called
 from entrepot.exporters.transformers.forms import Forms
 from entrepot.exporters.transformers.in_graph.loop import looped
 from entrepot.exporters.transformers.last_scores import with_last_scores
 from entrepot.exporters.transformers.precision import Precision, check_close, narrowed
 from entrepot.exporters.transformers.roles import Roles, Task
-from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, sample_of, tokens
+from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, roomy, sample_of, tokens
 from entrepot.exporters.transformers.signature import generates, roles_of
 from entrepot.exporters.transformers.tensor_scatter import with_tensor_scatter
 from entrepot.exporters.transformers.trials import Trials
@@ -66,6 +66,7 @@ def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Opti
         decodes = generates(model, roles, wishes.task)
         options.tell("finding out how it is called")
         given = sample_of(model, roles, samples, generates=decodes)
+        given = roomy(model, roles, given) if decodes else given
         trials = _trials(model, roles, dict(given), wishes, options) if decodes else None
         package = _forward(model, given, options) if trials is None else _decoder(trials, wishes, options)
         if wishes.precision != "float32":
@@ -118,7 +119,8 @@ def _trials(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes,
     prompt = given.pop(roles.tokens, None)
     given.pop(roles.mask, None)
     if prompt is None:
-        prompt = tokens(model, BATCH, LENGTH)
+        rows = next((len(value) for value in given.values()), BATCH)
+        prompt = tokens(model, rows, LENGTH)
     if wishes.task == "auto" and (prompt.is_floating_point() or prompt.dim() != _ROWS_OF_TOKENS):
         options.tell("it is given no tokens, so it does not generate one after the other")
         return None
@@ -141,6 +143,7 @@ _ROWS_OF_TOKENS = 2
 
 @whole_windows()
 def _decoder(trials: Trials, wishes: Wishes, options: Options) -> Package:
+    check_heeded(trials.called.whole)
     first: EntrepotError | None = None
     forms = Forms(trials)
     for growing in forms:

@@ -18,7 +18,7 @@ from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.caches import Layout, apart, copied, layout_of
 from entrepot.exporters.transformers.parts import HIDDEN, Hidden, Step
-from entrepot.exporters.transformers.samples import Inputs, tokens
+from entrepot.exporters.transformers.samples import Inputs, tokens, vocabulary
 from entrepot.exporters.transformers.trials import NEW, Form, Trials, extended
 from entrepot.exporters.transformers.two_parts import memory_alone, same_memory
 from entrepot.ir.errors import ConversionError
@@ -60,7 +60,14 @@ class Forms:
         prompt = self.trials.prompt
         sizes = prompt, torch.cat([prompt, prompt[:1]]), torch.cat([prompt, prompt[:, -2:]], 1)
         given = ((rows, self.trials.mask(rows, left=False), self.trials.rows(len(rows))) for rows in sizes)
-        return [self.trials.first(*each)[1] for each in given]
+        try:
+            return [self.trials.first(*each)[1] for each in given]
+        except MODEL_ERRORS as error:
+            what, last = f"{type(error).__name__}: {error}".splitlines()[0], vocabulary(self.trials.called.model) - 1
+            raise ConversionError(
+                f"it does not take tokens up to {last}, or prompts of other sizes: {what}",
+                hint="export its forward alone: task='forward'",
+            ) from error
 
     def fixed(self, form: Form, capacity: int) -> Form:
         """The form with a cache that has room for a number of tokens, which steps write into.

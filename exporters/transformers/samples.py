@@ -44,6 +44,42 @@ def sample_of(model: torch.nn.Module, roles: Roles, given: Any, *, generates: bo
     raise InputError(f"no inputs could be made for {type(model).__name__}{why}", hint="give samples={'input_ids': ...}")
 
 
+def roomy(model: torch.nn.Module, roles: Roles, given: Inputs) -> Inputs:
+    """The inputs as they tell most: no row or token alone, since axes of size 1 tell nothing, and a text with a mask.
+
+    Whatever the model does not take so stays as it is.
+    """
+    rows = {name: torch.cat([value] * BATCH) if len(value) == 1 else value for name, value in given.items()}
+    longer = rows
+    if all(value.dim() == _ROWS and not value.is_floating_point() for value in given.values()):
+        longer = {name: value.repeat(1, LENGTH) if value.shape[1] == 1 else value for name, value in rows.items()}
+    candidates = (_masked(model, roles, longer), longer, rows)
+    return next((each for each in candidates if each.keys() and _takes(model, each, given)), given)
+
+
+_ROWS = 2
+"""The rank of texts."""
+
+
+def _masked(model: torch.nn.Module, roles: Roles, given: Inputs) -> Inputs:
+    """With a mask for what an encoder reads, if it takes one: else padding would be read like any other token."""
+    names, text, mask = inspect.signature(model.forward).parameters, given.get("input_ids"), "attention_mask"
+    if not roles.encoder_results or mask not in names or mask in given or text is None:
+        return given
+    return given | {mask: padded(torch.ones_like(text), left=False)}
+
+
+def _takes(model: torch.nn.Module, inputs: Inputs, known: Inputs) -> bool:
+    if inputs.keys() == known.keys() and all(value is known[name] for name, value in inputs.items()):
+        return True
+    try:
+        with quiet(), torch.no_grad():
+            model(**inputs)
+    except MODEL_ERRORS:
+        return False
+    return True
+
+
 def _named(model: torch.nn.Module, given: Any) -> Inputs:
     sample = Sample.of(given, model.forward)
     try:
@@ -102,12 +138,21 @@ def tokens(model: torch.nn.Module, batch: int, length: int, seed: int = 0) -> to
 
 
 def vocabulary(model: torch.nn.Module) -> int:
-    """How many tokens there are: the fewest of its embeddings that may be one of tokens, or what it says itself."""
+    """How many tokens there are: what it says itself, or the fewest of a table that may be one of tokens.
+
+    A table is one if it is large, or if as many scores are made: others are of kinds of tokens, few of which there are.
+    """
     size = find(config_of(model), "vocab_size")
     if isinstance(size, int):
         return size
-    sizes = [part.num_embeddings for part in model.modules() if isinstance(part, torch.nn.Embedding)]
-    return max(sizes, default=64)
+    sizes = {part.num_embeddings for part in model.modules() if isinstance(part, torch.nn.Embedding)}
+    scored = {part.out_features for part in model.modules() if isinstance(part, torch.nn.Linear)}
+    likely = {size for size in sizes if size >= _MANY or size in scored}
+    return min(likely or sizes, default=64)
+
+
+_MANY = 16
+"""So many rows has no table of kinds of tokens."""
 
 
 def few_tokens(model: torch.nn.Module, length: int, seed: int = 0) -> torch.Tensor:

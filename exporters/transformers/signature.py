@@ -60,7 +60,11 @@ def generates(model: torch.nn.Module, roles: Roles, task: Task) -> bool:
 def _parts_of_cache(names: Mapping[str, inspect.Parameter]) -> tuple[str, ...]:
     """Parameters that may be left out, one for each part of a cache, such as ``past_keys`` and ``past_values``."""
     optional = (name for name, parameter in names.items() if parameter.default is None)
-    return tuple(name for name in optional if not {*name.split("_")}.isdisjoint(CACHES))
+    return tuple(name for name in optional if not {*name.split("_")}.isdisjoint((*CACHES, *_OF_CELLS)))
+
+
+_OF_CELLS = ("hidden", "hx", "h0", "c0")
+"""What parameters for the state of recurrent cells are called, where nothing else is."""
 
 
 def _first(names: Mapping[str, Any], *wanted: str) -> str:

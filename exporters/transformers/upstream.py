@@ -101,6 +101,28 @@ def generation_defaults(model: torch.nn.Module) -> dict[str, Any]:
     return {name: value for name, value in config.to_diff_dict().items() if value is not None}
 
 
+def asks_for(model: torch.nn.Module) -> list[str]:
+    """What its generation_config asks ``generate`` for, beside what changes no token; fields of its own are notes."""
+    known = vars(type(model.generation_config)()) if is_pretrained(model) else {}
+    asked = {name: value for name, value in generation_defaults(model).items() if name in known}
+    active = (name for name, value in asked.items() if value and _NOTHING.get(name) != value)
+    return sorted(name for name in active if name not in _ABOUT and not name.startswith("_"))
+
+
+_NOTHING: Mapping[str, Any] = {"guidance_scale": 1, "num_beam_groups": 1}
+"""Values that ask for nothing, where these are none that are false."""
+
+_ABOUT = frozenset(
+    {"transformers_version", "bos_token_id", "use_cache", "cache_implementation", "cache_config", "max_cache_len"}
+    | {"return_dict_in_generate", "low_memory", "prefill_chunk_size", "compile_config", "disable_compile"}
+    | {"continuous_batching_config", "output_attentions", "output_hidden_states", "output_logits", "output_scores"}
+    | {"prompt_lookup_num_tokens", "max_matching_ngram_size", "is_assistant", "num_assistant_tokens", "use_mtp"}
+    | {"num_assistant_tokens_schedule", "assistant_confidence_threshold", "assistant_early_exit", "speculation_type"}
+    | {"assistant_ensemble_weight", "assistant_lookbehind", "target_lookbehind"}
+)
+"""What says nothing about which tokens are chosen: how they are found, and what else is returned."""
+
+
 def generated(model: torch.nn.Module, given: Mapping[str, Any], asked: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     """The tokens that transformers generates, by what all of its models share."""
     from transformers import GenerationMixin

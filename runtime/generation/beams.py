@@ -9,9 +9,10 @@ import numpy as np
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.generation.decoding import Decoding
-from entrepot.runtime.generation.scores import Scorer, log_softmax, softmax, warped
+from entrepot.runtime.generation.scores import Scorer, log_softmax, softmax
 from entrepot.runtime.generation.search import Stopping, padding_of, stopped
 from entrepot.runtime.generation.settings import Settings
+from entrepot.runtime.generation.warping import warped
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -86,7 +87,7 @@ class BeamSearch:
         self._improvable = np.ones((self._batch, 1), bool)
 
     def run(self) -> Array:
-        """All tokens of the best beam of each row, prompts first."""
+        """All tokens of the best beams of each row, prompts first."""
         for at in range(self._most):
             candidates, origins = self._best(at)
             ends = self._ends(candidates, at)
@@ -99,15 +100,19 @@ class BeamSearch:
             if self._is_over(ends) or at + 1 == self._most:
                 break
             self._advance(np.take_along_axis(origins, places, 1), at)
-        longest = int(self._finished.lengths[:, 0].max(initial=0))
-        return self._finished.tokens[:, 0, : self._prompt + longest]
+        best = self._settings.num_return_sequences
+        longest = int(self._finished.lengths[:, :best].max(initial=0))
+        found = self._finished.tokens[:, :best, : self._prompt + longest]
+        return found.reshape(-1, found.shape[2])
 
     def _best(self, at: int) -> tuple[Beams, Array]:
         """The best continuations of each row, and which beams they continue."""
         decoding, settings = self._decoding, self._settings
-        scores = self._score(log_softmax(decoding.logits), decoding.tokens, self._padding)
+        scores = self._score(log_softmax(decoding.logits), decoding.tokens, self._padding, decoding.source)
         if settings.do_sample:
             scores = warped(scores, settings, keep=len(settings.eos_token_id) + 1)
+        if settings.renormalize_logits:
+            scores = log_softmax(scores)
         vocabulary = scores.shape[1]
         total = (scores.reshape(self._batch, self._count, -1) + self._running.scores[..., None]).reshape(
             self._batch, -1

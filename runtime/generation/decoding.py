@@ -38,6 +38,8 @@ class Decoding:
     Attributes:
         tokens: All tokens so far, of shape ``(rows, length)``.
         mask: Which of them count.
+        source: The tokens that an encoder was given, for each row; the prompts if there is no encoder, and ``None`` if
+            what it was given is no text.
         logits: The scores of the next token, of shape ``(rows, vocabulary)``.
         all_logits: The scores at every token of the last step, ``(rows, new, vocabulary)``; at the last one alone where
             no more are asked for.
@@ -62,6 +64,7 @@ class Decoding:
         self._manifest, self._run, self._kept = manifest, run, kept or Kept()
         self._first = np.array([0 if every else -1], np.int64)
         self.tokens, self.mask = tokens[:, :0], mask[:, :0]
+        self.source = _source(manifest, given, tokens)
         self._state: dict[str, Any] = {}
         encoded = run("encoder", given) if "encoder" in roles else {}
         self._constants = {name: self._kept.put(each) for name, each in {**given, **encoded}.items() if name in needed}
@@ -105,9 +108,15 @@ class Decoding:
             raise InputError(f"{tokens.shape[1]} tokens were given, the graph takes {self._manifest.step} at once")
         self._check_room(tokens.shape[1])
         counted = np.ones_like(tokens) if mask is None else _in_rows(as_array(mask))
+        before = self.tokens, self.mask
         self._append(tokens, as_mask(counted, tokens.shape, "the mask of a step", "its tokens"))
         new = tokens.shape[1] if self._manifest.states else self.tokens.shape[1]
-        self._take(self._run("decoder", {**self._constants, **self._state, **self._fed(new)}))
+        try:
+            results = self._run("decoder", {**self._constants, **self._state, **self._fed(new)})
+        except BaseException:  # a server goes on with the rows that it has
+            self.tokens, self.mask = before
+            raise
+        self._take(results)
         return self.logits
 
     def select(self, rows: Any) -> None:
@@ -120,6 +129,7 @@ class Decoding:
         if np.array_equal(chosen, np.arange(self.rows)):
             return
         self.tokens, self.mask, self.logits = self.tokens[chosen], self.mask[chosen], self.logits[chosen]
+        self.source = None if self.source is None else self.source[chosen]
         for state in self._manifest.states:
             self._state[state.past] = self._kept.take(self._state[state.past], chosen, state.batch)
         for name, value in self._constants.items():
@@ -140,6 +150,7 @@ class Decoding:
             raise InputError("only what the same package started can join", hint="use one package for both")
         rows = joined(self._manifest, self._rows(), other._rows())
         self.tokens, self.mask, self.logits = rows.tokens, rows.mask, rows.logits
+        self.source = None  # of different lengths; whoever decodes step by step chooses the tokens
         self._state = {name: self._kept.put(value) for name, value in rows.states.items()}
         self._constants = {name: self._kept.put(value) for name, value in rows.constants.items()}
 
@@ -197,6 +208,13 @@ class Decoding:
             self._state[state.past] = self._kept.put(new)
         self.all_logits = self._kept.fetch(results[self._manifest.logits])
         self.logits = self.all_logits[:, -1].astype(np.float32, copy=False)
+
+
+def _source(manifest: Manifest, given: Mapping[str, Array], tokens: Array) -> Array | None:
+    if manifest.kind == "decoder":
+        return tokens
+    source = given.get(manifest.source)
+    return source if source is not None and source.ndim == tokens.ndim and source.dtype.kind in "iu" else None
 
 
 def _in_rows(array: Any) -> Array:

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
 from entrepot.runtime.generation.manifest import State
-from entrepot.runtime.generation.merged import encoder_model, merged_decoder
+from entrepot.runtime.generation.merged import decoders, encoder_model
 
 if TYPE_CHECKING:
     from entrepot.runtime.generation.package import Package
@@ -37,10 +37,11 @@ def graphs_of(package: Package) -> dict[str, Model]:
     seen = tuple(State(name, "", inputs[name].shape or (), "") for name in manifest.constants)  # type: ignore[arg-type]
     names = _names(manifest.states, ".decoder") | _names(seen, ".encoder", grows=False)
     names |= {manifest.tokens: "input_ids", manifest.source_mask: "encoder_attention_mask"}
-    decoder = merged_decoder(package, names)
-    if manifest.first_scored:
-        _score_all(decoder.ir.graph, manifest.first_scored)
-    return {"encoder_model": encoder_model(package), "decoder_model_merged": decoder}
+    found = decoders(package, names)
+    for model in found.values():
+        if manifest.first_scored:
+            _score_all(model.ir.graph, manifest.first_scored)
+    return {"encoder_model": encoder_model(package), **found}
 
 
 def graph_of(package: Package) -> Model:

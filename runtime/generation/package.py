@@ -214,6 +214,7 @@ class Package:
         if settings.num_beams > 1:
             tokens = BeamSearch(decoding, settings, stopping).run()
         else:
+            decoding.select(np.repeat(np.arange(decoding.rows), settings.num_return_sequences))
             tokens = search(decoding, settings, stopping, streamer)
         return tokens[:, prompt:] if new_only else tokens
 

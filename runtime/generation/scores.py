@@ -28,28 +28,47 @@ class Scorer:
     settings: Settings
     prompt: int
 
-    def __call__(self, scores: Array, sequences: Array, padding: Array) -> Array:
+    def __call__(self, scores: Array, sequences: Array, padding: Array, source: Array | None = None) -> Array:
         """Scores with everything applied that does not depend on chance.
 
         Args:
             scores: In float32.
             sequences: The tokens so far, of shape ``(rows, length)``.
             padding: How many of the first tokens of each row are padding.
+            source: The tokens that an encoder was given, or the prompts.
         """
         settings, length = self.settings, sequences.shape[1]
-        if settings.repetition_penalty != 1:
-            scores = penalised(scores, sequences, padding, settings.repetition_penalty)
-        if settings.no_repeat_ngram_size:
-            scores = without_repeats(scores, sequences, settings.no_repeat_ngram_size)
+        scores = self._by_words(scores, sequences, padding, source)
         if settings.eos_token_id and length - self.prompt < settings.least(self.prompt):
             scores = suppressed(scores, settings.eos_token_id)
         if settings.forced_bos_token_id is not None and length == 1:
             scores = forced(scores, (settings.forced_bos_token_id,))
         if settings.forced_eos_token_id and length - self.prompt == settings.most(self.prompt) - 1:
             scores = forced(scores, settings.forced_eos_token_id)
+        if settings.remove_invalid_values:
+            scores = np.nan_to_num(scores)
+        if settings.exponential_decay_length_penalty is not None and settings.eos_token_id:
+            scores = urged(
+                scores, settings.eos_token_id, settings.exponential_decay_length_penalty, length - self.prompt
+            )
         scores = suppressed(scores, settings.suppress_tokens)
         first = self.prompt + (self.prompt == 1 and settings.forced_bos_token_id is not None)
         return suppressed(scores, settings.begin_suppress_tokens) if length == first else scores
+
+    def _by_words(self, scores: Array, sequences: Array, padding: Array, source: Array | None) -> Array:
+        """What depends on the tokens that occurred."""
+        settings = self.settings
+        scores = biased(scores, sequences, settings.sequence_bias)
+        if settings.encoder_repetition_penalty != 1 and source is not None:
+            scores = penalised(scores, source, np.zeros(len(source)), 1 / settings.encoder_repetition_penalty)
+        if settings.repetition_penalty != 1:
+            scores = penalised(scores, sequences, padding, settings.repetition_penalty)
+        if settings.no_repeat_ngram_size:
+            scores = without_repeats(scores, sequences, sequences, settings.no_repeat_ngram_size)
+        if settings.encoder_no_repeat_ngram_size and source is not None:
+            scores = without_repeats(scores, sequences, source, settings.encoder_no_repeat_ngram_size)
+        ends = {(token,) for token in settings.eos_token_id}  # which transformers does not forbid so
+        return biased(scores, sequences, [(word, float(NEVER)) for word in settings.bad_words_ids if word not in ends])
 
 
 def penalised(scores: Array, sequences: Array, padding: Array, penalty: float) -> Array:
@@ -62,16 +81,46 @@ def penalised(scores: Array, sequences: Array, padding: Array, penalty: float) -
     return np.where(seen, np.where(scores < 0, scores * factor, scores / factor), scores)
 
 
-def without_repeats(scores: Array, sequences: Array, size: int) -> Array:
-    """Forbid tokens that would complete a run of tokens which occurred."""
+def without_repeats(scores: Array, sequences: Array, among: Array, size: int) -> Array:
+    """Forbid tokens that would complete a run of tokens which occurs among some."""
     length = sequences.shape[1]
-    if length < size:
+    if min(length + 1, among.shape[1]) < size:
         return scores
-    windows = np.lib.stride_tricks.sliding_window_view(sequences, size, axis=1)
+    windows = np.lib.stride_tricks.sliding_window_view(among, size, axis=1)
     same = (windows[..., :-1] == sequences[:, None, length + 1 - size :]).all(-1)
     rows, places = np.nonzero(same & (windows[..., -1] < scores.shape[1]))
     scores = scores.copy()
     scores[rows, windows[rows, places, -1]] = NEVER
+    return scores
+
+
+def biased(scores: Array, sequences: Array, biases: Collection[tuple[tuple[int, ...], float]]) -> Array:
+    """Add something to the score of the last token of a run where the others came before.
+
+    Raises:
+        InputError: There is no such token.
+    """
+    if not biases:
+        return scores
+    most = max(max(word) for word, _ in biases)
+    if most >= scores.shape[1]:
+        raise InputError(f"token {most} is to be biased or forbidden, there are {scores.shape[1]} tokens")
+    total = np.zeros_like(scores)
+    for (*before, last), value in biases:
+        start = sequences.shape[1] - len(before)
+        if start >= 0:
+            total[(sequences[:, start:] == before).all(1), last] += np.float32(value)
+    return scores + total
+
+
+def urged(scores: Array, ends: tuple[int, ...], decay: tuple[int, float], new: int) -> Array:
+    """Make the end of a row more likely from some number of new tokens on."""
+    start, factor = decay
+    if new <= start:
+        return scores
+    scores, found = scores.copy(), scores[:, list(ends)]
+    more = np.abs(found) * np.float32(factor ** (new - start) - 1)
+    scores[:, list(ends)] = found + np.where(np.isfinite(found), more, np.float32(0))
     return scores
 
 
@@ -98,41 +147,6 @@ def forced(scores: Array, tokens: Collection[int]) -> Array:
     return result
 
 
-def warped(scores: Array, settings: Settings, keep: int = 1) -> Array:
-    """Scores from which a token is drawn: by temperature, the most likely ones, those with most of the probability.
-
-    Args:
-        scores: In float32.
-        settings: What is asked for.
-        keep: The fewest tokens that stay possible.
-
-    Raises:
-        InputError: There is a row in which nothing can be drawn.
-    """
-    if not np.isfinite(scores.max(1)).all():
-        raise InputError(
-            "no token can be drawn: every one is forbidden, or scores are no numbers",
-            hint="see suppress_tokens, no_repeat_ngram_size and the inputs",
-        )
-    scores = scores / np.float32(settings.temperature)
-    most = min(max(settings.top_k, keep), scores.shape[1])
-    if settings.top_k and most < scores.shape[1]:
-        least = np.partition(scores, -most, axis=1)[:, -most, None]
-        scores = np.where(scores < least, NEVER, scores)
-    return scores if settings.top_p >= 1 else _nucleus(scores, settings.top_p, keep)
-
-
-def _nucleus(scores: Array, share: float, keep: int) -> Array:
-    order = np.argsort(scores, axis=1, kind="stable")
-    rising = np.take_along_axis(scores, order, 1)
-    unlikely = np.cumsum(softmax(rising), 1) <= 1 - share
-    unlikely[:, -keep:] = False
-    scores = scores.copy()
-    rows, places = np.nonzero(unlikely)
-    scores[rows, order[rows, places]] = NEVER
-    return scores
-
-
 def softmax(scores: Array) -> Array:
     """Probabilities, along the last axis."""
     shifted = np.exp(scores - scores.max(-1, keepdims=True))
@@ -143,9 +157,3 @@ def log_softmax(scores: Array) -> Array:
     """Logarithms of probabilities, along the last axis."""
     shifted = scores - scores.max(-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-
-
-def drawn(scores: Array, uniform: Array) -> Array:
-    """A token for each row, by its probability and a number between 0 and 1."""
-    total = np.cumsum(softmax(scores.astype(np.float64)), 1)
-    return (total <= uniform[:, None] * total[:, -1:]).sum(1)

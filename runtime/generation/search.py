@@ -11,8 +11,9 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.arrays import as_array
 from entrepot.runtime.generation.decoding import Decoding
 from entrepot.runtime.generation.draws import any_seed, uniform
-from entrepot.runtime.generation.scores import Scorer, drawn, warped
+from entrepot.runtime.generation.scores import Scorer
 from entrepot.runtime.generation.settings import Settings
+from entrepot.runtime.generation.warping import drawn, warped
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -52,7 +53,7 @@ def search(
     rows, padding, new = np.arange(decoding.rows), padding_of(decoding.mask), []
     result = decoding.tokens.copy()
     for at in range(settings.most(prompt)):
-        tokens = choose(score(decoding.logits, decoding.tokens, padding), at, rows)
+        tokens = choose(score(decoding.logits, decoding.tokens, padding, decoding.source), at, rows)
         column = np.full(len(result), settings.pad, result.dtype)
         column[rows] = tokens
         new.append(column)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from entrepot.ir.arguments import as_flag, as_integer, as_number, expected
+from entrepot.ir.arguments import as_integer, expected
 from entrepot.ir.errors import InputError
+from entrepot.runtime.generation.readers import READERS, Biases, Words
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,24 @@ class Settings:
         min_new_tokens: No row ends before it has as many.
         min_length: The same with the prompt counted.
         num_beams: Sequences that are followed side by side; 1 for a greedy choice, or a sample.
+        num_return_sequences: How many sequences there are for each prompt: the best beams, or as many samples.
         do_sample: Draw tokens instead of taking the most likely ones.
         temperature: What logits are divided by before a token is drawn.
         top_k: How many of the most likely tokens may be drawn; 0 for all.
         top_p: The least probability that the tokens which may be drawn have together.
+        top_h: The share of the entropy of the most likely tokens that those which may be drawn have; 1 for all.
+        min_p: The least probability of a token that may be drawn, as a share of the largest one.
+        typical_p: The least probability that the most typical tokens, which may be drawn, have together.
+        epsilon_cutoff: The least probability of a token that may be drawn.
+        eta_cutoff: The same, lower where many tokens are likely.
         seed: Where random numbers start; ``None`` for anywhere.
         repetition_penalty: What the scores of tokens that occurred are divided by.
+        encoder_repetition_penalty: What the scores of tokens of the encoder's text or of the prompt are multiplied by.
         no_repeat_ngram_size: The length of runs of tokens that may occur once only; 0 for none.
+        encoder_no_repeat_ngram_size: The length of runs of tokens of the encoder's text, or of the prompt, that may not
+            occur again.
+        bad_words_ids: Runs of tokens that may not occur.
+        sequence_bias: What is added to the score of the last token of a run, by run.
         eos_token_id: Tokens that end a row.
         pad_token_id: What fills rows that have ended; ``None`` for the first that ends one.
         length_penalty: The power of its length by which the score of a beam is divided.
@@ -39,6 +50,10 @@ class Settings:
         forced_eos_token_id: The last token, where ``max_length`` is reached.
         suppress_tokens: Tokens that are never chosen.
         begin_suppress_tokens: Tokens that are not chosen first.
+        exponential_decay_length_penalty: After how many new tokens the end of a row gets more likely, and by which
+            factor with each token.
+        remove_invalid_values: Whether scores that are no numbers are replaced.
+        renormalize_logits: Whether scores are logarithms of probabilities again, after all of this.
         decoder_start_token_id: What decoders of encoder-decoders begin with.
     """
 
@@ -47,13 +62,23 @@ class Settings:
     min_new_tokens: int | None = None
     min_length: int = 0
     num_beams: int = 1
+    num_return_sequences: int = 1
     do_sample: bool = False
     temperature: float = 1.0
     top_k: int = 50
     top_p: float = 1.0
+    top_h: float = 1.0
+    min_p: float = 0.0
+    typical_p: float = 1.0
+    epsilon_cutoff: float = 0.0
+    eta_cutoff: float = 0.0
     seed: int | None = None
     repetition_penalty: float = 1.0
+    encoder_repetition_penalty: float = 1.0
     no_repeat_ngram_size: int = 0
+    encoder_no_repeat_ngram_size: int = 0
+    bad_words_ids: Words = ()
+    sequence_bias: Biases = ()
     eos_token_id: tuple[int, ...] = ()
     pad_token_id: int | None = None
     length_penalty: float = 1.0
@@ -62,6 +87,9 @@ class Settings:
     forced_eos_token_id: tuple[int, ...] = ()
     suppress_tokens: tuple[int, ...] = ()
     begin_suppress_tokens: tuple[int, ...] = ()
+    exponential_decay_length_penalty: tuple[int, float] | None = None
+    remove_invalid_values: bool = False
+    renormalize_logits: bool = False
     decoder_start_token_id: int | None = None
 
     @classmethod
@@ -82,15 +110,15 @@ class Settings:
         given = {} if given is None else given
         if not isinstance(given, Mapping):
             raise expected("settings", "a mapping from names to values", given)
-        unknown = [name for name in given if name not in _READERS]
+        unknown = [name for name in given if name not in READERS]
         if unknown:
             raise InputError(
-                f"generate has no setting '{unknown[0]}'", hint=f"it has {', '.join(_READERS)}, and the model's inputs"
+                f"generate has no setting '{unknown[0]}'", hint=f"it has {', '.join(READERS)}, and the model's inputs"
             )
-        new: dict[str, Any] = {name: _READERS[name](value, name) for name, value in given.items() if value is not None}
+        new: dict[str, Any] = {name: READERS[name](value, name) for name, value in given.items() if value is not None}
         if new.get("max_new_tokens") is not None:
             new.setdefault("max_length", None)
-        return dataclasses.replace(self, **new)
+        return _checked(dataclasses.replace(self, **new))
 
     @property
     def pad(self) -> int:
@@ -124,75 +152,24 @@ class Settings:
         }
 
 
-def _count(value: Any, name: str) -> int:
-    return as_integer(value, name, least=0)
+def _checked(settings: Settings) -> Settings:
+    """The settings, if they do not contradict each other; transformers refuses the same.
 
+    Raises:
+        InputError: No token is left, or there are not as many sequences.
+    """
+    begins = () if settings.forced_bos_token_id is None else (settings.forced_bos_token_id,)
+    for name, forced in (("forced_bos_token_id", begins), ("forced_eos_token_id", settings.forced_eos_token_id)):
+        if forced and {*forced} <= {*settings.suppress_tokens}:
+            raise InputError(f"suppress_tokens has {name}, so no token is left", hint="leave one of them out")
+    several = settings.num_return_sequences
+    if several > settings.num_beams and (settings.num_beams > 1 or not settings.do_sample):
+        raise InputError(
+            f"num_return_sequences is {several}, there is no more than {settings.num_beams} for each prompt",
+            hint="raise num_beams, or draw tokens with do_sample",
+        )
+    return settings
 
-def _beams(value: Any, name: str) -> int:
-    return as_integer(value, name, least=1)
-
-
-def _token(value: Any, name: str) -> int:
-    return as_integer(value, name, least=0)
-
-
-def _tokens(value: Any, name: str) -> tuple[int, ...]:
-    """One token, or a list; a negative one stands for none, as in many files."""
-    found = np.asarray(list(value) if isinstance(value, AbstractSet) else value)
-    if not found.size:
-        return ()
-    if found.ndim > 1 or found.dtype.kind not in "iu":
-        raise expected(name, "a token, or a list of them", value)
-    return tuple(token for token in found.reshape(-1).tolist() if token >= 0)
-
-
-def _positive(value: Any, name: str) -> float:
-    number = as_number(value, name)
-    if number < _LEAST:
-        raise expected(name, f"a number of {_LEAST:g} or more", value)
-    return number
-
-
-def _share(value: Any, name: str) -> float:
-    number = as_number(value, name)
-    if number > 1:
-        raise expected(name, "a number from 0 to 1", value)
-    return number
-
-
-def _any_number(value: Any, name: str) -> float:
-    return -as_number(-value, name) if isinstance(value, int | float) and value < 0 else as_number(value, name)
-
-
-def _stopping(value: Any, name: str) -> bool | Literal["never"]:
-    return "never" if isinstance(value, str) and value == "never" else as_flag(value, name)
-
-
-_READERS = {
-    "max_new_tokens": _count,
-    "max_length": _count,
-    "min_new_tokens": _count,
-    "min_length": _count,
-    "num_beams": _beams,
-    "do_sample": as_flag,
-    "temperature": _positive,
-    "top_k": _count,
-    "top_p": _share,
-    "seed": _count,
-    "repetition_penalty": _positive,
-    "no_repeat_ngram_size": _count,
-    "eos_token_id": _tokens,
-    "pad_token_id": _token,
-    "length_penalty": _any_number,
-    "early_stopping": _stopping,
-    "forced_bos_token_id": _token,
-    "forced_eos_token_id": _tokens,
-    "suppress_tokens": _tokens,
-    "begin_suppress_tokens": _tokens,
-    "decoder_start_token_id": _token,
-}
-_LEAST = 1e-6
-"""The smallest divisor of scores: below, quotients of ordinary scores would soon be no numbers in single precision."""
 
 ENDS = 8
 """How many tokens that end a row a loop in a graph takes: an input with a default has one size."""
@@ -209,5 +186,5 @@ def padded_ends(tokens: Sequence[int]) -> np.ndarray[Any, Any]:
     return np.array([*tokens, *[-1] * (ENDS - len(tokens))], np.int64)
 
 
-SETTINGS = frozenset(_READERS)
+SETTINGS = frozenset(READERS)
 """Their names."""

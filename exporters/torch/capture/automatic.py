@@ -49,6 +49,23 @@ def broken_condition(program: torch.export.ExportedProgram, group: Group) -> Bro
     return None
 
 
+def pinning_condition(program: torch.export.ExportedProgram, group: Group) -> Broken | None:
+    """Why a captured graph holds for one size of a group alone, whose sizes go in steps: torch leaves that unsaid."""
+    symbols = symbols_of(program, group)
+    if symbols is None:
+        return Broken("forward turns it into a constant")
+    notes, known = size_notes(program), _known(program)
+    for guard in notes.guards:
+        condition = guard.condition.xreplace(notes.replaced)
+        mine = condition.free_symbols & symbols
+        if mine and condition.free_symbols <= known:
+            present = {notes.sizes.get(symbol) for symbol in mine}
+            counts = (size // group.step for size in _sizes(group, condition))
+            if not any(_holds(notes, condition, mine, count) for count in counts if count not in present):
+                return Broken(f"the capture needs {condition}", shared=bool(condition.free_symbols - mine))
+    return None
+
+
 def _known(program: torch.export.ExportedProgram) -> set[Any]:
     """The symbols that sizes of inputs still have; what another follows from was put in its place."""
     values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]

@@ -15,7 +15,7 @@ from entrepot.exporters.axes.related import tied_groups
 from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat
-from entrepot.exporters.torch.capture.automatic import Broken, broken_condition
+from entrepot.exporters.torch.capture.automatic import Broken, broken_condition, pinning_condition
 from entrepot.exporters.torch.capture.blame import captured_blame, guard_line, noted_line, plain
 from entrepot.exporters.torch.capture.dims import export_along, leave_open
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
@@ -44,6 +44,7 @@ def capture(
     progress: Callable[[str], None],
     stepper: Stepper | None = None,
     tied: bool = False,
+    gain: Callable[[Sequence[Group]], None] = lambda _: None,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -56,6 +57,7 @@ def capture(
         progress: Told which axes were given up.
         stepper: What is called instead of the module, where its state is among the arguments.
         tied: Whether what follows is told at the beginning that the axes of a group are equal.
+        gain: Given the axes that are left before another attempt; may raise, where that is of no use.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
@@ -73,7 +75,7 @@ def capture(
         leave_open(groups)
         try:
             program = export_along(flat, tensors, groups)
-            broken = [(group, why) for group in groups if group.automatic and (why := broken_condition(program, group))]
+            broken = [(group, why) for group in groups if (why := _broken(program, group))]
             if not broken:
                 return Capture(program, tensors, groups, fixed, frozenset(flat.numbers))
             settled = _without_broken(groups, broken, prober)
@@ -95,9 +97,17 @@ def capture(
             for axis in sorted(group.axes):
                 fixed[axis] = Fixed(CAPTURED, reason, line)
                 progress(f"axis {axis_name(axis, call.names)} is fixed: {fixed[axis]}")
+        gain(groups)
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
+
+
+def _broken(program: torch.export.ExportedProgram, group: Group) -> Broken | None:
+    """What torch.export does not check by itself."""
+    if group.automatic:
+        return broken_condition(program, group)
+    return pinning_condition(program, group) if group.step > 1 and group.formula is None else None
 
 
 def _without_broken(

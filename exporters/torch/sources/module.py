@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import onnx_ir
@@ -58,6 +59,15 @@ _TRACED = "by torch.jit.trace"
 _DECIDED = "as it decides for the sample"
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What came of a capture: sizes of the sample and groups; axes that vary, and where several end together."""
+
+    asked: tuple[list[tuple[int, ...]], list[Group]]
+    groups: list[Group]
+    ends: list[str]
+
+
 class ModuleSource(TorchSource):
     """A module and what it is called with."""
 
@@ -75,6 +85,7 @@ class ModuleSource(TorchSource):
         self._observers = observer_note(module)
         self._shared = False
         self._ends: list[str] = []
+        self._known: _Known | None = None
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -129,14 +140,21 @@ class ModuleSource(TorchSource):
             return self._plain(prober, groups, options)
 
     def _plain(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
+        asked = prober.shapes, copy.deepcopy(groups)
+        if self.follows_sizes() and self._known is not None and self._known.asked == asked:
+            self._ends = self._known.ends
+            if (joined := self._joined(prober, groups, self._known.groups, options)) is not None:
+                return joined
         options.tell("capturing the module")
         captured, refusal = self._captured(prober, groups, options)
         self._ends = joint_limits(captured.program, captured.groups)
+        self._known = _Known(asked, copy.deepcopy(captured.groups), self._ends)
         self.state.restore()
         if self.follows_sizes() and (joined := self._joined(prober, groups, captured.groups, options)) is not None:
             return joined
         if refusal is not None:
             raise refusal
+        self.check_gain(groups, captured.groups)
         options.tell("translating to ONNX")
         captured, graph = translated(
             captured, prober, self._lowered, lambda fewer: self._capture(prober, fewer, options.tell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,9 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         raise ConversionError("its source is not known, or has no branches and loops")
     options.tell("capturing the rewritten module")
     try:
-        captured = capture(module, source.call, prober, groups, progress=options.tell, tied=True)
+        gain = functools.partial(source.check_gain, groups)
+        captured = capture(module, source.call, prober, groups, progress=options.tell, tied=True, gain=gain)
+        gain(captured.groups)
         options.tell("translating to ONNX")
         graph = translate(captured.program)
         hints = size_notes(captured.program).sizes

@@ -9,6 +9,8 @@ import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
 from entrepot.exporters.transformers.in_graph.draw import Draw, draw_inputs
+from entrepot.exporters.transformers.in_graph.words import NEVER, penalised, without_repeats, without_words
+from entrepot.runtime.generation.readers import Words
 from entrepot.runtime.generation.settings import Settings, padded_ends
 
 
@@ -35,9 +37,14 @@ class Asked:
     draw: Draw | None = None
 
     @property
-    def penalises(self) -> bool:
+    def looks_back(self) -> bool:
         """Whether scores depend on the tokens so far."""
-        return self.penalty is not None
+        return self.penalty is not None or bool(self.settings.no_repeat_ngram_size or self.runs)
+
+    @property
+    def runs(self) -> Words:
+        """The words of several tokens that may not occur."""
+        return tuple(word for word in self.settings.bad_words_ids if len(word) > 1)
 
 
 def asked(build: Builder, settings: Settings, *, penalty: bool, sample: bool) -> tuple[Asked, dict[str, ir.Value]]:
@@ -67,16 +74,30 @@ def among(build: Builder, tokens: ir.Value, ends: ir.Value) -> ir.Value:
     return build.cast(build.op("ReduceSum", same, np.array([-1]), keepdims=0), np.bool_)
 
 
-def adjusted(build: Builder, what: Asked, scores: ir.Value, turn: ir.Value, history: ir.Value | None) -> ir.Value:
+def adjusted(
+    build: Builder, what: Asked, scores: ir.Value, turn: ir.Value, history: ir.Value | None, mask: ir.Value
+) -> ir.Value:
     """Scores of shape ``(rows, vocabulary)`` with everything applied that was asked for."""
-    if what.penalty is not None and history is not None:
-        scores = _penalised(build, scores, history, what.penalty)
+    if history is not None:
+        scores = _by_words(build, what, scores, history, mask)
     size = build.op("Shape", scores, start=1, end=2)
     every = build.op("Range", np.array(0, np.int64), build.op("Squeeze", size), np.array(1, np.int64))
     every = typed(every, np.int64, None)
+    if single := [word[0] for word in what.settings.bad_words_ids if len(word) == 1]:
+        no_end = build.op("Not", among(build, every, what.ends))  # which transformers does not forbid so
+        scores = _without(build, scores, build.op("And", among(build, every, build.constant(single)), no_end))
     early = build.op("Less", turn, what.least)
     scores = _without(build, scores, build.op("And", among(build, every, what.ends), early))
     return _settled(build, what, scores, turn, every)
+
+
+def _by_words(build: Builder, what: Asked, scores: ir.Value, history: ir.Value, mask: ir.Value) -> ir.Value:
+    """What depends on the tokens that occurred."""
+    if what.penalty is not None:
+        scores = penalised(build, scores, history, mask, what.penalty)
+    if what.settings.no_repeat_ngram_size:
+        scores = without_repeats(build, scores, history, what.settings.no_repeat_ngram_size)
+    return without_words(build, scores, history, what.runs)
 
 
 def _settled(build: Builder, what: Asked, scores: ir.Value, turn: ir.Value, every: ir.Value) -> ir.Value:
@@ -86,7 +107,7 @@ def _settled(build: Builder, what: Asked, scores: ir.Value, turn: ir.Value, ever
     for tokens, when in ((first, 0), (settings.forced_eos_token_id, build.op("Sub", what.most, 1))):
         if tokens:
             others = build.op("Not", among(build, every, build.constant(list(tokens))))
-            only = build.op("Where", others, _NEVER, np.array(0, np.float32))
+            only = build.op("Where", others, NEVER, np.array(0, np.float32))
             scores = build.op("Where", build.op("Equal", turn, when), only, scores)
     if settings.suppress_tokens:
         scores = _without(build, scores, among(build, every, build.constant(list(settings.suppress_tokens))))
@@ -96,16 +117,5 @@ def _settled(build: Builder, what: Asked, scores: ir.Value, turn: ir.Value, ever
     return typed(scores, np.float32, None)
 
 
-_NEVER = np.array(-np.inf, np.float32)
-
-
 def _without(build: Builder, scores: ir.Value, forbidden: ir.Value) -> ir.Value:
-    return typed(build.op("Where", forbidden, _NEVER, scores), np.float32, None)
-
-
-def _penalised(build: Builder, scores: ir.Value, history: ir.Value, penalty: ir.Value) -> ir.Value:
-    """Divide the scores of tokens that occurred, or multiply those below zero."""
-    found = build.op("GatherElements", scores, history, axis=1)
-    below = build.op("Less", found, np.array(0, np.float32))
-    changed = build.op("Where", below, build.op("Mul", found, penalty), build.op("Div", found, penalty))
-    return build.op("ScatterElements", scores, history, changed, axis=1)
+    return typed(build.op("Where", forbidden, NEVER, scores), np.float32, None)

@@ -113,7 +113,7 @@ class BeamLoop:
         tokens, mask, running, finished = *inside[:2], Beams(*inside[2:6]), Beams(*inside[6:10])
         hope, history, states = inside[10], inside[11], inside[12:]
         scores, after = decoder(body, turn, tokens if self.manifest.states else history, mask, states)
-        scores = adjusted(body, self.asked, _log_softmax(body, scores), turn, self._seen(body, history, mask))
+        scores = adjusted(body, self.asked, _log_softmax(body, scores), turn, history, mask)
         candidates, origins = self._best(body, scores, running)
         new = body.op("Gather", candidates.tokens, np.array(-1, np.int64), axis=2)
         length = body.op("Add", turn, 1)
@@ -142,12 +142,6 @@ class BeamLoop:
         ]
         more = self._goes_on(body, hope, finished, ends)
         return body.graph([more, column, grown, *next_running.values, *finished.values, hope, longer, *moved])
-
-    def _seen(self, body: Builder, history: ir.Value, mask: ir.Value) -> ir.Value | None:
-        if not self.asked.penalises:
-            return None
-        last = body.op("Gather", history, np.array([-1]), axis=1)
-        return body.op("Where", body.cast(mask, np.bool_), history, last)
 
     def _best(self, body: Builder, scores: ir.Value, running: Beams) -> tuple[Beams, ir.Value]:
         """The best continuations of each row, and which beams they continue."""

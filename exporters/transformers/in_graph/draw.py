@@ -1,4 +1,4 @@
-"""Tokens that are drawn, in operators: ``warped`` and ``drawn`` of ``runtime/generation/scores.py``."""
+"""Tokens that are drawn, in operators: ``warped`` and ``drawn`` of ``runtime/generation/warping.py``."""
 
 from __future__ import annotations
 

@@ -47,12 +47,7 @@ class Greedy:
 
     def _history(self, prompt: ir.Value) -> list[ir.Value]:
         """All tokens so far, where scores depend on them or the decoder takes them."""
-        return [prompt] if self.asked.penalises or not self.decoder.manifest.states else []
-
-    def _seen(self, body: Builder, history: ir.Value, mask: ir.Value) -> ir.Value:
-        """The tokens that occurred; the last one, which did, in place of padding."""
-        last = body.op("Gather", history, np.array([-1]), axis=1)
-        return body.op("Where", body.cast(mask, np.bool_), history, last)
+        return [prompt] if self.asked.looks_back or not self.decoder.manifest.states else []
 
     def _body(self, body: Builder, before: list[ir.Value], decoder: Decoder) -> ir.Graph:
         turn, _ = body.input("turn", np.int64, []), body.input("going", np.bool_, [])
@@ -60,8 +55,7 @@ class Greedy:
         tokens, mask, live, *rest = inside
         history, states = (rest[:1], rest[1:]) if self._history(tokens) else ([], rest)
         scores, after = decoder(body, turn, tokens if decoder.manifest.states else history[0], mask, states)
-        seen = self._seen(body, history[0], mask) if self.asked.penalises else None
-        scores = adjusted(body, self.asked, scores, turn, seen)
+        scores = adjusted(body, self.asked, scores, turn, history[0] if self.asked.looks_back else None, mask)
         draw = self.asked.draw
         best = body.op("ArgMax", scores, axis=1, keepdims=0) if draw is None else draw(body, scores, turn)
         token = typed(body.op("Where", live, best, self.asked.pad), np.int64, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -45,12 +44,10 @@ def looped(
     draws = settings.do_sample if sample is None else sample
     if draws and num_beams > 1:
         raise ConversionError("beams that are drawn are no loop in a graph", hint="leave num_beams or do_sample out")
-    heeded: dict[str, Any] = {"no_repeat_ngram_size": settings.no_repeat_ngram_size}
-    if "encoder" not in package.graphs:  # elsewhere the prompt is the one token that decoding begins with
-        heeded |= {"forced_bos_token_id": settings.forced_bos_token_id is not None, "min_length": settings.min_length}
-    if unheeded := [name for name, given in heeded.items() if given]:
+    unheeded = {*_ON_THE_HOST, *(_OF_DRAWS if draws else ()), *(_OF_PROMPTS if "encoder" not in package.graphs else ())}
+    if lost := sorted(unheeded & settings.as_dict().keys()):
         raise ConversionError(
-            f"the model's generation_config sets {unheeded[0]}, which a loop in the graph does not heed",
+            f"the model's generation_config sets {lost[0]}, which a loop in the graph does not heed",
             hint="leave loop out, or change model.generation_config",
         )
     package = Package(
@@ -77,6 +74,20 @@ def looped(
         manifest, kind="loop", settings=dataclasses.replace(settings, num_beams=num_beams, do_sample=draws)
     )
     return Package({"loop": whole}, kind, files=package.files, report=report)
+
+
+_ON_THE_HOST = (
+    "sequence_bias",
+    "encoder_repetition_penalty",
+    "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty",
+    "remove_invalid_values",
+    "renormalize_logits",
+    "num_return_sequences",
+)
+_OF_DRAWS = ("top_h", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
+_OF_PROMPTS = ("forced_bos_token_id", "min_length")
+"""What depends on the length of a prompt; elsewhere it is the one token that decoding begins with."""
 
 
 def _at_default(model: Model) -> Model:

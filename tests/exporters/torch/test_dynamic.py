@@ -71,6 +71,22 @@ def test_a_loop_over_an_axis_that_one_way_fixes_is_followed_by_another():
     assert "trying another way: with its branches and loops rewritten" in lines
 
 
+class Bits(nn.Module):
+    """A size that becomes a text, which no way follows."""
+
+    def forward(self, x):
+        return x * len(f"{x.shape[0]:b}")
+
+
+def test_a_way_that_gains_nothing_is_not_translated_and_what_is_known_of_a_capture_is_not_found_out_again():
+    lines: list[str] = []
+    model = ep.export(Bits(), torch.randn(5, 4), progress=lines.append)
+    assert shapes(model)["x"][0] == 5
+    assert any("branches and loops rewritten: fixes x.0, x.1; in parts: " in note for note in model.notes)
+    assert lines.count("capturing the module") == len(("at the sample's sizes", "at larger ones"))
+    assert lines.count("translating to ONNX") == 1
+
+
 def test_a_required_axis_that_one_way_refuses_is_followed_by_another():
     model = ep.export(Steps(), torch.randn(2, 5, 4), dynamic={"x": {1: "time"}})
     assert shapes(model) == {"x": (2, "time", 4)}

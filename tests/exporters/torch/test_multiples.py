@@ -126,3 +126,23 @@ def test_made_up_feeds_keep_to_the_steps():
     model = ep.export(Chunked(), torch.randn(2, 12, 5))
     assert generate(model)["x"].shape == (1, 4, 3)
     assert {run.label for run in model.report.runs if run.ok} >= {"x_dim1=16", "x_dim1=24", "x_dim1=4"}
+
+
+class Known(nn.Module):
+    """Rows of four, and another path where there are four of them, as torch's capture then takes for granted."""
+
+    def forward(self, x):
+        rows = x.reshape(x.shape[0], -1, 4)
+        return rows * 2 if (x.shape[1] - 1) // 4 + 1 == 4 else rows
+
+
+def test_a_size_that_a_capture_takes_for_granted_is_noticed_before_the_graph_is_made():
+    lines: list[str] = []
+    model = ep.export(Known(), torch.randn(2, 16), progress=lines.append)
+    first = lines.index("translating to ONNX")
+    assert any(line.startswith("axis x.1 is fixed: the capture fixed it (the capture needs") for line in lines[:first])
+    session = ep.Session(model)
+    for size in (16, 12, 32):
+        rows = np.random.default_rng(size).standard_normal((3, size)).astype(np.float32)
+        (got,) = session.run([rows]).values()
+        np.testing.assert_array_equal(got, rows.reshape(3, -1, 4) * (2 if size == 16 else 1))

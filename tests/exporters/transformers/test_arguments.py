@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import entrepot as ep
+from tests.export_cases.generating import built, given
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,32 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_export(tmp_path: A
     (tmp_path / "taken").write_text("")
     with pytest.raises(ep.InputError, match="exists and is no package"):
         ep.export_transformer(torch.nn.Bilinear(2, 2, 2), path=tmp_path / "taken")
+
+
+def test_a_sample_of_one_row_and_one_token_is_enough() -> None:
+    model = built("GPT2LMHeadModel")
+    package = ep.export_transformer(model, {"input_ids": torch.tensor([[7]])})
+    prompts = torch.tensor([[0, 5, 6], [9, 8, 7]])
+    mask = torch.tensor([[0, 1, 1], [1, 1, 1]])
+    wanted = model.generate(prompts, attention_mask=mask, max_new_tokens=4, do_sample=False)
+    got = package.generate(input_ids=prompts, attention_mask=mask, max_new_tokens=4)
+    assert got.tolist() == wanted.tolist()
+
+
+def test_one_picture_is_enough_of_a_sample() -> None:
+    model = built("trocr")
+    package = ep.export_transformer(model, given("trocr", model, 1), verify=False)
+    pictures = given("trocr", model, 3, seed=1)
+    wanted = model.generate(**pictures, max_new_tokens=4, do_sample=False)
+    assert package.generate(**pictures, max_new_tokens=4).tolist() == wanted.tolist()
+
+
+def test_padding_of_a_text_is_left_out_though_the_sample_has_no_mask() -> None:
+    model = built("BartForConditionalGeneration")
+    package = ep.export_transformer(model, {"input_ids": torch.tensor([[7, 8, 9, 10]])}, verify=False)
+    padding = model.config.pad_token_id
+    texts = torch.tensor([[7, 8, 9, padding, padding], [9, 8, 7, 6, 5]])
+    wanted = model.generate(texts, max_new_tokens=5, do_sample=False)
+    assert package.generate(input_ids=texts, max_new_tokens=5).tolist() == wanted.tolist()
+    alone = model.generate(texts[:1, :3], max_new_tokens=5, do_sample=False)
+    assert package.generate(input_ids=texts[:1, :3], max_new_tokens=5).tolist() == alone.tolist()

@@ -89,3 +89,36 @@ def test_a_penalty_and_a_least_length_are_heeded(beams: int, tmp_path: Path) -> 
     feeds |= {"eos_token_id": np.array([4] + [-1] * 7), "pad_token_id": np.array(4)}
     (got,) = whole.run(None, {"input_ids": ROWS, "max_new_tokens": np.array(5), **feeds})
     np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"bad_words_ids": [[1]]},
+        {"bad_words_ids": [[1, 1], [2], [4, 1, 4], [1] * 9, [1, 4, 1, 0]]},
+        {"no_repeat_ngram_size": 1},
+        {"no_repeat_ngram_size": 2, "bad_words_ids": [[1, 4]]},
+        {"no_repeat_ngram_size": 3},
+        {"no_repeat_ngram_size": 5},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("beams", [1, 3])
+def test_words_that_may_not_occur_do_not(beams: int, asked: dict[str, Any], tmp_path: Path) -> None:
+    package = chain(SCORES, eos_token_id=2, pad_token_id=0, **asked)
+    whole = session(looped(package, num_beams=beams, opset=17), tmp_path / "whole.onnx")
+    new = 3 if asked.get("no_repeat_ngram_size") == 1 else 6  # of which there are five tokens to choose from
+    wanted = package.generate(input_ids=ROWS, max_new_tokens=new, num_beams=beams)
+    assert not np.array_equal(
+        wanted, chain(SCORES, eos_token_id=2, pad_token_id=0).generate(input_ids=ROWS, max_new_tokens=new)
+    )
+    (got,) = whole.run(None, {"input_ids": ROWS, "max_new_tokens": np.array(new)})
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("sequence_bias", [[[1], 2.0]]), ("exponential_decay_length_penalty", (1, 2.0)), ("min_p", 0.1)]
+)
+def test_a_setting_that_no_loop_heeds_is_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(ep.ConversionError, match=name):
+        looped(chain(SCORES, **{name: value}), num_beams=1, opset=None, sample=True)

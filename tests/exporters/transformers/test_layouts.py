@@ -125,6 +125,53 @@ def test_an_encoder_decoder_gives_the_same_scores_by_the_names_of_others(
     np.testing.assert_allclose(np.concatenate(scores, 1), wanted.numpy(), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["BartForConditionalGeneration", "WhisperForConditionalGeneration"])
+def test_an_encoder_decoder_is_written_in_separate_files_as_well(
+    name: str, pairs: dict[str, tuple[Any, Package]], tmp_path: Path
+) -> None:
+    """As optimum reads them: keys and values by their order, those of an encoder's results from the first step on."""
+    model, package = pairs[name]
+    package.save(tmp_path / "out", layout="optimum")
+    encoder, first, later, merged = (
+        onnxruntime.InferenceSession(tmp_path / "out" / f"{file}.onnx", providers=["CPUExecutionProvider"])
+        for file in ("encoder_model", "decoder_model", "decoder_with_past_model", "decoder_model_merged")
+    )
+    cached = [
+        f"{layer}.{of}.{kind}" for layer in range(2) for of in ("decoder", "encoder") for kind in ("key", "value")
+    ]
+    presents = [f"present.{each}" for each in cached]
+    mask = ["encoder_attention_mask"] if name.startswith("Bart") else []
+    pasts = [f"past_key_values.{each}" for each in cached]
+    assert [each.name for each in first.get_inputs()] == [*mask, "input_ids", "encoder_hidden_states"]
+    assert [each.name for each in later.get_inputs()] == [*mask, "input_ids", *pasts]
+    assert [each.name for each in merged.get_inputs()] == [
+        *mask,
+        "input_ids",
+        "encoder_hidden_states",
+        *pasts,
+        "use_cache_branch",
+    ]
+    assert [each.name for each in first.get_outputs()] == ["logits", *presents]
+    assert [each.name for each in merged.get_outputs()] == ["logits", *presents]
+    assert [each.name for each in later.get_outputs()] == [
+        "logits",
+        *(each for each in presents if "encoder" not in each),
+    ]
+    inputs = given(name, model, 3)
+    (memory,) = encoder.run(None, {each.name: inputs[each.name].numpy() for each in encoder.get_inputs()})
+    fixed = {key: inputs["attention_mask"].numpy() for key in mask}
+    tokens = np.random.default_rng(0).integers(5, 90, (3, 5))
+    scores, *state = first.run(None, fixed | {"input_ids": tokens[:, :2], "encoder_hidden_states": memory})
+    found, kept = [scores], dict(zip(pasts, state, strict=True))
+    for turn in (2, 3, 4):
+        scores, *state = later.run(None, fixed | {"input_ids": tokens[:, turn : turn + 1]} | kept)
+        kept |= dict(zip((each for each in pasts if "encoder" not in each), state, strict=True))
+        found.append(scores)
+    with torch.no_grad():
+        wanted = model(**inputs, decoder_input_ids=torch.from_numpy(tokens), use_cache=False).logits
+    np.testing.assert_allclose(np.concatenate(found, 1), wanted.numpy(), rtol=1e-3, atol=1e-5)
+
+
 def test_models_that_do_not_generate_are_one_file(tmp_path: Path) -> None:
     graph = chain(successor()).graphs["decoder"]
     Package({"model": graph}, Manifest(), files={"tokenizer.json": b"{}"}).save(tmp_path / "out", layout="optimum")

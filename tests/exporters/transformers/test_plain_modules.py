@@ -87,3 +87,62 @@ def test_a_module_of_ones_own_generates(kind: type[Attending]) -> None:
 def test_a_role_that_no_parameter_has_is_an_error() -> None:
     with pytest.raises(ep.InputError, match="forward has no parameter 'later'"):
         ep.export_transformer(OddlyNamed(), roles=ep.Roles(tokens="words", cache=("before", "later")))
+
+
+class Recurrent(nn.Module):
+    """A cell's state, by the name that its authors give it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(4)
+        self.embed, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
+        self.cell = nn.LSTM(WIDTH, WIDTH, batch_first=True)
+
+    def forward(self, x: Tensor, hidden: tuple[Tensor, Tensor] | None = None) -> Any:
+        y, hidden = self.cell(self.embed(x), hidden)
+        return self.head(y), hidden
+
+
+class Placed(nn.Module):
+    """More places than tokens, and fewer kinds than either; scores are made of the very table of tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(5)
+        self.embed, self.places = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(2 * VOCABULARY, WIDTH)
+        self.kinds, self.mix = nn.Embedding(2, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.embed(ids) + self.places(torch.arange(ids.shape[1])) + self.kinds(torch.zeros_like(ids))
+        return self.mix(x).cumsum(1) @ self.embed.weight.T
+
+
+@pytest.mark.parametrize("kind", [Recurrent, Placed])
+def test_a_vocabulary_and_a_state_are_found_by_what_there_is(kind: type[nn.Module]) -> None:
+    module = kind().eval()
+    rows = wanted = torch.tensor([[3, 4, 5], [6, 7, 8]])
+    package = ep.export_transformer(module, rows, task="generate")
+    assert bool(package.manifest.states) == (kind is Recurrent)
+    for _ in range(4):
+        result = module(wanted)
+        scores = result[0] if isinstance(result, tuple) else result
+        wanted = torch.cat([wanted, scores[:, -1:].argmax(-1)], 1)
+    assert package.generate(**{package.manifest.tokens: rows}, max_new_tokens=4).tolist() == wanted.tolist()
+
+
+class Few(nn.Module):
+    """It takes fewer tokens than it has a table for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        if ids.shape[1] > 5:
+            raise RuntimeError("no more than five")
+        return self.head(self.embed(ids))
+
+
+def test_prompts_that_a_module_refuses_are_named() -> None:
+    with pytest.raises(ep.ConversionError, match="no more than five"):
+        ep.export_transformer(Few(), {"ids": torch.tensor([[1, 2, 3, 4, 5]] * 2)}, task="generate")

@@ -98,6 +98,16 @@ def test_decoding_goes_step_by_step_with_rows_as_they_are_chosen() -> None:
     assert decoding.tokens.tolist() == [[3, 4], [3, 2], [0, 1]]
 
 
+@pytest.mark.parametrize("provider", ["cpu", "onnxruntime"])
+def test_a_step_that_fails_leaves_the_rows_as_they_were(provider: str) -> None:
+    decoding = chain(successor()).using(provider).start(input_ids=[[0], [3]])
+    with pytest.raises(ep.EntrepotError):
+        decoding.step([1, VOCABULARY])
+    assert decoding.tokens.tolist() == [[0], [3]]
+    assert decoding.step([1, 4]).argmax(1).tolist() == [2, 0]
+    assert decoding.mask.tolist() == [[1, 1], [1, 1]]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -153,3 +163,48 @@ def test_a_package_is_given_other_threads_and_keeps_its_provider() -> None:
     assert package.generate(input_ids=[[0]], max_new_tokens=2).tolist() == [[0, 1, 2]]
     with pytest.raises(ep.InputError, match="threads"):
         package.using(threads=0)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"bad_words_ids": [[1], [2, 3]]},
+        {"sequence_bias": {(1,): 2.0, (2, 3): -1}},
+        {"exponential_decay_length_penalty": (3, 1.1)},
+        {"min_p": 0.1, "typical_p": 0.5, "num_beams": 3, "num_return_sequences": 2},
+    ],
+    ids=str,
+)
+def test_settings_are_the_same_from_a_file(asked: dict[str, Any]) -> None:
+    settings = Settings.of(asked)
+    assert settings != Settings()
+    assert Settings.of(json.loads(json.dumps(settings.as_dict()))) == settings
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"forced_bos_token_id": 3, "suppress_tokens": [2, 3]}, "no token is left"),
+        ({"num_return_sequences": 2}, "num_return_sequences"),
+        ({"num_return_sequences": 3, "num_beams": 2}, "num_return_sequences"),
+        ({"bad_words_ids": [1]}, "bad_words_ids"),
+        ({"bad_words_ids": [[]]}, "bad_words_ids"),
+        ({"bad_words_ids": "ab"}, "bad_words_ids"),
+        ({"bad_words_ids": [[5]]}, "token 5"),
+        ({"bad_words_ids": [[-1]]}, "bad_words_ids"),
+        ({"sequence_bias": [[1, 2, 3]]}, "sequence_bias"),
+        ({"exponential_decay_length_penalty": 3}, "exponential_decay_length_penalty"),
+        ({"exponential_decay_length_penalty": [1]}, "exponential_decay_length_penalty"),
+    ],
+    ids=str,
+)
+def test_settings_that_cannot_be_are_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(ep.InputError, match=said):
+        chain(successor()).generate(input_ids=[[1]], max_new_tokens=2, **asked)
+
+
+def test_several_samples_of_each_prompt_are_rows_beside_each_other() -> None:
+    package = chain(np.zeros((VOCABULARY, VOCABULARY)))
+    found = package.generate(input_ids=[[0], [1]], max_new_tokens=9, do_sample=True, num_return_sequences=3, seed=1)
+    assert found[:, 0].tolist() == [0, 0, 0, 1, 1, 1]
+    assert len({tuple(row[1:]) for row in found.tolist()}) == len(found)
