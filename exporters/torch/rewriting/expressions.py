@@ -91,6 +91,14 @@ class Expressions(ast.NodeTransformer):
                     return ast.copy_location(_step("item", value, _plain(index)), node)
         return node
 
+    def visit_List(self, node: ast.List) -> Any:
+        """``[a, *xs, b]``."""
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or not any(isinstance(item, ast.Starred) for item in node.elts):
+            return node
+        pieces = [item.value if isinstance(item, ast.Starred) else ast.List([item], ast.Load()) for item in node.elts]
+        return ast.copy_location(_step("spread", *pieces), node)
+
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         """A lambda keeps its form."""
         return node

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -34,6 +36,7 @@ __all__ = [
     "pick",
     "power",
     "repeat",
+    "spread",
     "state",
     "store",
 ]
@@ -228,6 +231,13 @@ def listed(items: Any, function: Callable[[Any], Any], variables: State, line: i
     both = State(get, put, (*variables.names, ""), variables.inner)
     _over(items, lambda item: cell[0].append(function(item)), None, both, line)
     return cell[0]
+
+
+def spread(*pieces: Any) -> Any:
+    """``[*xs, *ys]``."""
+    if any(isinstance(each, Unfinished) and not isinstance(each.length, int) for each in pieces):
+        return functools.reduce(operator.add, [each if isinstance(each, Unfinished) else list(each) for each in pieces])
+    return [item for each in pieces for item in each]
 
 
 def pick(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], line: int) -> Any:

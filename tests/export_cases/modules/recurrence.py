@@ -268,3 +268,24 @@ class GatedUnit(nn.Module):
 def gated_unit_with_a_mask():
     ones = torch.ones
     return GatedUnit(), (randn(2, 7, 6), ones(2, 7)), (randn(3, 11, 6), ones(3, 11))
+
+
+class Framed(nn.Module):
+    """States between the first and the last one, in a list that is written with a star."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first = state = x.mean(1)
+        states = []
+        for t in range(x.shape[1]):
+            state = self.cell(x[:, t], state)
+            states.append(state)
+        return torch.stack([first, *states, 2 * state], 1)
+
+
+@case("x.0", "x.1")
+def states_between_others():
+    return Framed(), (randn(2, 5, 4),), (randn(3, 9, 4),)

@@ -26,6 +26,7 @@ SAMPLE = (
     "packed/click_prediction",
     "quantised/int4_weights_packed",
     "recurrence/gru_bidirectional",
+    "recurrence/states_between_others",
     "sizes/alibi_attention",
     "state/tied_embeddings",
     "routing/tokens_pruned_by_attention",

@@ -44,8 +44,8 @@ class Pooled(nn.Module):
 
     def forward(self, x):
         places = list(range(x.shape[1]))
-        once = [-1] + places[1:-1][::2]  # noqa: RUF005 - a list and a sequence are put together
-        twice = [-3] + once[1:][::2]  # noqa: RUF005
+        once = [-1, *places[1:-1][::2]]
+        twice = [-3] + once[1:][::2]  # noqa: RUF005 - the other way to write it
         apart = torch.arange(once[0] - places[0] + 2 * len(once), twice[0] - places[-1] - 1, -2)
         return torch.tensor(once), torch.tensor(twice + places[:2]), apart, torch.tensor(twice[1:])
 
