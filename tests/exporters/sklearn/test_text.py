@@ -33,7 +33,7 @@ ODD = [
         {"tokenizer": lambda text: text.split(), "token_pattern": None, "lowercase": False},
         {"analyzer": str.split},
     ],
-    ids=str,
+    ids=lambda settings: " ".join(f"{name}={getattr(value, '__name__', value)}" for name, value in settings.items()),
 )
 def test_texts_that_were_never_seen_are_counted_alike(settings):
     kind = CountVectorizer if "ngram_range" in settings else TfidfVectorizer
@@ -60,6 +60,7 @@ def test_a_character_that_might_be_split_otherwise_makes_the_graph_fail(provider
 @pytest.mark.parametrize(
     "tokenizer",
     [lambda text: text.split(","), lambda text: [word[:3] for word in text.split()], lambda text: text.lower().split()],
+    ids=["at commas", "shortened", "in lower case"],
 )
 def test_a_tokenizer_that_does_more_than_split_is_refused(tokenizer):
     vectoriser = CountVectorizer(tokenizer=tokenizer, token_pattern=None).fit(TRAINED)

@@ -158,8 +158,9 @@ def _position(op: OpBuilder, plan: Interpolation, axis: Axis) -> ir.Value:
         result = op.Div(at, axis.scale)
     elif plan.coordinates == "align_corners":
         result = op.Div(op.Mul(at, op.Sub(axis.old, one)), op.Max(op.Sub(axis.new, one), one))
-    elif plan.coordinates == "tf_half_pixel_for_nn":
-        result = op.Div(op.Add(at, half), axis.scale)
+    elif plan.coordinates == "tf_half_pixel_for_nn":  # an axis that keeps its size is left alone, not shifted by a half
+        changes = _float(op, op.Greater(op.Abs(op.Sub(axis.scale, one)), _number(op, 0)))
+        result = op.Div(op.Add(at, op.Mul(changes, half)), axis.scale)
     else:
         result = op.Div(op.Add(at, half), axis.scale)
         if plan.coordinates == "half_pixel_symmetric":
