@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("cli", "exporters", "importers", "ir", "models_zoo", "parity", "runtime", "testing")
 # what is quick and needs no framework: the point is that every file is there and finds the others
 READING = tuple(f"ir/io/{name}.py" for name in ("models", "test_read", "test_external"))
-PARTS = ("conftest.py", "test_face.py", "judges", "op_cases", "runtime", "parity", *READING)
+PARTS = ("conftest.py", "test_face.py", "judges", "op_cases", "runtime", "parity", "ir/opset/evaluate.py", *READING)
 
 
 @pytest.fixture(scope="module")
