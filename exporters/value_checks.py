@@ -50,5 +50,5 @@ def required_in(metadata: Mapping[str, str]) -> list[Required]:
     """What a file says that its graph checks; nothing where it is not one of ours."""
     try:
         return [Required(str(line), bool(holds)) for line, holds in json.loads(metadata.get(_KEY, "[]"))]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return []

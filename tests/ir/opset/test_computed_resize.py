@@ -51,6 +51,14 @@ def test_axes_that_stay_are_left_alone() -> None:
     assert op_types(after).count("NonZero") == 2
 
 
+@pytest.mark.parametrize("target", [7, 9, 10])
+@pytest.mark.parametrize("size", [(10, 14), (4, 9), (5, 7)])
+def test_an_axis_that_turns_out_to_stay_is_not_shifted_by_half_a_pixel(target: int, size: tuple[int, int]) -> None:
+    how = 'coordinate_transformation_mode = "tf_half_pixel_for_nn", mode = "linear"'
+    model = parse(f"y = Resize<{how}>(x, , , s)", 13, "float[A,B,H,W] x, int64[4] s) => (float[P,Q,R,S] y")
+    assert_same(model, target, X, np.array([2, 3, *size]))
+
+
 MIXED = [
     'mode = "cubic"',
     'mode = "cubic", cubic_coeff_a = -0.5, exclude_outside = 1',
