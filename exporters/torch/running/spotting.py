@@ -59,14 +59,21 @@ class OperatorSpotter(TorchDispatchMode):
         found: Operator and line, in the order of the calls.
     """
 
+    supports_higher_order_operators = True  # what a body calls is not seen: its loop or branch is, as one operator
+
     def __init__(self, tag: torch.Tag | None = None, prefixes: tuple[str, ...] = ()) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._tag, self._prefixes = tag, prefixes
         self.found: list[tuple[str, str]] = []
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Let loops and branches compile: else dynamo skips their code for the rest of the process, and they fail."""
+        return True
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         """Note the call and make it."""
-        if self._tag in func.tags or func.name().startswith(self._prefixes):
+        if self._tag in getattr(func, "tags", ()) or func.name().startswith(self._prefixes):
             self.found.append((func.name(), _line_in_module()))
         return func(*args, **(kwargs or {}))
 

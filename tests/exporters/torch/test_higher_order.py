@@ -10,6 +10,7 @@ from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
 import entrepot as ep
+from entrepot.exporters.torch.running.spotting import OperatorSpotter
 
 
 class Function(nn.Module):
@@ -126,3 +127,11 @@ def test_gradients_that_forward_computes_are_exported():
 def test_a_vector_that_is_transposed_keeps_its_name():
     module = Function(lambda self, x: torch.vmap(torch.func.grad(lambda row: torch.tanh(row @ self.bias)))(x))
     assert ep.export(module, X).report.ok
+
+
+def test_a_loop_still_runs_after_its_operators_were_watched():
+    module = Function(LOOPS["scan backwards"])
+    with OperatorSpotter(prefixes=("aten::flip",)) as watched:
+        module(X)
+    assert [operator for operator, _ in watched.found] == ["aten::flip"] * 2
+    module(X)
