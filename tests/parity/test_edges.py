@@ -1,7 +1,11 @@
 import numpy as np
+import onnx_ir
 import pytest
 
+from entrepot.ir.model import Model
 from entrepot.parity.edges import beside, edge_cases, moved, without_doubt
+from entrepot.parity.judge import Judge
+from entrepot.parity.plan import Case
 
 
 def feeds_of(cases, name, edge):
@@ -111,3 +115,26 @@ def test_a_formula_that_cancels_is_as_uncertain_at_a_number_where_it_happens_to_
 def test_a_formula_that_keeps_its_digits_is_not_uncertain_anywhere():
     x = np.concatenate([np.linspace(-80, 80, 200), [-1e4, -2.5, 1e-30, 1e4]]).astype(np.float32)
     assert spread(lambda x: 2 / (1 + np.exp(-np.clip(x, -80, 80))), x).max() <= 8
+
+
+class Difference:
+    """``(a * a + b) - a * a``, where ``a * a`` outweighs ``b`` by so much that float32 keeps its multiples of 8."""
+
+    name = "numpy"
+
+    def run(self, feeds):
+        a, b = feeds["x"][:1], feeds["x"][1:]
+        return {"y": (a * a + b) - a * a}
+
+    def exact(self, feeds):
+        return {"y": feeds["x"].astype(np.float64)[1:]}
+
+
+def test_that_a_source_is_exact_at_one_input_only_is_luck():
+    text = '<ir_version: 10, opset_import: ["": 20]> sums (float[2] x) => (float[1] y) { y = ReduceSum (x) }'
+    judge = Judge(Difference(), Model(onnx_ir.from_onnx_text(text)), None, {})
+    case = Case("edge values", {"x": np.array([1e4, 800], np.float32)}, edge="finite")
+    expected = Difference().run(case.feeds)
+    assert expected == Difference().exact(case.feeds)
+    assert judge.compare(case, expected, {"y": np.float32([808])}, "cpu").ok
+    assert not judge.compare(case, expected, {"y": np.float32([1200])}, "cpu").ok
