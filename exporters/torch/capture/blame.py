@@ -18,6 +18,7 @@ from entrepot.exporters.torch.capture.rounding import rounded_sizes
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.quantised.mode import quantised
+from entrepot.exporters.torch.rewriting.reading import named_weights
 from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
@@ -140,7 +141,7 @@ def export_flat(
     of_values = masks_as_they_are(), unchecked_distributions()
     flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), *of_values)
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
-        for flag in (*flags, Rewriting(), held_values(flat), capture_settings()):
+        for flag in (*flags, Rewriting(), held_values(flat), named_weights(flat), capture_settings()):
             stack.enter_context(flag)
         return _program(flat, tuple(tensors), (tuple(spec),))
 

@@ -12,6 +12,7 @@ import torch
 from entrepot.exporters.torch.capture.blame import export_flat
 from entrepot.exporters.torch.rewriting.environment import value_of, with_equal_sizes
 from entrepot.exporters.torch.rewriting.flows import Body, Flow
+from entrepot.exporters.torch.rewriting.reading import owners
 from entrepot.exporters.torch.rewriting.steps import NotFollowedError
 from entrepot.exporters.torch.upstream import size_notes
 
@@ -27,7 +28,7 @@ class BodyModule(torch.nn.Module):
 
     Args:
         body: What it does.
-        module: The module it is a part of, which has the weights.
+        module: What has the weights.
         equal: Axes that have one size outside.
     """
 
@@ -79,11 +80,26 @@ def capture_body(
             keys[place, 0] = number
     shapes = shapes or [([2], torch.float32)]  # torch.export takes no function without inputs
     tensors = [torch.zeros(shape, dtype=dtype) for shape, dtype in shapes]
-    wrapper = BodyModule(body, module, _equal({key: size for key, size in keys.items() if key[0] not in body.shifts}))
-    wrapper.training = False
-    program = export_flat(wrapper, tensors, dims)
+    equal = _equal({key: size for key, size in keys.items() if key[0] not in body.shifts})
+    program = _captured(body, module, equal, tensors, dims)
     _check(program, keys, flow, _Turns.of(flow, body, known))
     return program
+
+
+def _captured(
+    body: Body, module: torch.nn.Module, equal: Sequence[Sequence[tuple[int, int]]], tensors: Any, dims: Any
+) -> torch.export.ExportedProgram:
+    """The program of a body, beside as few weights as possible: torch spends milliseconds on each, used or not."""
+
+    def capture(part: torch.nn.Module) -> torch.export.ExportedProgram:
+        wrapper = BodyModule(body, part, equal)
+        wrapper.training = False
+        return export_flat(wrapper, tensors, dims)
+
+    part = owners(module, body.weights)
+    program = capture(part)
+    unseen = part is not module and any(isinstance(each, torch.Tensor) for each in program.constants.values())
+    return capture(module) if unseen else program  # a constant may be a weight that was read unseen
 
 
 @dataclass(frozen=True)

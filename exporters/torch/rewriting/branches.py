@@ -156,7 +156,9 @@ class _Branch:
         if self.condition is not None:
             condition = self.condition, holds
             sizes = sizes_where(self.condition, self.env.backed_var_to_val, holds=holds) or {}
-        return Body(run, inputs.operands(), inputs.numbers(), inputs.samples(), sizes, condition)
+        return Body(
+            run, inputs.operands(), inputs.numbers(), inputs.samples(), sizes, condition, weights=outcome.weights
+        )
 
     def _outside(self, outcomes: Sequence[Outcome], leaf: int, made: torch.Tensor, like: Any) -> Any:
         kept = outcomes[0].kept(outcomes[0].leaves[leaf])

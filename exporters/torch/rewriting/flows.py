@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,7 @@ class Body:
         sizes: Values for sizes outside at which it is to be captured.
         condition: Where these are not those in the sample, what holds whenever the body runs.
         shifts: What is added to some of the numbers, by position among all that is given: no size is negative.
+        weights: The names of those that it reads.
     """
 
     run: Callable[[Sequence[torch.Tensor], Sequence[Any]], list[Any]]
@@ -65,6 +66,7 @@ class Body:
     sizes: dict[Any, int] = field(default_factory=dict)
     condition: Any = None
     shifts: dict[int, int] = field(default_factory=dict)
+    weights: Collection[str] = ()
 
 
 @dataclass

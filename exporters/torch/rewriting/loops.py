@@ -75,7 +75,7 @@ class _Loop:
         if self.going is not None:
             tensors.append(as_tensor(self.starts))
         flow = Flow(
-            [self._noted(inputs, self._run(inputs, outcome, wanted, results, len(links.rows)))],
+            [self._noted(inputs, self._run(inputs, outcome, wanted, results, len(links.rows)), outcome.weights)],
             results.templates,
             place,
             carried=positions,
@@ -111,7 +111,7 @@ class _Loop:
         count = None if self.going is not None or self.items is None else self.items.length
         return results.add(type_of(leaf), [count, *sizes])
 
-    def _noted(self, inputs: Inputs, run: Any) -> Body:
+    def _noted(self, inputs: Inputs, run: Any, weights: set[str]) -> Body:
         """The body, which is told how often it has run, then the length, if there is one, and all other numbers."""
         operands, numbers, samples = inputs.operands(), inputs.numbers(), inputs.samples()
         for leaf in self.promoted:
@@ -124,7 +124,7 @@ class _Loop:
         if self.items is not None:
             numbers.insert(0, expression(self.items.length))
             samples.insert(0, 5 if hint(self.items.length) is None else int(hint(self.items.length)))
-        return Body(run, operands, [None, *numbers], [self._index_hint(), *samples])
+        return Body(run, operands, [None, *numbers], [self._index_hint(), *samples], weights=weights)
 
     def _index_hint(self) -> int:
         length = None if self.items is None else hint(self.items.length)

@@ -10,6 +10,7 @@ import torch
 
 from entrepot.exporters.torch.rewriting.environment import Aside, expression, hint, with_hints
 from entrepot.exporters.torch.rewriting.flows import Operand, operand
+from entrepot.exporters.torch.rewriting.reading import Reader
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Undefined, gather, spread
 from entrepot.exporters.torch.upstream import writes
@@ -49,6 +50,7 @@ class Outcome:
         copies: Which lists and dicts are copies of which.
         written: Leaves from before whose tensors were written to.
         aside: The conditions that were met.
+        weights: The names of the weights that were read.
     """
 
     tree: Any
@@ -57,6 +59,7 @@ class Outcome:
     copies: dict[int, Any]
     written: set[int]
     aside: Aside
+    weights: set[str]
 
     def kept(self, leaf: Any) -> int | None:
         """Which leaf from before this one is."""
@@ -157,11 +160,12 @@ class Part:
         copies: dict[int, Any] = {}
         counts = {at: writes(leaf) for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)}
         try:
-            tree, after = self.run(leaves, copies)
+            with Reader() as reader:
+                tree, after = self.run(leaves, copies)
         finally:
             self.state.put(self.before)
         written = {at for at, count in counts.items() if writes(leaves[at]) != count}
-        return Outcome(tree, after, list(leaves), copies, written, aside)
+        return Outcome(tree, after, list(leaves), copies, written, aside, reader.names)
 
 
 def stand_ins(leaves: Sequence[Any], aside: Aside, sizes: Mapping[Any, int]) -> list[Any]:

@@ -194,7 +194,8 @@ def _shallow(attributes: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
 
 
 def _contents(value: Any) -> Any:
-    return value.copy() if isinstance(value, list | dict | set) else None
+    kind = next((kind for kind in (list, dict, set) if isinstance(value, kind)), None)
+    return None if kind is None else kind(value)  # classes of their own may refuse to be copied
 
 
 def _restore_attributes(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]]) -> None:
@@ -202,6 +203,8 @@ def _restore_attributes(part: torch.nn.Module, attributes: dict[str, tuple[Any, 
         del part.__dict__[key]
     for key, (value, contents) in attributes.items():
         part.__dict__[key] = value
+        if _same_members(_contents(value), contents):  # frozen ones refuse to be written to
+            continue
         if isinstance(value, list):
             value[:] = contents
         elif isinstance(value, dict | set):

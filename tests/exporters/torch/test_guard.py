@@ -1,5 +1,6 @@
 import random
 import warnings
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -74,3 +75,24 @@ def test_quiet_keeps_prints_and_warnings_to_itself(capfd):
         warnings.warn("noise", stacklevel=1)
     print("after")
     assert capfd.readouterr() == ("after\n", "")
+
+
+class Frozen(OrderedDict):
+    """A configuration as libraries keep it: nobody may write to it, or copy it without its name."""
+
+    def __init__(self, name, values):
+        super().__init__(values)
+        self.name = name
+
+    def _refuse(self, *args):
+        raise RuntimeError("it is frozen")
+
+    update = pop = __delitem__ = clear = copy = _refuse
+
+
+def test_attributes_that_refuse_to_be_changed_or_copied_stay_as_they_are():
+    module = nn.Linear(2, 2)
+    module.config = Frozen("layer", {"width": 2})
+    with untouched(module):
+        module(torch.ones(1, 2))
+    assert module.config == {"width": 2}
