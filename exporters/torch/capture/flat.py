@@ -14,6 +14,7 @@ from entrepot.exporters.notes import Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.decided import decisions_followed
+from entrepot.exporters.torch.running.calls import call
 from entrepot.exporters.torch.running.stepping import Stepper
 
 _MOST_DOUBLED = 1024  # the module is run to see if it takes twice as much
@@ -82,7 +83,7 @@ class FlatModule(torch.nn.Module):
         for group in self._stepped:
             torch._check(_size(tensors, min(group.axes)) % group.step == group.remainder)  # noqa: SLF001 - documented
         args, kwargs = unflatten(self._tree, tensors)
-        flat = flatten((self._stepper or self.module)(*args, **kwargs), arrays=TORCH)
+        flat = flatten(call(self._stepper or self.module, args, kwargs), arrays=TORCH)
         self.numbers.clear()
         self.numbers.update(flat.numbers)
         decisions = decisions_followed()

@@ -16,6 +16,7 @@ from entrepot.exporters.exporter import Callee, Refusal, Required
 from entrepot.exporters.notes import listed
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.running.calls import MODEL_ERRORS, call
 from entrepot.exporters.torch.running.deciding import DecisionSpotter, require_decisions
 from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
@@ -25,17 +26,6 @@ from entrepot.exporters.torch.running.stepping import Place, Stepper
 from entrepot.exporters.torch.upstream import FakeTensorMode
 from entrepot.ir.errors import ConversionError, InputError
 
-# What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
-MODEL_ERRORS = (
-    RuntimeError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    AssertionError,
-    ArithmeticError,
-    torch.jit.Error,
-)
 _SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
 
 
@@ -104,7 +94,7 @@ class Eager(Callee):
         try:
             with quiet(), _default_type(self._kind), self._counted(), self._as_required():
                 return (
-                    flatten((self._stepper or self.module)(*args, **kwargs), numbers=self.numbers, arrays=TORCH),
+                    flatten(call(self._stepper or self.module, args, kwargs), numbers=self.numbers, arrays=TORCH),
                     args,
                     kwargs,
                 )
@@ -172,7 +162,7 @@ class Eager(Callee):
                 pairs = zip(arrays, shapes, strict=True)
                 without_values = [torch.empty(shape, dtype=tensor.dtype) for tensor, shape in pairs]
                 args, kwargs = unflatten(self.tree, without_values)
-                (self._stepper or self.module)(*args, **kwargs)
+                call(self._stepper or self.module, args, kwargs)
         except MODEL_ERRORS:
             return False
         finally:
@@ -187,7 +177,7 @@ class Eager(Callee):
         """
         args, kwargs = unflatten(self.tree, tensors)
         try:
-            (self._stepper or self.module)(*args, **kwargs)
+            call(self._stepper or self.module, args, kwargs)
         finally:
             self._state.restore()
 
