@@ -35,9 +35,11 @@ def of_constant(writer: ModuleWriter, value: Value) -> str:
         told = ", ".join(numbers.literal(item, array.dtype) for item in items.tolist())
         return f"{_made(writer, f'[{told}]', kind)}.reshape({tuple(array.shape)})"
     sizes = numbers.of_constant(value)
-    if kind is None or sizes is None:
-        return writer.helpers.constant(value, None, 0)
-    return of_numbers(writer, sizes)
+    if sizes is not None:
+        return of_numbers(writer, sizes)
+    if array.size == 1 and kind in NAMES:  # of a type that NumPy lacks
+        return _filled(writer, array.shape, numbers.literal(array.item(), array.dtype), kind)
+    return writer.helpers.constant(value, None, 0)
 
 
 def _made(writer: ModuleWriter, numbers: str, kind: ir.DataType | None) -> str:
