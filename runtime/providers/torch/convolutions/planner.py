@@ -40,7 +40,7 @@ class Planner:
         window = self._window(shape, group)
         result = torch.Size([shape[0], fixed.weights.shape[0], *window.target])
         claim(result, 4)
-        if not shape.numel():
+        if not shape.numel() or not fixed.weights.numel():
             return OfNothing(fixed)
         if self._matrix.suits(window, group, shape[0]):
             return ProductPlan(fixed, self._matrix, result)
