@@ -29,7 +29,7 @@ WORTHWHILE = 1 << 21
 """Multiplications from which the look-up that packed kernels do is small beside the product."""
 
 WORTHWHILE_NARROW = 1 << 20
-"""The same where the product beside which it is small is MKL's, and slow: from two rows on."""
+"""The same where the product beside which it is small is MKL's, and slow, be it of a single row."""
 
 
 def by_constant(
@@ -46,7 +46,7 @@ def by_constant(
         activation: Its end.
     """
     inner, outer = weights.shape
-    few, worthwhile = (1, WORTHWHILE_NARROW) if vectors.is_mkl_narrow() else (FEW, WORTHWHILE)
+    few, worthwhile = (0, WORTHWHILE_NARROW) if vectors.is_mkl_narrow() else (FEW, WORTHWHILE)
     least = max(few + 1, worthwhile // max(weights.size, 1))
     is_worthwhile = weights.size >= LEAST and (rows == 0 or rows >= least)
     packed = _packed(weights, bias, rows) if is_worthwhile else None
