@@ -267,3 +267,16 @@ def test_a_table_of_no_rows_is_a_tensor_of_its_type() -> None:
     module = ep.to_torch(_with(text, {"e": np.zeros((0, 2), np.int64)}))
     assert "ml_dtypes" not in module.source()
     assert module(torch.tensor([[1, 2]])).tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("value", ["-inf", "inf", "nan", "0.5"])
+def test_an_image_is_padded_by_any_number_up_to_an_even_size(value: str) -> None:
+    text = """g (float[1, 2, H] x) => (float[1, 2, K] y) <int64 two = {2}, int64[5] none = {0, 0, 0, 0, 0}> {
+        n = Shape<start = 2>(x)  r = Mod(n, two)  p = Concat<axis = 0>(none, r)  y = Pad(x, p, c) }"""
+    loaded = _with(text, {"c": np.array(float(value), F32)})
+    net = ep.to_torch(loaded)
+    written = value if value == "0.5" else f'float("{value}")'
+    assert f"value={written}" in net.source()
+    x = torch.ones(1, 2, 3)
+    expected = torch.cat([x, torch.full((1, 2, 1), float(value))], 2)
+    torch.testing.assert_close(torch.compile(net, fullgraph=True, backend="eager")(x), expected, equal_nan=True)
