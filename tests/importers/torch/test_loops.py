@@ -202,3 +202,13 @@ def test_gradients_flow_through_loops(name: str) -> None:
     given = [each.double().requires_grad_() if each.is_floating_point() else each for each in _given(case)]
     first = next(at for at, each in enumerate(given) if each.is_floating_point())
     assert torch.autograd.gradcheck(lambda x: results(net, [*given[:first], x, *given[first + 1 :]])[0], given[first])
+
+
+def test_a_loop_that_goes_on_without_a_condition_is_exported_again() -> None:
+    graph = """g (float[N] x) => (float[N] y) <int64 n = {2}, bool going = {1}> {
+        y = Loop(n, going, x) <body = b (int64 i, bool go, float[N] a) => (bool on, float[N] c) {
+            on = Identity(go)  c = Add(a, a) }> }"""
+    again = ep.export(ep.to_torch(model(graph)), torch.ones(3), progress=False)
+    assert [node.op_type for node in again.ir.graph] == ["Loop"]
+    made = ep.Session(again, providers=["onnxruntime"]).run({again.inputs[0].name: np.ones(3, F32)})
+    np.testing.assert_array_equal(next(iter(made.values())), [4, 4, 4])

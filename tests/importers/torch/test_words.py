@@ -280,3 +280,35 @@ def test_an_image_is_padded_by_any_number_up_to_an_even_size(value: str) -> None
     x = torch.ones(1, 2, 3)
     expected = torch.cat([x, torch.full((1, 2, 1), float(value))], 2)
     torch.testing.assert_close(torch.compile(net, fullgraph=True, backend="eager")(x), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("size", "attributes", "rest"),
+    [
+        (1, "", ""),
+        (1, "<onesided = 1>", ", n"),
+        (1, "", ", n, axis"),
+        (2, "", ", n"),
+        (2, "<inverse = 1>", ""),
+        (2, "<inverse = 1, onesided = 1>", ", , axis"),
+    ],
+)
+def test_fourier_transforms_are_those_of_torch(size: int, attributes: str, rest: str) -> None:
+    stored = "<int64 n = {6}, int64 axis = {1}>"
+    graph = _with(
+        f"g (float[B, T, 5, {size}] x) => (float[B, C, D, E] y) {stored} {{ y = DFT{attributes}(x{rest}) }}", {}
+    )
+    net = ep.to_torch(graph)
+    assert "torch.fft." in net.source()
+    x = torch.randn(2, 4, 5, size, generator=torch.Generator().manual_seed(0))
+    (expected,) = ep.Session(graph, providers=["reference"]).run({"x": x.numpy()}).values()
+    compiled = torch.compile(net, fullgraph=True, backend="eager")
+    for module in (net, compiled):
+        np.testing.assert_allclose(module(x).numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_lowest_number_follows_half_precision() -> None:
+    made = "m = ConstantOfShape<value = float[1] {-3.4028234663852886e+38}>(s)"
+    net = ep.to_torch(_with(f"g (float[N, 3] x) => (float[N, 3] y) {{ s = Shape(x)  {made}  y = Max(x, m) }}", {}))
+    x = torch.ones(2, 3, dtype=torch.float16)
+    torch.testing.assert_close(net.half()(x), x)
