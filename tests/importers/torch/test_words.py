@@ -312,3 +312,12 @@ def test_the_lowest_number_follows_half_precision() -> None:
     net = ep.to_torch(_with(f"g (float[N, 3] x) => (float[N, 3] y) {{ s = Shape(x)  {made}  y = Max(x, m) }}", {}))
     x = torch.ones(2, 3, dtype=torch.float16)
     torch.testing.assert_close(net.half()(x), x)
+
+
+def test_optionals_are_written_in_python() -> None:
+    text = """g (float[N] x) => (float[N] y) { o = Optional(x)  v = OptionalGetElement(o)  h = OptionalHasElement(o)
+        y = If(h) <then_branch = t () => (float[N] p) { p = Neg(v) }, else_branch = e () => (float[N] q) { q = Abs(x) }> }"""
+    net = ep.to_torch(_with(text, {}))
+    assert "torch.tensor(o is not None" in net.source()
+    x = torch.tensor([1.0, -2.0])
+    assert torch.equal(torch.compile(net, fullgraph=True, backend="eager")(x), -x)
