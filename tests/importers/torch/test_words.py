@@ -315,9 +315,43 @@ def test_the_lowest_number_follows_half_precision() -> None:
 
 
 def test_optionals_are_written_in_python() -> None:
-    text = """g (float[N] x) => (float[N] y) { o = Optional(x)  v = OptionalGetElement(o)  h = OptionalHasElement(o)
-        y = If(h) <then_branch = t () => (float[N] p) { p = Neg(v) }, else_branch = e () => (float[N] q) { q = Abs(x) }> }"""
+    text = """g (float[N] x) => (float[N] y) {
+        o = Optional(x)  v = OptionalGetElement(o)  h = OptionalHasElement(o)  y = If(h) <
+            then_branch = t () => (float[N] p) { p = Neg(v) }, else_branch = e () => (float[N] q) { q = Abs(x) }> }"""
     net = ep.to_torch(_with(text, {}))
     assert "torch.tensor(o is not None" in net.source()
     x = torch.tensor([1.0, -2.0])
     assert torch.equal(torch.compile(net, fullgraph=True, backend="eager")(x), -x)
+
+
+def test_attributes_that_are_arrays_may_hold_nan() -> None:
+    node = onnx.helper.make_node(
+        "LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_tensor=onnx.numpy_helper.from_array(np.array([1, 2])),
+        values_tensor=onnx.numpy_helper.from_array(np.array([0.5, np.inf], F32)),
+        default_tensor=onnx.numpy_helper.from_array(np.array([np.nan], F32)),
+    )  # fmt: skip
+    inputs = [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.INT64, ["N"])]
+    outputs = [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["N"])]
+    imports = [onnx.helper.make_opsetid("ai.onnx.ml", 4), onnx.helper.make_opsetid("", 20)]
+    graph = onnx.helper.make_graph([node], "g", inputs, outputs)
+    net = ep.to_torch(ep.load(onnx.helper.make_model(graph, opset_imports=imports, ir_version=9)))
+    expected = torch.tensor([0.5, torch.inf, torch.nan])
+    torch.testing.assert_close(net(torch.tensor([1, 2, 3])), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("op_type", ["CumSum", "CumProd"])
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("exclusive", [0, 1])
+def test_sums_up_to_each_element_from_either_end(op_type: str, exclusive: int, reverse: int) -> None:
+    attributes = f"<exclusive = {exclusive}, reverse = {reverse}>"
+    text = f"g (float[N, 4, 3] x) => (float[N, 4, 3] y) <int64 axis = {{1}}> {{ y = {op_type}{attributes}(x, axis) }}"
+    net = ep.to_torch(_with(text, {}))
+    assert f"torch.{op_type.lower()}(" in net.source()
+    x = np.random.default_rng(0).standard_normal((2, 4, 3))
+    run = np.cumsum if op_type == "CumSum" else np.cumprod
+    turned = x[:, ::-1] if reverse else x
+    if exclusive:
+        turned = np.concatenate([np.full((2, 1, 3), op_type == "CumProd"), turned[:, :-1]], 1)
+    expected = run(turned, 1)[:, ::-1] if reverse else run(turned, 1)
+    np.testing.assert_allclose(net(torch.from_numpy(x.astype(F32))).numpy(), expected, rtol=1e-5, atol=1e-6)
+    assert net(torch.zeros(0, 4, 3)).shape == (0, 4, 3)
