@@ -15,6 +15,7 @@ from torch import nn
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.ir.errors import EntrepotError, VerificationError
 from entrepot.ir.model import Model
+from entrepot.ir.opset.scopes import scopes
 from entrepot.ir.traits import traits_of
 from entrepot.parity.compare import Tolerance, compare
 from entrepot.parity.feeds import Feeds, generate, holds_nothing
@@ -94,7 +95,7 @@ def prove(module: nn.Module, model: Model, sample: Any, tolerance: Tolerance | N
     Raises:
         VerificationError: They differ, or only one of them runs.
     """
-    if any(traits_of(node).random and node.op_type != "Dropout" for node in model.at_hub().ir.graph.all_nodes()):
+    if _draws(model):
         return None
     feeds = _sample(model, sample)
     source = ModuleSource(module, model)
@@ -107,6 +108,12 @@ def prove(module: nn.Module, model: Model, sample: Any, tolerance: Tolerance | N
             hint="pass a sample that the model runs on, or verify=False to look at the module",
         )  # fmt: skip
     return report
+
+
+def _draws(model: Model) -> bool:
+    hub = model.at_hub().ir
+    nodes = (node for scope in scopes(hub) for node in scope.all_nodes() if node.op_identifier() not in hub.functions)
+    return any(traits_of(node).random and node.op_type != "Dropout" for node in nodes)
 
 
 def _sample(model: Model, sample: Any) -> Feeds:

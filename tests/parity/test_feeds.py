@@ -10,6 +10,7 @@ import entrepot as ep
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.parity import feeds
+from entrepot.parity.proposals import that_runs
 
 
 @pytest.fixture
@@ -231,3 +232,11 @@ def test_models_of_sequences_are_optimised_and_imported(given):
     model = ep.load(onnx.parser.parse_model(text))
     assert ep.optimize(model, feeds=given).report.ok
     assert ep.to_torch(model, sample=given).report.ok
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 16])
+def test_a_size_is_found_that_a_model_runs_at(size):
+    text = f"""<ir_version: 9, opset_import: ["": 20]> g (float[N] x) => (float[M, K] y)
+        <int64[2] s = {{{size}, 1}}> {{ y = Reshape(x, s) }}"""
+    model = ep.load(onnx.parser.parse_model(text))
+    assert that_runs(model)["x"].shape == (size,)
