@@ -355,3 +355,12 @@ def test_sums_up_to_each_element_from_either_end(op_type: str, exclusive: int, r
     expected = run(turned, 1)[:, ::-1] if reverse else run(turned, 1)
     np.testing.assert_allclose(net(torch.from_numpy(x.astype(F32))).numpy(), expected, rtol=1e-5, atol=1e-6)
     assert net(torch.zeros(0, 4, 3)).shape == (0, 4, 3)
+
+
+def test_kernels_that_are_written_beside_a_module_compile_with_it() -> None:
+    text = "g (float[2, 3, 4] x, int64[2, 2, 1] k) => (float[2, 2, 4] y) { y = GatherND<batch_dims = 1>(x, k) }"
+    net = ep.to_torch(_with(text, {}))
+    x, k = torch.arange(24.0).reshape(2, 3, 4), torch.tensor([[[0], [2]], [[1], [1]]])
+    expected = torch.stack([x[0, [0, 2]], x[1, [1, 1]]])
+    assert torch.equal(net(x, k), expected)
+    assert torch.equal(torch.compile(net, fullgraph=True, backend="eager")(x, k), expected)
