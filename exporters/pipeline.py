@@ -173,7 +173,10 @@ class _Export:
     def _finish(self, captured: Captured) -> Model:
         """A captured graph as a model: cleaned up, named, described, at the opset that was asked for."""
         source, graph, options = self.source, captured.graph, self.options
-        result = self.prober.result = source(source.call.tensors)
+        try:
+            result = self.prober.result = source(source.call.tensors)
+        except Refusal as refusal:  # it is held to more than when it was probed
+            raise ConversionError(str(refusal)) from refusal
         if not result.tensors:
             raise InputError(
                 f"the {source.noun} returns nothing but constants", hint="return a tensor, or let an axis vary"

@@ -90,6 +90,13 @@ def _ascends(array: np.ndarray, axis: int) -> bool:
     return bool((steps >= 0).all() and (steps > 0).any())
 
 
+def holds_nothing(value: Any) -> bool:
+    """Whether a tensor, or one in a sequence, has no elements."""
+    if isinstance(value, list | tuple):
+        return any(map(holds_nothing, value))
+    return value is not None and np.size(value) == 0
+
+
 def bind(model: Model, feeds: Feeds) -> dict[str, int]:
     """The size of every symbol of the model's input shapes, read from the feeds.
 
@@ -190,13 +197,19 @@ def generate(
     return {spec.name: given[spec.name] if spec.name in given else _draw(spec, sizes, rng) for spec in model.inputs}
 
 
-def _draw(spec: ValueSpec, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
-    if spec.kind != "tensor" or spec.shape is None or spec.dtype is None:
+def _draw(spec: ValueSpec, sizes: Mapping[str, int], rng: np.random.Generator) -> Any:
+    """A tensor; as many of one shape as ``_MEMBERS`` says for a sequence, and what an optional may hold."""
+    if spec.kind not in _DRAWN or spec.shape is None or spec.dtype is None:
         raise InputError("no values can be made up for it", value=spec.name, hint=f"feed it yourself: {spec}")
     shape = tuple(
-        dim if isinstance(dim, int) else sizes[dim or f"{spec.name}.{axis}"] for axis, dim in enumerate(spec.shape)
+        dim if isinstance(dim, int) else sizes.get(dim or f"{spec.name}.{axis}", axis + 2)
+        for axis, dim in enumerate(spec.shape)
     )
-    return draw(numpy_dtype(spec.dtype), shape, rng)
+    made = [draw(numpy_dtype(spec.dtype), shape, rng) for _ in range(_MEMBERS if spec.kind == "sequence" else 1)]
+    return made if spec.kind == "sequence" else made[0]
+
+
+_DRAWN, _MEMBERS = ("tensor", "sequence", "optional"), 2
 
 
 def draw(dtype: np.dtype, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

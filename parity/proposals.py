@@ -13,7 +13,7 @@ from entrepot.parity.feeds import Feeds, formulas, generate, stepped, symbolic_a
 from entrepot.parity.tolerance import classify
 from entrepot.runtime.session import Session
 
-_SIZES = (4, 2, 16, 32, 64)
+_SIZES = (4, 2, 16, 32, 64, 3, 1)
 """Sizes for the axes of a model that does not run on small ones: a window may be larger than the first."""
 
 _FEW, _NEAR = 3, 0.05

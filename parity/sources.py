@@ -7,11 +7,13 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from entrepot.ir.computed import computed_types
 from entrepot.ir.contributed.table import coarsest
 from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.parity.leaves import with_columns
-from entrepot.parity.unsteady import most_moved, rounds_to_steps, shaken
+from entrepot.parity.tolerance import least_exact
+from entrepot.parity.unsteady import MOVE, most_moved, rounds_to_steps, shaken
 from entrepot.parity.untouched import Untouched, opened
 from entrepot.runtime.session import Session
 
@@ -75,7 +77,7 @@ class ModelSource:
         self.name = f"{model_name(model)} on {provider}"
         self._runner = opened(model, provider)
         self._model, self._provider = model, provider
-        self._others: list[Session | Untouched] | None = None
+        self._others: dict[float, list[Session | Untouched]] = {}
 
     def run(self, feeds: dict[str, np.ndarray]) -> Outputs:
         """Outputs by name.
@@ -90,17 +92,19 @@ class ModelSource:
 
     @property
     def precision(self) -> np.dtype | None:
-        """The least exact type that nodes allow onnxruntime to compute in, if it does."""
-        return coarsest(self._model.ir.graph.all_nodes()) if self._provider == "onnxruntime" else None
+        """The least exact type that it computes in, or that nodes allow onnxruntime to compute in, if it does."""
+        allowed = coarsest(self._model.ir.graph.all_nodes()) if self._provider == "onnxruntime" else None
+        computed = {each.numpy() for each in computed_types(self._model.ir) if each.is_floating_point()}
+        return least_exact(computed if allowed is None else {*computed, allowed})
 
-    def steps(self, feeds: dict[str, np.ndarray]) -> Mapping[str, float]:
+    def steps(self, feeds: dict[str, np.ndarray], move: float = MOVE) -> Mapping[str, float]:
         """How far each output moves where the model rounds to steps and its weights are a little off."""
-        if self._others is None:
-            others = shaken(self._model) if rounds_to_steps(self._model) else ()
-            self._others = [opened(other, self._provider) for other in others]
-        if not self._others:
+        if move not in self._others:
+            others = shaken(self._model, move) if rounds_to_steps(self._model) else ()
+            self._others[move] = [opened(other, self._provider) for other in others]
+        if not self._others[move]:
             return {}
-        return most_moved(self.run(feeds), (with_columns(other.run(feeds)) for other in self._others))
+        return most_moved(self.run(feeds), (with_columns(other.run(feeds)) for other in self._others[move]))
 
 
 def model_name(model: Model) -> str:

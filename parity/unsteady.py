@@ -18,8 +18,10 @@ from entrepot.ir.model import Model
 from entrepot.ir.traits import traits_of
 from entrepot.parity.compare import leaves
 
-_MOVE = 2.0**-20
+MOVE = 2.0**-20
 """Relative: some roundings of single precision, as a sum of many terms is off by."""
+LARGE_MOVE = 2.0**-12
+"""Relative: so far that some number is sure to go to its other step, in a network of any size."""
 _DRAWS = 4
 _MOST = 1 << 26
 """Elements of all weights together; a larger model is not run again and again."""
@@ -32,22 +34,22 @@ def rounds_to_steps(model: Model) -> bool:
     return any(traits_of(node).rounds for node in nodes)
 
 
-def shaken(model: Model) -> Iterator[Model]:
-    """The model several times, with each float among its weights up or down a little."""
+def shaken(model: Model, move: float = MOVE) -> Iterator[Model]:
+    """The model several times, with each float among its weights up or down a little, by ``move`` at most."""
     if sum(value.const_value.size for value in _weights(model.ir)) > _MOST:
         return
     for seed in range(_DRAWS):
         rng = np.random.default_rng(seed)
         other = copy_graphs(model.ir)
         for value in _weights(other):
-            value.const_value = onnx_ir.tensor(_moved(value.const_value.numpy(), rng))
+            value.const_value = onnx_ir.tensor(_moved(value.const_value.numpy(), rng, move))
         yield Model(other)
 
 
-def _moved(array: np.ndarray[Any, Any], rng: np.random.Generator) -> np.ndarray[Any, Any]:
+def _moved(array: np.ndarray[Any, Any], rng: np.random.Generator, move: float) -> np.ndarray[Any, Any]:
     """Numbers beside these; the largest stay as they are, since nothing lies beyond."""
     with np.errstate(over="ignore"):
-        moved = np.asarray(array * (1 + rng.uniform(-_MOVE, _MOVE, array.shape))).astype(array.dtype)
+        moved = np.asarray(array * (1 + rng.uniform(-move, move, array.shape))).astype(array.dtype)
     return np.where(np.isfinite(moved), moved, array)
 
 

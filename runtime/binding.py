@@ -24,6 +24,9 @@ from entrepot.runtime.room import run_within
 
 Kernel = Callable[..., Any]
 
+_UNPACKED = 4
+"""Numbers of two bits in a byte, which are apart at first in bytes of their own."""
+
 
 @dataclass(frozen=True)
 class Kernels:
@@ -77,7 +80,7 @@ class Kernels:
         constants = [None if value is None else value.constant for value in step.inputs]
         given = sum(constant.nbytes for constant in constants if constant is not None)
         with np.errstate(all="ignore"):
-            return run_within(MAX_BYTES + 2 * given, self.bind_plain(step), *constants)
+            return run_within(MAX_BYTES + _UNPACKED * given, self.bind_plain(step), *constants)
 
 
 def _prepare(rule: Kernel, step: Step) -> Kernel | None:

@@ -96,7 +96,7 @@ def full(shape: Sequence[int], value: Any, dtype: Any) -> Array:
     return np.full(shape, value, dtype)
 
 
-_shape = attrgetter("shape")
+_shape, _dtype = attrgetter("shape"), attrgetter("dtype")
 
 
 def broadcasting(function: Callable[..., Any], leading: int = 0) -> Callable[..., Any]:
@@ -104,14 +104,15 @@ def broadcasting(function: Callable[..., Any], leading: int = 0) -> Callable[...
 
     Args:
         function: The kernel.
-        leading: How many of its arguments come before the operands: none, or the backend, which knows their shapes.
+        leading: How many of its arguments come before the operands: none, or the backend, which knows about arrays.
     """
 
     def roomy(*arguments: Any, **attributes: Any) -> Any:
-        shape = arguments[0].shape if leading else _shape
-        shapes = [tuple(shape(operand)) for operand in arguments[leading:] if operand is not None]
+        shape, dtype = (arguments[0].shape, arguments[0].dtype) if leading else (_shape, _dtype)
+        operands = [operand for operand in arguments[leading:] if operand is not None]
+        shapes = [tuple(shape(operand)) for operand in operands]
         if math.prod(map(math.prod, shapes)) > SMALL:  # the product of all sizes bounds the result's
-            claim(np.broadcast_shapes(*shapes))
+            claim(np.broadcast_shapes(*shapes), max(dtype(operand).itemsize for operand in operands))
         return function(*arguments, **attributes)
 
     roomy.__wrapped__ = function  # type: ignore[attr-defined] # the text of a model names the kernel itself

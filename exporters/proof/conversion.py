@@ -11,6 +11,8 @@ from entrepot.exporters.proof.prove import prove, unequal
 from entrepot.ir.errors import EntrepotError, InputError, UnsupportedOpError
 from entrepot.ir.model import Model
 from entrepot.parity.feeds import Feeds, generate
+from entrepot.parity.few_steps import apart_by_few_steps
+from entrepot.parity.plan import plan_cases
 from entrepot.parity.proposals import that_runs
 from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run, Verdict
@@ -99,7 +101,8 @@ def _like_for_like(
 
     A provider may refuse what the judge computes anyway, such as the mean of a window larger than its image, or read
     the standard differently: that says nothing about the result. Another one has to agree on the same inputs. Our own
-    kernels may be what is broken, so where results differ onnx's reference has to agree with them.
+    kernels may be what is broken, so where results differ onnx's reference has to agree with them, or they differ as
+    little as a number that goes to the other of two steps explains.
     """
     agreed = {run.label for run in report.runs if run.ok}
     failed = {run for run in report.failures if run.provider == provider and run.label in agreed}
@@ -113,7 +116,9 @@ def _like_for_like(
     alike = {run.label for run in prove(source, result, feeds, alone).runs if run.ok or run.provider == "source"}
     if any(run.verdict == "differs" for run in failed):
         standard = _as_the_standard_says(model, feeds, judging)
-        failed = {run for run in failed if run.verdict == "error" or run.label in standard}
+        cases = [case.feeds for case in plan_cases(result, feeds) if case.label in {run.label for run in failed}]
+        few = apart_by_few_steps(report, provider, model, cases)
+        failed = {run for run in failed if run.verdict == "error" or run.label in standard or run in few}
     runs = (_noted(run) if run in failed and run.label in alike else run for run in report.runs)
     return replace(report, runs=tuple(runs))
 

@@ -18,7 +18,7 @@ from entrepot.ir.model import Model
 from entrepot.ir.opset import OPSET
 from entrepot.ir.opset.reading import reads_the_same
 from entrepot.parity.compare import compare
-from entrepot.parity.feeds import Feeds
+from entrepot.parity.feeds import Feeds, holds_nothing
 from entrepot.parity.leaves import with_columns
 from entrepot.parity.sources import ModelSource, Outputs, SourceRefusal, model_name
 from entrepot.parity.spelled import spelled_out
@@ -63,7 +63,7 @@ class OnnxRuntime:
         Raises:
             SourceRefusal: The model cannot be run on these feeds.
         """
-        if any(np.size(value) == 0 for value in feeds.values()):
+        if any(map(holds_nothing, feeds.values())):
             return self._ours().run(feeds)
         return self._source.run(feeds)
 
@@ -74,7 +74,7 @@ class OnnxRuntime:
 
     def steps(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Mapping[str, float]:
         """How far each output may move where the model rounds to steps."""
-        empty = any(np.size(value) == 0 for value in feeds.values())
+        empty = any(map(holds_nothing, feeds.values()))
         return {} if empty else self._source.steps(feeds)
 
 
@@ -91,7 +91,7 @@ class NodeByNode:
         Raises:
             SourceRefusal: The model cannot be run on these feeds, or they are empty, on which it may abort.
         """
-        if any(np.size(value) == 0 for value in feeds.values()):
+        if any(map(holds_nothing, feeds.values())):
             raise SourceRefusal("onnxruntime may abort the process on empty inputs")
         try:
             return with_columns(self._runner.run(feeds))

@@ -18,7 +18,7 @@ from entrepot.ir.model import Model
 from entrepot.ir.pointwise import may_not_end
 from entrepot.parity import verify as parity
 from entrepot.parity.edges import edge_cases
-from entrepot.parity.feeds import Feeds, vary
+from entrepot.parity.feeds import Feeds, holds_nothing, vary
 from entrepot.parity.plan import Case, plan_cases, sized_cases
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.sources import ExactSource, Source
@@ -110,7 +110,7 @@ def _untied(case: Case, sample: Feeds) -> Case:
     """Give resized floats values of their own: repeated ones tie, and either of two equal values may come first."""
     rng = np.random.default_rng(1)
     feeds = {
-        name: vary(value, rng) if np.shape(value) != np.shape(sample[name]) and _is_float(value) else value
+        name: vary(value, rng) if _is_float(value) and value.shape != np.shape(sample[name]) else value
         for name, value in case.feeds.items()
     }
     return dataclasses.replace(case, feeds=feeds)
@@ -121,11 +121,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _is_empty(case: Case) -> bool:
-    return any(_size(value) == 0 for value in case.feeds.values())
-
-
-def _size(value: Any) -> int:
-    return 1 if isinstance(value, list) else int(np.size(value))
+    return any(map(holds_nothing, case.feeds.values()))
 
 
 def _excused(run: Run) -> Run:

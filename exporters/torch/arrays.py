@@ -12,6 +12,9 @@ from entrepot.exporters.arrays import Arrays
 from entrepot.exporters.torch.upstream import FakeTensor
 from entrepot.ir.errors import InputError
 
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+"""Types that torch stores and hardly computes with, and signed ones of the same width."""
+
 PACKED_HINT = "run the layer on the padded tensor and mask its result by the lengths"
 
 
@@ -59,7 +62,10 @@ class TorchArrays(Arrays):
         old = array.shape[axis]
         if old == 0:
             return array.new_zeros([*array.shape[:axis], size, *array.shape[axis + 1 :]])
-        return array.index_select(axis, torch.arange(size) * old // max(size, 1))
+        places, stored = torch.arange(size) * old // max(size, 1), _SIGNED.get(array.dtype)
+        if stored is not None:  # torch (2.13) picks from no such tensor
+            return array.view(stored).index_select(axis, places).view(array.dtype)
+        return array.index_select(axis, places)
 
     def to_numpy(self, array: torch.Tensor) -> np.ndarray:
         """See ``to_numpy`` below."""

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.steps.natural import is_stated
-from entrepot.importers.torch.text.sizes import Sizes, literal
+from entrepot.importers.torch.text.sizes import Sizes, extreme, literal
 from entrepot.ir.opset.schemas import schema
 from entrepot.runtime.planning.plan import Step, Value
 
@@ -82,18 +82,18 @@ class Op:
             return None
         array = value.constant
         if isinstance(array, np.ndarray) and array.size == 1 and not self.writer.is_parameter(value):
-            return self._one(array) if array.ndim == 0 or array.ndim <= self._rank_beside(position) else None
+            return self.literal(array) if array.ndim == 0 or array.ndim <= self._rank_beside(position) else None
         sizes = self.writer.sizes.get(value)
         if sizes is not None and sizes.items is not None and len(sizes.items) == 1:
             return sizes.items[0] if sizes.rank <= self._rank_beside(position) else None
         return None
 
-    def _one(self, array: np.ndarray[Any, Any]) -> str | None:
+    def literal(self, array: np.ndarray[Any, Any]) -> str | None:
+        """The one element of an array as Python writes it; the largest of a type follows ``half()``."""
         if array.dtype.kind not in "iufb" and array.dtype.name != "bfloat16":
             return None
         value = array.reshape(-1)[0]
-        if array.dtype in (np.float32, np.float64) and abs(value) == np.finfo(array.dtype).max:
-            end = "max" if value > 0 else "min"
+        if (end := extreme(value)) is not None:
             return f"torch.finfo({self.dtype_text(ir.DataType.from_numpy(array.dtype))}).{end}"
         return literal(value.astype(np.float32).item() if array.dtype.name == "bfloat16" else value, array.dtype)
 

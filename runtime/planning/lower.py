@@ -21,7 +21,7 @@ from entrepot.ir.typing.plain import Type
 from entrepot.runtime.arrays import array_of_tensor
 from entrepot.runtime.planning.bodies import body_of
 from entrepot.runtime.planning.contributed import spelled_out
-from entrepot.runtime.planning.fold import fold
+from entrepot.runtime.planning.fold import Growth, fold
 from entrepot.runtime.planning.order import in_order
 from entrepot.runtime.planning.plan import Block, Step, Value
 from entrepot.runtime.planning.type_flow import set_types, subgraph_input_types
@@ -84,6 +84,7 @@ class Lowering:
         self._functions = functions
         self._known = known
         self._evaluate = evaluate
+        self._growth = Growth()
         self._limits = limits or Limits()
         self._unsupported: dict[str, EntrepotError] = {}
         self._count = 0
@@ -165,7 +166,7 @@ class Lowering:
         if not step.traits.control_flow and not self._known(step.key):
             self._body(node, step, frame, block)
             return
-        if self._evaluate is None or not fold(step, self._evaluate):
+        if self._evaluate is None or not fold(step, self._evaluate, self._growth):
             block.steps.append(step)
         else:
             self._settle(node, frame, "folded")

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
+import onnx
 import onnx_ir
 import pytest
 
+import entrepot as ep
 from entrepot.ir.errors import InputError
 from entrepot.ir.model import Model
 from entrepot.parity import feeds
+from entrepot.parity.proposals import that_runs
 
 
 @pytest.fixture
@@ -197,3 +200,43 @@ def test_made_up_sizes_keep_to_the_formulas():
     text = f'<ir_version: 10, opset_import: ["": 20]> net ({inputs}) => () {{}}'
     made = feeds.generate(Model(onnx_ir.from_onnx_text(text)), dims={"b": 6})
     assert {name: value.shape for name, value in made.items()} == {"m": (7,), "x": (1,), "y": (6,), "z": (3,)}
+
+
+def test_sequences_and_optionals_are_made_up(rng):
+    text = """<ir_version: 9, opset_import: ["": 20]>
+        g (seq(float[N, 3]) x, optional(float[2]) o, float[N] z) => (seq(float[N, 3]) y) { y = Identity(x) }"""
+    made = feeds.generate(ep.load(onnx.parser.parse_model(text)), rng=rng)
+    assert [each.shape for each in made["x"]] == [(1, 3), (1, 3)]
+    assert (made["o"].shape, made["z"].shape) == ((2,), (1,))
+
+
+@pytest.mark.parametrize(
+    ("value", "nothing"),
+    [
+        (np.zeros((2, 0)), True),
+        ([np.ones(2), np.ones(3)], False),
+        ([np.ones(2), np.ones(0)], True),
+        ([], False),
+        (None, False),
+        (1.0, False),
+    ],
+)
+def test_what_holds_nothing(value, nothing):
+    assert feeds.holds_nothing(value) == nothing
+
+
+@pytest.mark.parametrize("given", [None, {"x": [np.ones(2, np.float32), np.ones(3, np.float32)]}])
+def test_models_of_sequences_are_optimised_and_imported(given):
+    text = """<ir_version: 9, opset_import: ["": 20]> g (seq(float[N]) x) => (seq(float[N]) y) {
+        y = SequenceMap(x) <body = b (float[N] a) => (float[N] c) { c = Neg(a) }> }"""
+    model = ep.load(onnx.parser.parse_model(text))
+    assert ep.optimize(model, feeds=given).report.ok
+    assert ep.to_torch(model, sample=given).report.ok
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 16])
+def test_a_size_is_found_that_a_model_runs_at(size):
+    text = f"""<ir_version: 9, opset_import: ["": 20]> g (float[N] x) => (float[M, K] y)
+        <int64[2] s = {{{size}, 1}}> {{ y = Reshape(x, s) }}"""
+    model = ep.load(onnx.parser.parse_model(text))
+    assert that_runs(model)["x"].shape == (size,)

@@ -16,6 +16,7 @@ from entrepot.exporters.torch.running.calls import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.translations import decompositions, translations
 from entrepot.exporters.torch.upstream import (
+    FakeTensor,
     ONNXRegistry,
     capture_settings,
     convert_version,
@@ -44,11 +45,25 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
         # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
         with quiet():
             program, registry = _decomposed(program), _registry(onnx_translations())
+            check_constants(program)
             result = to_onnx_program(program, registry=registry)
             _settle_versions(result.model)
             return convert_version(result.model, NATURAL_OPSET)
     except MODEL_ERRORS as error:
         raise _refusal(error, program) from error
+
+
+def check_constants(program: torch.export.ExportedProgram) -> None:
+    """Refuse constants without values: what code reads of a tensor by NumPy while it is traced.
+
+    Raises:
+        ConversionError: There are some.
+    """
+    hollow = [name for name, value in program.constants.items() if isinstance(value, FakeTensor)]
+    if hollow:
+        raise ConversionError(
+            f"the capture has no values for the constant '{hollow[0]}'", hint="make it in __init__, as a buffer"
+        )
 
 
 def _settle_versions(model: onnx_ir.Model) -> None:

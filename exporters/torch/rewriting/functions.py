@@ -70,7 +70,8 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
         [],
     )
     module = ast.fix_missing_locations(ast.Module([factory], []))
-    outer = compile(module, code.co_filename, "exec", dont_inherit=True)
+    future = code.co_flags & annotations.compiler_flag  # names in annotations may exist for type checkers only
+    outer = compile(module, code.co_filename, "exec", flags=future, dont_inherit=True)
     made = next(each for each in outer.co_consts if isinstance(each, types.CodeType))
     new = next(each for each in made.co_consts if isinstance(each, types.CodeType) and each.co_name == tree.name)
     return new.replace(co_name=code.co_name)

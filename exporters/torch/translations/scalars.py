@@ -101,6 +101,17 @@ def _of_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
     return decomposed
 
 
+def _of_bytes(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """A shift of bytes, which torch.onnx (2.13) makes signed ones, in a wider type; others are left to torch."""
+
+    def decomposed(input: torch.Tensor, other: torch.Tensor) -> Any:
+        if input.dtype != torch.uint8 or other.dtype != torch.uint8:
+            return NotImplemented
+        return (function(input.to(torch.int32), other.clamp(max=8).to(torch.int32)) & 255).to(torch.uint8)
+
+    return decomposed
+
+
 _SIZED: Sequence[tuple[Any, Callable[..., Any]]] = (
     (aten.addcdiv.default, addcdiv),
     (aten.addcmul.default, addcmul),
@@ -113,6 +124,8 @@ _SIZED: Sequence[tuple[Any, Callable[..., Any]]] = (
     (aten.scatter.value_reduce, scatter),
 )
 _OF_PYTHON: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
+    (aten.__lshift__.Tensor, torch.bitwise_left_shift),
+    (aten.__rshift__.Tensor, torch.bitwise_right_shift),
     (aten.__and__.Scalar, torch.bitwise_and),
     (aten.__or__.Scalar, torch.bitwise_or),
     (aten.__xor__.Scalar, torch.bitwise_xor),
@@ -135,4 +148,6 @@ DECOMPOSITIONS = {
     **{operator: _of_sizes(function) for operator, function in _SIZED},
     **{operator: of_tensors(function) for operator, function in _OF_PYTHON},
     **{operator: _of_sizes(of_tensors(function)) for operator, function in _OF_TWO},
+    aten.bitwise_left_shift.Tensor: _of_bytes(torch.bitwise_left_shift),
+    aten.bitwise_right_shift.Tensor: _of_bytes(torch.bitwise_right_shift),
 }

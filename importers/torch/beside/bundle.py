@@ -134,7 +134,7 @@ class Bundle:
             self._backends[name] = made
             self._methods.add("__init__")
         else:
-            self._texts[made] = self._edited(module, node, made)
+            self._texts[made] = _FIXED * _is_about_types(node) + self._edited(module, node, made)
         return made
 
     def _needed(self, owner: str, module: ModuleType, name: str) -> str:
@@ -243,6 +243,18 @@ def _names(node: ast.AST, local: frozenset[str]) -> Iterator[tuple[ast.Name | as
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, ast.AST) and not (field == "decorator_list" and _fills_table(each)):
                 yield from _names(each, local)
+
+
+_FIXED = "@torch.compiler.assume_constant_result\n"
+"""Dynamo (torch 2.13) cannot look NumPy's types up, and need not."""
+
+
+def _is_about_types(node: ast.stmt) -> bool:
+    """Whether a function takes nothing but element types, which are known where a graph is captured."""
+    if not isinstance(node, ast.FunctionDef) or node.args.vararg is not None or node.args.kwonlyargs:
+        return False
+    kinds = [None if each.annotation is None else ast.unparse(each.annotation) for each in node.args.args]
+    return "np.dtype[Any]" in kinds and {*kinds} <= {"np.dtype[Any]", "int"}
 
 
 def _fills_table(decorator: ast.AST) -> bool:

@@ -114,16 +114,13 @@ class Helpers:
     def _attribute(self, value: Any) -> str:
         if isinstance(value, np.ndarray):
             self.bundle.imports["import numpy as np"] = None
-            return f"np.array({value.tolist()!r}, np.{value.dtype})"
-        if isinstance(value, bytes):
-            return self.text(value.decode(errors="replace"))
-        if isinstance(value, float) and value - value != 0:
-            return f'float("{value}")'
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, tuple):
-            return f"({', '.join(map(self._attribute, value))}{',' * (len(value) == 1)})"
-        return repr(value)
+            return f"np.array({self._attribute(value.tolist())}, np.{value.dtype})"
+        if isinstance(value, bytes | str):
+            return self.text(value if isinstance(value, str) else value.decode(errors="replace"))
+        if isinstance(value, list | tuple):
+            items = ", ".join(map(self._attribute, value))
+            return f"[{items}]" if isinstance(value, list) else f"({items}{',' * (len(value) == 1)})"
+        return f'float("{value}")' if isinstance(value, float) and value - value != 0 else repr(value)
 
     # what a Writer asks for
     def thing(self, value: Any, wanted: str) -> str:

@@ -76,11 +76,15 @@ def captured_loop(turn, count, going_on, *carried):
     def following(trip, going_on, *carried):
         going_on, *carried = turn(trip, *carried)
         fresh = [each.clone() for each in carried]
-        return trip + 1, torch.as_tensor(going_on).reshape(()).clone(), *fresh
+        return trip + 1, flag(going_on), *fresh
 
-    going_on = torch.as_tensor(going_on).reshape(()).clone()
+    def flag(going_on):
+        if isinstance(going_on, torch.Tensor):
+            return going_on.reshape(()).clone()
+        return torch.full((), going_on, dtype=torch.bool)  # a constant could not be within a loop
+
     fresh = [each.clone() for each in carried]
-    start = (torch.zeros((), dtype=torch.int64), going_on, *fresh)
+    start = (torch.zeros((), dtype=torch.int64), flag(going_on), *fresh)
     return torch.while_loop(unfinished, following, start)[2:]
 
 

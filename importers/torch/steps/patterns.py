@@ -138,7 +138,16 @@ def _is_back(graph: Neighbours, back: Step, x: Value | None, shape: tuple[int | 
     """Whether a Reshape leads to the shape that x has."""
     asked = graph.maker(back.inputs[1])
     same = asked is not None and asked.is_a("Shape") and asked.inputs[0] is x and not asked.attributes.get("start")
-    return same or same_shape(shape, _shape(back.outputs[0]))
+    return same or same_shape(shape, _shape(back.outputs[0])) or _is_all_but_one(back.inputs[1], shape)
+
+
+def _is_all_but_one(target: Value | None, shape: tuple[int | str | None, ...]) -> bool:
+    """Whether a Reshape of as many elements asks for the sizes of a shape, and leaves one of them open."""
+    asked = None if target is None else target.constant
+    if not isinstance(asked, np.ndarray) or asked.shape != (len(shape),):
+        return False
+    others = [(wanted, size) for wanted, size in zip(asked.tolist(), shape, strict=True) if wanted != -1]
+    return len(others) >= len(shape) - 1 and all(wanted == size and wanted != 0 for wanted, size in others)
 
 
 def _shape(value: Value | None) -> tuple[int | str | None, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import NAMES
@@ -34,10 +35,18 @@ def of_constant(writer: ModuleWriter, value: Value) -> str:
             return _filled(writer, array.shape, numbers.literal(items[0].item(), array.dtype), kind)
         told = ", ".join(numbers.literal(item, array.dtype) for item in items.tolist())
         return f"{_made(writer, f'[{told}]', kind)}.reshape({tuple(array.shape)})"
+    if array.size == 1 and kind in NAMES and (number := _of_one(writer, array, kind)) is not None:
+        return _filled(writer, array.shape, number, kind)
     sizes = numbers.of_constant(value)
-    if kind is None or sizes is None:
-        return writer.helpers.constant(value, None, 0)
-    return of_numbers(writer, sizes)
+    return writer.helpers.constant(value, None, 0) if sizes is None else of_numbers(writer, sizes)
+
+
+def _of_one(writer: ModuleWriter, array: np.ndarray[Any, Any], kind: ir.DataType) -> str | None:
+    """The number where it is the largest of its type, or of a type that NumPy lacks; else ``None``."""
+    end = numbers.extreme(array.reshape(-1)[0])
+    if end is not None:
+        return f"torch.finfo({writer.dtype_name(kind)}).{end}"
+    return None if array.dtype.kind in "iufb" else numbers.literal(array.item(), array.dtype)
 
 
 def _made(writer: ModuleWriter, numbers: str, kind: ir.DataType | None) -> str:

@@ -80,6 +80,13 @@ def literal(item: object, dtype: np.dtype) -> str:
     return repr(number).replace("e+", "e")
 
 
+def extreme(item: object) -> str | None:
+    """``"max"`` or ``"min"`` where a float is the largest or the lowest of its type."""
+    if not isinstance(item, np.float32 | np.float64) or abs(item) != np.finfo(item.dtype).max:
+        return None
+    return "max" if item > 0 else "min"
+
+
 def atomic(text: str) -> bool:
     """Whether an expression needs no brackets beside an operator."""
     return _ATOM.fullmatch(text) is not None

@@ -290,6 +290,7 @@ class ModuleWriter(Writer):
         if value is None:
             return True
         known = value.type
-        if known is not None and known.kind == "sequence":
-            known = known.element
+        for kind in ("optional", "sequence"):
+            if known is not None and known.kind == kind:
+                known = known.element
         return known is not None and known.kind == "tensor" and known.dtype in COMPUTED

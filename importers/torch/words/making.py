@@ -9,7 +9,6 @@ import numpy as np
 from entrepot.importers.torch.dtypes import FLOATS, NAMES
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import word
-from entrepot.importers.torch.text.sizes import literal
 
 
 def _made(op: Op, dtype: object) -> str:
@@ -48,7 +47,9 @@ def constant_of_shape(op: Op) -> str | None:
     value = op.attribute("value")
     if shape is None or op.made is None or op.made not in NAMES:
         return None
-    number = "0.0" if value is None else literal(np.asarray(value).reshape(-1)[0], np.asarray(value).dtype)
+    number = "0.0" if value is None else op.literal(np.asarray(value))
+    if number is None:
+        return None
     if number in ("0.0", "0"):
         return f"torch.zeros({shape}{_made(op, op.made)})"
     return f"torch.full({shape}, {number}{_made(op, op.made)})"

@@ -80,12 +80,21 @@ def softmax(op: Op) -> str | None:
 
 @word("CumSum", "CumProd")
 def cumulative(op: Op) -> str | None:
-    """Along an axis, up to and with each element."""
-    axis = op.ints(1)
-    if op.attribute("exclusive") or op.attribute("reverse") or axis is None or op.rank(0) == 0 or op.made is None:
+    """Along an axis, up to each element and with it or without, from either end."""
+    axes, rank, is_sum = op.ints(1), op.rank(0), op.step.is_a("CumSum")
+    exclusive, reverse = op.attribute("exclusive"), op.attribute("reverse")
+    if axes is None or not rank or op.made is None:
         return None
+    axis = op.axis(axes[0], rank)
+    text = f"{op[0]}.flip({axis})" if reverse else op[0]
+    if exclusive:  # one place further
+        widths = ", ".join([*["0, 0"] * (rank - 1 - axes[0] % rank), "1, 0"])
+        text = f"F.pad({text}, ({widths}){'' if is_sum else ', value=1'})"
     kind = "" if op.made in FLOATS or op.made == ir.DataType.INT64 else f", dtype={op.dtype_text(op.made)}"
-    return f"torch.{op.step.op_type.lower()}({op[0]}, dim={op.axis(axis[0], op.rank(0))}{kind})"
+    text = f"torch.{op.step.op_type.lower()}({text}, dim={axis}{kind})"
+    if exclusive:  # and the last left out
+        text += f"[{', '.join([':'] * (axes[0] % rank) + [':-1'])}]"
+    return f"{text}.flip({axis})" if reverse else text
 
 
 @word("GlobalAveragePool")

@@ -71,3 +71,17 @@ def concat(op: Op) -> str:
 def _position(op: Op, operand: int) -> str | None:
     sizes = op.sizes(operand)
     return sizes.items[0] if sizes is not None and sizes.items is not None and len(sizes.items) == 1 else None
+
+
+@word("OptionalHasElement")
+def has_element(op: Op) -> str | None:
+    """Whether it is not ``None``."""
+    device = op.writer.device()
+    return f"torch.tensor({op[0] if op.has(0) else None} is not None{f', device={device}' if device else ''})"
+
+
+@word("Optional")
+def optional(op: Op) -> str | None:
+    """What it holds, or ``None``."""
+    op.attribute("type")
+    return op[0] if op.has(0) else "None"

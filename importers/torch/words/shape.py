@@ -183,11 +183,13 @@ def pad(op: Op) -> str | None:
 
 def _padded_by_a_value(op: Op, widths: list[str]) -> str | None:
     value = op.number(2) if op.has(2) else "0.0"
-    if value is None or op.made == ir.DataType.BOOL or not _plain(value):
+    if value is None or op.made == ir.DataType.BOOL or not (_plain(value) or value in _INFINITE):
         return None
-    return f"F.pad({op[0]}, ({', '.join(widths)}){'' if float(value) == 0 else f', value={value}'})"
+    is_zero = value not in _INFINITE and float(value) == 0
+    return f"F.pad({op[0]}, ({', '.join(widths)}){'' if is_zero else f', value={value}'})"
 
 
+_INFINITE = ('float("inf")', 'float("-inf")', 'float("nan")')
 _PADDED = {ir.DataType.FLOAT, ir.DataType.DOUBLE}
 
 

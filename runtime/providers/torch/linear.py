@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from entrepot.runtime import room
-from entrepot.runtime.providers.torch import private
+from entrepot.runtime.providers.torch import private, vectors
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 from entrepot.runtime.providers.torch.epilogues import Activation
 
@@ -27,6 +27,9 @@ LEAST = 1 << 12
 
 WORTHWHILE = 1 << 21
 """Multiplications from which the look-up that packed kernels do is small beside the product."""
+
+WORTHWHILE_NARROW = 1 << 20
+"""The same where the product beside which it is small is MKL's, and slow, be it of a single row."""
 
 
 def by_constant(
@@ -43,7 +46,8 @@ def by_constant(
         activation: Its end.
     """
     inner, outer = weights.shape
-    least = max(FEW + 1, WORTHWHILE // max(weights.size, 1))
+    few, worthwhile = (0, WORTHWHILE_NARROW) if vectors.is_mkl_narrow() else (FEW, WORTHWHILE)
+    least = max(few + 1, worthwhile // max(weights.size, 1))
     is_worthwhile = weights.size >= LEAST and (rows == 0 or rows >= least)
     packed = _packed(weights, bias, rows) if is_worthwhile else None
     plain = _plain(weights, bias, in_order=rows != 1 and (packed is None or not rows))
@@ -79,7 +83,7 @@ def and_added(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _packed(weights: HostArray, bias: HostArray | None, rows: int) -> Product | None:
-    made = (private.linear_of_rows() if rows else None) or private.linear()
+    made = (private.linear_of_rows() if rows and not vectors.is_mkl_narrow() else None) or private.linear()
     if made is None:
         return None
     like = tensor_of(weights).t()

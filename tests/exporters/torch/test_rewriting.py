@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from typing import TYPE_CHECKING
 
 import pytest
 
 from entrepot.exporters.torch.rewriting.functions import rewritten
+
+if TYPE_CHECKING:
+    from numbers import Number as Known
 
 
 def returns_early(x):
@@ -54,6 +58,14 @@ def chooses(a, b=None):
     word = "both" if a and b else "one" if a or b else "none"
     assert word, "never empty"
     return word, [each * 2 for each in range(a) if each != 1], {k: 2 * v for k, v in zip("ab", (a, 1), strict=True)}
+
+
+def annotates(n):
+    def moved(x: Known) -> Known:
+        y: Known = x + n
+        return y
+
+    return [moved(each) for each in range(3)] if n else []
 
 
 def writes_to_parts(n):
@@ -132,6 +144,7 @@ CASES = [
     *((leaves_loops, (items,)) for items in ([], [1, 0, 2], [2, 9, 1], [1, 4])),
     *((takes_the_first, (items,)) for items in ([], [1, 2], [1, 5, 2, 7, 9])),
     *((runs_while, (n, "a")) for n in (0, 7)),
+    *((annotates, (n,)) for n in (0, 7)),
     *((chooses, args) for args in ((0,), (3,), (2, 1), (0, 1))),
     *((writes_to_parts, (n,)) for n in (0, 2)),
     *((deletes, (n,)) for n in (0, 2)),

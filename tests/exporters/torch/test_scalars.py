@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import onnxruntime
+import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
@@ -86,3 +89,31 @@ def test_integers_beside_sizes(tmp_path):
         lambda *shape: torch.from_numpy(np.random.default_rng(sum(shape)).integers(-30, 30, shape)),
         tmp_path,
     )
+
+
+class Shifted(nn.Module):
+    def __init__(self, kind, shift):
+        super().__init__()
+        self.kind, self.shift = kind, shift
+
+    def forward(self, x, n):
+        return self.shift(x.to(self.kind), n.to(self.kind))
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize(
+    ("shift", "numpys"),
+    [
+        (operator.lshift, np.left_shift),
+        (operator.rshift, np.right_shift),
+        (torch.bitwise_left_shift, np.left_shift),
+        (torch.bitwise_right_shift, np.right_shift),
+    ],
+)
+def test_tensors_shift_tensors(kind, shift, numpys):
+    given = torch.tensor([200, 8, 100, 255]), torch.tensor([1, 2, 7, 0])
+    model = ep.export(Shifted(kind, shift), given, progress=False)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run([each.numpy() for each in given]).values()
+    expected = numpys(*(each.numpy().astype(str(kind).removeprefix("torch.")) for each in given))
+    np.testing.assert_array_equal(found, expected, strict=True)
+    assert "torch.jit.script" not in str(model.report)

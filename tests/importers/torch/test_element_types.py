@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
+import onnx
 import pytest
 import torch
 from torch import nn
@@ -40,3 +41,19 @@ def test_what_a_folder_loads_has_the_types_of_the_network(dtype: torch.dtype, tm
     with torch.no_grad():
         torch.testing.assert_close(loaded(x), net(x), rtol=0, atol=0)
         torch.testing.assert_close(loaded(x), original(x), rtol=16 * torch.finfo(dtype).eps, atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["FLOAT8E4M3FN", "FLOAT8E5M2", "BFLOAT16"])
+def test_numbers_of_a_type_that_numpy_lacks_are_tensors(kind: str) -> None:
+    stored = onnx.helper.make_tensor("z", onnx.TensorProto.DataType.Value(kind), [], [0.0])
+    body = "q = QuantizeLinear(x, s, z)  y = DequantizeLinear(q, s, z)"
+    if kind == "BFLOAT16":
+        body = "a = CastLike(x, z)  b = Add(a, z)  y = CastLike(b, x)"
+    proto = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["": 19]> g (float[N] x) => (float[N] y) <float s = {{0.5}}> {{ {body} }}'
+    )
+    proto.graph.initializer.append(stored)
+    net = ep.to_torch(ep.load(proto))
+    assert net.report is not None
+    assert net.report.ok
+    assert torch.equal(net(torch.tensor([0.5, 1.5, -56.0])), torch.tensor([0.5, 1.5, -56.0]))

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import entrepot as ep
+from entrepot.ir.errors import ConversionError
 from tests.importers.torch.networks import model, results
 
 F32 = np.float32
@@ -202,3 +203,23 @@ def test_gradients_flow_through_loops(name: str) -> None:
     given = [each.double().requires_grad_() if each.is_floating_point() else each for each in _given(case)]
     first = next(at for at, each in enumerate(given) if each.is_floating_point())
     assert torch.autograd.gradcheck(lambda x: results(net, [*given[:first], x, *given[first + 1 :]])[0], given[first])
+
+
+def test_a_loop_that_goes_on_without_a_condition_is_exported_again() -> None:
+    graph = """g (float[N] x) => (float[N] y) <int64 n = {2}, bool going = {1}> {
+        y = Loop(n, going, x) <body = b (int64 i, bool go, float[N] a) => (bool on, float[N] c) {
+            on = Identity(go)  c = Add(a, a) }> }"""
+    again = ep.export(ep.to_torch(model(graph)), torch.ones(3), progress=False)
+    assert [node.op_type for node in again.ir.graph] == ["Loop"]
+    made = ep.Session(again, providers=["onnxruntime"]).run({again.inputs[0].name: np.ones(3, F32)})
+    np.testing.assert_array_equal(next(iter(made.values())), [4, 4, 4])
+
+
+def test_a_loop_that_ends_by_what_it_computes_and_keeps_each_turn_is_refused_in_a_graph() -> None:
+    graph = """g (float[V, V] w, int64 s) => (int64 last, int64[K] ys)
+            <bool going = {1}, int64 n = {6}, int64 e = {0}> {
+        last, ys = Loop(n, going, s) <body = b (int64 i, bool go, int64 p) => (bool on, int64 q, int64 o) {
+            r = Gather(w, p)  q = ArgMax<keepdims = 0>(r)  o = Identity(q)  z = Equal(q, e)  on = Not(z) }> }"""
+    net = ep.to_torch(model(graph), verify=False)
+    with pytest.raises(ConversionError, match=r"decides|branches"):
+        ep.export(net, (torch.eye(5).roll(1, 0), torch.tensor(2)), progress=False)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -124,3 +125,18 @@ def test_numbers_that_are_in_no_state_are_in_the_text(tmp_path: Path) -> None:
     beside = load_file(tmp_path / "buffers.safetensors")
     assert torch.equal(beside["order"].flatten(), original.order)
     assert all(each.dtype == torch.float16 for each in net.half().buffers() if each.is_floating_point())
+
+
+@pytest.mark.parametrize("target", ["{-1, 4, 2, 3}", "{-1, 4, 3, 2}"])
+def test_groups_that_are_normalised_and_put_back_to_a_known_size_are_a_layer(target: str) -> None:
+    other = target.endswith("3, 2}")
+    proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        g (float[batch, 4, 2, 3] x) => (float[batch, 4, H, W] y)
+        <int64[3] apart = {{0, 2, -1}}, int64[4] back = {target}, float[2] one = {{1, 1}}, float[2] none = {{0, 0}},
+        float[4, 1, 1] s = {{1, 2, 3, 4}}, float[4, 1, 1] b = {{5, 6, 7, 8}}> {{
+            a = Reshape(x, apart)  n = InstanceNormalization(a, one, none)  r = Reshape(n, back)
+            m = Mul(r, s)  y = Add(m, b) }}""")
+    net = ep.to_torch(ep.load(proto))
+    assert any(isinstance(each, nn.GroupNorm) for each in net.modules()) != other
+    assert net.report is not None
+    assert net.report.ok

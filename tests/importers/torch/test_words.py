@@ -267,3 +267,100 @@ def test_a_table_of_no_rows_is_a_tensor_of_its_type() -> None:
     module = ep.to_torch(_with(text, {"e": np.zeros((0, 2), np.int64)}))
     assert "ml_dtypes" not in module.source()
     assert module(torch.tensor([[1, 2]])).tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("value", ["-inf", "inf", "nan", "0.5"])
+def test_an_image_is_padded_by_any_number_up_to_an_even_size(value: str) -> None:
+    text = """g (float[1, 2, H] x) => (float[1, 2, K] y) <int64 two = {2}, int64[5] none = {0, 0, 0, 0, 0}> {
+        n = Shape<start = 2>(x)  r = Mod(n, two)  p = Concat<axis = 0>(none, r)  y = Pad(x, p, c) }"""
+    loaded = _with(text, {"c": np.array(float(value), F32)})
+    net = ep.to_torch(loaded)
+    written = value if value == "0.5" else f'float("{value}")'
+    assert f"value={written}" in net.source()
+    x = torch.ones(1, 2, 3)
+    expected = torch.cat([x, torch.full((1, 2, 1), float(value))], 2)
+    torch.testing.assert_close(torch.compile(net, fullgraph=True, backend="eager")(x), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("size", "attributes", "rest"),
+    [
+        (1, "", ""),
+        (1, "<onesided = 1>", ", n"),
+        (1, "", ", n, axis"),
+        (2, "", ", n"),
+        (2, "<inverse = 1>", ""),
+        (2, "<inverse = 1, onesided = 1>", ", , axis"),
+    ],
+)
+def test_fourier_transforms_are_those_of_torch(size: int, attributes: str, rest: str) -> None:
+    stored = "<int64 n = {6}, int64 axis = {1}>"
+    graph = _with(
+        f"g (float[B, T, 5, {size}] x) => (float[B, C, D, E] y) {stored} {{ y = DFT{attributes}(x{rest}) }}", {}
+    )
+    net = ep.to_torch(graph)
+    assert "torch.fft." in net.source()
+    x = torch.randn(2, 4, 5, size, generator=torch.Generator().manual_seed(0))
+    (expected,) = ep.Session(graph, providers=["reference"]).run({"x": x.numpy()}).values()
+    compiled = torch.compile(net, fullgraph=True, backend="eager")
+    for module in (net, compiled):
+        np.testing.assert_allclose(module(x).numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_lowest_number_follows_half_precision() -> None:
+    made = "m = ConstantOfShape<value = float[1] {-3.4028234663852886e+38}>(s)"
+    net = ep.to_torch(_with(f"g (float[N, 3] x) => (float[N, 3] y) {{ s = Shape(x)  {made}  y = Max(x, m) }}", {}))
+    x = torch.ones(2, 3, dtype=torch.float16)
+    torch.testing.assert_close(net.half()(x), x)
+
+
+def test_optionals_are_written_in_python() -> None:
+    text = """g (float[N] x) => (float[N] y) {
+        o = Optional(x)  v = OptionalGetElement(o)  h = OptionalHasElement(o)  y = If(h) <
+            then_branch = t () => (float[N] p) { p = Neg(v) }, else_branch = e () => (float[N] q) { q = Abs(x) }> }"""
+    net = ep.to_torch(_with(text, {}))
+    assert "torch.tensor(o is not None" in net.source()
+    x = torch.tensor([1.0, -2.0])
+    assert torch.equal(torch.compile(net, fullgraph=True, backend="eager")(x), -x)
+
+
+def test_attributes_that_are_arrays_may_hold_nan() -> None:
+    node = onnx.helper.make_node(
+        "LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_tensor=onnx.numpy_helper.from_array(np.array([1, 2])),
+        values_tensor=onnx.numpy_helper.from_array(np.array([0.5, np.inf], F32)),
+        default_tensor=onnx.numpy_helper.from_array(np.array([np.nan], F32)),
+    )  # fmt: skip
+    inputs = [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.INT64, ["N"])]
+    outputs = [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["N"])]
+    imports = [onnx.helper.make_opsetid("ai.onnx.ml", 4), onnx.helper.make_opsetid("", 20)]
+    graph = onnx.helper.make_graph([node], "g", inputs, outputs)
+    net = ep.to_torch(ep.load(onnx.helper.make_model(graph, opset_imports=imports, ir_version=9)))
+    expected = torch.tensor([0.5, torch.inf, torch.nan])
+    torch.testing.assert_close(net(torch.tensor([1, 2, 3])), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("op_type", ["CumSum", "CumProd"])
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("exclusive", [0, 1])
+def test_sums_up_to_each_element_from_either_end(op_type: str, exclusive: int, reverse: int) -> None:
+    attributes = f"<exclusive = {exclusive}, reverse = {reverse}>"
+    text = f"g (float[N, 4, 3] x) => (float[N, 4, 3] y) <int64 axis = {{1}}> {{ y = {op_type}{attributes}(x, axis) }}"
+    net = ep.to_torch(_with(text, {}))
+    assert f"torch.{op_type.lower()}(" in net.source()
+    x = np.random.default_rng(0).standard_normal((2, 4, 3))
+    run = np.cumsum if op_type == "CumSum" else np.cumprod
+    turned = x[:, ::-1] if reverse else x
+    if exclusive:
+        turned = np.concatenate([np.full((2, 1, 3), op_type == "CumProd"), turned[:, :-1]], 1)
+    expected = run(turned, 1)[:, ::-1] if reverse else run(turned, 1)
+    np.testing.assert_allclose(net(torch.from_numpy(x.astype(F32))).numpy(), expected, rtol=1e-5, atol=1e-6)
+    assert net(torch.zeros(0, 4, 3)).shape == (0, 4, 3)
+
+
+def test_kernels_that_are_written_beside_a_module_compile_with_it() -> None:
+    text = "g (float[2, 3, 4] x, int64[2, 2, 1] k) => (float[2, 2, 4] y) { y = GatherND<batch_dims = 1>(x, k) }"
+    net = ep.to_torch(_with(text, {}))
+    x, k = torch.arange(24.0).reshape(2, 3, 4), torch.tensor([[[0], [2]], [[1], [1]]])
+    expected = torch.stack([x[0, [0, 2]], x[1, [1, 1]]])
+    assert torch.equal(net(x, k), expected)
+    assert torch.equal(torch.compile(net, fullgraph=True, backend="eager")(x, k), expected)

@@ -8,6 +8,7 @@ import torch
 
 from entrepot.runtime.kernels.convolution import conv_window
 from entrepot.runtime.kernels.window import Window
+from entrepot.runtime.providers.torch import vectors
 from entrepot.runtime.providers.torch.convolutions.packed import Geometry, PackedPlan
 from entrepot.runtime.providers.torch.convolutions.plans import Fixed, OfNothing, Plan
 from entrepot.runtime.providers.torch.convolutions.products import Matrix, ProductPlan
@@ -40,11 +41,11 @@ class Planner:
         window = self._window(shape, group)
         result = torch.Size([shape[0], fixed.weights.shape[0], *window.target])
         claim(result, 4)
-        if not shape.numel():
+        if not shape.numel() or not fixed.weights.numel():
             return OfNothing(fixed)
         if self._matrix.suits(window, group, shape[0]):
             return ProductPlan(fixed, self._matrix, result)
-        if not suits(window, fixed.weights, group, shape[0]):
+        if vectors.is_mkl_narrow() or not suits(window, fixed.weights, group, shape[0]):  # its products would be MKL's
             return self._direct(window, group, shape, result)
         return WinogradPlan(
             fixed, self._transformed, window, result, lambda: self._direct(window, group, shape, result)

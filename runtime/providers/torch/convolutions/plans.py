@@ -58,7 +58,7 @@ class Plan(Protocol):
 
 
 class OfNothing:
-    """No input, which no packed kernel takes."""
+    """No input or no weights, which no packed kernel takes."""
 
     worth = 0
 

@@ -9,10 +9,14 @@ import torch
 from torch import Tensor
 
 from entrepot.runtime.kernels.window import Window
+from entrepot.runtime.providers.torch import vectors
 from entrepot.runtime.providers.torch.convolutions.plans import Fixed
 
 FEW = 1 << 23
 """Multiplications up to which that holds."""
+
+FEW_NARROW = 1 << 20
+"""The same where MKL is slow."""
 
 _ROWS = 1 << 10
 """Results in each channel up to which it holds."""
@@ -30,7 +34,7 @@ class Matrix:
         is_of_points = weights.ndim == 4 and window.points == 1 and not any((*window.begin, *window.end))
         if not is_of_points or group != 1 or set(window.strides) != {1}:
             return False
-        return 0 < rows <= _ROWS and 0 < rows * weights.numel() <= FEW
+        return 0 < rows <= _ROWS and 0 < rows * weights.numel() <= (FEW_NARROW if vectors.is_mkl_narrow() else FEW)
 
     @cached_property
     def _by_input(self) -> Tensor:

@@ -41,7 +41,7 @@ def conv(
 ) -> Tensor:
     """The sum of products of W with each window of X."""
     rank = X.ndim - 2
-    if rank not in CONVOLUTIONS:
+    if rank not in CONVOLUTIONS or 0 in W.shape:  # torch takes no weights of nothing
         return shared.conv(
             TorchBackend(X.device), X, W, B, auto_pad=auto_pad, dilations=dilations, group=group,
             kernel_shape=kernel_shape, pads=pads, strides=strides,
@@ -82,7 +82,7 @@ def conv_transpose(
 ) -> Tensor:
     """The gradient of Conv by its input: every input point adds a scaled W to the output."""
     rank = X.ndim - 2
-    if rank not in _TRANSPOSED:
+    if rank not in _TRANSPOSED or 0 in W.shape or 0 in X.shape:  # torch takes few of nothing
         return shared.conv_transpose(
             TorchBackend(X.device), X, W, B, auto_pad=auto_pad, dilations=dilations, group=group,
             kernel_shape=kernel_shape, output_padding=output_padding, output_shape=output_shape, pads=pads,

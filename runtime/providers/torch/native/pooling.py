@@ -45,7 +45,7 @@ def max_pool(
     """The largest value of each window; also where in the whole input it is."""
     rank, kernel = X.ndim - 2, tuple(kernel_shape)
     steps, gaps = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
-    if rank in _LARGEST and X.is_floating_point() and len(kernel) == rank:
+    if rank in _LARGEST and X.is_floating_point() and len(kernel) == rank and 0 not in X.shape[1:]:
         begin, end = spatial_pads(X.shape[2:], kernel, steps, gaps, pads, auto_pad, ceil_mode)
         fits = begin == end and all(2 * width <= size for width, size in zip(begin, kernel, strict=True))
         if n_outputs == 1 and (fits or not ceil_mode):
@@ -81,7 +81,7 @@ def average_pool(
     """The mean of each window, over its points in the input, or in the padded input."""
     rank, kernel = X.ndim - 2, tuple(kernel_shape)
     steps = tuple(strides or (1,) * rank)
-    if rank in _MEAN and max(dilations or (1,)) == 1 and len(kernel) == rank:
+    if rank in _MEAN and max(dilations or (1,)) == 1 and len(kernel) == rank and 0 not in X.shape[1:]:
         begin, end = spatial_pads(X.shape[2:], kernel, steps, (1,) * rank, pads, auto_pad, ceil_mode)
         # in three dimensions torch wants windows that the input holds without its padding
         held = rank < 3 or all(size <= there for size, there in zip(kernel, X.shape[2:], strict=True))

@@ -13,8 +13,10 @@ from entrepot.runtime.providers.torch.unsigned import ordered
 @native("Unique", 28)
 def unique(X: Tensor, *, axis: int | None = None, sorted: int = 1) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The distinct elements or slices; where each comes first, which one each input is, and how often each occurs."""
-    x = _sortable(X)
-    _, inverse, counts = torch.unique(x, sorted=True, return_inverse=True, return_counts=True, dim=axis)
+    x, dim = _sortable(X), axis
+    if axis is not None and 0 in X.shape:  # slices of nothing are all alike
+        x, dim = x.new_zeros(X.shape[axis]), 0
+    _, inverse, counts = torch.unique(x, sorted=True, return_inverse=True, return_counts=True, dim=dim)
     inverse = inverse.reshape(-1)
     places = torch.arange(inverse.numel(), device=x.device)
     first = torch.full_like(counts, inverse.numel()).scatter_reduce(0, inverse, places, "amin")

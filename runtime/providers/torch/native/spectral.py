@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,19 @@ def dft(
     claim((n, input.numel() // max(input.shape[along], 1)), 16)
     signal = _numbers(input)
     if inverse and onesided:
-        return torch.fft.irfft(signal, n, along).unsqueeze(-1).to(input.dtype)
+        return _of_some(torch.fft.irfft, signal, n, along).unsqueeze(-1).to(input.dtype)
     if onesided and signal.is_complex():
         raise InputError("a forward DFT with onesided=1 takes a real input")
     transform = torch.fft.ifft if inverse else torch.fft.rfft if onesided else torch.fft.fft
-    return _pairs(transform(signal, n, along), input.dtype)
+    return _pairs(_of_some(transform, signal, n, along), input.dtype)
+
+
+def _of_some(transform: Callable[..., Tensor], signal: Tensor, n: int, along: int) -> Tensor:
+    """The transform, which torch has of no empty signal: padding alone makes zeros."""
+    if n < 1 or 0 not in signal.shape:
+        return transform(signal, n, along)
+    one = transform(signal.new_zeros(n), n, 0)
+    return one.new_zeros((*signal.shape[:along], one.shape[0], *signal.shape[along + 1 :]))
 
 
 def _numbers(x: Tensor) -> Tensor:
@@ -85,7 +94,7 @@ def stft(
         frames = frames * _wide(window)
     if onesided and frames.is_complex():
         raise InputError("STFT with onesided=1 takes a real signal")
-    return _pairs((torch.fft.rfft if onesided else torch.fft.fft)(frames), signal.dtype)
+    return _pairs(_of_some(torch.fft.rfft if onesided else torch.fft.fft, frames, length, 2), signal.dtype)
 
 
 @native("Det", 22)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from entrepot.runtime.providers.torch import private
+from entrepot.runtime.providers.torch import private, vectors
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 from entrepot.runtime.providers.torch.epilogues import Activation
 from entrepot.runtime.providers.torch.linear import and_added, by_constant
@@ -19,9 +19,10 @@ INNER, OUTER = 192, 130
 ROWS = 96
 
 
-@pytest.fixture(params=["packed", "plain"], autouse=True)
+@pytest.fixture(params=["packed", "packed where MKL is slow", "plain"], autouse=True)
 def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With torch's private operators, and as if it had none."""
+    monkeypatch.setattr(vectors, "is_mkl_narrow", lambda: "slow" in request.param)
     if request.param == "plain":
         monkeypatch.setattr(private, "linear", lambda: None)
         monkeypatch.setattr(private, "linear_of_rows", lambda: None)

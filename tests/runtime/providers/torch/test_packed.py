@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 import entrepot as ep
-from entrepot.runtime.providers.torch import private
+from entrepot.runtime.providers.torch import private, vectors
 
 FOLLOWING = {
     "nothing": "y = Identity(s)",
@@ -34,9 +34,10 @@ def built(text: str, **weights: np.ndarray) -> onnx.ModelProto:
     return model
 
 
-@pytest.fixture(params=["plain", "packed"])
+@pytest.fixture(params=["plain", "packed", "packed where MKL is slow"])
 def choice(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With torch's private operators for products, and as if it had none."""
+    monkeypatch.setattr(vectors, "is_mkl_narrow", lambda: "slow" in request.param)
     if request.param == "plain":
         monkeypatch.setattr(private, "linear", lambda: None)
         monkeypatch.setattr(private, "linear_of_rows", lambda: None)

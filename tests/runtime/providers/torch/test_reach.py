@@ -41,6 +41,7 @@ def block(end: str, scale: float = 1.0) -> onnx.ModelProto:
 @pytest.fixture(params=[0, 1 << 23], ids=["packed", "points as a product"], autouse=True)
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as few points."""
+    monkeypatch.setattr("entrepot.runtime.providers.torch.vectors.is_mkl_narrow", lambda: False)
     monkeypatch.setattr("entrepot.runtime.providers.torch.convolutions.products.FEW", request.param)
 
 

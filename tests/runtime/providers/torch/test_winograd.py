@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import entrepot as ep
+from entrepot.runtime.providers.torch import vectors
 from entrepot.runtime.providers.torch.convolutions import winograd
 from tests.judges.convolution import WINOGRAD, assert_convolves
 from tests.op_cases.normal import normal as image
@@ -19,6 +20,7 @@ SUM_LAST = "c = Conv<pads = [1, 1, 1, 1]>(x, w, b)  s = Add(c, r)  y = Relu(s)"
 @pytest.fixture(autouse=True)
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """Small ones are transformed, too; the shapes of the passes that were run."""
+    monkeypatch.setattr(vectors, "is_mkl_narrow", lambda: False)
     monkeypatch.setattr(winograd, "CHANNELS", 1)
     monkeypatch.setattr(winograd, "TILES", 1)
     ran: list[tuple[int, ...]] = []
