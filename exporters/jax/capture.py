@@ -23,6 +23,7 @@ from entrepot.exporters.jax.upstream import undecided
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.tree import Flat
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+from entrepot.ir.passes.widen_bfloat16 import WidenBfloat16
 
 if TYPE_CHECKING:
     from entrepot.exporters.jax.source import JaxSource
@@ -70,6 +71,7 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
         found, kept, fixed = _one_by_one(source, prober, groups)
     graph, numbers, ranges = found
     restrict(kept, ranges)
+    WidenBfloat16()(graph)
     names = [name for name in graph.graph.initializers if name in source.model.weights.values()]
     return Captured(graph, kept, fixed, numbers, names)
 

@@ -136,3 +136,21 @@ def test_truth_of_nothing_is_that_of_jax(function):
     nothing = np.zeros((0, 5), np.float32)
     (found,) = ep.Session(model).run({"x": nothing}).values()
     np.testing.assert_array_equal(found, function(nothing > 0, axis=0))
+
+
+def test_a_complex_number_is_carried_through_a_loop():
+    def function(x):
+        return jax.lax.scan(lambda c, each: (c * jnp.exp(1j * each), jnp.real(c)), jnp.ones((), jnp.complex64), x)[1]
+
+    x = jnp.linspace(-1.0, 2.0, 6)
+    (found,) = ep.Session(ep.export(function, x)).run({"x": np.asarray(x)}).values()
+    np.testing.assert_allclose(found, np.cos(np.cumsum(x) - x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_network_in_bfloat16_runs_in_onnxruntime():
+    network = linen.MultiHeadDotProductAttention(2, dtype=jnp.bfloat16)
+    x = jax.random.normal(KEY, (2, 5, 6))
+    params = network.init(KEY, x)
+    model = ep.export(lambda x: network.apply(params, x).astype(jnp.float32), x)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run({"x": np.asarray(x)}).values()
+    np.testing.assert_allclose(found, network.apply(params, x).astype(jnp.float32), rtol=0.02, atol=0.02)
