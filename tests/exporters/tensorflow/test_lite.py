@@ -99,7 +99,7 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         ),
         (BOXES, np.array([0.3, 0.8, 0.7, 0.6], np.float32)),
     ),
-    "UNIQUE": (lambda x: tf.unique(x), (np.array([3, 1, 3, 2, 1], np.int32),)),
+    "UNIQUE": (tf.unique, (np.array([3, 1, 3, 2, 1], np.int32),)),
     "RFFT2D": (lambda x: tf.abs(tf.signal.rfft2d(x, [4, 8])), (DRAWN.standard_normal((2, 4, 8)).astype(np.float32),)),
     "CONV_3D_TRANSPOSE": (
         lambda x: tf.nn.conv3d_transpose(x, VOLUME, [1, 4, 4, 4, 3], 2),
