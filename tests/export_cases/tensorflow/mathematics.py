@@ -100,10 +100,7 @@ add("pseudo_inverse", tf.linalg.pinv, normal(2, 4, 3), normal(5, 4, 3))
 
 ONE, TWO = np.array([[1, 2, 2, 5], [3, 4, 4, 3]], np.int32), np.array([[2, 9], [3, 1]], np.int32)
 FEW, MORE = np.array([[1, 2, 3]], np.int32), np.array([[2, 9, 1]], np.int32)
-for name in ("intersection", "union", "difference"):
+for _function in (tf.sets.intersection, tf.sets.union, tf.sets.difference):
     add(
-        f"sets_{name}",
-        lambda x, y, function=getattr(tf.sets, name): tf.sparse.to_dense(function(x, y)),
-        (ONE, TWO),
-        (FEW, MORE),
-    )
+        f"sets_{_function.__name__}", lambda x, y, of=_function: tf.sparse.to_dense(of(x, y)), (ONE, TWO), (FEW, MORE)
+    )  # fmt: skip

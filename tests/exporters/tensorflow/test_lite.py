@@ -128,3 +128,13 @@ def test_an_operator_computes_what_the_interpreter_computes(name: str, tmp_path:
     found = session.run(dict(zip([spec.name for spec in session.inputs], given, strict=True))).values()
     for one, two in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-5)
+
+
+def test_a_tensor_that_is_returned_twice_is_returned_twice(tmp_path: Path) -> None:
+    x = np.ones((2, 3), np.float32)
+    concrete = tf.function(lambda x: (x * 2.0, x * 2.0, x + 1.0)).get_concrete_function(tf.TensorSpec(x.shape))
+    path = tmp_path / "model.tflite"
+    path.write_bytes(tf.lite.TFLiteConverter.from_concrete_functions([concrete]).convert())
+    session = ep.Session(ep.export(str(path), progress=False))
+    found = sorted(float(each[0, 0]) for each in session.run({session.inputs[0].name: x}).values())
+    assert found == [2.0, 2.0, 2.0]
