@@ -16,11 +16,12 @@ from entrepot.exporters.exporter import Captured
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
 from entrepot.exporters.jax.lowering import Lowering, is_random
 from entrepot.exporters.jax.prefixes import followed_prefixes
-from entrepot.exporters.jax.ranges import Range, Ranges, constraints, narrowed, restrict
+from entrepot.exporters.jax.ranges import Range, Ranges, conditions, constraints, narrowed, restrict
 from entrepot.exporters.jax.running import model_errors, user_line
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.jax.upstream import undecided
 from entrepot.exporters.notes import CAPTURED, Fixed
+from entrepot.exporters.size_checks import check_conditions
 from entrepot.exporters.tree import Flat
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 from entrepot.ir.passes.widen_bfloat16 import WidenBfloat16
@@ -71,6 +72,8 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
         found, kept, fixed = _one_by_one(source, prober, groups)
     graph, numbers, ranges = found
     restrict(kept, ranges)
+    if checked := conditions(kept, ranges):
+        check_conditions(graph, checked)
     WidenBfloat16()(graph)
     names = [name for name in graph.graph.initializers if name in source.model.weights.values()]
     return Captured(graph, kept, fixed, numbers, names)

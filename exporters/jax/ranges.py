@@ -1,7 +1,7 @@
 """Sizes within which a trace holds: what JAX cannot decide for every size is decided as for the sample.
 
-A table of positions ends somewhere, and so does what reads it. A range is taken only where the model itself refuses
-what lies beyond it: elsewhere it does something else there, which the graph would not.
+A table of positions ends somewhere, and so does what reads it. Where the model does not refuse what lies beyond a range
+but does something else there, the graph checks that sizes are within it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,22 @@ from entrepot.exporters.jax.upstream import Comparison
 
 
 class Range(NamedTuple):
-    """The least and the greatest of the sizes of a symbol of JAX's; ``None`` where there is no end."""
+    """The sizes of a symbol of JAX's within which a trace holds.
+
+    Attributes:
+        least: The smallest.
+        most: The largest; ``None`` where there is no end.
+        checked: Whether the graph has to refuse what lies beyond, since the model does not.
+    """
 
     least: int
     most: int | None = None
+    checked: bool = False
 
     def within(self, other: Range) -> Range:
         """What both contain."""
         ends = [each.most for each in (self, other) if each.most is not None]
-        return Range(max(self.least, other.least), min(ends, default=None))
+        return Range(max(self.least, other.least), min(ends, default=None), self.checked or other.checked)
 
 
 Ranges = Mapping[str, Range]
@@ -38,28 +45,47 @@ def constraints(ranges: Ranges) -> list[str]:
 
 
 def narrowed(ranges: Ranges, compared: Sequence[Comparison], groups: Sequence[Group], prober: Prober) -> Ranges | None:
-    """Ranges in which one of some comparisons is as it is for the sample; ``None`` where none of them is of use."""
+    """Ranges in which one of some comparisons is as it is for the sample; ``None`` where none of them is of use.
+
+    One that the model itself keeps to is preferred.
+    """
+    other: Ranges | None = None
     for symbol, group in _symbols(groups).items():
         present = _steps(group, prober.size(min(group.axes)))
         for comparison in compared:
-            found = _range(comparison, symbol, present)
-            if found is None or found.within(ranges.get(symbol, Range(0))) == ranges.get(symbol):
+            known, found = ranges.get(symbol, Range(0)), _range(comparison, symbol, present)
+            if found is None or found.within(known) == known:
                 continue
-            if all(_refused(prober, group, steps) for steps in _outside(found)):
-                return {**ranges, symbol: found.within(ranges.get(symbol, Range(0)))}
-    return None
+            ends = all(_refused(prober, group, steps) for steps in _outside(found))
+            narrower = {**ranges, symbol: found._replace(checked=not ends).within(known)}
+            if ends:
+                return narrower
+            other = other or narrower
+    return other
 
 
 def restrict(groups: Sequence[Group], ranges: Ranges) -> None:
     """Let groups have no sizes but those in which a trace holds; those from 2 on are not held to that."""
     for symbol, group in _symbols(groups).items():
-        least, most = ranges.get(symbol, Range(0))
+        least, most, _ = ranges.get(symbol, Range(0))
         first, last = group.asked
         if least > 2:
             first = max(first, _size(group, least))
         if most is not None:
             last = _size(group, most) if last is None else min(last, _size(group, most))
         group.asked = first, last
+
+
+def conditions(groups: Sequence[Group], ranges: Ranges) -> list[str]:
+    """What the graph has to check, over the symbols of groups."""
+    found = []
+    for symbol, group in _symbols(groups).items():
+        least, most, checked = ranges.get(symbol, Range(0))
+        if checked and least > 2:
+            found.append(f"{group.symbol} >= {_size(group, least)}")
+        if checked and most is not None:
+            found.append(f"{group.symbol} <= {_size(group, most)}")
+    return found
 
 
 def _symbols(groups: Sequence[Group]) -> dict[str, Group]:

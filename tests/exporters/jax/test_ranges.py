@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -37,9 +36,21 @@ def test_an_axis_varies_up_to_where_the_model_ends(name: str) -> None:
         np.testing.assert_allclose(result, np.tanh(function(given)), rtol=1e-5, atol=1e-6)
 
 
-def test_an_axis_stays_fixed_where_the_model_goes_on_in_another_way() -> None:
-    def function(x: jax.Array) -> jax.Array:
-        return x * 2 if x.shape[1] > 4 else x
+ANOTHER_WAY: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "a branch": (lambda x: jnp.exp(x * 2 if x.shape[1] > 4 else x), 4),
+    "a reflection": (lambda x: jnp.exp(jnp.pad(x, ((0, 0), (3, 3)), "reflect")), 3),
+}
 
-    model = ep.export(function, jnp.ones((2, 5)))
-    assert model.inputs[0].shape == ("batch", 5)
+
+@pytest.mark.parametrize("name", ANOTHER_WAY)
+@pytest.mark.parametrize("provider", ["cpu", "onnxruntime"])
+def test_a_graph_refuses_sizes_at_which_the_model_goes_another_way(name: str, provider: str) -> None:
+    function, beyond = ANOTHER_WAY[name]
+    model = ep.export(function, jnp.ones((2, 6)))
+    session = ep.Session(model, providers=[provider])
+    for size in (beyond + 1, 9):
+        given = np.random.default_rng(size).standard_normal((3, size)).astype(np.float32)
+        (result,) = session.run({"x": given}).values()
+        np.testing.assert_allclose(result, function(given), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ep.EntrepotError):
+        session.run({"x": np.ones((3, beyond), np.float32)})
