@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import onnxruntime
 import pytest
 from flax import linen, nnx
 
@@ -154,3 +155,21 @@ def test_a_network_in_bfloat16_runs_in_onnxruntime():
     model = ep.export(lambda x: network.apply(params, x).astype(jnp.float32), x)
     (found,) = ep.Session(model, providers=["onnxruntime"]).run({"x": np.asarray(x)}).values()
     np.testing.assert_allclose(found, network.apply(params, x).astype(jnp.float32), rtol=0.02, atol=0.02)
+
+
+DECOMPOSED = {
+    "eigenvalues": lambda x: jnp.linalg.eigvalsh(x + x.mT),
+    "singular values": jnp.linalg.svdvals,
+    "pseudo-inverse": jnp.linalg.pinv,
+    "least squares": lambda x: jnp.linalg.lstsq(x, x[:, :1])[0],
+}
+
+
+@pytest.mark.parametrize("name", DECOMPOSED)
+def test_what_is_decomposed_runs_in_onnxruntime_as_it_is(name):
+    x = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+    model = ep.export(DECOMPOSED[name], jnp.asarray(x))
+    assert not model.report.declined
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    (found,) = session.run(None, {model.inputs[0].name: x})
+    np.testing.assert_allclose(found, DECOMPOSED[name](jnp.asarray(x)), rtol=1e-3, atol=1e-4)
