@@ -173,3 +173,20 @@ def test_what_is_decomposed_runs_in_onnxruntime_as_it_is(name):
     session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
     (found,) = session.run(None, {model.inputs[0].name: x})
     np.testing.assert_allclose(found, DECOMPOSED[name](jnp.asarray(x)), rtol=1e-3, atol=1e-4)
+
+
+def test_a_loop_for_each_row_that_carries_a_truth_and_a_key_runs_in_onnxruntime():
+    def function(x):
+        def body(state):
+            value, _, key = state
+            key, other = jax.random.split(key)
+            return value * 2 + jax.random.uniform(other) * 0, value > 3, key
+
+        return jax.lax.while_loop(lambda state: state[0] < 10, body, (jnp.abs(x) + 1, False, jax.random.key(1)))[:2]
+
+    x = np.linspace(0, 12, 5, dtype=np.float32)
+    model = ep.export(jax.vmap(function), jnp.asarray(x))
+    assert not model.report.declined
+    found = onnxruntime.InferenceSession(model.to_proto().SerializeToString()).run(None, {model.inputs[0].name: x})
+    for one, two in zip(found, jax.vmap(function)(jnp.asarray(x)), strict=True):
+        np.testing.assert_array_equal(one, two)
