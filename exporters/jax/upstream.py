@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jax._src import source_info_util
+from jax._src.export.shape_poly import UnexpectedDimVar
 from jax._src.interpreters import mlir
 from jax._src.lax import lax, linalg, special
 from jax._src.random import core as random_core
@@ -18,6 +19,7 @@ __all__ = [
     "DESERIALISING",
     "IMPLEMENTED",
     "Comparison",
+    "UnexpectedDimVar",
     "geqrf",
     "is_threefry",
     "scope_of",

@@ -31,10 +31,11 @@ def _rows(model: Any) -> Any:
 
 def nearest(model: Any, x: Any, count: int | None = None) -> tuple[Symbolic, Symbolic]:
     """Distances to the nearest rows in order, and which they are; rows at no distance come last."""
-    away = apart(model, x)
+    away: Any = apart(model, x)
     if model.effective_metric_ != "nan_euclidean":
         return top(away, count or model.n_neighbors, 1, largest=False)
-    _, places = top(np.where(np.isnan(away), np.inf, away), count or model.n_neighbors, 1, largest=False)
+    ordered: Any = np.where(np.isnan(away), np.inf, away)
+    places: Any = top(ordered, count or model.n_neighbors, 1, largest=False)[1]
     return np.take_along_axis(away, places, 1), places
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -54,3 +55,13 @@ def test_a_graph_refuses_sizes_at_which_the_model_goes_another_way(name: str, pr
         np.testing.assert_allclose(result, function(given), rtol=1e-5, atol=1e-6)
     with pytest.raises(ep.EntrepotError):
         session.run({"x": np.ones((3, beyond), np.float32)})
+
+
+def test_an_axis_whose_size_is_computed_with_while_tracing_stays_fixed() -> None:
+    def function(x: jax.Array) -> jax.Array:
+        with jax.ensure_compile_time_eval():
+            waves = jnp.cos(jnp.arange(x.shape[1]) * (2.0 if x.shape[1] > 3 else 1.0))
+        return x * waves
+
+    model = ep.export(function, jnp.ones((2, 5)))
+    assert model.inputs[0].shape == ("batch", 5)

@@ -81,3 +81,13 @@ def test_comparisons_that_are_not_decided_are_read_from_errors():
     with pytest.raises((ValueError, TypeError)) as unequal:
         jax.eval_shape(lambda x: x + jnp.ones(16)[: x.shape[1]], x)
     assert upstream.undecided(unequal.value) == [("16", "<=", "length"), ("length", "<=", "16")]
+
+
+def test_what_is_computed_at_once_knows_no_symbols():
+    def function(x):
+        with jax.ensure_compile_time_eval():
+            return x * jnp.cos(jnp.arange(x.shape[0]))
+
+    (size,) = jax.export.symbolic_shape("size")
+    with pytest.raises(upstream.UnexpectedDimVar):
+        jax.eval_shape(function, jax.ShapeDtypeStruct((size,), jnp.float32))
