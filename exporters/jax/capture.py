@@ -16,11 +16,15 @@ from entrepot.exporters.exporter import Captured
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
 from entrepot.exporters.jax.lowering import Lowering, is_random
 from entrepot.exporters.jax.prefixes import followed_prefixes
+from entrepot.exporters.jax.ranges import Range, Ranges, conditions, constraints, narrowed, restrict
 from entrepot.exporters.jax.running import model_errors, user_line
 from entrepot.exporters.jax.step import Unfollowed
+from entrepot.exporters.jax.upstream import undecided
 from entrepot.exporters.notes import CAPTURED, Fixed
+from entrepot.exporters.size_checks import check_conditions
 from entrepot.exporters.tree import Flat
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+from entrepot.ir.passes.widen_bfloat16 import WidenBfloat16
 
 if TYPE_CHECKING:
     from entrepot.exporters.jax.source import JaxSource
@@ -33,6 +37,7 @@ class _Unfollowed(Exception):  # noqa: N818 - an answer, not a fault
         first = next(iter(str(error).splitlines()), "")
         super().__init__(first if isinstance(error, Unfollowed) else f"{type(error).__name__}: {first}")
         self.line = user_line(error)
+        self.undecided = undecided(error)
 
 
 class _Traced:
@@ -65,23 +70,36 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
         if not groups:
             raise _untraceable(source, failure)
         found, kept, fixed = _one_by_one(source, prober, groups)
-    graph, numbers = found
+    graph, numbers, ranges = found
+    restrict(kept, ranges)
+    if checked := conditions(kept, ranges):
+        check_conditions(graph, checked)
+    WidenBfloat16()(graph)
     names = [name for name in graph.graph.initializers if name in source.model.weights.values()]
     return Captured(graph, kept, fixed, numbers, names)
 
 
-_Found: TypeAlias = "tuple[ir.Model, frozenset[str]]"
+_Found: TypeAlias = "tuple[ir.Model, frozenset[str], Ranges]"
+_MOST_NARROWED = 8
 
 
 def _with_all(source: JaxSource, prober: Prober, groups: list[Group]) -> tuple[_Found | None, _Unfollowed | None]:
-    """A graph in which every group varies; what JAX cannot say of all sizes, it may of those from 2 on."""
+    """A graph in which every group varies.
+
+    What JAX cannot say of all sizes, it may of those from 2 on, or of those that the model takes.
+    """
     failure: _Unfollowed | None = None
-    two = [f"{group.symbol} >= 2" for group in groups if group.formula is None and group.step == 1]
-    for constraints in ([], two) if two else ([],):
+    two: Ranges = {group.symbol: Range(2) for group in groups if group.formula is None and group.step == 1}
+    ranges: Ranges = {}
+    for _ in range(_MOST_NARROWED):
         try:
-            return _graph(source, prober, groups, constraints), None
+            return _graph(source, prober, groups, ranges), None
         except _Unfollowed as error:
             failure = failure or error
+            narrower = two if two and not ranges else narrowed(ranges, error.undecided, groups, prober)
+        if narrower is None:
+            break
+        ranges = narrower
     return None, failure
 
 
@@ -105,16 +123,16 @@ def _one_by_one(
     return found, kept, fixed
 
 
-def _graph(source: JaxSource, prober: Prober, groups: list[Group], constraints: Sequence[str]) -> _Found:
+def _graph(source: JaxSource, prober: Prober, groups: list[Group], ranges: Ranges) -> _Found:
     try:
-        traced = _Traced(source, symbolic_specs(prober.sample, groups, constraints))
+        traced = _Traced(source, symbolic_specs(prober.sample, groups, constraints(ranges)))
     except EntrepotError:
         raise
     except model_errors() as error:
         raise _Unfollowed(error) from error
     assert traced.flat is not None
     try:
-        return _translated(source, traced, prober, groups), traced.flat.numbers
+        return _translated(source, traced, prober, groups), traced.flat.numbers, ranges
     except (Unfollowed, jax.errors.InconclusiveDimensionOperation) as error:  # any other is ours
         raise _Unfollowed(error) from error
 

@@ -69,15 +69,19 @@ class Sizes:
 
     Args:
         build: Where nodes go.
-        symbols: Values of symbols, from the outermost graph.
+        symbols: Values of symbols, from the outermost graph, or numbers.
     """
 
-    def __init__(self, build: Builder, symbols: Mapping[str, ir.Value]) -> None:
+    def __init__(self, build: Builder, symbols: Mapping[str, Size]) -> None:
         self._build, self._symbols = build, symbols
 
     def of(self, dim: Any) -> Size:
         """A number, or an int64 scalar for an expression over symbols."""
-        return int(dim) if is_known(dim) else self._value(_parsed(str(dim)))
+        return int(dim) if is_known(dim) else self.of_text(str(dim))
+
+    def of_text(self, text: str) -> Size:
+        """The same, of an expression as JAX writes it."""
+        return self._value(_parsed(text))
 
     def value(self, dim: Any) -> ir.Value:
         """The same, as a value in any case."""
@@ -141,6 +145,19 @@ _NUMBERS: dict[str, Callable[[int, int], int]] = {
     "Mod": lambda x, y: x % y,
     "Div": lambda x, y: x // y,
 }
+
+
+def evaluated(text: str, sizes: Mapping[str, int]) -> int:
+    """What an expression of JAX is for sizes of its symbols."""
+    found = Sizes(Builder("numbers"), sizes).of_text(text)
+    assert isinstance(found, int)
+    return found
+
+
+def names_in(text: str) -> set[str]:
+    """The symbols of an expression of JAX."""
+    called = {node.func for node in ast.walk(_parsed(text)) if isinstance(node, ast.Call)}
+    return {node.id for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name) and node not in called}
 
 
 def is_known(dim: Any) -> bool:

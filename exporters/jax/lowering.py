@@ -108,7 +108,7 @@ def _is_complex(aval: Any) -> bool:
 
 
 def _parts(array: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    return [("real", np.ascontiguousarray(array.real)), ("imag", np.ascontiguousarray(array.imag))]
+    return [("real", np.asarray(array.real, order="C")), ("imag", np.asarray(array.imag, order="C"))]
 
 
 def is_random(jaxpr: Any) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from entrepot.exporters.arrays import Array
 from entrepot.exporters.exporter import Refusal
+from entrepot.exporters.jax.upstream import UnexpectedDimVar
 from entrepot.exporters.tree import Flat
 
 _ERRORS: tuple[type[Exception], ...] = (
@@ -27,6 +28,7 @@ _ERRORS: tuple[type[Exception], ...] = (
     ArithmeticError,
     NotImplementedError,
     jax.errors.InconclusiveDimensionOperation,
+    UnexpectedDimVar,  # of what is computed while a function is traced
 )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from jax._src import source_info_util
+from jax._src.export.shape_poly import UnexpectedDimVar
 from jax._src.interpreters import mlir
 from jax._src.lax import lax, linalg, special
 from jax._src.random import core as random_core
@@ -16,12 +18,15 @@ from jaxlib.mlir.dialects import stablehlo
 __all__ = [
     "DESERIALISING",
     "IMPLEMENTED",
+    "Comparison",
+    "UnexpectedDimVar",
     "geqrf",
     "is_threefry",
     "scope_of",
     "stablehlo_module",
     "threefry",
     "threefry_generator",
+    "undecided",
     "user_frame",
 ]
 
@@ -38,6 +43,29 @@ def user_frame(eqn: Any) -> str:
     if frame is None:
         return ""
     return f"{frame.file_name.rpartition('/')[2]}:{frame.start_line} in {frame.function_name.rpartition('.')[2]}"
+
+
+class Comparison(NamedTuple):
+    """Two expressions over symbols, and what is said of them: ``t <= 16``."""
+
+    left: str
+    operator: str
+    right: str
+
+
+_COMPARED = re.compile(r"comparison '(.+?)' (<=|>=|<|>) '(.+?)' is inconclusive")
+_CHOSEN = re.compile(r"(?:min|max)\(([^(),]+), ([^(),]+)\)")
+
+
+def undecided(error: BaseException | None) -> list[Comparison]:
+    """The comparisons that JAX could not decide for all sizes, as it says in an error or in what that comes from."""
+    found: list[Comparison] = []
+    while error is not None:
+        found += [Comparison(*parts) for parts in _COMPARED.findall(str(error))]
+        for left, right in _CHOSEN.findall(str(error)):
+            found += [Comparison(left, "<=", right), Comparison(right, "<=", left)]
+        error = error.__cause__ or error.__context__
+    return list(dict.fromkeys(found))
 
 
 def is_threefry(dtype: Any) -> bool:

@@ -43,14 +43,14 @@ def careful(call: Call, failures: Any) -> Call:
     """The same, but sizes at which TensorFlow would end the process are refused."""
     if keras.backend.backend() != "tensorflow":
         return call
-    from entrepot.exporters.tensorflow.spectra import has_transforms, refuse_empty_transforms
+    from entrepot.exporters.tensorflow.unchecked import has_unchecked, refuse_unchecked
     from entrepot.exporters.tensorflow.upstream import counting_calls
 
     seen: dict[str, int] = {}
 
     def run(given: Sequence[Any]) -> Any:
-        if has_transforms(seen):
-            refuse_empty_transforms(lambda *tensors: call(tensors), given, failures)
+        if has_unchecked(seen):
+            refuse_unchecked(lambda *tensors: call(tensors), given, failures)
         counting: Any = contextlib.nullcontext({}) if seen else counting_calls()
         with counting as count:
             result = call(given)

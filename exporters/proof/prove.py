@@ -16,6 +16,7 @@ from entrepot.exporters.proof.judge import doubt_about_runs
 from entrepot.ir.errors import VerificationError
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import may_not_end
+from entrepot.ir.typing.consistent import inconsistencies
 from entrepot.parity import verify as parity
 from entrepot.parity.edges import edge_cases
 from entrepot.parity.feeds import Feeds, holds_nothing, vary
@@ -57,6 +58,8 @@ def prove(
     cases = [Case("sample", sample)] if only_sample else _cases(source, model, sample, edges or {})
     cases += [Case(f"{BRANCH} {number}", feeds) for number, feeds in enumerate(more, 1)]
     report = _run(source, model, cases, judging)
+    if report.declined and (wrong := next(inconsistencies(model.ir), "")):  # which is no lack of the runtime's
+        report = dataclasses.replace(report, runs=(*report.runs, Run("every input", "onnx", "error", wrong)))
     agreeing = {run.provider for run in report.runs if run.ok}
     doubts = (getattr(source, "doubt", ""), _nobody(report), doubt_about_runs(model, agreeing))
     return dataclasses.replace(report, doubt=next(filter(None, doubts), ""))

@@ -160,9 +160,50 @@ def _bray_curtis(x: Any, y: Any) -> Symbolic:
     return summed_over_columns(x, y, lambda a, b: np.abs(a - b)) / np.where(total == 0, 1.0, total)
 
 
+def _hamming(x: Any, y: Any) -> Symbolic:
+    return summed_over_columns(x, y, lambda a, b: (a != b).astype(np.float64)) / y.shape[1]
+
+
+def _haversine(x: Any, y: Any) -> Symbolic:
+    """The angle between points of a sphere, of their latitudes and longitudes."""
+    (north, east), (up, along) = ((x[:, at][:, None] for at in (0, 1)), (y[:, at] for at in (0, 1)))
+    half = np.sin((north - up) * 0.5) ** 2 + np.cos(north) * np.cos(up) * np.sin((east - along) * 0.5) ** 2
+    return 2.0 * np.arcsin(np.sqrt(half))
+
+
+def _with_gaps(x: Any, y: Any) -> Symbolic:
+    """Euclidean, of the columns that both rows have, as if the others were as far apart."""
+
+    def term(a: Any, b: Any) -> Any:
+        apart = np.where(np.isnan(a) | np.isnan(b), 0.0, a - b)
+        return apart * apart
+
+    both = summed_over_columns(x, y, lambda a, b: (~(np.isnan(a) | np.isnan(b))).astype(np.float64))
+    return np.sqrt(np.where(both == 0, np.nan, summed_over_columns(x, y, term) / np.maximum(both, 1.0) * y.shape[1]))
+
+
+def _of_truths(share: Callable[[Any, Any, int], Any]) -> Callable[[Any, Any], Symbolic]:
+    """A metric of how many columns are true in both rows and how many in one, of a number of columns."""
+
+    def metric(x: Any, y: Any) -> Symbolic:
+        x, y = (x != 0).astype(np.float64), (y != 0).astype(np.float64)
+        both = x @ y.T
+        return share(both, x.sum(1, keepdims=True) + y.sum(1) - 2.0 * both, y.shape[1])
+
+    return metric
+
+
 _TERMS: dict[str, Callable[[Any, Any], Symbolic]] = {
     "canberra": _canberra,
     "braycurtis": _bray_curtis,
+    "hamming": _hamming,
+    "haversine": _haversine,
+    "nan_euclidean": _with_gaps,
+    "jaccard": _of_truths(lambda both, one, _: one / np.where(both + one == 0, 1.0, both + one)),
+    "dice": _of_truths(lambda both, one, _: one / (2.0 * both + one)),
+    "rogerstanimoto": _of_truths(lambda both, one, count: 2.0 * one / (count + one)),
+    "russellrao": _of_truths(lambda both, one, count: (count - both) / count),
+    "sokalsneath": _of_truths(lambda both, one, _: one / (0.5 * both + one)),
 }
 
 

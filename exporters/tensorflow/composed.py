@@ -34,7 +34,7 @@ def composed(*operators: str, complex_too: bool = False) -> Callable[[_P], _P]:
 
     def enter(program: _P) -> _P:
         def translate(node: Node, build: Builder, *values: Any) -> Any:
-            return _in_place(node, build, program, values)
+            return in_place(node, build, program, values)
 
         translates(*operators)(translate)
         if complex_too:
@@ -44,7 +44,8 @@ def composed(*operators: str, complex_too: bool = False) -> Callable[[_P], _P]:
     return enter
 
 
-def _in_place(node: Node, build: Builder, program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
+def in_place(node: Node, build: Builder, program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
+    """What a program makes of the values of a node, written in its place."""
     types = [tensor.dtype for tensor in node.operation.inputs]
     free = [at for at in range(len(values)) if node.constant(at) is None or types[at].is_complex]
     specs = [tf.TensorSpec(node.shape(at), types[at]) for at in free]

@@ -122,6 +122,22 @@ def test_a_source_that_is_captured_at_concrete_sizes_only_says_so(toy, monkeypat
         ep.export(Net(WEIGHT), SAMPLE, dynamic={"x": {0: "rows"}})
 
 
+def test_operands_of_two_types_are_no_lack_of_onnxruntime(toy, monkeypatch):
+    def ill_typed(self, prober, groups, options):
+        graph = ir.from_onnx_text("""<ir_version: 10, opset_import: ["": 20]>
+            net (float[1, 4] x, float[3] b) => (float[1, 3] y, float[3] sums) <int64 none = {0}, int64[1] axis = {0}>
+            { d = Cast<to = 11>(b)  equal = Equal(d, none)  w = Cast<to = 1>(equal)  z = Relu(b)
+              y = Unsqueeze(z, axis)  sums = Mul(w, z) }""")
+        return Captured(graph, [])
+
+    monkeypatch.setattr(
+        Net, "forward", lambda self, x, extra: {"y": np.maximum(extra["bias"], 0)[None], "sums": [extra["bias"] * 0]}
+    )
+    monkeypatch.setattr(ToySource, "capture", ill_typed)
+    with pytest.raises(ep.VerificationError, match=r"\(Equal\) takes double and int64 as one type"):
+        ep.export(Net(WEIGHT), SAMPLE, dynamic=False)
+
+
 def test_a_folder_is_recognised_by_what_it_contains(toy, tmp_path):
     (tmp_path / "net").mkdir()
     np.savetxt(tmp_path / "net" / "toy.txt", WEIGHT)

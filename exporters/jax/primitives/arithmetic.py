@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.exporters.building import Builder
 from entrepot.exporters.functions.gelu import as_gelu
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import rule
@@ -194,11 +195,17 @@ def select_n(step: Step, which: ir.Value, *cases: ir.Value) -> ir.Value:
 
 def chosen(step: Step, where: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
     """Where, through a type for which it is defined."""
+    return chosen_in(step.build, where, x, y)
+
+
+def chosen_in(build: Builder, where: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The same in any graph, a body for example."""
     wide = {
         ir.DataType.BOOL: np.uint8, ir.DataType.INT16: np.int32, ir.DataType.UINT16: np.int32,
         ir.DataType.UINT64: np.int64,
     }.get(x.dtype or ir.DataType.UNDEFINED)  # fmt: skip
     if wide is None:
-        result: ir.Value = step.op("Where", where, x, y)
+        result: ir.Value = build.op("Where", where, x, y)
         return result
-    return step.through(wide, lambda a, b: step.op("Where", where, a, b), x, y)
+    assert x.dtype is not None
+    return build.cast(build.op("Where", where, build.cast(x, wide), build.cast(y, wide)), x.dtype)

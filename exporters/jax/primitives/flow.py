@@ -11,6 +11,7 @@ import onnx_ir as ir
 from entrepot.exporters.jax.dims import stated
 from entrepot.exporters.jax.keys import is_key
 from entrepot.exporters.jax.lowering import Lowering
+from entrepot.exporters.jax.primitives.arithmetic import chosen_in
 from entrepot.exporters.jax.primitives.shapes import backwards
 from entrepot.exporters.jax.step import Step, kind_of
 from entrepot.exporters.jax.table import Pair, complex_rule, rule
@@ -80,7 +81,7 @@ def _chosen(lowering: Lowering, holds: ir.Value, rank: int, aval: Any, new: Any,
         return Pair(*(_chosen(lowering, holds, rank, aval, *each) for each in zip(new, old, strict=True)))
     more = [*range(rank, len(aval.shape))]
     each = lowering.build.op("Unsqueeze", holds, more) if more else holds
-    return lowering.build.op("Where", each, new, old)
+    return chosen_in(lowering.build, each, new, old)
 
 
 @complex_rule("scan")

@@ -152,7 +152,7 @@ def _decomposed(
     vectors = step.op("Slice", both, rows, [_LAST], [-2])
     sizes = step.op("Sqrt", step.op("ReduceSumSquare", parts, [-2], keepdims=0))
     padding = step.op("ReduceSum", step.op("Slice", vectors, [-1], [_LAST], [-2]), [-2], keepdims=0)
-    added = step.op("And", step.op("Equal", padding, step.number(1, sizes)), step.build.cast(odd, np.bool_))
+    added = step.op("And", step.op("Equal", padding, np.float64(1)), step.build.cast(odd, np.bool_))
     last = step.number(-1.0 if largest else np.inf, sizes)
     values, order = step.op("TopK", step.op("Where", added, last, sizes), number, outputs=2, axis=-1, largest=largest)
     return values, order, parts, vectors

@@ -106,6 +106,22 @@ def center_crop(step: Step, data: Any) -> ir.Value:
     sizes = [shape_of(value)[axis] for axis in axes]
     if any(isinstance(size, int) and size < want for size, want in zip(sizes, wanted, strict=True)):
         return _smart(step, value, axes, wanted)
+    if None not in sizes:
+        return _middle(step, value, axes, wanted)
+    fits = [
+        step.op("GreaterOrEqual", step.build.size(value, axis), want) for axis, want in zip(axes, wanted, strict=True)
+    ]
+    branches = []
+    for way in (_middle, _smart):
+        body = step.build.body("crop")
+        with step.reader.inside(body):
+            result = way(step, value, axes, wanted)
+        branches.append(body.graph([result]))
+    made = step.op("If", step.op("And", *fits), then_branch=branches[0], else_branch=branches[1])
+    return typed(made, result.dtype, shape_of(result))
+
+
+def _middle(step: Step, value: ir.Value, axes: tuple[int, int], wanted: tuple[int, int]) -> ir.Value:
     for axis, want in zip(axes, wanted, strict=True):
         size = step.build.size(value, axis)
         start = step.op("Div", step.op("Sub", size, want), 2)
@@ -120,13 +136,28 @@ def _smart(step: Step, value: ir.Value, axes: tuple[int, int], wanted: tuple[int
     """As ``keras.utils.image_utils.smart_resize``: what has the ratio of the result, resized."""
     height, width = (shape_of(value)[axis] for axis in axes)
     if height is None or width is None:
-        raise step.refuse("the size of its image has to be known")
-    crop = int(float(width * wanted[0]) / wanted[1]), int(float(height * wanted[1]) / wanted[0])
-    for axis, have, want in zip(axes, (height, width), crop, strict=True):
-        least = min(have, want) or have
-        value = _cut(step, value, axis, int(float(have - least) / 2), least)
+        value = _smart_cut(step, value, axes, wanted)
+    else:
+        crop = int(float(width * wanted[0]) / wanted[1]), int(float(height * wanted[1]) / wanted[0])
+        for axis, have, want in zip(axes, (height, width), crop, strict=True):
+            least = min(have, want) or have
+            value = _cut(step, value, axis, int(float(have - least) / 2), least)
     data_format = step.operation.data_format
     return resized(step, value, list(wanted), "bilinear", antialias=False, data_format=data_format)
+
+
+def _smart_cut(step: Step, value: ir.Value, axes: tuple[int, int], wanted: tuple[int, int]) -> ir.Value:
+    """The same part of an image whose size is not known."""
+    sizes = [step.build.size(value, axis) for axis in axes]
+    for axis, have, other, want, against in zip(axes, sizes, sizes[::-1], wanted, wanted[::-1], strict=True):
+        ratio = step.op("Min", have, step.op("Div", step.op("Mul", other, want), against))
+        least = step.op("Where", step.op("Equal", ratio, 0), have, ratio)
+        start = step.op("Div", step.op("Sub", have, least), 2)
+        ends = (step.op("Unsqueeze", each, [0]) for each in (start, step.op("Add", start, least)))
+        shape = shape_of(value)
+        shape[axis] = None
+        value = typed(step.op("Slice", value, *ends, [axis]), value.dtype, shape)
+    return value
 
 
 @layer("Rescaling")

@@ -24,10 +24,11 @@ def bounded_relu(step: Step, x: Any) -> ir.Value:
     slope, most, least = float(given.negative_slope), given.max_value, float(given.threshold)
     if least == 0:
         result = step.op("LeakyRelu", value, alpha=slope) if slope else step.op("Relu", value)
-    else:
-        low = step.op("Mul", step.op("Sub", value, least), slope) if slope else step.value(0.0, step.dtype)
-        result = step.op("Where", step.op("GreaterOrEqual", value, least), value, low)
-    return result if most is None else step.op("Min", result, step.value(float(most), step.dtype))
+        return result if most is None else step.op("Min", result, step.value(float(most), step.dtype))
+    kept = step.op("Mul", value, step.build.cast(step.op("Greater", value, least), step.dtype))
+    result = kept if most is None else step.op("Clip", kept, 0.0, float(most))
+    below = step.op("Relu", step.op("Sub", step.value(least, step.dtype), value))
+    return step.op("Sub", result, step.op("Mul", below, slope)) if slope else result
 
 
 @operation("Relu6")

@@ -21,7 +21,9 @@ def dummy_regressor(model: Any, x: Any) -> Results:
 @converts("sklearn.DummyClassifier")
 def dummy_classifier(model: Any, x: Any) -> Results:
     """A constant class with constant probabilities."""
-    if model._strategy in ("stratified", "uniform") or model.n_outputs_ > 1:
+    if model.n_outputs_ > 1:
+        raise ConversionError("a DummyClassifier of several outputs cannot be written", hint="fit one for each output")
+    if model._strategy in ("stratified", "uniform"):
         raise ConversionError(
             f"a DummyClassifier with strategy='{model._strategy}' draws its answers", hint="use 'prior' or a constant"
         )

@@ -58,14 +58,15 @@ def union(model: Any, x: Any) -> Results:
 @converts("sklearn.ColumnTransformer")
 def column_transformer(model: Any, x: Any) -> Results:
     """Each transformer on its columns, results side by side."""
-    parts = []
+    parts, weights = [], model.transformer_weights or {}
     for name, transformer, columns in model.transformers_:
         at = list(model._transformer_to_input_indices[name])
         if (isinstance(transformer, str) and transformer == "drop") or not at:
             continue
         taken = _picked(x, at, alone=isinstance(columns, str | int | np.integer))
         with x.build.module(name):
-            parts.append(transformed(transformer, taken))
+            part = transformed(transformer, taken)
+            parts.append(matrix(part) * weights[name] if name in weights else part)
     return {"transform": beside(parts)}
 
 

@@ -30,8 +30,13 @@ def _rows(model: Any) -> Any:
 
 
 def nearest(model: Any, x: Any, count: int | None = None) -> tuple[Symbolic, Symbolic]:
-    """Distances to the nearest rows in order, and which they are."""
-    return top(apart(model, x), count or model.n_neighbors, 1, largest=False)
+    """Distances to the nearest rows in order, and which they are; rows at no distance come last."""
+    away: Any = apart(model, x)
+    if model.effective_metric_ != "nan_euclidean":
+        return top(away, count or model.n_neighbors, 1, largest=False)
+    ordered: Any = np.where(np.isnan(away), np.inf, away)
+    places: Any = top(ordered, count or model.n_neighbors, 1, largest=False)[1]
+    return np.take_along_axis(away, places, 1), places
 
 
 @converts("sklearn.KNeighborsClassifier")

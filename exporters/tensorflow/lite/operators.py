@@ -339,6 +339,63 @@ def fake_quantised(operation: Operation, x: Any) -> Any:
     )
 
 
+@lite("UNIQUE")
+def distinct(operation: Operation, x: Any) -> Any:
+    """Every element once, and which one each of them is."""
+    return tuple(tf.unique(x, tf.int32 if operation.options.idxOutType == 2 else tf.int64))
+
+
+@lite("RFFT2D")
+def transform(operation: Operation, x: Any, length: Any) -> Any:
+    """A Fourier transform of real numbers along the last two axes."""
+    return tf.signal.rfft2d(x, length)
+
+
+@lite("L2_POOL_2D")
+def root_mean_square(operation: Operation, x: Any) -> Any:
+    """The root of the mean square of each window."""
+    options = operation.options
+    size, strides = [options.filterHeight, options.filterWidth], [options.strideH, options.strideW]
+    return _activated(operation, tf.sqrt(tf.nn.avg_pool2d(x * x, size, strides, _padding(operation))))
+
+
+@lite("SPARSE_TO_DENSE")
+def scattered(operation: Operation, indices: Any, size: Any, values: Any, default: Any) -> Any:
+    """Values at their places, another one elsewhere."""
+    return tf.raw_ops.SparseToDense(
+        sparse_indices=indices, output_shape=size, sparse_values=values, default_value=default, validate_indices=False
+    )
+
+
+@lite("NON_MAX_SUPPRESSION_V4")
+def suppressed(operation: Operation, boxes: Any, scores: Any, most: Any, overlap: Any, least: Any) -> Any:
+    """Boxes that overlap with no better one, and how many they are."""
+    return tuple(tf.raw_ops.NonMaxSuppressionV4(
+        boxes=boxes, scores=scores, max_output_size=most, iou_threshold=overlap, score_threshold=least,
+        pad_to_max_output_size=True,
+    ))  # fmt: skip
+
+
+@lite("NON_MAX_SUPPRESSION_V5")
+def softly_suppressed(
+    operation: Operation, boxes: Any, scores: Any, most: Any, overlap: Any, least: Any, sigma: Any
+) -> Any:
+    """The same, with their scores."""
+    return tuple(tf.raw_ops.NonMaxSuppressionV5(
+        boxes=boxes, scores=scores, max_output_size=most, iou_threshold=overlap, score_threshold=least,
+        soft_nms_sigma=sigma, pad_to_max_output_size=True,
+    ))  # fmt: skip
+
+
+@lite("CONV_3D_TRANSPOSE")
+def transposed_3d(operation: Operation, size: Any, kernel: Any, x: Any, bias: Any = None) -> Any:
+    """The transpose of a convolution of volumes."""
+    options = operation.options
+    strides = [1, options.strideD, options.strideH, options.strideW, 1]
+    y = tf.nn.conv3d_transpose(x, kernel, size, strides, _padding(operation))
+    return _activated(operation, y if bias is None else y + bias)
+
+
 UNCHANGED = frozenset({
     "RESHAPE", "TRANSPOSE", "TILE", "EXPAND_DIMS", "SLICE", "SQUEEZE", "STRIDED_SLICE", "GATHER", "GATHER_ND", "SPLIT",
     "SPLIT_V", "UNPACK", "PACK", "CONCATENATION", "MIRROR_PAD", "REVERSE_V2", "BROADCAST_TO", "DEPTH_TO_SPACE",

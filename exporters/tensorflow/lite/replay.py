@@ -129,8 +129,9 @@ def _scope(graph: Graph, operation: Operation) -> str:
 
 def _value(graph: Graph, values: dict[int, Any], at: int) -> Any:
     if at not in values:
-        constant = graph.tensors[at].value
-        values[at] = tf.constant(np.zeros((), graph.tensors[at].dtype) if constant is None else constant)
+        tensor = graph.tensors[at]
+        empty = [size or 0 for size in tensor.shape]  # what has no bytes in the file: a shape of a scalar, for example
+        values[at] = tf.constant(np.zeros(empty, tensor.dtype) if tensor.value is None else tensor.value)
     return values[at]
 
 

@@ -23,7 +23,7 @@ from entrepot.exporters.structure import Flat, flatten, flatten_call, same_struc
 from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, NotingArrays, joined, shared
 from entrepot.exporters.tensorflow.sources.samples import made_sample
 from entrepot.exporters.tensorflow.sources.tracing import FAILURES, Tracing
-from entrepot.exporters.tensorflow.spectra import has_transforms, refuse_empty_transforms
+from entrepot.exporters.tensorflow.unchecked import has_unchecked, refuse_unchecked
 from entrepot.exporters.tensorflow.upstream import counting_calls
 from entrepot.ir.errors import ConversionError, InputError
 
@@ -84,14 +84,28 @@ class CallableSource(Source):
         self.call = flatten_call(Sample.of(sample, opened.function), opened.function, noting)
         self._are_complex = noting.are_complex
         self._usual: int | None = None
-        self._has_transforms = False
+        self._in_python = opened.has_python
+        self._unchecked = False
         self._traced: Any = None
 
     def __call__(self, arrays: Sequence[Array], /) -> Flat:
-        """Call it eagerly, as its user does."""
+        """Call it as its user does: eagerly, unless it does not take the sample so, as what has to be traced."""
+        first = self._in_python and self._usual is None
         try:
-            if self._has_transforms:
-                refuse_empty_transforms(self._flat, arrays, FAILURES)
+            return self._called(arrays)
+        except Refusal:
+            if not first:
+                raise
+            self._in_python = False
+            with contextlib.suppress(Refusal):
+                return self._called(arrays)
+            self._in_python = True
+            raise
+
+    def _called(self, arrays: Sequence[Array]) -> Flat:
+        try:
+            if self._unchecked:
+                refuse_unchecked(self._flat, arrays, FAILURES)
             args, kwargs = self._arguments([tf.constant(array) for array in arrays])
             with self._eagerly():
                 result = self.opened.function(*args, **kwargs)
@@ -127,7 +141,7 @@ class CallableSource(Source):
     @contextlib.contextmanager
     def _eagerly(self) -> Iterator[None]:
         """Functions are run as Python inside, which spares a trace for each size, and ends loops that do not."""
-        if not self.opened.has_python:
+        if not self._in_python:
             yield
             return
         before = tf.config.functions_run_eagerly()
@@ -136,7 +150,7 @@ class CallableSource(Source):
             with counting_calls(None if self._usual is None else _TIMES * self._usual + _MANY) as count:
                 yield
             self._usual = count.total() if self._usual is None else self._usual
-            self._has_transforms |= has_transforms(count)
+            self._unchecked |= has_unchecked(count)
         finally:
             tf.config.run_functions_eagerly(before)
 

@@ -100,7 +100,7 @@ class _Interpreter:
 
     def result_names(self, numbers: Sequence[int]) -> list[str]:
         """The same for what it returns."""
-        return self._named("outputs", self._interpreter.get_output_details(), numbers)
+        return _distinct(self._named("outputs", self._interpreter.get_output_details(), numbers))
 
     def _named(self, side: str, details: Sequence[Any], numbers: Sequence[int]) -> list[str]:
         plain = [each["name"].partition(":")[0].removeprefix("serving_default_") for each in details]
@@ -110,4 +110,9 @@ class _Interpreter:
 def _words(names: Sequence[str]) -> list[str]:
     words = ["".join(letter if letter.isalnum() else "_" for letter in name) for name in names]
     words = [word if word.isidentifier() else f"input_{word}" for word in words]
+    return _distinct(words)
+
+
+def _distinct(words: Sequence[str]) -> list[str]:
+    """The same, with its place behind what was there before: a file may return one tensor several times."""
     return [word if words.index(word) == at else f"{word}_{at}" for at, word in enumerate(words)]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.tensorflow.composed import in_place
+from entrepot.exporters.tensorflow.compositions.ragged import padded
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.numeric import computed
 from entrepot.exporters.tensorflow.sizes import END, int64, joined, part, scalar, vector
@@ -18,7 +20,7 @@ def to_tensor(node: Node, build: Builder, shape: Any, values: Any, default: Any,
     """With a value where a row is shorter than the longest one, or cut off at a length that is asked for."""
     kinds = node["row_partition_types"]
     if kinds not in (["ROW_SPLITS"], ["FIRST_DIM_SIZE", "VALUE_ROWIDS"]):
-        node.refuse("of rows of rows has no counterpart")
+        return in_place(node, build, padded, [shape, values, default, *partitions])
     place = build.op("Range", 0, build.size(values, 0), 1)
     if kinds == ["ROW_SPLITS"]:
         splits = int64(build, partitions[0])
@@ -35,10 +37,12 @@ def to_tensor(node: Node, build: Builder, shape: Any, values: Any, default: Any,
         )
         lengths = build.op("ScatterElements", zeros, row, ones, axis=0, reduction="add")
         starts = build.op("CumSum", lengths, build.constant(np.array(0)), exclusive=1)
+    starts = build.op("Concat", starts, [0], axis=0)  # of what is in no row, and so in the one behind the last
     column = build.op("Sub", place, build.op("Gather", starts, row))
     longest = build.op("ReduceMax", build.op("Concat", lengths, [0], axis=0), keepdims=1)
     height, width = _sizes(node, build, shape, count, longest)
-    fits = build.op("And", build.op("Less", row, scalar(build, height)), build.op("Less", column, scalar(build, width)))
+    last = scalar(build, build.op("Min", height, count))
+    fits = build.op("And", build.op("Less", row, last), build.op("Less", column, scalar(build, width)))
     spots = build.op("Concat", *(build.op("Unsqueeze", each, [1]) for each in (row, column)), axis=1)
     spots, kept = (computed(build, "Compress", each, fits, axis=0) for each in (spots, values))
     room = computed(build, "Expand", default, joined(build, height, width, build.shape(values, 1)))

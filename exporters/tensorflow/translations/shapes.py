@@ -127,6 +127,12 @@ def fill(node: Node, build: Builder, dims: Any, value: Any) -> Any:
     return computed(build, "Expand", value, int64(build, dims))
 
 
+@translates("Empty")
+def empty(node: Node, build: Builder, dims: Any) -> Any:
+    """Elements that nobody has set yet, which are zeros here."""
+    return computed(build, "Expand", build.constant(0, node["dtype"]), int64(build, dims))
+
+
 @translates("Range")
 def number_range(node: Node, build: Builder, start: Any, limit: Any, delta: Any) -> Any:
     """From a start to before a limit; steps of floating-point numbers are added up one by one, as in TensorFlow."""

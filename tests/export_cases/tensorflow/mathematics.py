@@ -97,3 +97,10 @@ add("integers_as_numbers", lambda x: tf.bitcast(x, tf.float32), EDGES.view(np.in
 add("neighbours", tf.math.nextafter, (EDGES, EDGES[::-1].copy()), (normal(5), normal(5)))
 add("transposed_as_told", tf.transpose, (normal(2, 3, 4), np.int32([2, 0, 1])), (normal(5, 1, 2), np.int32([1, 0, -1])))
 add("pseudo_inverse", tf.linalg.pinv, normal(2, 4, 3), normal(5, 4, 3))
+
+ONE, TWO = np.array([[1, 2, 2, 5], [3, 4, 4, 3]], np.int32), np.array([[2, 9], [3, 1]], np.int32)
+FEW, MORE = np.array([[1, 2, 3]], np.int32), np.array([[2, 9, 1]], np.int32)
+for _function in (tf.sets.intersection, tf.sets.union, tf.sets.difference):
+    add(
+        f"sets_{_function.__name__}", lambda x, y, of=_function: tf.sparse.to_dense(of(x, y)), (ONE, TWO), (FEW, MORE)
+    )  # fmt: skip

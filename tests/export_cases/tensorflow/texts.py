@@ -36,3 +36,15 @@ add("stripped", lambda x: tf.strings.regex_replace(x, "[!-/:-@]", ""), MARKED, M
 BROKEN = np.array([["a<br />b<br />", "<br />", "<br / >c", "", "d"]], object)
 add("a_text_replaced", lambda x: tf.strings.regex_replace(x, "<br />", " "), BROKEN, BROKEN[:, 1:4])
 add("replaced", lambda x: tf.strings.regex_replace(tf.strings.lower(x), "[,!]", " <stop> "), MARKED, MARKED[1:])
+
+TABLE, NARROW = np.array([["a", "b", "c"], ["d", "", "f"]], object), np.array([["x", "y", "z"]], object)
+add("joined_along_rows", lambda x: tf.strings.reduce_join(x, axis=-1, separator=" "), TABLE, NARROW)
+add("joined_along_all", lambda x: tf.strings.reduce_join(x[:, 1:], axis=[1], keepdims=True), TABLE, NARROW)
+WORDS_IN_ROWS, OTHER_ROWS = np.array(["a b c", "d", ""], object), np.array(["e f", "g h i j"], object)
+add("pairs_of_words", lambda x: tf.strings.ngrams(tf.strings.split(x), 2).to_tensor(), WORDS_IN_ROWS, OTHER_ROWS)
+add(
+    "words_and_pairs",
+    lambda x: tf.strings.ngrams(tf.strings.split(x), [1, 2], "+").to_tensor(),
+    WORDS_IN_ROWS,
+    OTHER_ROWS,
+)

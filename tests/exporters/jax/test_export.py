@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import onnxruntime
 import pytest
 from flax import linen, nnx
 
@@ -136,3 +137,56 @@ def test_truth_of_nothing_is_that_of_jax(function):
     nothing = np.zeros((0, 5), np.float32)
     (found,) = ep.Session(model).run({"x": nothing}).values()
     np.testing.assert_array_equal(found, function(nothing > 0, axis=0))
+
+
+def test_a_complex_number_is_carried_through_a_loop():
+    def function(x):
+        return jax.lax.scan(lambda c, each: (c * jnp.exp(1j * each), jnp.real(c)), jnp.ones((), jnp.complex64), x)[1]
+
+    x = jnp.linspace(-1.0, 2.0, 6)
+    (found,) = ep.Session(ep.export(function, x)).run({"x": np.asarray(x)}).values()
+    np.testing.assert_allclose(found, np.cos(np.cumsum(x) - x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_network_in_bfloat16_runs_in_onnxruntime():
+    network = linen.MultiHeadDotProductAttention(2, dtype=jnp.bfloat16)
+    x = jax.random.normal(KEY, (2, 5, 6))
+    params = network.init(KEY, x)
+    model = ep.export(lambda x: network.apply(params, x).astype(jnp.float32), x)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run({"x": np.asarray(x)}).values()
+    np.testing.assert_allclose(found, network.apply(params, x).astype(jnp.float32), rtol=0.02, atol=0.02)
+
+
+DECOMPOSED = {
+    "eigenvalues": lambda x: jnp.linalg.eigvalsh(x + x.mT),
+    "singular values": jnp.linalg.svdvals,
+    "pseudo-inverse": jnp.linalg.pinv,
+    "least squares": lambda x: jnp.linalg.lstsq(x, x[:, :1])[0],
+}
+
+
+@pytest.mark.parametrize("name", DECOMPOSED)
+def test_what_is_decomposed_runs_in_onnxruntime_as_it_is(name):
+    x = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+    model = ep.export(DECOMPOSED[name], jnp.asarray(x))
+    assert not model.report.declined
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    (found,) = session.run(None, {model.inputs[0].name: x})
+    np.testing.assert_allclose(found, DECOMPOSED[name](jnp.asarray(x)), rtol=1e-3, atol=1e-4)
+
+
+def test_a_loop_for_each_row_that_carries_a_truth_and_a_key_runs_in_onnxruntime():
+    def function(x):
+        def body(state):
+            value, _, key = state
+            key, other = jax.random.split(key)
+            return value * 2 + jax.random.uniform(other) * 0, value > 3, key
+
+        return jax.lax.while_loop(lambda state: state[0] < 10, body, (jnp.abs(x) + 1, False, jax.random.key(1)))[:2]
+
+    x = np.linspace(0, 12, 5, dtype=np.float32)
+    model = ep.export(jax.vmap(function), jnp.asarray(x))
+    assert not model.report.declined
+    found = onnxruntime.InferenceSession(model.to_proto().SerializeToString()).run(None, {model.inputs[0].name: x})
+    for one, two in zip(found, jax.vmap(function)(jnp.asarray(x)), strict=True):
+        np.testing.assert_array_equal(one, two)

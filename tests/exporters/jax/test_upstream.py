@@ -70,3 +70,24 @@ def test_reflections_are_a_function_of_lax():
     found, scales = upstream.geqrf(jnp.eye(3))
     assert found.shape == (3, 3)
     assert scales.shape == (3,)
+
+
+def test_comparisons_that_are_not_decided_are_read_from_errors():
+    batch, length = jax.export.symbolic_shape("batch, length")
+    x = jax.ShapeDtypeStruct((batch, length), jnp.float32)
+    with pytest.raises(jax.errors.InconclusiveDimensionOperation) as inconclusive:
+        jax.eval_shape(lambda x: x if 2 * x.shape[1] + 1 > 7 else -x, x)
+    assert upstream.undecided(inconclusive.value) == [("2*length + 1", ">", "7")]
+    with pytest.raises((ValueError, TypeError)) as unequal:
+        jax.eval_shape(lambda x: x + jnp.ones(16)[: x.shape[1]], x)
+    assert upstream.undecided(unequal.value) == [("16", "<=", "length"), ("length", "<=", "16")]
+
+
+def test_what_is_computed_at_once_knows_no_symbols():
+    def function(x):
+        with jax.ensure_compile_time_eval():
+            return x * jnp.cos(jnp.arange(x.shape[0]))
+
+    (size,) = jax.export.symbolic_shape("size")
+    with pytest.raises(upstream.UnexpectedDimVar):
+        jax.eval_shape(function, jax.ShapeDtypeStruct((size,), jnp.float32))

@@ -48,6 +48,47 @@ def test_every_size_that_a_model_leaves_open_varies(name):
     ]
 
 
+@pytest.mark.parametrize("bound", [None, 2.0])
+@pytest.mark.parametrize("slope", [0.0, 0.1])
+@pytest.mark.parametrize("threshold", [0.5, 1.0])
+def test_a_bounded_activation_is_what_keras_computes_at_its_bounds(bound, slope, threshold):
+    model = sequential((9,), layers.ReLU(bound, slope, threshold))
+    x = np.array([[-3, -1, -0.5, 0, 0.25, 0.5, 1, 2, 5]], np.float32)
+    session = ep.Session(ep.export(model, progress=False))
+    (found,) = session.run({session.inputs[0].name: x}).values()
+    np.testing.assert_allclose(found, keras.ops.convert_to_numpy(model(x)), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [layers.LSTM, layers.GRU, layers.SimpleRNN])
+def test_recurrent_layers_in_double_precision_run_in_onnxruntime(kind):
+    model = sequential((None, 4), kind(3, return_sequences=True, dtype="float64"), dtype="float64")
+    session = ep.Session(ep.export(model, progress=False), providers=["onnxruntime"])
+    x = np.random.default_rng(0).standard_normal((2, 5, 4))
+    (found,) = session.run({session.inputs[0].name: x}).values()
+    np.testing.assert_allclose(found, keras.ops.convert_to_numpy(model(x)), rtol=1e-12)
+
+
+def test_a_network_in_bfloat16_runs_in_onnxruntime():
+    policy = {"dtype": "mixed_bfloat16"}
+    model = sequential(
+        (8, 8, 3), layers.Conv2D(4, 3, activation="relu", **policy), layers.BatchNormalization(**policy),
+        layers.GlobalAveragePooling2D(**policy), layers.Dense(3, activation="softmax"),
+    )  # fmt: skip
+    session = ep.Session(ep.export(model, progress=False), providers=["onnxruntime"])
+    x = np.random.default_rng(0).random((2, 8, 8, 3), np.float32)
+    (found,) = session.run({session.inputs[0].name: x}).values()
+    np.testing.assert_allclose(found, keras.ops.convert_to_numpy(model(x)), rtol=0.02, atol=0.02)
+
+
+def test_the_middle_of_an_image_of_any_size():
+    model = sequential((None, None, 3), layers.CenterCrop(8, 6))
+    session = ep.Session(ep.export(model, progress=False))
+    for size in ((9, 7), (8, 6), (5, 9), (12, 3), (4, 4)):
+        x = np.random.default_rng(0).random((2, *size, 3), np.float32)
+        (found,) = session.run({session.inputs[0].name: x}).values()
+        np.testing.assert_allclose(found, keras.ops.convert_to_numpy(model(x)), rtol=1e-5, atol=1e-6)
+
+
 def _trained(model, x):
     model.compile("adam", "mse")
     model.fit(x, np.zeros((len(x), 3), np.float32), verbose=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -72,3 +73,11 @@ def test_columns_that_never_change_are_taken(estimator):
     x[:, 0] = 1
     model = ep.export(estimator.fit(x), x[:6].astype(np.float32))
     assert model.report
+
+
+def test_transformers_of_columns_have_their_weights():
+    model = ColumnTransformer(
+        [("scaled", StandardScaler(), slice(0, 2)), ("kept", "passthrough", [2])], transformer_weights={"scaled": 2.0}
+    ).fit(X)
+    (found,) = ep.Session(ep.export(model, X[:7], progress=False)).run({"X": X}).values()
+    np.testing.assert_allclose(found, model.transform(X), rtol=1e-9, atol=1e-12)

@@ -24,6 +24,8 @@ METRICS = {
     "seuclidean": {"metric_params": {"V": ROWS.var(axis=0)}},
 }
 
+TRUTHS = ("jaccard", "dice", "rogerstanimoto", "russellrao", "sokalsneath")
+
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_neighbours_are_as_far_as_scikit_learn_says(metric):
@@ -32,3 +34,30 @@ def test_neighbours_are_as_far_as_scikit_learn_says(metric):
     session = ep.Session(ep.export(model, OTHERS[:7], progress=False), providers=["onnxruntime"])
     (found,) = session.run({"X": OTHERS}).values()
     np.testing.assert_allclose(found, model.predict(OTHERS), rtol=1e-9)
+
+
+GAPS = np.where(RANDOM.random(ROWS.shape) < 0.2, np.nan, ROWS)
+OTHER_ROWS = {
+    "hamming": np.round(ROWS),
+    "haversine": ROWS[:, :2],
+    "nan_euclidean": GAPS,
+    **dict.fromkeys(TRUTHS, ROWS > 0.3),
+}
+
+
+def test_rows_that_share_no_column_are_no_neighbours():
+    rows = ROWS.copy()
+    rows[::3, 1:], rows[1::3, 0] = np.nan, np.nan
+    model = KNeighborsRegressor(3, metric="nan_euclidean").fit(rows[10:], np.arange(50.0))
+    session = ep.Session(ep.export(model, rows[:7], progress=False), providers=["onnxruntime"])
+    (found,) = session.run({session.inputs[0].name: rows[:10]}).values()
+    np.testing.assert_allclose(found, model.predict(rows[:10]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", OTHER_ROWS)
+def test_neighbours_of_other_kinds_of_rows_are_as_far_as_scikit_learn_says(metric):
+    rows = OTHER_ROWS[metric]
+    model = KNeighborsRegressor(50, metric=metric, weights=lambda away: 1 / (1 + away)).fit(rows[10:], np.arange(50.0))
+    session = ep.Session(ep.export(model, rows[:7], progress=False), providers=["onnxruntime"])
+    (found,) = session.run({session.inputs[0].name: rows[:10]}).values()
+    np.testing.assert_allclose(found, model.predict(rows[:10]), rtol=1e-9)
