@@ -102,14 +102,16 @@ class Trials:
         return self.called.logits(result), self.called.cache(result)
 
     def takes_what_it_scores(self) -> bool:
-        """Whether any token that may be chosen can be the next one that it is given."""
+        """Whether there is a row for each token that may be chosen; one that stands for a picture it may refuse."""
         scores = self.first(self.prompt, self.mask(self.prompt, left=False))[0]
         last = self.prompt.clone()
         last[:, -1] = scores.shape[-1] - 1
         try:
             self.run(last, self.mask(last, left=False))
-        except MODEL_ERRORS:
+        except IndexError:  # of a table with fewer rows
             return False
+        except MODEL_ERRORS:
+            return True
         return True
 
     def step_inputs(
