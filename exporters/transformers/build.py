@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from entrepot.exporters.transformers.samples import Inputs, tokens
 from entrepot.exporters.transformers.trials import Form, Trials
 from entrepot.exporters.transformers.trimmed import with_outputs, without_unread
 from entrepot.exporters.transformers.upstream import asks_for, generation_defaults, versions
+from entrepot.exporters.ways import FAILURES
 from entrepot.ir.errors import ConversionError, EntrepotError
 from entrepot.ir.model import Model
 from entrepot.runtime.generation.manifest import Manifest, State
@@ -37,12 +39,14 @@ class Building:
         form: How its decoder is called.
         options: What every graph is exported with.
         why: Why a better form could not be taken.
+        encoders: What came of exporting encoders for other forms, by what decoders need of them.
     """
 
     trials: Trials
     form: Form
     options: Options
     why: EntrepotError | None = None
+    encoders: dict[Any, Model | EntrepotError] = field(default_factory=dict)
 
     @property
     def _roles(self) -> Roles:
@@ -68,9 +72,20 @@ class Building:
         return ({"encoder": encoder} if encoder.outputs else {}) | found
 
     def _encoder(self) -> Model:
+        """The encoder, which is the same for all forms that need the same of it."""
         form, trials = self.form, self.trials
-        part = Encoder(trials.called, form.layout, hidden=form.hidden is not None and form.hidden.needed)
-        return self._export("the encoder", part, trials.others, _of_source(trials.others))
+        hidden = form.hidden is not None and form.hidden.needed
+        needed = hidden, () if form.layout is None else tuple(part.past for part in form.layout.parts if part.fixed)
+        if needed not in self.encoders:
+            part = Encoder(trials.called, form.layout, hidden=hidden)
+            try:
+                self.encoders[needed] = self._export("the encoder", part, trials.others, _of_source(trials.others))
+            except FAILURES as error:
+                self.encoders[needed] = error
+        found = self.encoders[needed]
+        if isinstance(found, EntrepotError):
+            raise found
+        return found
 
     def _prefill(self) -> Model:
         form, trials = self.form, self.trials
@@ -101,7 +116,7 @@ class Building:
         past = form.layout is not None and any(part.past in given for part in form.layout.states)
         several = form.new > 1 or not past
         new: Axes = {0: "batch"} | ({1: "sequence"} if several else {})
-        whole: Axes = {0: "batch", 1: ("past + sequence" if several else "past + 1") if past else "sequence"}
+        whole: Axes = {0: "batch", 1: self._length(several=several) if past else "sequence"}
         found = {roles.tokens: new}
         if roles.mask in given:
             found[roles.mask] = new if form.mask_of == "new" else {0: "batch"} if PAST_LENGTH in given else whole
@@ -111,6 +126,12 @@ class Building:
             if part.past in given:
                 found[part.past] = self._of_part(part)
         return found
+
+    def _length(self, *, several: bool) -> str:
+        """What the number of all tokens is called; a cache in which nothing grows does not say how many came before."""
+        if self.form.layout is not None and not self.form.layout.grows:
+            return "tokens"
+        return "past + sequence" if several else "past + 1"
 
     def _of_part(self, part: Part) -> Axes:
         axes = {part.batch: "batch"}
@@ -182,12 +203,26 @@ class Building:
             states=() if form.layout is None else tuple(_state(part, form.capacity) for part in form.layout.states),
             past_length=PAST_LENGTH if form.capacity else "",
             capacity=form.capacity,
+            anew=form.anew,
             constants=constants,
-            step=0 if form.layout is None or form.new > 1 else 1,
+            step=self._most_at_once(graphs["decoder"]),
             settings=settings,
             notes=notes,
             versions=versions(),
         )
+
+    def _most_at_once(self, decoder: Model) -> int:
+        """How many tokens it takes at once, 0 for any number; states are computed in pieces, of which it may have one.
+
+        What ends with a table of positions ends there for prompts in pieces, too.
+        """
+        if self.form.layout is None or self.form.new == 1:
+            return 0 if self.form.layout is None else 1
+        bounds = [int(match[1]) for match in map(_MOST_TOKENS.fullmatch, decoder.conditions) if match]
+        return min(bounds, default=0) if self._recurs else 0
+
+
+_MOST_TOKENS = re.compile("sequence <= ([0-9]+)")
 
 
 def _state(part: Part, capacity: int) -> State:

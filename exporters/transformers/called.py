@@ -23,11 +23,13 @@ class Called:
         model: The module.
         roles: What is for what.
         origin: The module as its author knows it, where ``model`` calls it in another way.
+        told: Whether it is told to return a cache, or does so anyway.
     """
 
     model: torch.nn.Module
     roles: Roles
     origin: torch.nn.Module | None = None
+    told: bool = True
 
     @property
     def whole(self) -> torch.nn.Module:
@@ -69,7 +71,8 @@ class Called:
     def flags(self) -> dict[str, bool]:
         """What forward is told besides tensors."""
         names = inspect.signature(self.model.forward).parameters
-        return {name: value for name, value in FLAGS.items() if name in names or is_pretrained(self.model)}
+        said = FLAGS if self.told else {}
+        return {name: value for name, value in said.items() if name in names or is_pretrained(self.model)}
 
     def logits(self, result: Any) -> torch.Tensor:
         """The scores of tokens among the results.

@@ -28,6 +28,7 @@ from entrepot.exporters.transformers.upstream import is_pretrained, solved_syste
 from entrepot.exporters.transformers.verify import check_reached, compared, verified
 from entrepot.exporters.ways import FAILURES
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+from entrepot.ir.model import Model
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.package import Package
 
@@ -131,6 +132,9 @@ def _trials(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes,
             raise
         options.tell("its results are no scores of tokens, so it does not generate")
         return None
+    if wishes.task == "auto" and not trials.takes_what_it_scores():
+        options.tell("it scores tokens that it does not take, so it does not generate one after the other")
+        return None
     if wishes.task == "auto" and not Forms(trials).is_causal():
         options.tell("scores of tokens depend on later ones, so it does not generate")
         return None
@@ -146,11 +150,12 @@ def _decoder(trials: Trials, wishes: Wishes, options: Options) -> Package:
     check_heeded(trials.called.whole)
     first: EntrepotError | None = None
     forms = Forms(trials)
+    encoders: dict[Any, Model | EntrepotError] = {}
     for growing in forms:
         form = growing
         try:
             form = forms.fixed(growing, wishes.capacity) if wishes.capacity else growing
-            building = Building(trials, form, options, why=first)
+            building = Building(trials, form, options, why=first, encoders=encoders)
             graphs = building.graphs()
             manifest = building.manifest(graphs)
             if form.capacity:

@@ -21,6 +21,7 @@ from entrepot.exporters.transformers.parts import HIDDEN, Hidden, Step
 from entrepot.exporters.transformers.samples import Inputs, tokens, vocabulary
 from entrepot.exporters.transformers.trials import NEW, Form, Trials, extended
 from entrepot.exporters.transformers.two_parts import memory_alone, same_memory
+from entrepot.exporters.transformers.upstream import forgets_after
 from entrepot.ir.errors import ConversionError
 
 _GROWING = "leave cache out: it grows then"
@@ -49,11 +50,27 @@ class Forms:
             first, wider, longer = (copied(apart(cache)) for cache in caches)
             for new in (NEW, 1):
                 candidates = self._candidates(first, wider, longer, new)
-                found = next((form for form in candidates if self._holds(form)), None)
+                found = next((self._narrower(form) for form in candidates if self.holds(form)), None)
                 if found is not None:
-                    yield replace(found, prefill=bool(self._alone) or not self._starts(found))
+                    found = replace(found, prefill=bool(self._alone) or not self._starts(found))
+                    yield replace(found, anew=self._anew(found, caches[0]))
         if not self._alone:
             yield self._bare(caches)
+
+    def _narrower(self, form: Form) -> Form:
+        """The form with a mask of new tokens alone, where nothing in the cache is about older ones and that will do."""
+        if form.mask_of != "all" or form.layout is None or form.layout.grows:
+            return form
+        narrow = replace(form, mask_of="new")
+        return narrow if self.holds(narrow) else form
+
+    def _anew(self, form: Form, cache: Any) -> int:
+        """After how many tokens the model asks for a new cache, if a step with the old one gives something else."""
+        length = forgets_after(self.trials.called.whole, cache)
+        if not length or not form.positions:
+            return length
+        there = replace(self, trials=replace(self.trials, start=max(length - self.trials.prompt.shape[1], 0)))
+        return 0 if there.holds(form) else length
 
     def _caches(self) -> list[Any]:
         """The caches after the prompts, with a row more, and with more tokens."""
@@ -80,7 +97,7 @@ class Forms:
         if not form.layout.grows:
             return form
         found = replace(form, capacity=capacity)
-        if not self._holds(found):
+        if not self.holds(found):
             raise ConversionError("with a cache of a fixed size it gives other scores, or none", hint=_GROWING)
         return replace(found, prefill=bool(self._alone) or not self._starts(found))
 
@@ -161,7 +178,7 @@ class Forms:
         )
         return {self.trials.called.roles.encoder_results: stand_in}
 
-    def _holds(self, form: Form) -> bool:
+    def holds(self, form: Form) -> bool:
         """Whether a step after a cache gives what one call gives, with padding and without."""
         more = tokens(self.trials.called.model, len(self.trials.prompt), form.new, seed=5)
         everything = torch.cat([self.trials.prompt, more], 1)

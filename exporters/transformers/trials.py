@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.caches import Layout, apart, copied
 from entrepot.exporters.transformers.called import Called
@@ -30,6 +31,7 @@ class Form:
         prefill: Whether the prompt goes through a graph of its own.
         hidden: What stands for the results of an encoder.
         capacity: How many tokens its cache has room for; 0 if it grows.
+        anew: After how many tokens its cache begins anew; 0 for never.
     """
 
     layout: Layout | None
@@ -39,6 +41,7 @@ class Form:
     prefill: bool = False
     hidden: Hidden | None = None
     capacity: int = 0
+    anew: int = 0
 
     @property
     def bare(self) -> bool:
@@ -60,11 +63,13 @@ class Trials:
         called: The model.
         prompt: Tokens of the prompts.
         others: Everything else that the model is given at first.
+        start: The place of the first token.
     """
 
     called: Called
     prompt: torch.Tensor
     others: Inputs
+    start: int = 0
 
     def mask(self, rows: torch.Tensor, *, left: bool) -> torch.Tensor:
         """A mask for tokens, with padding in the first row if the model takes a mask."""
@@ -85,7 +90,7 @@ class Trials:
         if mask is not None and roles.mask and (form is None or form.mask_of):
             given[roles.mask] = mask
         if mask is not None and roles.positions and (form is None or form.positions):
-            given[roles.positions] = places(mask)
+            given[roles.positions] = self.start + places(mask)
         with quiet(), torch.no_grad():
             return self.called.model(**given, **self.called.flags)
 
@@ -95,6 +100,19 @@ class Trials:
         """The scores and the cache of a call without one."""
         result = self.run(rows, mask, others, form)
         return self.called.logits(result), self.called.cache(result)
+
+    def takes_what_it_scores(self) -> bool:
+        """Whether there is a row for each token that may be chosen; one that stands for a picture it may refuse."""
+        scores = self.first(self.prompt, self.mask(self.prompt, left=False))[0]
+        last = self.prompt.clone()
+        last[:, -1] = scores.shape[-1] - 1
+        try:
+            self.run(last, self.mask(last, left=False))
+        except IndexError:  # of a table with fewer rows
+            return False
+        except MODEL_ERRORS:
+            return True
+        return True
 
     def step_inputs(
         self, form: Form, before: torch.Tensor, more: torch.Tensor, mask: torch.Tensor | None = None
@@ -106,7 +124,7 @@ class Trials:
         if form.mask_of:
             given[roles.mask] = self._mask_of_step(form, whole, new)
         if form.positions:
-            given[roles.positions] = places(whole)[:, -new:]
+            given[roles.positions] = self.start + places(whole)[:, -new:]
         if roles.encoder:
             given |= self.others
         elif roles.has_encoder and "attention_mask" in self.others:

@@ -73,7 +73,10 @@ def called_in_steps(called: Called, given: Mapping[str, torch.Tensor]) -> Called
         InputError: There is no such encoder, or its results are no scores.
     """
     path = called.roles.encoder
-    if called.roles.encoder_results and not _takes_results(called, given):
+    if called.roles.encoder_results:
+        for way in (called, replace(called, told=False)):
+            if _takes_results(way, given):
+                return way
         path = encoder_path(called.model)
     if not path:
         return called

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
@@ -10,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import torch
+
+from entrepot.exporters.torch.running.eager import MODEL_ERRORS
 
 FLAGS = {"use_cache": True, "return_dict": True}
 """What forward is told, as far as it takes such arguments."""
@@ -79,11 +83,56 @@ def can_generate(model: torch.nn.Module) -> bool:
     return is_pretrained(model) and bool(model.can_generate())  # type: ignore[operator]
 
 
+def forgets_after(model: torch.nn.Module, cache: Any) -> int:
+    """After how many tokens ``generate`` of transformers leaves a cache behind; 0 for never.
+
+    A model says so by what it prepares for its next call. The number is one of its configuration.
+    """
+    if not can_generate(model):
+        return 0
+    from transformers import GenerationMixin
+
+    prepare = getattr(model, "prepare_inputs_for_generation", None)
+    if prepare is None or getattr(prepare, "__func__", None) is GenerationMixin.prepare_inputs_for_generation:
+        return 0
+    known = sorted(size for size in _sizes(config_of(model)) if 0 < size <= _LONGEST)
+    left = (size for size in known if _leaves(prepare, cache, size + 1) and not _leaves(prepare, cache, size))
+    return next(left, 0)
+
+
+_LONGEST = 1 << 20
+
+
+def _sizes(described: Any) -> set[int]:
+    """All whole numbers of a configuration."""
+    if hasattr(described, "to_dict"):
+        described = described.to_dict()
+    if isinstance(described, Mapping):
+        return {size for value in described.values() for size in _sizes(value)}
+    return {described} if type(described) is int else set()
+
+
+def _leaves(prepare: Any, cache: Any, length: int) -> bool:
+    """Whether a cache is left out of a call for so many tokens."""
+    ids = torch.zeros(1, length, dtype=torch.int64)
+    try:
+        given = prepare(ids, past_key_values=cache, attention_mask=torch.ones_like(ids), use_cache=True)
+    except MODEL_ERRORS:
+        return False
+    return isinstance(given, Mapping) and given.get("past_key_values") is None
+
+
 def encoder_results(hidden: torch.Tensor) -> Any:
-    """What a decoder is given in place of an encoder's results."""
+    """What a decoder is given in place of an encoder's results; those of experts are asked for their routers."""
+    return _results_of_encoders()(last_hidden_state=hidden)
+
+
+@functools.cache
+def _results_of_encoders() -> type[Any]:
     from transformers.modeling_outputs import BaseModelOutput
 
-    return BaseModelOutput(last_hidden_state=hidden)
+    fields = [(name, Any, None) for name in ("router_logits", "router_probs")]
+    return dataclasses.make_dataclass("EncoderResults", fields, bases=(BaseModelOutput,))
 
 
 def encoder_path(model: torch.nn.Module) -> str:

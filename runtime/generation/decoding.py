@@ -62,27 +62,32 @@ class Decoding:
         kept: Kept | None = None,
     ) -> None:
         self._manifest, self._run, self._kept = manifest, run, kept or Kept()
+        self._anew = manifest.anew if manifest.states else 0
         self._first = np.array([0 if every else -1], np.int64)
         self.tokens, self.mask = tokens[:, :0], mask[:, :0]
         self.source = _source(manifest, given, tokens)
         self._state: dict[str, Any] = {}
         encoded = run("encoder", given) if "encoder" in roles else {}
         self._constants = {name: self._kept.put(each) for name, each in {**given, **encoded}.items() if name in needed}
-        if "prefill" in roles:
+        self._follows_prefill = "prefill" in roles
+        if self._follows_prefill:
             self._check_room(tokens.shape[1])
             self._append(tokens, mask)
             of_prompt = {**given, **encoded, **self._fed(tokens.shape[1]), manifest.mask: mask}
-            self._take(run("prefill", of_prompt))
+            self._take(run("prefill", of_prompt), tokens.shape[1])
             self._state = {each.past: self._with_room(self._state[each.past], each.shape) for each in manifest.states}
             return
-        empty = {state.past: _empty(state.shape, state.dtype, len(tokens)) for state in manifest.states}
-        self._state = {name: self._kept.put(value) for name, value in empty.items()}
+        self._state = self._empty_states()
         width = manifest.step or max(tokens.shape[1], 1)
         scores = []
         for at in range(0, tokens.shape[1], width):
             self.step(tokens[:, at : at + width], mask[:, at : at + width])
             scores.append(self.all_logits)
         self.all_logits = np.concatenate(scores, 1)
+
+    def _empty_states(self) -> dict[str, Any]:
+        states = self._manifest.states
+        return {each.past: self._kept.put(_empty(each.shape, each.dtype, len(self.tokens))) for each in states}
 
     @property
     def rows(self) -> int:
@@ -110,14 +115,30 @@ class Decoding:
         counted = np.ones_like(tokens) if mask is None else _in_rows(as_array(mask))
         before = self.tokens, self.mask
         self._append(tokens, as_mask(counted, tokens.shape, "the mask of a step", "its tokens"))
-        new = tokens.shape[1] if self._manifest.states else self.tokens.shape[1]
+        anew = 0 < before[0].shape[1] <= self._anew < self.tokens.shape[1]
+        new = tokens.shape[1] if self._manifest.states and not anew else self.tokens.shape[1]
         try:
-            results = self._run("decoder", {**self._constants, **self._state, **self._fed(new)})
+            state = self._begun_anew() if anew else self._state
+            results = self._run("decoder", {**self._constants, **state, **self._fed(new)})
         except BaseException:  # a server goes on with the rows that it has
             self.tokens, self.mask = before
             raise
-        self._take(results)
+        self._take(results, new)
+        self.all_logits = self.all_logits[:, -tokens.shape[1] :] if anew else self.all_logits
         return self.logits
+
+    def _begun_anew(self) -> dict[str, Any]:
+        """The states before the first token, where all tokens are to be read once more.
+
+        Raises:
+            InputError: They cannot be: the prompt had something else with it, or came token by token.
+        """
+        if self._follows_prefill or self._manifest.step:
+            raise InputError(
+                f"rows would have more than {self._anew} tokens, from where on the model reads all of them anew",
+                hint="begin with all tokens so far as the prompt",
+            )
+        return self._empty_states()
 
     def select(self, rows: Any) -> None:
         """Go on with some of the rows, in any order, each as often as it is named.
@@ -148,6 +169,13 @@ class Decoding:
         """
         if getattr(other, "_manifest", None) is not self._manifest:
             raise InputError("only what the same package started can join", hint="use one package for both")
+        lengths = self.tokens.shape[1], other.tokens.shape[1]
+        if min(lengths) <= self._anew < max(lengths):
+            raise InputError(
+                f"rows of {lengths[1]} tokens cannot join rows of {lengths[0]}: the model reads more than "
+                f"{self._anew} in another way",
+                hint="begin with all tokens so far as the prompt",
+            )
         rows = joined(self._manifest, self._rows(), other._rows())
         self.tokens, self.mask, self.logits = rows.tokens, rows.mask, rows.logits
         self.source = None  # of different lengths; whoever decodes step by step chooses the tokens
@@ -197,15 +225,15 @@ class Decoding:
             fed[manifest.positions] = np.maximum(self.mask.cumsum(1, np.int64) - 1, 0)[:, -new:]
         return fed
 
-    def _take(self, results: Mapping[str, Any]) -> None:
+    def _take(self, results: Mapping[str, Any], new: int) -> None:
         counts = self.mask[:, -1].astype(bool)
-        one_by_one = self._manifest.step == 1 and len(self._state) > 0 and not counts.all()
+        alone = new == 1 and self._manifest.step > 0 and len(self._state) > 0 and not counts.all()
         for state in self._manifest.states:
-            new = results[state.present]
-            if one_by_one and 0 not in state.shape:  # padding leaves the state of its row as it is
+            after = results[state.present]
+            if alone and 0 not in state.shape:  # padding leaves the state of its row as it is
                 rows = counts.reshape([-1 if size == -1 else 1 for size in state.shape])
-                new = np.where(rows, self._kept.fetch(new), self._kept.fetch(self._state[state.past]))
-            self._state[state.past] = self._kept.put(new)
+                after = np.where(rows, self._kept.fetch(after), self._kept.fetch(self._state[state.past]))
+            self._state[state.past] = self._kept.put(after)
         self.all_logits = self._kept.fetch(results[self._manifest.logits])
         self.logits = self.all_logits[:, -1].astype(np.float32, copy=False)
 

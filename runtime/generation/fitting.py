@@ -32,12 +32,49 @@ def check_fits(manifest: Manifest, graphs: Mapping[str, Model]) -> None:
         return
     decoder = graphs["decoder"]
     takes, gives = ({spec.name: spec for spec in specs} for specs in (decoder.inputs, decoder.outputs))
-    named = (manifest.positions, manifest.first_scored, manifest.past_length, *manifest.constants)
+    named = (manifest.mask, manifest.positions, manifest.first_scored, manifest.past_length, *manifest.constants)
     pasts, presents = ([getattr(state, name) for state in manifest.states] for name in ("past", "present"))
-    _check_names([manifest.tokens, *(name for name in named if name), *pasts], takes, "input")
+    inputs = [manifest.tokens, *(name for name in named if name), *pasts]
+    _check_names(inputs, takes, "input")
     _check_names([manifest.logits, *presents], gives, "output")
+    _check_told(manifest, graphs, takes.keys() - inputs)
     for state in manifest.states:
         _check_state(state, takes[state.past])
+    _check_widths(manifest, takes)
+
+
+def _check_told(manifest: Manifest, graphs: Mapping[str, Model], others: Iterable[str]) -> None:
+    """Refuse inputs of the decoder that nobody would give, and sources that there are not."""
+    elsewhere = {spec.name for role, model in graphs.items() if role != "decoder" for spec in model.inputs}
+    lost = sorted(others) if not elsewhere else []
+    if lost:
+        raise ModelFormatError(f"the decoder takes '{lost[0]}', and nothing says what that is")
+    for name in filter(None, (manifest.source, manifest.source_mask)):
+        if name not in elsewhere | {*others, manifest.tokens}:
+            raise ModelFormatError(f"no graph takes '{name}'")
+
+
+def _check_widths(manifest: Manifest, takes: Mapping[str, ValueSpec]) -> None:
+    """Refuse a mask of other tokens than the decoder is given one for, and room that its cache does not have."""
+    if bool(manifest.capacity) != bool(manifest.past_length):
+        raise ModelFormatError(f"capacity is {manifest.capacity}, past_length is '{manifest.past_length}'")
+    new = _width(takes[manifest.tokens])
+    if new == 1 and manifest.step != 1:
+        raise ModelFormatError(f"step is {manifest.step}, the decoder takes one token at a time")
+    if not (manifest.mask and manifest.states):
+        return
+    width = _width(takes[manifest.mask])
+    if manifest.capacity and isinstance(width, int) and manifest.mask_of == "all" and width != manifest.capacity:
+        raise ModelFormatError(f"capacity is {manifest.capacity}, the mask has {width} places")
+    if new is not None and width is not None and (width == new) != (manifest.mask_of == "new"):
+        raise ModelFormatError(
+            f"mask_of is '{manifest.mask_of}', the mask has {width} places where there are {new} new tokens"
+        )
+
+
+def _width(spec: ValueSpec) -> int | str | None:
+    """How many tokens an input is about: a number, or what that is called."""
+    return spec.shape[1] if spec.shape is not None and len(spec.shape) > 1 else None
 
 
 def _check_names(names: list[str], known: Iterable[str], what: str) -> None:

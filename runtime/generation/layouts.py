@@ -52,6 +52,11 @@ def graph_of(package: Package) -> Model:
     """
     if package.manifest.kind == "forward":
         return package.graphs["model"]
+    if package.manifest.anew:
+        raise ConversionError(
+            f"after {package.manifest.anew} tokens the model reads all of them anew, unlike readers of this layout",
+            hint="leave layout out",
+        )
     if set(package.graphs) != {"decoder"} or not package.manifest.states:
         raise ConversionError(
             f"a package of {', '.join(package.graphs)} has no counterpart in this layout",

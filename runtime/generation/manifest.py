@@ -58,6 +58,7 @@ class Manifest:
         states: What goes from one step to the next; none if every step is given all tokens.
         capacity: How many tokens states have room for, where they are written in place; 0 if they grow.
         past_length: The input that says how many tokens there are in such states.
+        anew: After how many tokens the states begin anew, from all tokens so far, as the model asks for; 0 for never.
         constants: Outputs of the encoder that the decoder takes at every step, with their batch axes.
         step: The most tokens that the decoder takes at once; 0 for any number. The prompt goes through ``prefill``
             where there is such a graph.
@@ -78,6 +79,7 @@ class Manifest:
     states: tuple[State, ...] = ()
     capacity: int = 0
     past_length: str = ""
+    anew: int = 0
     constants: Mapping[str, int] = field(default_factory=dict)
     step: int = 0
     settings: Settings = field(default_factory=Settings)
@@ -170,6 +172,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "kind": lambda given, what: as_choice(given, ("forward", "decoder", "encoder-decoder", "loop"), what),
     "mask_of": lambda given, what: as_choice(given, ("all", "new"), what),
     "capacity": _count,
+    "anew": _count,
     "step": _count,
     "constants": _axes,
     "states": _states,

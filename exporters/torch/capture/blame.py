@@ -12,6 +12,7 @@ import torch
 
 from entrepot.exporters.torch.capture.decided import decisions_followed
 from entrepot.exporters.torch.capture.held import held_values
+from entrepot.exporters.torch.capture.moving import modules_stay
 from entrepot.exporters.torch.capture.orders import orders_of_the_sample
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.rounding import rounded_sizes
@@ -139,7 +140,7 @@ def export_flat(
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
     of_values = masks_as_they_are(), unchecked_distributions()
-    flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), *of_values)
+    flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), modules_stay(), *of_values)
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
         for flag in (*flags, Rewriting(), held_values(flat), named_weights(flat), capture_settings()):
             stack.enter_context(flag)

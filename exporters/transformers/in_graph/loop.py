@@ -41,6 +41,11 @@ def looped(
     manifest, settings, report = package.manifest, package.settings, package.report
     if not package.generates:
         raise ConversionError("the model does not generate, so there is no loop", hint="leave loop out")
+    if manifest.anew:
+        raise ConversionError(
+            f"after {manifest.anew} tokens the model reads all of them anew, which no turn of a loop does",
+            hint="leave loop out",
+        )
     draws = settings.do_sample if sample is None else sample
     if draws and num_beams > 1:
         raise ConversionError("beams that are drawn are no loop in a graph", hint="leave num_beams or do_sample out")

@@ -50,15 +50,26 @@ def test_a_sample_that_changes_nothing_is_an_error() -> None:
         ep.export_transformer(Deaf().eval(), samples)
 
 
-def judged(monkeypatch: pytest.MonkeyPatch, tokens: Callable[[torch.dtype], Any], made: Callable[[], Any]) -> Any:
-    """What is said of a package that makes tokens, beside a model that makes others by its precision."""
+def judged(
+    monkeypatch: pytest.MonkeyPatch,
+    tokens: Callable[[torch.dtype], Any],
+    made: Callable[[], Any],
+    *,
+    bare: bool = False,
+    uncached: Any = None,
+) -> Any:
+    """What is said of a package that makes tokens, beside a model that makes others by its precision, or its cache."""
     model = torch.nn.Linear(1, 1)
-    monkeypatch.setattr(verify, "generated", lambda module, *_: tokens(module.weight.dtype))
+
+    def generated(module: Any, _: Any, asked: Any) -> Any:
+        return tokens(module.weight.dtype) if asked.get("use_cache", True) else uncached
+
+    monkeypatch.setattr(verify, "generated", generated)
     called = SimpleNamespace(model=model, whole=model, roles=ep.Roles())
     package = SimpleNamespace(
         generate=lambda **_: made(), manifest=Manifest(kind="decoder"), inputs={"input_ids": None}, settings=Settings()
     )
-    building = SimpleNamespace(trials=SimpleNamespace(called=called))
+    building = SimpleNamespace(trials=SimpleNamespace(called=called), form=SimpleNamespace(bare=bare))
     prompt = torch.ones(1, 2, dtype=torch.int64)
     judge: Any = verify._Judge(package, building)  # type: ignore[arg-type]
     return judge._tokens(Case("a prompt", prompt, prompt, {}), 1)
@@ -86,6 +97,16 @@ def test_tokens_count_where_rounding_does_not_decide_about_them(
     monkeypatch: pytest.MonkeyPatch, tokens: Any, made: Any, verdict: str
 ) -> None:
     assert judged(monkeypatch, tokens, made).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("bare", "uncached", "verdict"), [(True, OTHERS, "noted"), (True, OURS, "differs"), (False, OTHERS, "differs")]
+)
+def test_a_package_without_a_cache_is_held_to_the_model_without_one(
+    monkeypatch: pytest.MonkeyPatch, bare: bool, uncached: Any, verdict: str
+) -> None:
+    found = judged(monkeypatch, lambda _: OURS, lambda: OTHERS, bare=bare, uncached=uncached)
+    assert found.verdict == verdict
 
 
 def test_a_model_too_large_to_be_run_in_doubles_is_not_judged_by_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
