@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
+import math
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -136,6 +137,24 @@ def as_in_sample(size: Any) -> Any:
         return size
     found = value_of(size.node.expr, size.node.shape_env.backed_var_to_val)
     return size if found is None else size.node.shape_env.create_symintnode(size.node.expr, hint=found)
+
+
+def without_powers(size: Any) -> Any:
+    """The same size as a product: torch (2.13) puts those into a graph that were computed aside, but no powers."""
+    if not isinstance(size, torch.SymInt) or not size.node.expr.has(sympy.Pow):
+        return size
+    return _multiplied_out(size.node.expr, size.node.shape_env)
+
+
+def _multiplied_out(expr: Any, env: Any) -> Any:
+    if expr.is_Integer:
+        return int(expr)
+    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
+        return math.prod([_multiplied_out(expr.base, env)] * int(expr.exp))
+    if expr.is_Mul or expr.is_Add:
+        parts = [_multiplied_out(each, env) for each in expr.args]
+        return math.prod(parts) if expr.is_Mul else sum(parts)
+    return env.create_symintnode(expr, hint=value_of(expr, env.backed_var_to_val))
 
 
 def samples(symbols: Sequence[Any], hints: Mapping[Any, int]) -> Iterator[dict[Any, int]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.environment import expression, hint
+from entrepot.exporters.torch.rewriting.environment import expression, hint, without_powers
 
 _library = torch.library.Library("entrepot", "FRAGMENT")
 _library.define("flow(Tensor[] tensors, SymInt[] ints, SymInt[] sizes, str key) -> Tensor[]")
@@ -101,7 +101,7 @@ def emit(flow: Flow, tensors: Sequence[torch.Tensor], ints: Sequence[Any], sizes
     """Put the operator into the graph that is being captured."""
     key = f"flow_{next(_keys)}"
     FLOWS[key] = flow
-    return list(torch.ops.entrepot.flow(list(tensors), list(ints), list(sizes), key))
+    return list(torch.ops.entrepot.flow(list(tensors), list(ints), [without_powers(size) for size in sizes], key))
 
 
 def _run(tensors: Sequence[torch.Tensor], ints: Sequence[Any], sizes: Sequence[Any], key: str) -> list[torch.Tensor]:

@@ -139,3 +139,32 @@ def test_a_size_at_which_another_path_begins_is_not_passed_over_where_it_is_near
     x = torch.randn(1, 40, 3)
     y = ep.Session(model).run({"x": x.numpy()})["output"]
     torch.testing.assert_close(torch.from_numpy(y), GrowingTable(12)(x))
+
+
+class Square(nn.Module):
+    """Patches with positions that are made anew where the picture has another size; they make up a square again."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.patches, self.size = nn.Conv2d(3, 4, 2, 2), 4
+        self.register_buffer("positions", self.made(4, 4) + 1)
+
+    def made(self, height, width):
+        return (torch.arange(float(height))[:, None] + torch.arange(float(width)) / 2).reshape(1, -1, 1)
+
+    def forward(self, x):
+        height, width = x.shape[2] // 2, x.shape[3] // 2
+        tokens = self.patches(x).flatten(2).transpose(1, 2)
+        if self.size != height or self.size != width:
+            positions = self.made(height, width)
+        else:
+            positions = self.positions
+        side = int(tokens.shape[1] ** 0.5)
+        return (tokens + positions).reshape(-1, side, side, 4)
+
+
+def test_a_result_of_a_branch_has_the_square_of_a_size():
+    model = ep.export(Square(), torch.randn(1, 3, 8, 8))
+    assert model.report.ok
+    assert model.inputs[0].shape == ("batch", 3, "height", "height")
