@@ -14,19 +14,13 @@ import jax.extend
 import numpy as np
 
 from entrepot.exporters.arrays import Array
+from entrepot.exporters.calls import MODEL_ERRORS
 from entrepot.exporters.exporter import Refusal
 from entrepot.exporters.jax.upstream import UnexpectedDimVar
 from entrepot.exporters.tree import Flat
 
 _ERRORS: tuple[type[Exception], ...] = (
-    RuntimeError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    AssertionError,
-    ArithmeticError,
-    NotImplementedError,
+    *MODEL_ERRORS,
     jax.errors.InconclusiveDimensionOperation,
     UnexpectedDimVar,  # of what is computed while a function is traced
 )

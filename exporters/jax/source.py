@@ -14,6 +14,7 @@ from entrepot.exporters.arrays import Array
 from entrepot.exporters.axes.fewer import widest
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.calls import call
 from entrepot.exporters.exporter import Captured, Source
 from entrepot.exporters.jax.arrays import JAX, JaxArrays
 from entrepot.exporters.jax.capture import capture
@@ -55,7 +56,7 @@ class JaxSource(Source):
             for at, leaf in enumerate(leaves)
         ]
         args, kwargs = unflatten(self.call.tree, whole)
-        return flatten(function(*args, **kwargs), numbers=self.numbers, arrays=JAX)
+        return flatten(call(function, args, kwargs, model_errors()), numbers=self.numbers, arrays=JAX)
 
     def __call__(self, arrays: Sequence[Array], /) -> Flat:
         """Trace the model for these sizes; it is compiled and run when a result is read."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from entrepot.exporters.structure import Flat, unflatten
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.caches import Layout, apart, copied, layout_of
 from entrepot.exporters.transformers.parts import HIDDEN, Hidden, Step

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from entrepot.exporters.sample import Sample
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.roles import Roles
 from entrepot.exporters.transformers.upstream import config_of

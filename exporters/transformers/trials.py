@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import torch
 
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.caches import Layout, apart, copied
 from entrepot.exporters.transformers.called import Called

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 
 FLAGS = {"use_cache": True, "return_dict": True}
 """What forward is told, as far as it takes such arguments."""

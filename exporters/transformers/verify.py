@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.build import Building
 from entrepot.exporters.transformers.samples import Inputs, tokens

@@ -26,7 +26,7 @@ from torch.utils import _pytree as pytree
 
 import entrepot as ep
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.parity.compare import compare
 
 DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool, "float16": torch.float16}

@@ -20,7 +20,7 @@ from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.rewriting.reading import named_weights
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
 from entrepot.exporters.torch.translations.packing import padded_recurrences

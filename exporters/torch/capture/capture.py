@@ -21,7 +21,7 @@ from entrepot.exporters.torch.capture.dims import export_along, leave_open
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import NO_NEWS, keep_within
 from entrepot.exporters.torch.capture.ranges import capture_open
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.upstream import (
     of_size,

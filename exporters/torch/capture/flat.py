@@ -10,11 +10,12 @@ import torch
 
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, word_axis
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.calls import call
 from entrepot.exporters.notes import Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.decided import decisions_followed
-from entrepot.exporters.torch.running.calls import call
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
 
 _MOST_DOUBLED = 1024  # the module is run to see if it takes twice as much
@@ -83,7 +84,7 @@ class FlatModule(torch.nn.Module):
         for group in self._stepped:
             torch._check(_size(tensors, min(group.axes)) % group.step == group.remainder)  # noqa: SLF001 - documented
         args, kwargs = unflatten(self._tree, tensors)
-        flat = flatten(call(self._stepper or self.module, args, kwargs), arrays=TORCH)
+        flat = flatten(call(self._stepper or self.module, args, kwargs, MODEL_ERRORS), arrays=TORCH)
         self.numbers.clear()
         self.numbers.update(flat.numbers)
         decisions = decisions_followed()

@@ -22,7 +22,7 @@ from entrepot.exporters.torch.capture.automatic import broken_condition, terms_o
 from entrepot.exporters.torch.capture.dims import export_along
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import keep_within
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.upstream import size_notes
 

@@ -16,8 +16,8 @@ from entrepot.exporters.axes.groups import Axis, axis_word
 from entrepot.exporters.axes.relations import Relation
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.symbolic import symbolic_run
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
 from entrepot.exporters.torch.running.eager import Eager
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.translations.packing import padded_recurrences
 from entrepot.exporters.torch.upstream import masks_as_they_are, size_functions

@@ -12,7 +12,7 @@ import torch
 from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.lowering.divisions import settle_divisions
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.translations import decompositions, translations
 from entrepot.exporters.torch.upstream import (

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.calls import call
 from entrepot.exporters.exporter import Callee, Refusal, Required
 from entrepot.exporters.notes import listed
 from entrepot.exporters.structure import Flat, Tree, constants, flatten, flatten_again, unflatten
 from entrepot.exporters.torch.arrays import TORCH
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS, call
 from entrepot.exporters.torch.running.deciding import DecisionSpotter, require_decisions
 from entrepot.exporters.torch.running.endless import CallCounter
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.running.kernels import KernelSpotter
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
@@ -94,7 +95,11 @@ class Eager(Callee):
         try:
             with quiet(), _default_type(self._kind), self._counted(), self._as_required():
                 return (
-                    flatten(call(self._stepper or self.module, args, kwargs), numbers=self.numbers, arrays=TORCH),
+                    flatten(
+                        self._raw(args, kwargs),
+                        numbers=self.numbers,
+                        arrays=TORCH,
+                    ),
                     args,
                     kwargs,
                 )
@@ -107,6 +112,9 @@ class Eager(Callee):
             self.drew = {name for name in after if after[name] != before[name]}
             if restore:
                 self._state.restore()
+
+    def _raw(self, args: Any, kwargs: Any) -> Any:
+        return call(self._stepper or self.module, args, kwargs, MODEL_ERRORS)
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:
@@ -162,7 +170,7 @@ class Eager(Callee):
                 pairs = zip(arrays, shapes, strict=True)
                 without_values = [torch.empty(shape, dtype=tensor.dtype) for tensor, shape in pairs]
                 args, kwargs = unflatten(self.tree, without_values)
-                call(self._stepper or self.module, args, kwargs)
+                self._raw(args, kwargs)
         except MODEL_ERRORS:
             return False
         finally:
@@ -177,7 +185,7 @@ class Eager(Callee):
         """
         args, kwargs = unflatten(self.tree, tensors)
         try:
-            call(self._stepper or self.module, args, kwargs)
+            self._raw(args, kwargs)
         finally:
             self._state.restore()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.ir.errors import InputError, MissingFileError, ModelFormatError
 

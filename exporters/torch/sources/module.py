@@ -35,10 +35,10 @@ from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.quantised.observers import observer_note
 from entrepot.exporters.torch.quantised.packed import has_packed
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
 from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.deciding import DECIDES_OTHERWISE
 from entrepot.exporters.torch.running.endless import CallCounter
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
 from entrepot.exporters.torch.sources.checkpoint import Checkpoint

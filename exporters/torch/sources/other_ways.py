@@ -26,9 +26,9 @@ from entrepot.exporters.torch.rewriting.bodies import capture_body
 from entrepot.exporters.torch.rewriting.flows import FLOWS
 from entrepot.exporters.torch.rewriting.modules import rewritten_copy
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, reach
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
 from entrepot.exporters.torch.running.deciding import DecisionSpotter
 from entrepot.exporters.torch.running.eager import Eager
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.sources.script import translate_script
 from entrepot.exporters.torch.upstream import FrontendError, TracerWarning, size_notes

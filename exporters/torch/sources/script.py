@@ -21,8 +21,8 @@ from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import NATURAL_OPSET, translate
 from entrepot.exporters.torch.lowering.weights import weight_names
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
 from entrepot.exporters.torch.running.checks import check_module, check_outputs, check_results
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.scripts.reader import Reader
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note

@@ -124,3 +124,20 @@ def test_users_teach_a_primitive():
         model = ep.export(asks, X, dynamic=False, progress=False)
     assert model.report.ok
     assert [node.op_type for node in model.ir.graph] == ["Sin"]
+
+
+class ShapeError(Exception):
+    """As libraries for shapes have it: neither a ValueError nor a TypeError."""
+
+
+def fours(x):
+    if x.shape[1] != 4:
+        raise ShapeError(f"{x.shape} does not fit")
+    return x * 2
+
+
+def test_errors_of_kinds_that_libraries_define_are_refusals():
+    model = ep.export(fours, (jnp.ones((3, 4)),))
+    assert model.inputs[0].shape == ("batch", 4)
+    with pytest.raises(ep.InputError, match=r"ShapeError: \(3, 5\) does not fit.*test_refusals.py"):
+        ep.export(fours, (jnp.ones((3, 5)),))

@@ -20,7 +20,7 @@ from entrepot.exporters.structure import flatten_named
 from entrepot.exporters.torch import upstream
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.blame import DIM_SUFFIX
-from entrepot.exporters.torch.running.calls import MODEL_ERRORS
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.sources.script import translate_script
 

@@ -1,15 +1,13 @@
-"""Calls of somebody's module, which may raise anything."""
+"""Calls of somebody's model, which may raise anything."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
-
 from entrepot.ir.errors import EntrepotError
 
-# What forward may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
+# What a model may raise when it does not accept its inputs. KeyboardInterrupt, MemoryError and the like pass through.
 MODEL_ERRORS = (
     RuntimeError,
     ValueError,
@@ -18,12 +16,22 @@ MODEL_ERRORS = (
     AttributeError,
     AssertionError,
     ArithmeticError,
-    torch.jit.Error,
 )
 
 
-def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What a module returns.
+def call(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    errors: tuple[type[Exception], ...] = MODEL_ERRORS,
+) -> Any:
+    """What a model returns.
+
+    Args:
+        function: The model.
+        args: What it is given by position.
+        kwargs: What it is given by name.
+        errors: What the caller knows that models of its framework raise.
 
     Raises:
         RuntimeError: It raised an error of a kind that some library defines for itself; the name and text are the same.
@@ -31,7 +39,9 @@ def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
     """
     try:
         return function(*args, **kwargs)
-    except (*MODEL_ERRORS, EntrepotError, MemoryError):
+    except errors:
+        raise
+    except (EntrepotError, MemoryError):
         raise
     except Exception as error:
         kind = type(type(error).__name__, (RuntimeError,), {})

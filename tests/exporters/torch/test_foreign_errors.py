@@ -29,12 +29,12 @@ class Strict(nn.Module):
 def test_sizes_that_a_module_refuses_by_an_error_of_its_own_are_fixed():
     model = ep.export(Strict(0), torch.ones(3, 4))
     assert model.inputs[0].shape == ("batch", 4)
-    assert any("ShapeError: (3, 5) does not fit" in note and "test_calls.py" in note for note in model.notes)
+    assert any("ShapeError: (3, 5) does not fit" in note and "test_foreign_errors.py" in note for note in model.notes)
 
 
 def test_a_sample_that_is_refused_so_is_an_error_that_says_it():
     with pytest.raises(
-        ep.InputError, match=r"does not take the sample: ShapeError: \(3, 4\) does not fit, at test_calls.py"
+        ep.InputError, match=r"does not take the sample: ShapeError: \(3, 4\) does not fit, at test_foreign_errors.py"
     ):
         ep.export(Strict(5), torch.ones(3, 4))
 

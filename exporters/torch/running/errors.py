@@ -1,0 +1,9 @@
+"""What ``forward`` may raise when it does not accept its inputs."""
+
+from __future__ import annotations
+
+import torch
+
+from entrepot.exporters import calls
+
+MODEL_ERRORS = (*calls.MODEL_ERRORS, torch.jit.Error)
