@@ -102,9 +102,11 @@ def _results(model: Model, feeds: Feeds | None) -> Iterator[str]:
         yield f"  {name} {_figures(result) if isinstance(result, np.ndarray) else type(result).__name__}"
 
 
-def _wave(array: np.ndarray) -> np.ndarray:
+def _wave(array: Any) -> Any:
     """Values that are the same on every machine, of the same shape and type."""
-    if array.dtype.kind == "O":
+    if isinstance(array, list):
+        return [_wave(each) for each in array]
+    if array is None or array.dtype.kind == "O":
         return array
     if array.dtype.kind in "iub":
         return (np.arange(array.size) % 2).reshape(array.shape).astype(array.dtype)

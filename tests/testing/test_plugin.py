@@ -175,12 +175,15 @@ LOOP = """<ir_version: 10, opset_import: ["" : 20]> net (float[N] x, string[K] s
     y = Loop(n, , x) <body = b (int64 i, bool c, float[N] a) => (bool d, float[N] z) { d = Identity(c) z = Add(a, a) }>
     t = Identity(s)
 }"""
-UNKNOWN = """<ir_version: 10, opset_import: ["" : 20]> net (seq(float[N]) x) => (float[M] y) {
+PARTS = """<ir_version: 10, opset_import: ["" : 20]> net (seq(float[N]) x) => (float[M] y) {
     y = ConcatFromSequence<axis = 0>(x)
+}"""
+UNKNOWN = """<ir_version: 10, opset_import: ["" : 20, "acme" : 1]> net (float[N] x) => (float[M] y) {
+    y = acme.Unknown(x)
 }"""
 
 def test_portraits(parity):
-    for name, text in {"loop": LOOP, "unknown": UNKNOWN}.items():
+    for name, text in {"loop": LOOP, "parts": PARTS, "unknown": UNKNOWN}.items():
         parity.golden(ep.load(onnx.parser.parse_model(text)), name)
 '''
     run(pytester, text, "--parity-update").assert_outcomes(passed=1)
@@ -188,7 +191,9 @@ def test_portraits(parity):
     loop = (pytester.path / "golden" / "test_it" / "loop.txt").read_text()
     assert "    body(i, c, a)\n      d <- Identity(c)\n      z <- Add(a, a)\n      returns d, z\n" in loop
     assert "  y float32[1] = 4.3224\n" in loop  # eight times the cosine of one
-    assert "results\n  none: InputError\n" in (pytester.path / "golden" / "test_it" / "unknown.txt").read_text()
+    parts = (pytester.path / "golden" / "test_it" / "parts.txt").read_text()
+    assert "  y float32[4] = 0.5403 -0.41615 0.5403 -0.41615\n" in parts  # cosines of one and two, twice
+    assert "results\n  none: UnsupportedOpError\n" in (pytester.path / "golden" / "test_it" / "unknown.txt").read_text()
 
 
 # round trips ----------------------------------------------------------------------------------------------------------

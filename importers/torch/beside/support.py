@@ -81,7 +81,8 @@ def captured_loop(turn, count, going_on, *carried):
     def flag(going_on):
         if isinstance(going_on, torch.Tensor):
             return going_on.reshape(()).clone()
-        return torch.full((), going_on, dtype=torch.bool)  # a constant could not be within a loop
+        # a constant could not be within a loop
+        return torch.full((), going_on, dtype=torch.bool)
 
     fresh = [each.clone() for each in carried]
     start = (torch.zeros((), dtype=torch.int64), flag(going_on), *fresh)
