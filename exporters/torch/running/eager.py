@@ -95,11 +95,7 @@ class Eager(Callee):
         try:
             with quiet(), _default_type(self._kind), self._counted(), self._as_required():
                 return (
-                    flatten(
-                        self._raw(args, kwargs),
-                        numbers=self.numbers,
-                        arrays=TORCH,
-                    ),
+                    flatten(self._raw(args, kwargs), numbers=self.numbers, arrays=TORCH),
                     args,
                     kwargs,
                 )

@@ -7,7 +7,7 @@ import math
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
-from torch import Tensor, nn, rand, randn
+from torch import Tensor, nn, rand, randint, randn
 
 from tests.export_cases.case import case
 
@@ -376,3 +376,38 @@ def planning_on_maps():
         (randn(3, 2, 9, 5), torch.tensor([[0, 0], [8, 4], [3, 3]])),
         (randn(1, 2, 7, 7), torch.tensor([[6, 1]])),
     )
+
+
+class Diffusion(nn.Module):
+    """A few steps of a sampler without noise, with guidance, from a schedule in double precision."""
+
+    def __init__(self, steps: int = 4) -> None:
+        super().__init__()
+        betas = torch.linspace(1e-4, 0.02, 100, dtype=torch.float64)
+        self.register_buffer("alphas", torch.cumprod(1 - betas, 0))
+        self.steps = steps
+        self.net = nn.Sequential(nn.Conv1d(5, 8, 3, padding=1), nn.SiLU(), nn.Conv1d(8, 2, 3, padding=1))
+        self.label = nn.Embedding(4, 2)
+
+    def _noise(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        clock = (t.float() / 100).view(-1, 1, 1).expand(-1, 1, x.size(2))
+        return self.net(torch.cat([x, clock, self.label(label)[..., None].expand(-1, -1, x.size(2))], 1))
+
+    def forward(self, x: Tensor, label: Tensor, guidance: Tensor) -> Tensor:
+        times = torch.linspace(99, 0, self.steps + 1).long()
+        for now, then in itertools.pairwise(times):
+            t = now.expand(x.size(0))
+            with_label, without = self._noise(x, t, label), self._noise(x, t, torch.full_like(label, 3))
+            e = without + guidance.view(-1, 1, 1) * (with_label - without)
+            a, b = self.alphas[now].float(), self.alphas[then].float()
+            x0 = ((x - (1 - a).sqrt() * e) / a.sqrt()).clamp(-3, 3)
+            x = b.sqrt() * x0 + (1 - b).sqrt() * e
+        return x
+
+
+@case("x.0", "x.2")
+def guided_sampler():
+    def inputs(b, t):
+        return randn(b, 2, t), randint(0, 3, (b,)), rand(b) * 3
+
+    return Diffusion(), inputs(2, 8), inputs(1, 13), inputs(3, 5)
