@@ -45,6 +45,7 @@ from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
 from entrepot.ir.opset.convert import convert_opset
+from entrepot.ir.passes.widen_bfloat16 import WidenBfloat16
 from entrepot.parity.report.report import Report, Run
 
 _MORE_STEPS = 1.5
@@ -184,6 +185,7 @@ class _Export:
         inputs, outputs = graph_names(source.parameters, source.call, result, options)
         weights = set(graph.graph.initializers) if captured.weights is None else captured.weights
         tidy(graph, weights, options.optimize, in_place=options.weights is not None)
+        WidenBfloat16()(graph)
         require_values(graph, captured.required)
         name_graph(graph, inputs, outputs)
         rename_symbols(graph, captured.groups)

@@ -24,7 +24,6 @@ from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.size_checks import check_conditions
 from entrepot.exporters.tree import Flat
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
-from entrepot.ir.passes.widen_bfloat16 import WidenBfloat16
 
 if TYPE_CHECKING:
     from entrepot.exporters.jax.source import JaxSource
@@ -74,7 +73,6 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
     restrict(kept, ranges)
     if checked := conditions(kept, ranges):
         check_conditions(graph, checked)
-    WidenBfloat16()(graph)
     names = [name for name in graph.graph.initializers if name in source.model.weights.values()]
     return Captured(graph, kept, fixed, numbers, names)
 

@@ -32,7 +32,6 @@ from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, flatten_named, unflatten
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 from entrepot.ir.passes.sink_transposes import SinkTransposes
-from entrepot.ir.passes.widen_bfloat16 import WidenBfloat16
 
 _READ = "from its layers"
 _TRACED = "as its backend traces it"
@@ -149,7 +148,6 @@ class KerasSource(Source):
             outputs = self._as_returned(build, self._read(Reader(build), inputs))
         graph = build.model(outputs)
         SinkTransposes()(graph)
-        WidenBfloat16()(graph)
         return Captured(graph, groups, weights=self.parameters)
 
     def _read(self, reader: Reader, inputs: list[ir.Value]) -> list[ir.Value]:

@@ -1,8 +1,9 @@
-"""Graphs whose bfloat16 onnxruntime computes, too."""
+"""Models whose bfloat16 onnxruntime computes, too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -18,27 +19,39 @@ _HAD = frozenset({
 })  # fmt: skip
 """What onnxruntime (1.31) has for bfloat16 on a processor; the tests of this pass say if that changes."""
 
+_FROM_SEQUENCES = frozenset({"SequenceAt", "ConcatFromSequence"})
+
 
 class WidenBfloat16(ir.passes.InPlacePass):
     """Compute in float32 what onnxruntime has no operator of bfloat16 for; what is kept stays as narrow as it was.
 
     Before: ``y = Softmax(x)``. After: ``y = Cast(Softmax(Cast(x)))``.
-    Operators that move elements, inputs, outputs and weights keep their type.
+    Operators that move elements, inputs, outputs and weights keep their type. Sequences have no tensors of bfloat16 in
+    ONNX: theirs become float32.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Change the model in place."""
-        modified = False
-        for graph, types in list(typed_graphs(model)):
-            if isinstance(graph, ir.Graph):
-                modified |= _widened(graph, types)
-        return ir.passes.PassResult(model, modified=modified)
+        known = list(typed_graphs(model))
+        chosen = [(graph, _chosen(graph, types)) for graph, types in known]  # before a type changes
+        for graph, types in known:
+            _retyped(graph, types)
+        for graph, nodes in chosen:
+            _widened(graph, nodes)
+        return ir.passes.PassResult(model, modified=any(nodes for _, nodes in chosen))
 
 
-def _widened(graph: ir.Graph, types: Types) -> bool:
+_Chosen: TypeAlias = "list[tuple[ir.Node, list[int], list[int]]]"
+"""Nodes to be widened, with the positions of their narrow inputs and outputs."""
+
+
+def _chosen(graph: ir.Graph, types: Types) -> _Chosen:
+    found = [(node, _narrow(node.inputs, types), _narrow(node.outputs, types)) for node in graph if _lacked(node)]
+    return [each for each in found if each[1] or (each[2] and each[0].op_type in _FROM_SEQUENCES)]
+
+
+def _widened(graph: ir.Graph, chosen: _Chosen) -> None:
     casts: dict[ir.Value, ir.Value] = {}
-    chosen = [(node, _narrow(node.inputs, types), _narrow(node.outputs, types)) for node in graph if _lacked(node)]
-    chosen = [each for each in chosen if each[1]]
     for node, inputs, outputs in chosen:
         for at in inputs:
             value = node.inputs[at]
@@ -48,7 +61,14 @@ def _widened(graph: ir.Graph, types: Types) -> bool:
             node.replace_input_with(at, casts[value])
         for at in outputs:
             _rounded(graph, node, node.outputs[at])
-    return bool(chosen)
+
+
+def _retyped(graph: ir.Graph, types: Types) -> None:
+    """Say of what the sequences of a graph are once tensors are widened on their way into them."""
+    for value in [*graph.inputs, *(output for node in graph for output in node.outputs)]:
+        match types.type(value):
+            case ir.SequenceType(elem_type=ir.TensorType(dtype=dtype)) if dtype is _NARROW:
+                value.type = ir.SequenceType(ir.TensorType(_WIDE))
 
 
 def _lacked(node: ir.Node) -> bool:
@@ -56,7 +76,7 @@ def _lacked(node: ir.Node) -> bool:
 
 
 def _narrow(values: Sequence[ir.Value | None], types: Types) -> list[int]:
-    return [at for at, value in enumerate(values) if value is not None and types.dtype(value) is _NARROW]
+    return [at for at, value in enumerate(values) if value is not None and types.type(value) == ir.TensorType(_NARROW)]
 
 
 def _rounded(graph: ir.Graph, node: ir.Node, value: ir.Value) -> None:

@@ -28,6 +28,11 @@ CASES = [
         "else_branch = e () => (bfloat16[2, 3] q) { q = Identity(x) }>",
         "c = Constant(); y = If(c) {x.float = Cast(x); p.float = Relu(x.float); p = Cast(p.float)} {q = Identity(x)}",
     ),
+    (
+        "i = Constant<value_int = 1>() s = SequenceConstruct(x, x) y = SequenceAt(s, i)",
+        "i = Constant(); x.float = Cast(x); s = SequenceConstruct(x.float, x.float); y.float = SequenceAt(s, i); "
+        "y = Cast(y.float)",
+    ),
 ]
 
 
