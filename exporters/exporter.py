@@ -123,6 +123,7 @@ class Source(Callee, Protocol):
         parameters: Names that inputs and outputs may not have.
         seed: Where generators start in the next call, if it draws random numbers.
         ways: In which ways it can be captured, the first one preferred.
+        looping: The one of them that keeps loops, whatever their length, if any.
         sized: Those of them whose captures depend on the sizes of the sample.
         last: Further ones, tried where none of them came to anything.
         way: The one to be used; the pipeline sets it before each capture.
@@ -139,6 +140,7 @@ class Source(Callee, Protocol):
     parameters: Collection[str] = ()
     seed: int = 0
     ways: Sequence[str] = ("as it is",)
+    looping: str = ""
     sized: Sequence[str] = ()
     last: Sequence[str] = ()
     way: str = "as it is"

@@ -40,7 +40,7 @@ from entrepot.exporters.proof.prove import BRANCH, agrees, unequal
 from entrepot.exporters.proof.side_by_side import agrees_at, compare
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.value_checks import require_values, required_in, state_required
-from entrepot.exporters.ways import FAILURES, Attempt, Attempts
+from entrepot.exporters.ways import FAILURES, Attempt, Attempts, unrolled
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
@@ -91,6 +91,9 @@ class _Export:
         groups, self.allowed, known = self.source.groups(self.prober, self.options)
         self.attempts = Attempts(_axes(groups))
         ways = self.source.ways if self.options.verify else self.source.ways[:1]
+        if len(ways) > 1 and (reason := unrolled(self.source, self.prober, groups)):
+            self.attempts.postponed = reason
+            ways = [self.source.looping, *(way for way in ways if way != self.source.looping)]
         self._try(ways, groups, known)
         again = [way for way in self.source.sized if len(ways) > 1 and way in ways]
         if again and self.attempts.best is not None and (roomier := self._roomier(groups)):

@@ -7,13 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from entrepot.exporters.axes.groups import Axis
+from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError, VerificationError
 from entrepot.ir.model import Model
 
+if TYPE_CHECKING:
+    from entrepot.exporters.axes.probe import Prober
+    from entrepot.exporters.exporter import Source
+
 FAILURES = (ConversionError, UnsupportedOpError, VerificationError)
 """What one way may raise and another may get around."""
+
+_MANY_STEPS = 500
+"""In Python; a capture takes about ten milliseconds for each."""
+
+
+def unrolled(source: Source, prober: Prober, groups: Sequence[Group]) -> str:
+    """Why a capture that follows each step would be long, and its axis fixed; nothing if it would not.
+
+    Args:
+        source: What is captured.
+        prober: Has its sample.
+        groups: The axes that vary; for an axis that is looped over, there is a step or more for each element.
+    """
+    if not source.looping or (steps := source.steps(prober.base)) < _MANY_STEPS:
+        return ""
+    for group in groups:
+        if group.formula is None and (others := group.sizes[1:]):
+            size = max(others)
+            more = source.steps(prober.resized(dict.fromkeys(group.axes, size))) - steps
+            if abs(more) >= abs(size - group.sizes[0]):
+                return f"it takes {steps} steps of Python for the sample"
+    return ""
 
 
 @dataclass
@@ -51,10 +78,12 @@ class Attempts:
     Attributes:
         wanted: The axes that are to vary.
         made: In the order in which they were tried.
+        postponed: Why the first way of the source was not tried first.
     """
 
     wanted: frozenset[Axis] = frozenset()
     made: list[Attempt] = field(default_factory=list)
+    postponed: str = ""
 
     @property
     def best(self) -> Attempt | None:
@@ -74,9 +103,8 @@ class Attempts:
 
     def notes(self, way: str, name: Callable[[Axis], str]) -> Sequence[str]:
         """What a user should know of a result: that it was captured in another way than the first, and why."""
-        if not self.made:
-            return []
-        return [f"captured {way}, since " + "; ".join(each.describe(self.wanted, name) for each in self.made)]
+        reasons = [each.describe(self.wanted, name) for each in self.made] or [self.postponed]
+        return [f"captured {way}, since " + "; ".join(reasons)] if any(reasons) else []
 
     def later(self, name: Callable[[Axis], str]) -> str:
         """What came of the ways that were tried after the one whose result is taken."""

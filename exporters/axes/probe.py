@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -227,6 +228,23 @@ class Prober:
         if near and math.gcd(*(other - size for other in near)) == 1:
             return 1
         return smallest_step(size, lambda other: self.takes(dict.fromkeys(axes, other)) is None)
+
+    def stepped(self, group: Group, beyond: int) -> Group | None:
+        """The same group in steps that lead beyond a size that is refused; ``None`` if there are none.
+
+        Sizes between the steps are left out, accepted or not.
+        """
+        members = sorted(group.axes)
+        size = self.size(members[0])
+
+        def accepts(other: int) -> bool:
+            step = other - size
+            far = beyond + (size - beyond) % step
+            return all(self.takes(dict.fromkeys(members, each)) is None for each in (other, far, far + 2 * step))
+
+        step = smallest_step(size, accepts)
+        sizes = self._two_sizes(members, step) if step > 1 else []
+        return replace(group, sizes=[size, *sizes], step=step) if sizes else None
 
     def group(self, axes: Collection[Axis], symbol: str = "", *, required: bool = False) -> Group | None:
         """Axes that vary together, with the sizes that show it; ``None`` if they do not."""

@@ -46,7 +46,7 @@ def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
         prober.relations = _suggested(prober, groups) or prober.relations
     while prober.relations:
         related = free_groups(prober)
-        wrong = disproved(prober.relations, related, before)
+        wrong = disproved(prober.relations, related, before, prober.sizes)
         if not wrong:
             return related
         prober.relations = [relation for relation in prober.relations if relation not in wrong]

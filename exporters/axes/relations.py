@@ -6,7 +6,7 @@ following. Sources that can say what their models compute from sizes guess well;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -47,14 +47,28 @@ def merged(relations: Iterable[Relation]) -> list[Relation]:
     return list(found.values())
 
 
-def disproved(relations: Iterable[Relation], groups: Iterable[Group], before: AbstractSet[Axis]) -> list[Relation]:
-    """Those that no varying axis drives, and those that keep an axis from varying that did so before."""
+def disproved(
+    relations: Iterable[Relation], groups: Sequence[Group], before: AbstractSet[Axis], size_of: Mapping[Axis, int]
+) -> list[Relation]:
+    """Those that no varying axis drives, that keep another from varying that did so before, or that are one number.
+
+    ``3 + h // 8 - 4 * (h // 32)`` is 3 wherever channels go with a height: the model's condition, and no size of it.
+    """
     varying = frozenset[Axis]().union(*(group.axes for group in groups))
     return [
         relation
         for relation in relations
-        if varying.isdisjoint(relation.drivers) or (before & set(relation.drivers)) - varying
+        if varying.isdisjoint(relation.drivers)
+        or (before & set(relation.drivers)) - varying
+        or not _moves(relation, groups, size_of)
     ]
+
+
+def _moves(relation: Relation, groups: Iterable[Group], size_of: Mapping[Axis, int]) -> bool:
+    """Whether the axes take another size at any of the sizes that were seen to be accepted."""
+    driving = [group for group in groups if not group.axes.isdisjoint(relation.drivers)]
+    trials = ({**size_of, **dict.fromkeys(group.axes, size)} for group in driving for size in group.sizes)
+    return len({relation.size(trial) for trial in trials}) > 1
 
 
 def derived_groups(relations: Iterable[Relation], groups: list[Group], size_of: Mapping[Axis, int]) -> list[Group]:

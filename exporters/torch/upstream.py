@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, TypeAlias
 
+import sympy  # type: ignore[import-untyped]
 import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
 from onnxscript._framework_apis.torch_2_11 import convert_version
@@ -36,6 +36,7 @@ from torch.fx.experimental import _config as size_settings
 from torch.fx.experimental.proxy_tensor import _sympy_handlers, disable_proxy_modes_tracing, make_fx
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import (
+    DimConstraints,
     DimDynamic,
     ShapeEnv,
     StatelessSymbolicContext,
@@ -60,6 +61,8 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
 from torch.utils._sympy import functions as size_functions
+
+from entrepot.exporters.torch.messages import axis_of
 
 __all__ = [
     "BasePruningMethod",
@@ -146,6 +149,31 @@ def capture_settings() -> Iterator[None]:
         tensor_settings.patch(fake_tensor_cache_enabled=False),
     ):
         yield
+
+
+@contextlib.contextmanager
+def unsolved_divisions() -> Iterator[None]:
+    """Inside, torch (2.13) takes no equation about sizes divided and rounded down for a number that a size has.
+
+    ``h // 16 == 2 * (h // 32)`` holds for many sizes; it would be solved as ``h == 64`` is, and fail.
+    """
+    solve = DimConstraints.solve
+
+    def solve_others(constraints: Any) -> None:
+        for size in [*constraints._symbols_with_equalities]:  # noqa: SLF001
+            found = constraints._univariate_inequalities[size]  # noqa: SLF001
+            divided = {each for each in found if isinstance(each, sympy.Eq) and each.has(size_functions.FloorDiv)}
+            if any(isinstance(each, sympy.Eq) for each in found - divided):
+                found -= divided  # they are true of the number that the others say
+            else:
+                constraints._symbols_with_equalities.discard(size)  # noqa: SLF001
+        solve(constraints)
+
+    DimConstraints.solve = solve_others  # type: ignore[assignment,method-assign]
+    try:
+        yield
+    finally:
+        DimConstraints.solve = solve  # type: ignore[method-assign]
 
 
 sym_log2: Any = torch._sym_log2  # type: ignore[attr-defined]  # noqa: SLF001 - the one logarithm that sizes have
@@ -417,75 +445,9 @@ def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
 def _axes_of(environment: Any) -> Iterator[tuple[str, tuple[int, int]]]:
     for symbol, sources in environment.var_to_sources.items():
         for source in sources:
-            if found := _SIZE.fullmatch(source.name):
-                yield str(symbol), (int(found[1]), int(found[2]))
+            if (axis := axis_of(source.name)) is not None:
+                yield str(symbol), axis
 
 
 def _place(location: Any) -> Any:
     return getattr(location, "maybe_user_loc", None) or getattr(location, "user_loc", None) or location.framework_loc
-
-
-# --- texts of errors
-
-_SIZE = re.compile(r"L\['tensors'\]\[(\d+)\]\.size\(\)\[(\d+)\]")
-_UNMET = re.compile(r"Not all values of (\w+) = .*? satisfy the generated guard (.*)")
-_CONSTANT = re.compile(r"You marked (\w+) as dynamic but your code specialized it")
-_FIX = re.compile(r"^\s*(\w+)\s*=\s*(.+?)\s*$", flags=re.MULTILINE)
-_UNTRANSLATED = re.compile(r"No ONNX function found for <OpOverload\(op='([^']+)', overload='([^']+)'\)>")
-_DATA_DEPENDENT = re.compile(r"data-dependent|GuardOnDataDependent|unbacked symint|\bu\d+\b", re.IGNORECASE)
-
-
-def of_size(condition: str, axes: frozenset[tuple[int, int]]) -> str | None:
-    """A condition as torch.export writes it, ``2 <= L['tensors'][0].size()[1]``, in terms of the one name ``size``.
-
-    Args:
-        condition: Perhaps with a full stop.
-        axes: The axes that have this size; a condition on others as well is ``None``.
-    """
-    if any((int(index), int(axis)) not in axes for index, axis in _SIZE.findall(condition)):
-        return None
-    return _SIZE.sub("size", condition.strip().rstrip("."))
-
-
-def unmet_conditions(message: str) -> list[tuple[str, str]]:
-    """Symbols, and what torch.export needs of each."""
-    return _UNMET.findall(message)
-
-
-def specialised(message: str) -> list[str]:
-    """Symbols that the capture turned into constants."""
-    return _CONSTANT.findall(message)
-
-
-def suggested_fixes(message: str) -> list[tuple[str, str]]:
-    """Symbols, and what torch.export suggests for each: a range, a number, another symbol."""
-    return _FIX.findall(message.partition("Suggested fixes:")[2])
-
-
-def suggested_bounds(value: str) -> dict[str, int]:
-    """``Dim('x', min=3, max=9)``, or ``4 <= L['tensors'][1].size()[1] and ...``, as keyword arguments of Dim."""
-    if value.startswith("Dim("):
-        return {key: int(number) for key, number in re.findall(r"(min|max)=(\d+)", value)}
-    least, most = re.match(r"(\d+) <= ", value), re.search(r" <= (\d+)$", value)
-    return ({"min": int(least[1])} if least else {}) | ({"max": int(most[1])} if most else {})
-
-
-def is_about_sizes(message: str) -> bool:
-    """Whether torch.export refuses a dynamic axis."""
-    return "Constraints violated" in message
-
-
-def is_about_transforms(message: str) -> bool:
-    """Whether the capture stopped at a tensor of torch.func's, or of gradients that forward itself computes."""
-    return "'Tensor' object has no attribute 'constant'" in message or "fake tensor in the exported program" in message
-
-
-def is_about_values(message: str) -> bool:
-    """Whether the capture stopped because Python asked for the value of a tensor."""
-    return bool(_DATA_DEPENDENT.search(message))
-
-
-def untranslated(message: str) -> tuple[str, str] | None:
-    """The operator and overload that torch.onnx has no translation for."""
-    found = _UNTRANSLATED.search(message)
-    return None if found is None else (found[1], found[2])

@@ -18,6 +18,7 @@ from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.rounding import rounded_sizes
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.lowering.custom import foreign_operator
+from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
 from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.rewriting.reading import named_weights
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
@@ -29,12 +30,10 @@ from entrepot.exporters.torch.upstream import (
     custom_operator,
     export_with,
     has_transforms,
-    is_about_sizes,
-    is_about_transforms,
-    is_about_values,
     masks_as_they_are,
     size_notes,
     unchecked_distributions,
+    unsolved_divisions,
 )
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 
@@ -139,8 +138,8 @@ def export_flat(
     spec: list[dict[int, Any]] = [{} for _ in tensors]
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
-    of_values = masks_as_they_are(), unchecked_distributions()
-    flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), modules_stay(), *of_values)
+    upstream = masks_as_they_are(), unchecked_distributions(), unsolved_divisions()
+    flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), modules_stay(), *upstream)
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
         for flag in (*flags, Rewriting(), held_values(flat), named_weights(flat), capture_settings()):
             stack.enter_context(flag)

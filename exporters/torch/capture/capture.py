@@ -21,15 +21,9 @@ from entrepot.exporters.torch.capture.dims import export_along, leave_open
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import NO_NEWS, keep_within
 from entrepot.exporters.torch.capture.ranges import capture_open
+from entrepot.exporters.torch.messages import of_size, specialised, suggested_bounds, suggested_fixes, unmet_conditions
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
-from entrepot.exporters.torch.upstream import (
-    of_size,
-    specialised,
-    suggested_bounds,
-    suggested_fixes,
-    unmet_conditions,
-)
 from entrepot.ir.errors import ConversionError, EntrepotError
 
 _MOST_ATTEMPTS = 12  # each attempt settles at least one axis; more attempts mean that settling does not converge

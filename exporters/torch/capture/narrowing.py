@@ -16,10 +16,16 @@ AMPLE = 2
 
 
 def keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowed: set[str]) -> str:
-    """Narrow a group to bounds; the reason where it cannot vary within them."""
+    """Narrow a group to bounds, or to steps that lead beyond them; the reason where it cannot vary within them."""
+    if group.symbol in narrowed and group.step > 1:  # the bounds were found before, for sizes between the steps, too
+        return ""
     beyond = bounds.get("max", 0) + 1
-    if beyond > 1 and _is_at_stake(group, beyond) and _goes_on(group, beyond, prober):
-        return f"forward takes another path from size {beyond} on"
+    if beyond > 1 and _is_at_stake(group, beyond):
+        if _goes_on(group, beyond, prober):
+            return f"forward takes another path from size {beyond} on"
+        if _goes_in_steps(group, beyond, prober):
+            narrowed.add(group.symbol)
+            return ""
     if _narrow(group, bounds):
         narrowed.add(group.symbol)
     elif group.symbol not in narrowed:
@@ -43,6 +49,18 @@ def _goes_on(group: Group, size: int, prober: Prober) -> bool:
     if size > _COSTLY:
         return prober.takes_shape(group.axes, size)
     return prober.takes(dict.fromkeys(group.axes, size)) is None
+
+
+def _goes_in_steps(group: Group, size: int, prober: Prober) -> bool:
+    """Take steps that lead beyond a size that is refused, if there are any: from 64 to 96 where 65 is refused.
+
+    A few sizes beside each multiple may be accepted, too, such as 63. Users have the multiples, and far ones.
+    """
+    stepped = prober.stepped(group, size) if group.step == 1 else None
+    if stepped is None:
+        return False
+    group.step, group.sizes, group.bounds = stepped.step, stepped.sizes, {"min": 2}
+    return True
 
 
 def _narrow(group: Group, bounds: Mapping[str, int]) -> bool:

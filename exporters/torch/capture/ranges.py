@@ -59,7 +59,10 @@ def capture_open(
     except MODEL_ERRORS:
         return Opening()
     found = _bounded(program, groups)
-    if found is None or any(_takes_more(group, own, prober) for group, own in zip(groups, found, strict=True)):
+    if found is None:
+        return Opening(None, program, tensors)
+    more = [_takes_more(group, own, prober) for group, own in zip(groups, found, strict=True)]
+    if any(more):
         return Opening(None, program, tensors)
     return Opening(Capture(program, tensors, found, numbers=frozenset(flat.numbers)), program, tensors)
 
@@ -79,10 +82,16 @@ def _bounded(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> 
 
 
 def _takes_more(group: Group, found: Group, prober: Prober) -> bool:
-    """Whether the module goes on to vary where a capture ends."""
+    """Whether the module goes on to vary where a capture ends; if it does so in steps, the group has these then."""
     if found.bounds == group.bounds:
         return False
-    return bool(keep_within(replace(group, bounds=dict(group.bounds)), found.bounds, prober, set()))
+    kept = replace(group, bounds=dict(group.bounds))
+    if keep_within(kept, found.bounds, prober, set()):
+        return True
+    if kept.step == group.step:
+        return False
+    group.step, group.sizes = kept.step, kept.sizes
+    return True
 
 
 def _bounds(program: torch.export.ExportedProgram, symbol: sympy.Symbol) -> tuple[int, int | None]:

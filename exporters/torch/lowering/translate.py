@@ -12,6 +12,7 @@ import torch
 from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.lowering.divisions import settle_divisions
+from entrepot.exporters.torch.messages import untranslated
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.translations import decompositions, translations
@@ -26,7 +27,6 @@ from entrepot.exporters.torch.upstream import (
     remove_assertion_nodes,
     to_onnx_program,
     unchecked,
-    untranslated,
 )
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
 

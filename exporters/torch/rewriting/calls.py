@@ -32,6 +32,7 @@ from entrepot.exporters.torch.rewriting.sequences import (
 )
 
 _SIZES = (torch.SymInt, torch.SymFloat)
+_APPLY = vars(torch.autograd.Function)["apply"].__func__
 
 
 def callee(function: Any) -> Any:
@@ -41,6 +42,8 @@ def callee(function: Any) -> Any:
         return function if method is None else functools.partial(method, function, function.__self__)
     if isinstance(function, types.MethodType) and isinstance(function.__self__, torch.SymInt):
         return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
+    if isinstance(function, types.MethodType) and function.__func__ is _APPLY:
+        return functools.partial(_applied, function.__self__)
     try:
         known_form = _FUNCTIONS.get(function)
     except TypeError:
@@ -50,6 +53,14 @@ def callee(function: Any) -> Any:
     from entrepot.exporters.torch.rewriting.functions import as_rewritten
 
     return as_rewritten(function)
+
+
+def _applied(function: Any, *args: Any) -> Any:
+    """What a function with gradients of its own returns; an export needs none of these."""
+    takes_context = function.setup_context is torch.autograd.Function.setup_context
+    context = torch.autograd.function.FunctionCtx()
+    context.needs_input_grad = (False,) * len(args)  # type: ignore[attr-defined]
+    return callee(function.forward)(*([context] if takes_context else []), *args)
 
 
 def _varies(size: Any) -> bool:

@@ -72,6 +72,7 @@ class ModuleSource(TorchSource):
     """A module and what it is called with."""
 
     ways: Sequence[str] = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
+    looping: str = _REWRITTEN
     sized: Sequence[str] = (_PLAIN, _REWRITTEN, _PARTS)
     last: Sequence[str] = (_DECIDED,)
 

@@ -6,7 +6,7 @@ from torch import nn
 
 import entrepot as ep
 from entrepot.exporters.axes.conditions import holding_range
-from entrepot.exporters.torch.upstream import of_size
+from entrepot.exporters.torch.messages import of_size
 
 SIZE = "L['tensors'][0].size()[1]"
 

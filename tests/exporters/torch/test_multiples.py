@@ -1,4 +1,4 @@
-"""Modules that take sizes only in steps: what they are exported as, and what is said of other sizes."""
+"""Modules that take sizes only in steps, or far ones: what they are exported as, and what is said of other sizes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,21 @@ class Odd(nn.Module):
         return x[:, : x.shape[1] // 2] - x[:, x.shape[1] // 2 + 1 :].flip(1)
 
 
+class Pyramid(nn.Module):
+    """Features of three sizes, the smallest enlarged again beside the first: 15 goes as 16 does, and 17 does not."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.ModuleList(nn.Conv2d(3, 3, 3, 2, 1) for _ in range(3))
+
+    def forward(self, x):
+        first = self.down[0](x)
+        third = self.down[2](self.down[1](first))
+        return torch.cat([first, F.interpolate(third, scale_factor=4)], 1)
+
+
 CASES = {
+    "pyramid": (Pyramid(), [(2, 3, 16, 24)], {"height": 8, "width": 8}),
     "skips": (Skipping(), [(2, 1, 16, 24)], {"height": 4, "width": 4}),
     "mask": (Masked(), [(2, 1, 16, 24), (2, 1, 16, 24)], {"height": 4, "width": 4}),
     "unshuffled": (nn.PixelUnshuffle(2), [(2, 3, 8, 10)], {"input_dim2": 2, "input_dim3": 2}),

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 import entrepot as ep
 from entrepot.exporters.structure import flatten_named
-from entrepot.exporters.torch import upstream
+from entrepot.exporters.torch import messages, upstream
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.blame import DIM_SUFFIX
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
@@ -37,6 +37,7 @@ def imports(path: Path) -> list[tuple[str, str, str]]:
 
 TAKEN = imports(ROOM / "upstream.py")
 OWN = (
+    "DimConstraints",
     "OPDEFS",
     "native",
     "size_functions",
@@ -134,7 +135,7 @@ def test_torch_onnx_names_the_operator_that_it_lacks():
     while error is not None:
         texts.append(str(error))
         error = error.__cause__
-    assert ("aten.digamma", "default") in map(upstream.untranslated, texts)
+    assert ("aten.digamma", "default") in map(messages.untranslated, texts)
 
 
 def test_the_passes_over_captured_graphs_change_them_in_place():
@@ -293,18 +294,18 @@ class Fixed(nn.Module):
 
 def test_a_capture_says_for_which_sizes_it_holds():
     text = refusal(Upto(), torch.ones(4), torch.export.Dim("n" + DIM_SUFFIX, min=2))
-    assert upstream.is_about_sizes(text)
-    ((symbol, condition),) = upstream.unmet_conditions(text)
-    assert (symbol, upstream.of_size(condition, frozenset({(0, 0)}))) == ("n", "2 <= size and size <= 8")
-    (fix,) = [value for name, value in upstream.suggested_fixes(text) if name == "n"]
-    assert upstream.suggested_bounds(fix).get("max") == 8
+    assert messages.is_about_sizes(text)
+    ((symbol, condition),) = messages.unmet_conditions(text)
+    assert (symbol, messages.of_size(condition, frozenset({(0, 0)}))) == ("n", "2 <= size and size <= 8")
+    (fix,) = [value for name, value in messages.suggested_fixes(text) if name == "n"]
+    assert messages.suggested_bounds(fix).get("max") == 8
 
 
 def test_a_capture_says_which_axes_it_made_constant():
     text = refusal(Fixed(), torch.ones(4), torch.export.Dim("n" + DIM_SUFFIX, min=2))
-    assert upstream.is_about_sizes(text)
-    assert upstream.specialised(text) == ["n"]
-    assert ("n", "4") in upstream.suggested_fixes(text)
+    assert messages.is_about_sizes(text)
+    assert messages.specialised(text) == ["n"]
+    assert ("n", "4") in messages.suggested_fixes(text)
 
 
 def test_a_capture_that_needs_a_value_says_so():
@@ -314,7 +315,7 @@ def test_a_capture_that_needs_a_value_says_so():
 
     with pytest.raises(MODEL_ERRORS) as caught:
         program(Branch(), torch.ones(3), strict=False)
-    assert upstream.is_about_values(str(caught.value))
+    assert messages.is_about_values(str(caught.value))
 
 
 def test_classes_of_quantised_modules_are_told_by_their_home():
@@ -380,3 +381,23 @@ def test_transformers_look_for_causal_masks_by_a_function_of_their_module() -> N
         assert not getattr(upstream.nn_transformer, name)(mask, None, 3)
         assert getattr(upstream.nn_transformer, name)(mask, is_causal=True, size=3)
     assert getattr(upstream.nn_transformer, name) is detect
+
+
+class Halves(nn.Module):
+    """Takes sizes for which it does not matter that they are enlarged after they were divided."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        quarters = nn.functional.conv1d(x, torch.ones(1, 1, 1), stride=4)
+        halved = nn.functional.max_pool1d(nn.functional.avg_pool1d(quarters, 2, 1), 3, 2, 1)
+        return torch.cat([nn.functional.interpolate(halved, scale_factor=2), quarters], 1)
+
+
+def test_equations_of_divided_sizes_are_no_numbers_that_sizes_have() -> None:
+    """In ``capture/blame.py``: torch solves them as if they were, and sympy cannot."""
+    sizes = ({2: torch.export.Dim.AUTO(min=2)},)
+    solve = upstream.DimConstraints.solve
+    with pytest.raises(NotImplementedError):
+        torch.export.export(Halves(), (torch.ones(1, 1, 64),), dynamic_shapes=sizes)
+    with upstream.unsolved_divisions():
+        assert torch.export.export(Halves(), (torch.ones(1, 1, 64),), dynamic_shapes=sizes)
+    assert upstream.DimConstraints.solve is solve

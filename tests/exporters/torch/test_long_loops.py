@@ -1,0 +1,67 @@
+"""Loops over a length, long ones and those inside of functions with gradients of their own."""
+
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+
+
+def filtered(x: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
+    """Each sample less what the filter makes of the ones before it, written in place."""
+    order = factors.size(0)
+    result = torch.zeros(x.shape[0], x.shape[1] + order)
+    for at, now in enumerate(x.t()):
+        result[:, at + order] = now - result[:, at : at + order] @ factors
+    return result[:, order:]
+
+
+class Filter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factors):
+        ctx.save_for_backward(factors)
+        ctx.wanted = ctx.needs_input_grad[0]
+        return filtered(x, factors)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+
+class LaterContext(torch.autograd.Function):
+    @staticmethod
+    def forward(x, factors):
+        return filtered(x, factors)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+
+class Filtering(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        self.factors = nn.Parameter(torch.tensor([0.2, 0.3]))
+
+    def forward(self, x):
+        return self.function(x, self.factors)
+
+
+@pytest.mark.parametrize("function", [Filter, LaterContext])
+def test_loops_of_functions_with_gradients_of_their_own_are_kept(function):
+    model = ep.export(Filtering(function.apply).eval(), torch.randn(3, 7))
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
+    assert {"Scan", "Loop"} & {node.op_type for node in model.ir.graph}
+
+
+def test_a_long_loop_is_kept_at_once_where_a_capture_would_follow_each_step():
+    model = ep.export(Filtering(filtered).eval(), torch.randn(2, 400))
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
+    (note,) = [note for note in model.notes if note.startswith("captured")]
+    assert "rewritten, since it takes" in note
+    assert "steps of Python" in note
