@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +16,12 @@ from entrepot.exporters.torch.sources.module import ModuleSource
 from entrepot.exporters.transformers.build import Building, check_heeded
 from entrepot.exporters.transformers.called import Called
 from entrepot.exporters.transformers.forms import Forms
+from entrepot.exporters.transformers.guesses import BATCH, LENGTH, Inputs, left_out, tokens
 from entrepot.exporters.transformers.in_graph.loop import looped
 from entrepot.exporters.transformers.last_scores import with_last_scores
 from entrepot.exporters.transformers.precision import Precision, check_close, narrowed
 from entrepot.exporters.transformers.roles import Roles, Task
-from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, roomy, sample_of, tokens
+from entrepot.exporters.transformers.samples import roomy, sample_of
 from entrepot.exporters.transformers.signature import generates, roles_of
 from entrepot.exporters.transformers.tensor_scatter import with_tensor_scatter
 from entrepot.exporters.transformers.trials import Trials
@@ -78,6 +80,9 @@ def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Opti
             package = _with_loop(package, given, wishes, verify=options.verify)
         if samples is not None:
             check_reached(package.graphs, given)
+        elif lost := left_out(model, given):
+            note = f"made without {', '.join(lost)}, which it takes where the samples have them"
+            package.manifest = dataclasses.replace(package.manifest, notes=(*package.notes, note))
     return package
 
 

@@ -13,7 +13,7 @@ import torch
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.build import Building
-from entrepot.exporters.transformers.samples import Inputs, tokens
+from entrepot.exporters.transformers.guesses import Inputs, tokens
 from entrepot.exporters.transformers.upstream import can_generate, generated
 from entrepot.ir.errors import ConversionError, EntrepotError, VerificationError
 from entrepot.ir.model import Model
