@@ -71,6 +71,8 @@ def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Opti
         given = sample_of(model, roles, samples, generates=decodes)
         given = roomy(model, roles, given) if decodes else given
         trials = _trials(model, roles, dict(given), wishes, options) if decodes else None
+        if trials is None:
+            _check_asks_for_steps(wishes)
         package = _forward(model, given, options) if trials is None else _decoder(trials, wishes, options)
         if wishes.precision != "float32":
             options.tell(f"making it {wishes.precision}")
@@ -84,6 +86,17 @@ def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Opti
             note = f"made without {', '.join(lost)}, which it takes where the samples have them"
             package.manifest = dataclasses.replace(package.manifest, notes=(*package.notes, note))
     return package
+
+
+def _check_asks_for_steps(wishes: Wishes) -> None:
+    """Refuse what only a model that generates has.
+
+    Raises:
+        ConversionError: A loop or a cache of a fixed size is asked for.
+    """
+    for name, asked in {"loop": wishes.in_graph, "cache": wishes.capacity}.items():
+        if asked:
+            raise ConversionError(f"the model does not generate, so there is no {name}", hint=f"leave {name} out")
 
 
 @contextlib.contextmanager
