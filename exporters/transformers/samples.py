@@ -26,13 +26,10 @@ def sample_of(model: torch.nn.Module, roles: Roles, given: Any, *, generates: bo
         return _accepted(model, roles, _named(model, given))
     refusals = []
     for guess in guesses(model, roles, generates=generates):
-        try:
-            with quiet(), torch.no_grad():
-                model(**guess)
-        except MODEL_ERRORS as error:
-            refusals.append(f"{type(error).__name__}: {error}".splitlines()[0])
-        else:
+        refusal = _refusal(model, guess)
+        if not refusal:
             return guess
+        refusals.append(refusal)
     why = f": {refusals[0]}" if refusals else ""
     raise InputError(f"no inputs could be made for {type(model).__name__}{why}", hint="give samples={'input_ids': ...}")
 
@@ -65,12 +62,7 @@ def _masked(model: torch.nn.Module, roles: Roles, given: Inputs) -> Inputs:
 def _takes(model: torch.nn.Module, inputs: Inputs, known: Inputs) -> bool:
     if inputs.keys() == known.keys() and all(value is known[name] for name, value in inputs.items()):
         return True
-    try:
-        with quiet(), torch.no_grad():
-            model(**inputs)
-    except MODEL_ERRORS:
-        return False
-    return True
+    return not _refusal(model, inputs)
 
 
 def _named(model: torch.nn.Module, given: Any) -> Inputs:
@@ -88,20 +80,29 @@ def _named(model: torch.nn.Module, given: Any) -> Inputs:
 
 def _accepted(model: torch.nn.Module, roles: Roles, given: Inputs) -> Inputs:
     """The samples, once the model has taken them; tokens for its decoder, which generation brings, may be missing."""
-    called = given
+    calls = [given]
     if roles.has_encoder and roles.tokens not in given:
         batch = next((len(value) for value in given.values() if value.dim()), BATCH)
-        called = given | {roles.tokens: tokens(model, batch, LENGTH)}
+        calls.insert(0, given | {roles.tokens: tokens(model, batch, LENGTH)})
+    refusals = []
+    for call in calls:
+        if not (refusal := _refusal(model, call)):
+            return given
+        refusals.append(refusal)
+    raise InputError(
+        f"{type(model).__name__} does not take the samples: {refusals[0]}",
+        hint="call the model with them once to see the whole traceback",
+    )
+
+
+def _refusal(model: torch.nn.Module, inputs: Inputs) -> str:
+    """What a model says of inputs that it does not take; empty if it does."""
     try:
         with quiet(), torch.no_grad():
-            model(**called)
+            model(**inputs)
     except MODEL_ERRORS as error:
-        first = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(
-            f"{type(model).__name__} does not take the samples: {first}",
-            hint="call the model with them once to see the whole traceback",
-        ) from error
-    return given
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""
 
 
 def _tensor(value: Any, name: str) -> torch.Tensor:

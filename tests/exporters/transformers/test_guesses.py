@@ -80,6 +80,13 @@ def test_a_model_is_given_what_it_asks_for(build: Any, shapes: dict[str, tuple[i
     assert {name: tuple(value.shape) for name, value in made.items()} == shapes
 
 
+def test_a_sample_is_taken_as_the_model_takes_it_without_tokens_for_its_decoder() -> None:
+    torch.manual_seed(0)
+    model = ended()
+    given = {"input_ids": torch.tensor([[5, 6, 7, 2], [8, 9, 10, 2]]), "attention_mask": torch.ones(2, 4).long()}
+    assert sample_of(model, roles_of(model, None), given, generates=False) == given
+
+
 def test_towers_are_exported_with_nothing_but_themselves() -> None:
     torch.manual_seed(0)
     model = clip()
