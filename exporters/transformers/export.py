@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from entrepot.exporters import pipeline
+from entrepot.exporters.axes.groups import Axis
 from entrepot.exporters.options import Options
 from entrepot.exporters.torch.sources.module import ModuleSource
 from entrepot.exporters.transformers.build import Building, check_heeded
@@ -129,8 +130,23 @@ def _with_loop(package: Package, inputs: Inputs, wishes: Wishes, *, verify: bool
 
 
 def _forward(model: torch.nn.Module, given: Inputs, options: Options) -> Package:
-    graph = pipeline.export(ModuleSource(model, dict(given)), options)
+    source = ModuleSource(model, dict(given))
+    source.spared = _sides_of_pictures(given, source.call.names)
+    graph = pipeline.export(source, options)
     return Package({"model": graph}, Manifest(versions=versions()), report=graph.report)
+
+
+def _sides_of_pictures(given: Inputs, names: Sequence[str]) -> set[Axis]:
+    """Heights and widths, which vary where that is easily had.
+
+    A model that cuts pictures into windows has a path for each way to pad them, which takes minutes to follow.
+    """
+    pictures = {name: value for name, value in given.items() if value.is_floating_point() and value.dim() >= _PICTURES}
+    return {(names.index(name), value.dim() - side) for name, value in pictures.items() for side in (1, 2)}
+
+
+_PICTURES = 4
+"""The rank of pictures; films have more."""
 
 
 def _trials(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes, options: Options) -> Trials | None:
