@@ -126,6 +126,7 @@ class Source(Callee, Protocol):
         looping: The one of them that keeps loops, whatever their length, if any.
         sized: Those of them whose captures depend on the sizes of the sample.
         last: Further ones, tried where none of them came to anything.
+        spared: Axes that are not worth another way, where one came to something.
         way: The one to be used; the pipeline sets it before each capture.
         more: Further inputs to prove a capture with: they take branches that the sample does not.
         lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
@@ -143,6 +144,7 @@ class Source(Callee, Protocol):
     looping: str = ""
     sized: Sequence[str] = ()
     last: Sequence[str] = ()
+    spared: Collection[Axis] = ()
     way: str = "as it is"
     lost: Collection[Axis] = ()
     found: bool = False

@@ -89,14 +89,14 @@ class _Export:
     def run(self) -> Model:
         """Probe, then capture in one way after the other until every axis varies; the best result is taken."""
         groups, self.allowed, known = self.source.groups(self.prober, self.options)
-        self.attempts = Attempts(_axes(groups))
+        self.attempts = Attempts(_axes(groups), frozenset(self.source.spared))
         ways = self.source.ways if self.options.verify else self.source.ways[:1]
         if len(ways) > 1 and (reason := unrolled(self.source, self.prober, groups)):
             self.attempts.postponed = reason
             ways = [self.source.looping, *(way for way in ways if way != self.source.looping)]
         self._try(ways, groups, known)
         again = [way for way in self.source.sized if len(ways) > 1 and way in ways]
-        if again and self.attempts.best is not None and (roomier := self._roomier(groups)):
+        if again and self.attempts.best is not None and not self.attempts.enough and (roomier := self._roomier(groups)):
             self._try(again, roomier, known, where=" at larger sizes")
         if self.attempts.best is None and self.options.verify:
             self._try(self.source.last, groups, known)

@@ -77,11 +77,13 @@ class Attempts:
 
     Attributes:
         wanted: The axes that are to vary.
+        spared: Those of them that are not worth another way, once there is a result.
         made: In the order in which they were tried.
         postponed: Why the first way of the source was not tried first.
     """
 
     wanted: frozenset[Axis] = frozenset()
+    spared: frozenset[Axis] = frozenset()
     made: list[Attempt] = field(default_factory=list)
     postponed: str = ""
 
@@ -99,7 +101,7 @@ class Attempts:
     @property
     def enough(self) -> bool:
         """Whether nothing is left to be gained."""
-        return self.best is not None and not self.lost
+        return self.best is not None and self.lost <= self.spared
 
     def notes(self, way: str, name: Callable[[Axis], str]) -> Sequence[str]:
         """What a user should know of a result: that it was captured in another way than the first, and why."""

@@ -14,9 +14,9 @@ from entrepot.exporters.options import Dynamic, Options
 from entrepot.exporters.torch.sources.module import ModuleSource
 from entrepot.exporters.transformers.caches import Part
 from entrepot.exporters.transformers.fixed import PAST_LENGTH
+from entrepot.exporters.transformers.guesses import Inputs, tokens
 from entrepot.exporters.transformers.parts import HIDDEN, Encoder, First, Step
 from entrepot.exporters.transformers.roles import Roles
-from entrepot.exporters.transformers.samples import Inputs, tokens
 from entrepot.exporters.transformers.trials import Form, Trials
 from entrepot.exporters.transformers.trimmed import with_outputs, without_unread
 from entrepot.exporters.transformers.upstream import asks_for, generation_defaults, versions

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from entrepot.exporters import pipeline
+from entrepot.exporters.axes.groups import Axis
 from entrepot.exporters.options import Options
 from entrepot.exporters.torch.sources.module import ModuleSource
 from entrepot.exporters.transformers.build import Building, check_heeded
 from entrepot.exporters.transformers.called import Called
 from entrepot.exporters.transformers.forms import Forms
+from entrepot.exporters.transformers.guesses import BATCH, LENGTH, Inputs, left_out, tokens
 from entrepot.exporters.transformers.in_graph.loop import looped
 from entrepot.exporters.transformers.last_scores import with_last_scores
 from entrepot.exporters.transformers.precision import Precision, check_close, narrowed
 from entrepot.exporters.transformers.roles import Roles, Task
-from entrepot.exporters.transformers.samples import BATCH, LENGTH, Inputs, roomy, sample_of, tokens
+from entrepot.exporters.transformers.samples import roomy, sample_of
 from entrepot.exporters.transformers.signature import generates, roles_of
 from entrepot.exporters.transformers.tensor_scatter import with_tensor_scatter
 from entrepot.exporters.transformers.trials import Trials
@@ -69,6 +72,8 @@ def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Opti
         given = sample_of(model, roles, samples, generates=decodes)
         given = roomy(model, roles, given) if decodes else given
         trials = _trials(model, roles, dict(given), wishes, options) if decodes else None
+        if trials is None:
+            _check_asks_for_steps(wishes)
         package = _forward(model, given, options) if trials is None else _decoder(trials, wishes, options)
         if wishes.precision != "float32":
             options.tell(f"making it {wishes.precision}")
@@ -78,7 +83,21 @@ def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Opti
             package = _with_loop(package, given, wishes, verify=options.verify)
         if samples is not None:
             check_reached(package.graphs, given)
+        elif lost := left_out(model, given):
+            note = f"made without {', '.join(lost)}, which it takes where the samples have them"
+            package.manifest = dataclasses.replace(package.manifest, notes=(*package.notes, note))
     return package
+
+
+def _check_asks_for_steps(wishes: Wishes) -> None:
+    """Refuse what only a model that generates has.
+
+    Raises:
+        ConversionError: A loop or a cache of a fixed size is asked for.
+    """
+    for name, asked in {"loop": wishes.in_graph, "cache": wishes.capacity}.items():
+        if asked:
+            raise ConversionError(f"the model does not generate, so there is no {name}", hint=f"leave {name} out")
 
 
 @contextlib.contextmanager
@@ -111,8 +130,23 @@ def _with_loop(package: Package, inputs: Inputs, wishes: Wishes, *, verify: bool
 
 
 def _forward(model: torch.nn.Module, given: Inputs, options: Options) -> Package:
-    graph = pipeline.export(ModuleSource(model, dict(given)), options)
+    source = ModuleSource(model, dict(given))
+    source.spared = _sides_of_pictures(given, source.call.names)
+    graph = pipeline.export(source, options)
     return Package({"model": graph}, Manifest(versions=versions()), report=graph.report)
+
+
+def _sides_of_pictures(given: Inputs, names: Sequence[str]) -> set[Axis]:
+    """Heights and widths, which vary where that is easily had.
+
+    A model that cuts pictures into windows has a path for each way to pad them, which takes minutes to follow.
+    """
+    pictures = {name: value for name, value in given.items() if value.is_floating_point() and value.dim() >= _PICTURES}
+    return {(names.index(name), value.dim() - side) for name, value in pictures.items() for side in (1, 2)}
+
+
+_PICTURES = 4
+"""The rank of pictures; films have more."""
 
 
 def _trials(model: torch.nn.Module, roles: Roles, given: Inputs, wishes: Wishes, options: Options) -> Trials | None:

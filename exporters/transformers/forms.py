@@ -17,8 +17,8 @@ from entrepot.exporters.structure import Flat, unflatten
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.caches import Layout, apart, copied, layout_of
+from entrepot.exporters.transformers.guesses import Inputs, tokens, vocabulary
 from entrepot.exporters.transformers.parts import HIDDEN, Hidden, Step
-from entrepot.exporters.transformers.samples import Inputs, tokens, vocabulary
 from entrepot.exporters.transformers.trials import NEW, Form, Trials, extended
 from entrepot.exporters.transformers.two_parts import memory_alone, same_memory
 from entrepot.exporters.transformers.upstream import forgets_after

@@ -12,8 +12,8 @@ from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.caches import Layout, apart, copied
 from entrepot.exporters.transformers.called import Called
 from entrepot.exporters.transformers.fixed import PAST_LENGTH, fitted
+from entrepot.exporters.transformers.guesses import Inputs, padded
 from entrepot.exporters.transformers.parts import HIDDEN, Encoder, Hidden
-from entrepot.exporters.transformers.samples import Inputs, padded
 
 NEW = 3
 """New tokens in samples of a step that takes several."""

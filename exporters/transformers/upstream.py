@@ -152,7 +152,8 @@ def generation_defaults(model: torch.nn.Module) -> dict[str, Any]:
 
 def asks_for(model: torch.nn.Module) -> list[str]:
     """What its generation_config asks ``generate`` for, beside what changes no token; fields of its own are notes."""
-    known = vars(type(model.generation_config)()) if is_pretrained(model) else {}
+    config = getattr(model, "generation_config", None)
+    known = vars(type(config)()) if is_pretrained(model) and config is not None else {}
     asked = {name: value for name, value in generation_defaults(model).items() if name in known}
     active = (name for name, value in asked.items() if value and _NOTHING.get(name) != value)
     return sorted(name for name in active if name not in _ABOUT and not name.startswith("_"))

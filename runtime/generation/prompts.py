@@ -26,7 +26,7 @@ def prompted(manifest: Manifest, given: dict[str, Any], names: Collection[str]) 
     Raises:
         InputError: They are missing, or of another shape.
     """
-    add_source_mask(manifest, given, names)
+    check_source(manifest, given, names)
     tokens = as_tokens(_tokens(manifest, given), f"'{manifest.tokens}'")
     if tokens.ndim != 2 or not tokens.size:
         raise InputError(f"'{manifest.tokens}' has shape {tokens.shape}, expected rows of at least one token")
@@ -34,10 +34,21 @@ def prompted(manifest: Manifest, given: dict[str, Any], names: Collection[str]) 
     return tokens, as_mask(mask, tokens.shape, manifest.mask or "the mask", manifest.tokens)
 
 
-def add_source_mask(manifest: Manifest, given: dict[str, Any], names: Collection[str]) -> None:
-    """Say which of an encoder's tokens count, where nobody does."""
-    if manifest.source_mask in names and manifest.source in given:
-        given.setdefault(manifest.source_mask, default_mask(given[manifest.source], manifest.settings))
+def check_source(manifest: Manifest, given: dict[str, Any], names: Collection[str]) -> None:
+    """Hold a text for an encoder to what a prompt is held to; where nobody says which tokens count, it is said here.
+
+    Raises:
+        InputError: They are no tokens, or the mask is none of them.
+    """
+    source, mask = given.get(manifest.source), manifest.source_mask
+    if source is None:
+        return
+    is_text = source.dtype.kind in "iu"
+    tokens = as_tokens(source, f"'{manifest.source}'") if is_text else source
+    if mask in names and mask not in given:
+        given[mask] = default_mask(tokens, manifest.settings)
+    elif mask in names and is_text:
+        given[mask] = as_mask(given[mask], tokens.shape, mask, manifest.source)
 
 
 def begun(manifest: Manifest, given: dict[str, Any], start: int | None) -> dict[str, Any]:

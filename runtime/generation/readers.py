@@ -101,6 +101,17 @@ def _decay(value: Any, name: str) -> tuple[int, float] | None:
     return as_integer(items[0], name, least=0), as_number(items[1], name)
 
 
+def read(value: Any, name: str) -> Any:
+    """The value of a setting. Text is no number here: a call that has one forgot to convert it.
+
+    Raises:
+        InputError: The setting cannot have this value.
+    """
+    if isinstance(value, str) and name in _NUMBERS:
+        raise expected(name, "a number", value)
+    return READERS[name](value, name)
+
+
 READERS: dict[str, Callable[[Any, str], Any]] = {
     "max_new_tokens": _count,
     "max_length": _count,
@@ -139,3 +150,7 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
 }
 _LEAST = 1e-6
 """The smallest divisor of scores: below, quotients of ordinary scores would soon be no numbers in single precision."""
+_NUMBERS = frozenset(
+    name for name, reader in READERS.items() if reader in (_count, _beams, _token, _positive, _share, _any_number)
+)
+"""Settings of one number."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from entrepot.ir.arguments import as_integer, expected
 from entrepot.ir.errors import InputError
-from entrepot.runtime.generation.readers import READERS, Biases, Words
+from entrepot.runtime.generation.readers import READERS, Biases, Words, read
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Settings:
             raise InputError(
                 f"generate has no setting '{unknown[0]}'", hint=f"it has {', '.join(READERS)}, and the model's inputs"
             )
-        new: dict[str, Any] = {name: READERS[name](value, name) for name, value in given.items() if value is not None}
+        new: dict[str, Any] = {name: read(value, name) for name, value in given.items() if value is not None}
         if new.get("max_new_tokens") is not None:
             new.setdefault("max_length", None)
         return _checked(dataclasses.replace(self, **new))

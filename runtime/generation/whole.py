@@ -11,7 +11,7 @@ from entrepot.ir.errors import InputError
 from entrepot.runtime.generation.draws import any_seed
 from entrepot.runtime.generation.inputs import as_mask, as_tokens, default_mask
 from entrepot.runtime.generation.manifest import Manifest
-from entrepot.runtime.generation.prompts import add_source_mask
+from entrepot.runtime.generation.prompts import check_source
 from entrepot.runtime.generation.settings import padded_ends
 from entrepot.runtime.session import Session
 
@@ -39,7 +39,7 @@ def whole(
     if lost:
         raise InputError(f"this loop in the graph has no input for {lost[0]}", hint="export with loop='host'")
     names = {spec.name for spec in session.inputs}
-    add_source_mask(manifest, feeds, names)
+    check_source(manifest, feeds, names)
     if manifest.tokens in feeds:
         tokens = as_tokens(feeds[manifest.tokens], f"'{manifest.tokens}'")
         feeds[manifest.tokens] = tokens

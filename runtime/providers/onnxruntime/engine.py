@@ -16,7 +16,7 @@ import onnx
 import onnx_ir as ir
 
 from entrepot.ir.errors import ExecutionError, UnsupportedOpError
-from entrepot.runtime.providers.onnxruntime.weights import hand_over
+from entrepot.runtime.providers.onnxruntime.weights import Handed, hand_over
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
@@ -42,7 +42,7 @@ class Engine:
         outputs: Names in the order of its results.
         threads: Threads within one operator.
         frugal: Whether memory matters more than speed: nothing is kept between runs, and the weights of a large model
-            are used in the files where they lie, as far as they do, without being folded or laid out anew.
+            are used where they lie, without being copied, folded or laid out anew.
         literal: Whether each node is run as it stands, and none is fused with others.
     """
 
@@ -58,7 +58,8 @@ class Engine:
     ) -> None:
         self._inputs = list(inputs)
         self._outputs = list(outputs)
-        self._session, self._weights = _session(model, threads, frugal=frugal, literal=literal)
+        self._session, handed = _session(model, threads, frugal=frugal, literal=literal)
+        self._kept, self._fed = handed.kept, handed.fed
         self._plain = all(_is_plain(arg.type) for arg in [*self._session.get_inputs(), *self._session.get_outputs()])
 
     def fits(self, part: ir.GraphView) -> bool:
@@ -73,7 +74,7 @@ class Engine:
             UnsupportedOpError: A kernel finds, as it runs, that it lacks something.
             ExecutionError: onnxruntime fails while it runs.
         """
-        feeds = dict(zip(self._inputs, values, strict=True))
+        feeds = {**dict(zip(self._inputs, values, strict=True)), **self._fed}
         try:
             if self._plain:
                 return tuple(self._session.run(self._outputs, feeds))
@@ -93,8 +94,8 @@ def _failures() -> tuple[type[Exception], ...]:
     return (*kinds, RuntimeError, ValueError)
 
 
-def _session(model: Model, threads: int | None, *, frugal: bool, literal: bool) -> tuple[Any, tuple[Any, ...]]:
-    """A session, and the arrays that it reads."""
+def _session(model: Model, threads: int | None, *, frugal: bool, literal: bool) -> tuple[Any, Handed]:
+    """A session, and what it was handed."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -108,11 +109,11 @@ def _session(model: Model, threads: int | None, *, frugal: bool, literal: bool) 
     try:
         handed = hand_over(model, options, frugal=frugal)
         if handed is not None:
-            return _open(onnxruntime, handed[0], options), handed[1]
+            return _open(onnxruntime, handed.proto, options), handed
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             model.save(path, external_data="model.data")
-            return _open(onnxruntime, str(path), options), ()
+            return _open(onnxruntime, str(path), options), Handed(b"")
     except _failures() as error:
         raise RefusedError(str(error)) from error
 

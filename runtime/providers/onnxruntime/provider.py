@@ -17,6 +17,7 @@ from entrepot.runtime.planning.order import reads
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.onnxruntime.engine import Engine, RefusedError
 from entrepot.runtime.providers.onnxruntime.extract import extract
+from entrepot.runtime.providers.onnxruntime.weights import is_passing
 
 OPSET = 26
 """The newest ai.onnx version that onnxruntime 1.31 loads; newer ones are development versions to it."""
@@ -91,7 +92,7 @@ class OnnxRuntimeProvider:
     def _engine(self, model: Model, graph: ir.Graph | ir.GraphView) -> Engine:
         names = [value.name or "" for value in graph.inputs if value.name not in graph.initializers]
         outputs = [value.name or "" for value in graph.outputs]
-        return Engine(_loadable(model), names, outputs, self._setting.threads)
+        return Engine(_loadable(model), names, outputs, self._setting.threads, frugal=is_passing(model))
 
 
 def _loadable(model: Model) -> Model:

@@ -5,9 +5,12 @@ Writing a gigabyte into a protobuf, that into bytes, and reading it again costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -23,8 +26,26 @@ if TYPE_CHECKING:
 INLINE_BYTES = 1 << 30
 """More than this does not go into a protobuf, which ends at 2 GB."""
 
-_LAID_OUT_BYTES = 1 << 29
-"""More than this is not laid out anew for a few runs: it takes as much memory again, and longer than they gain."""
+_COPIED_BYTES = 1 << 29
+"""More than this is not copied and laid out anew for a few runs: it takes longer than they gain."""
+
+_PASSING: ContextVar[bool] = ContextVar("passing", default=False)
+
+
+@contextlib.contextmanager
+def passing() -> Iterator[None]:
+    """Sessions that are opened here run a few times only, so the weights of large models stay where they are."""
+    before = _PASSING.set(True)
+    try:
+        yield
+    finally:
+        _PASSING.reset(before)
+
+
+def is_passing(model: Model) -> bool:
+    """Whether a model that is opened now is large, and runs a few times only."""
+    return _PASSING.get() and _size(_weights(model)) >= _COPIED_BYTES
+
 
 _SMALL = 4096
 """Bytes of a tensor that onnxruntime may want to read while it infers shapes."""
@@ -35,13 +56,28 @@ def is_large(model: Model) -> bool:
     return _size(_weights(model)) >= INLINE_BYTES
 
 
-def hand_over(model: Model, options: Any, *, frugal: bool) -> tuple[bytes, tuple[Any, ...]] | None:
-    """A model without its larger weights, and these, which have to live as long as the session.
+class Handed(NamedTuple):
+    """A model for onnxruntime.
+
+    Attributes:
+        proto: The model without its larger weights.
+        kept: What has to live as long as the session.
+        fed: Weights that are inputs of the proto.
+    """
+
+    proto: bytes
+    kept: tuple[Any, ...] = ()
+    fed: Mapping[str, np.ndarray[Any, Any]] = MappingProxyType({})
+
+
+def hand_over(model: Model, options: Any, *, frugal: bool) -> Handed | None:
+    """A model without its larger weights, and these.
 
     Args:
         model: At an opset that onnxruntime loads.
         options: The session's, which are told where the weights lie.
-        frugal: Whether large weights are not to be laid out anew, and those that lie in files are to stay there.
+        frugal: Whether large weights stay where they are: onnxruntime copies those that it is given (1.31), while
+            inputs, and what lies in files, it reads in place.
 
     Returns:
         ``None`` if what would have to be in the protobuf does not fit there.
@@ -50,15 +86,15 @@ def hand_over(model: Model, options: Any, *, frugal: bool) -> tuple[bytes, tuple
     folder = _folder(weights) if frugal and _size(weights) >= INLINE_BYTES else None
     if folder is not None:
         _leave_in_files(options, folder)
-        return _without(model, lambda _, tensor: _place(tensor, folder)), ()
-    if frugal and _size(weights) >= _LAID_OUT_BYTES:
-        _keep_layout(options)
+        return Handed(_without(model, lambda _, tensor: _place(tensor, folder)))
     beside = [value for value in weights if _is_array(value)]
     if _size(weights) - _size(beside) >= INLINE_BYTES:
         return None
     names = {value.name for value in beside}
-    proto = _without(model, lambda name, _: {"location": "memory"} if name in names else {})
-    return proto, _give(options, beside)
+    place = {"location": "memory"}
+    if frugal and _size(weights) >= _COPIED_BYTES:
+        return Handed(_without(model, lambda name, _: place if name in names else {}, fed=names), fed=_arrays(beside))
+    return Handed(_without(model, lambda name, _: place if name in names else {}), _give(options, beside))
 
 
 def _weights(model: Model) -> list[ir.Value]:
@@ -79,13 +115,21 @@ def _is_array(value: ir.Value) -> bool:
     return dtype.isbuiltin == 1 and dtype.kind in "fiub" and tensor.dtype.bitwidth == 8 * dtype.itemsize
 
 
+def _arrays(weights: list[ir.Value]) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        value.name or "": np.ascontiguousarray(value.const_value.numpy())
+        for value in weights
+        if value.const_value is not None
+    }
+
+
 def _give(options: Any, weights: list[ir.Value]) -> tuple[Any, ...]:
     import onnxruntime
 
-    arrays = [np.ascontiguousarray(value.const_value.numpy()) for value in weights if value.const_value is not None]
-    given = tuple(onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in arrays)
+    arrays = _arrays(weights)
+    given = tuple(onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in arrays.values())
     if given:
-        options.add_external_initializers([value.name for value in weights], list(given))
+        options.add_external_initializers(list(arrays), list(given))
     return given
 
 
@@ -113,14 +157,12 @@ def _leave_in_files(options: Any, folder: Path) -> None:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 
 
-def _keep_layout(options: Any) -> None:
-    import onnxruntime
-
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-
-
-def _without(model: Model, place: Callable[[str, ir.TensorProtocol], Mapping[str, object]]) -> bytes:
-    """The model as a proto, with references to the weights that have a place elsewhere."""
+def _without(
+    model: Model,
+    place: Callable[[str, ir.TensorProtocol], Mapping[str, object]],
+    fed: Collection[str | None] = (),
+) -> bytes:
+    """The model as a proto, with references to the weights that have a place elsewhere; some are inputs of it."""
 
     def fill(proto: onnx.TensorProto, tensor: ir.TensorProtocol, main: bool) -> None:
         where = place(proto.name, tensor) if main else {}
@@ -134,4 +176,18 @@ def _without(model: Model, place: Callable[[str, ir.TensorProtocol], Mapping[str
 
     proto = serialize(model.ir, fill)
     guard(proto)
+    _feed(proto.graph, fed)
     return proto.SerializeToString()
+
+
+def _feed(graph: onnx.GraphProto, names: Collection[str | None]) -> None:
+    """Make inputs of weights."""
+    if not names:
+        return
+    weights = list(graph.initializer)
+    del graph.initializer[:]
+    for weight in weights:
+        if weight.name in names:
+            graph.input.append(onnx.helper.make_tensor_value_info(weight.name, weight.data_type, list(weight.dims)))
+        else:
+            graph.initializer.append(weight)

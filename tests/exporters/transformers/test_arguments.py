@@ -34,6 +34,18 @@ def test_samples_that_the_model_does_not_take_are_refused(samples: dict[str, Any
         ep.export_transformer(torch.nn.Linear(2, 2), samples, task="forward")
 
 
+@pytest.mark.parametrize("asked", [{"loop": "in_graph"}, {"cache": "static"}])
+def test_what_only_steps_have_is_refused_where_there_are_none(asked: dict[str, Any]) -> None:
+    (name,) = asked
+    with pytest.raises(ep.ConversionError, match=f"does not generate, so there is no {name}"):
+        ep.export_transformer(built("BertForSequenceClassification"), **asked)
+
+
+def test_a_model_that_scores_no_tokens_cannot_generate() -> None:
+    with pytest.raises(ep.ConversionError, match="no scores of tokens"):
+        ep.export_transformer(built("BertForSequenceClassification"), task="generate")
+
+
 def test_a_place_that_cannot_be_written_is_refused_before_the_export(tmp_path: Any) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(ep.InputError, match="exists and is no package"):

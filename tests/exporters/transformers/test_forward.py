@@ -44,3 +44,26 @@ def test_a_window_that_is_returned_is_cut_as_the_model_cuts_it() -> None:
     assert wanted.shape[2] < 7
     got = package.forward(input_ids=ids.numpy())
     np.testing.assert_allclose(got["past_key_values.layers.0.keys"], wanted, rtol=1e-5, atol=1e-6)
+
+
+class Windows(nn.Module):
+    """Cuts pictures into windows, and pads those that are not made of whole ones."""
+
+    def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+        height, width = pixel_values.shape[2:]
+        if width % 4 != 0:
+            pixel_values = nn.functional.pad(pixel_values, (0, 4 - width % 4))
+        if height % 4 != 0:
+            pixel_values = nn.functional.pad(pixel_values, (0, 0, 0, 4 - height % 4))
+        return pixel_values.unfold(2, 4, 4).unfold(3, 4, 4).amax((-1, -2)).flatten(1).sum(1)
+
+
+def test_no_other_way_is_tried_for_the_sides_of_pictures() -> None:
+    told: list[str] = []
+    pictures = torch.randn(2, 3, 8, 12)
+    package = ep.export_transformer(Windows(), {"pixel_values": pictures}, task="forward", progress=told.append)
+    assert not any("another way" in str(line) for line in told)
+    assert package.inputs["pixel_values"].shape[2:] == (8, 12)
+    more = torch.randn(5, 3, 8, 12)
+    got = next(iter(package.forward(pixel_values=more.numpy()).values()))
+    np.testing.assert_allclose(got, Windows()(more).numpy(), rtol=1e-5)

@@ -116,10 +116,9 @@ def test_a_model_too_large_to_be_run_in_doubles_is_not_judged_by_tokens(monkeypa
 
 @pytest.mark.parametrize("same", [True, False])
 def test_a_loop_in_the_graph_is_held_to_that_on_the_host(same: bool) -> None:
-    host: Any = SimpleNamespace(generate=lambda **_: OURS)
-    whole: Any = SimpleNamespace(
-        generate=lambda **_: OURS if same else OTHERS, inputs={"input_ids": None}, settings=Settings()
-    )
+    host: Any = SimpleNamespace(using=lambda: SimpleNamespace(generate=lambda **_: OURS))
+    made = SimpleNamespace(generate=lambda **_: OURS if same else OTHERS)
+    whole: Any = SimpleNamespace(using=lambda: made, inputs={"input_ids": None}, settings=Settings())
     given = {"input_ids": torch.tensor([[1]])}
     if same:
         compared(whole, host, given, 1)

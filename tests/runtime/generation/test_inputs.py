@@ -69,6 +69,54 @@ def test_other_masks_are_refused(mask: Any) -> None:
         successor().generate(input_ids=[[1, 2]], attention_mask=mask, max_new_tokens=1)
 
 
+def translator() -> Package:
+    """An encoder that doubles the tokens which count, and a decoder that adds their sum to its own tokens."""
+    encoder = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+    double (int64[batch, source] input_ids, int64[batch, source] attention_mask) => (int64[batch, source] hidden) {
+        counted = Mul(input_ids, attention_mask)
+        hidden = Add(counted, counted)
+    }""")
+    decoder = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+    chain (int64[batch, sequence] decoder_input_ids, int64[batch, source] hidden)
+        => (float[batch, sequence, {VOCABULARY}] logits) {{
+        total = ReduceSum(hidden, axes)
+        next = Add(decoder_input_ids, total)
+        logits = OneHot<axis = -1>(next, depth, values)
+    }}""")
+    for name, value in {"axes": [1], "depth": [VOCABULARY], "values": np.array([0, 1], np.float32)}.items():
+        decoder.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(value), name))
+    manifest = Manifest(
+        kind="encoder-decoder",
+        tokens="decoder_input_ids",
+        source="input_ids",
+        source_mask="attention_mask",
+        constants={"hidden": 0},
+        settings=Settings.of({"decoder_start_token_id": 1}),
+    )
+    return Package({"encoder": ep.load(encoder), "decoder": ep.load(decoder)}, manifest, providers="cpu")
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+def test_an_encoder_is_given_tokens_and_their_mask(dtype: Any) -> None:
+    given = np.array([[1, 2, 3]], dtype)
+    assert translator().generate(input_ids=given, max_new_tokens=2).tolist() == [[1, 13, 25]]
+    masked = translator().generate(input_ids=given, attention_mask=[[1.0, 1.0, 0.0]], max_new_tokens=2)
+    assert masked.tolist() == [[1, 7, 13]]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"input_ids": [[5, -1]]}, "input_ids.*-1 is no token"),
+        ({"input_ids": [[5, 6]], "attention_mask": [[1, 2]]}, "attention_mask holds 2"),
+        ({"input_ids": [[5, 6]], "attention_mask": [[1]]}, r"attention_mask has shape \(1, 1\)"),
+    ],
+)
+def test_an_encoder_is_given_nothing_else(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ep.InputError, match=said):
+        translator().generate(**given, max_new_tokens=1)
+
+
 def test_the_mask_of_a_step_has_the_shape_of_its_tokens() -> None:
     decoding = successor().start(input_ids=[[1], [2]])
     assert decoding.step([5, 6], mask=[1, 0])[1].tolist() == [0.0] * VOCABULARY
@@ -87,6 +135,9 @@ def test_ends_come_as_one_token_or_as_any_collection(ends: Any) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
+        {"max_new_tokens": "5"},
+        {"num_beams": "2"},
+        {"temperature": "1", "do_sample": True},
         {"eos_token_id": [[3]]},
         {"eos_token_id": ["</s>"]},
         {"eos_token_id": 2**70},
@@ -103,7 +154,7 @@ def test_ends_come_as_one_token_or_as_any_collection(ends: Any) -> None:
 )
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ep.InputError):
-        successor().generate(input_ids=[[1]], max_new_tokens=3, **settings)
+        successor().generate(**{"input_ids": [[1]], "max_new_tokens": 3, **settings})
 
 
 def test_an_unknown_argument_is_named_with_the_one_that_may_be_meant() -> None:

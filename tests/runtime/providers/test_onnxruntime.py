@@ -131,14 +131,44 @@ def test_weights_are_read_where_they_are_and_outlive_their_model(monkeypatch: py
     np.testing.assert_array_equal(session.run({"x": x, "offset": weight})["y"], x * weight + weight)
 
 
-@pytest.mark.parametrize(("frugal", "level"), [(True, "EXTENDED"), (False, "ALL")])
-def test_large_weights_are_not_laid_out_anew_for_a_few_runs(frugal, level, monkeypatch: pytest.MonkeyPatch) -> None:
-    from entrepot.runtime.providers.onnxruntime import engine, weights
+@pytest.fixture
+def shifted(monkeypatch: pytest.MonkeyPatch) -> ep.Model:
+    """``(x + offset) * 2`` with a weight that is not small, in a process where each is large."""
+    from entrepot.runtime.providers.onnxruntime import weights
 
-    monkeypatch.setattr(weights, "_LAID_OUT_BYTES", 0)
-    made = engine.Engine(model(ADD.replace("OPSET", "20")), ["x"], ["y"], 1, frugal=frugal)
-    assert made._session.get_session_options().graph_optimization_level.name == f"ORT_ENABLE_{level}"
-    np.testing.assert_array_equal(made.run(f32(-1, 3))[0], [0, 6])
+    monkeypatch.setattr(weights, "_COPIED_BYTES", 0)
+    made = onnx.parser.parse_model(ADD.replace("OPSET", "20").replace("Relu(a)", "Add(a, offset)"))
+    made.graph.initializer.append(from_array(np.arange(3000, dtype=np.float32), "offset"))
+    return ep.load(made)
+
+
+@pytest.mark.parametrize("frugal", [True, False])
+def test_large_weights_are_read_where_they_are_for_a_few_runs(frugal: bool, shifted: ep.Model) -> None:
+    from entrepot.runtime.providers.onnxruntime.engine import Engine
+
+    made = Engine(shifted, ["x"], ["y"], 1, frugal=frugal)
+    assert list(made._fed) == (["offset"] if frugal else [])
+    if frugal:
+        assert np.shares_memory(made._fed["offset"], shifted.ir.graph.initializers["offset"].const_value.numpy())
+    x = np.ones(3000, np.float32)
+    np.testing.assert_array_equal(made.run(x)[0], x * 2 + np.arange(3000, dtype=np.float32))
+
+
+def test_sessions_that_pass_read_large_weights_where_they_are(
+    shifted: ep.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from entrepot.runtime.providers.onnxruntime import weights
+
+    given: list[object] = []
+    give = weights._give
+    monkeypatch.setattr(weights, "_give", lambda *of: (given.append(of), give(*of))[1])
+    with weights.passing():
+        session = ep.Session(shifted, providers=["onnxruntime"])
+    assert not given
+    x = np.ones(3000, np.float32)
+    np.testing.assert_array_equal(session.run({"x": x})["y"], x * 2 + np.arange(3000, dtype=np.float32))
+    ep.Session(shifted, providers=["onnxruntime"])
+    assert len(given) == 1
 
 
 def test_initializers_that_are_inputs_can_be_fed() -> None:
