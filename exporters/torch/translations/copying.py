@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -46,7 +47,17 @@ def pad(input: torch.Tensor, pad: Sequence[Any], mode: str = "constant", value: 
     return input
 
 
+def cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
+    """Tensors in a row: one axis without elements, which torch lets go with any shape, adds nothing but its type."""
+    rest = [each for each in tensors if each.shape != (0,)]
+    if len(rest) == len(tensors) or not rest or rest[0].dim() == 1:
+        return NotImplemented
+    dtype = functools.reduce(torch.promote_types, (each.dtype for each in tensors))
+    return torch.cat([each.to(dtype) for each in rest], dim)
+
+
 DECOMPOSITIONS = {
+    aten.cat.default: cat,
     aten.copy.default: copy,
     aten.resize.default: resize,
     aten.pixel_unshuffle.default: pixel_unshuffle,

@@ -149,3 +149,16 @@ def test_each_function_is_replaced_in_one_place(table):
     found = Counter(key for each in modules for key in getattr(importlib.import_module(each.name), table, {}))
     assert found
     assert [key for key, count in found.items() if count > 1] == []
+
+
+class WithNothing(nn.Module):
+    """Puts tensors in a row after one axis without elements, which torch takes for nothing of any rank."""
+
+    def forward(self, x):
+        return torch.cat([x, x.new_empty(0, dtype=torch.float64), 2 * x], -1), torch.cat([x[0, :0], x])
+
+
+def test_an_axis_without_elements_adds_nothing_but_its_type():
+    model = ep.export(WithNothing().eval(), torch.randn(3, 5))
+    assert [output.dtype for output in model.outputs] == ["float64", "float32"]
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
