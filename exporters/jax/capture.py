@@ -12,12 +12,13 @@ import onnx_ir as ir
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder
+from entrepot.exporters.calls import user_line
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
 from entrepot.exporters.jax.lowering import Lowering, is_random
 from entrepot.exporters.jax.prefixes import followed_prefixes
 from entrepot.exporters.jax.ranges import Range, Ranges, conditions, constraints, narrowed, restrict
-from entrepot.exporters.jax.running import model_errors, user_line
+from entrepot.exporters.jax.running import model_errors
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.jax.upstream import undecided
 from entrepot.exporters.notes import CAPTURED, Fixed
