@@ -112,7 +112,10 @@ class CallableSource(Source):
                 result = call(self.opened.function, args, kwargs, FAILURES)
         except FAILURES as error:
             raise Refusal(error, user_line(error)) from error
-        return flatten(result, numbers=self.numbers, arrays=self.arrays)
+        try:
+            return flatten(result, numbers=self.numbers, arrays=self.arrays)
+        except tf.errors.OpError as error:  # of more axes than arrays of NumPy have, for example
+            raise Refusal(error) from error
 
     def _flat(self, *tensors: Any) -> Any:
         args, kwargs = self._arguments(tensors)

@@ -224,3 +224,16 @@ def test_a_function_that_no_trace_gets_through_is_refused_with_the_line() -> Non
         ep.ConversionError, match=r"cannot be traced: UnfitError: a graph, at test_functions.py:\d+ in eager"
     ):
         ep.export(eager_alone, tf.ones([2, 4]), progress=False)
+
+
+def test_axes_of_one_element_are_dropped_where_others_vary() -> None:
+    model = ep.export(tf.function(lambda x: tf.squeeze(tf.reduce_sum(x, 1, keepdims=True)) + 1.0), _x(3, 4))
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+    x = _x(7, 5)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run({"x": x}).values()
+    np.testing.assert_allclose(found, x.sum(1) + 1, rtol=1e-5)
+
+
+def test_results_of_more_axes_than_arrays_have_are_refused() -> None:
+    with pytest.raises(ep.InputError, match="101 dimensions"):
+        ep.export(tf.function(tf.zeros), np.full(101, 1, np.int32), progress=False)
