@@ -9,6 +9,7 @@ import tensorflow as tf
 from entrepot.exporters.tensorflow.composed import composed
 from entrepot.exporters.tensorflow.node import Node
 
+_raw = tf.raw_ops
 _RESIZING = {
     "ResizeBilinearGrad": tf.raw_ops.ResizeBilinear,
     "ResizeBicubicGrad": tf.raw_ops.ResizeBicubic,
@@ -79,3 +80,18 @@ def _shares_of_crops(node: Node, low: Any, high: Any, count: Any, size: Any) -> 
     if node["method"] == "nearest":
         return tf.cast(tf.equal(tf.floor(point + 0.5)[..., None], own), tf.float32), inside
     return tf.maximum(0.0, 1.0 - tf.abs(point[..., None] - own)), inside
+
+
+@composed("ScaleAndTranslateGrad")
+def of_scaling(node: Node, dy: Any, image: Any, scale: Any, translation: Any) -> tf.Tensor:
+    """The transposed of the shares that each row and column has."""
+    rows, columns = (
+        _raw.ScaleAndTranslate(
+            images=tf.eye(tf.shape(image)[at + 1])[None, :, :, None],
+            size=tf.stack([tf.shape(dy)[at + 1], tf.shape(image)[at + 1]]),
+            scale=tf.stack([scale[at], 1.0]), translation=tf.stack([translation[at], 0.0]),
+            kernel_type=node["kernel_type"], antialias=node["antialias"],
+        )[0, :, :, 0]
+        for at in (0, 1)
+    )  # fmt: skip
+    return tf.einsum("nyxc,yh,xw->nhwc", dy, rows, columns)
