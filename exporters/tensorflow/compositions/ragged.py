@@ -82,3 +82,14 @@ def _splits(count: Any, rows: Sequence[Any]) -> list[tf.Tensor]:
         found.append(tf.concat([[0], tf.cumsum(lengths)], 0))
         count = tf.shape(each, tf.int64)[0]
     return found
+
+
+@composed("RaggedFillEmptyRows")
+def filled(node: Node, rows: Any, values: Any, count: Any, default: Any) -> tuple[tf.Tensor, ...]:
+    """As the rows of a sparse matrix."""
+    places = tf.stack([rows, tf.zeros_like(rows)], 1)
+    shape = tf.stack([count, tf.ones_like(count)])
+    indices, *rest = tf.raw_ops.SparseFillEmptyRows(
+        indices=places, values=values, dense_shape=shape, default_value=default
+    )
+    return (indices[:, 0], *rest)
