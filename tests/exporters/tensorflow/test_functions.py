@@ -237,3 +237,14 @@ def test_axes_of_one_element_are_dropped_where_others_vary() -> None:
 def test_results_of_more_axes_than_arrays_have_are_refused() -> None:
     with pytest.raises(ep.InputError, match="101 dimensions"):
         ep.export(tf.function(tf.zeros), np.full(101, 1, np.int32), progress=False)
+
+
+def test_integers_without_elements_do_not_end_the_process() -> None:
+    """As oneDNN's kernel does in TensorFlow 2.21, where it brings them back to numbers."""
+
+    def to_steps_and_back(x: tf.Tensor) -> tf.Tensor:
+        found, low, high = tf.quantization.quantize(x, -1.0, 1.0, tf.qint8, mode="SCALED")
+        return tf.quantization.dequantize(found, low, high, mode="SCALED")
+
+    model = ep.export(tf.function(to_steps_and_back), _x(3, 4), progress=False)
+    assert model.inputs[0].shape == ("batch", "x_dim1")
