@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.tensorflow.composed import composed
+from entrepot.exporters.tensorflow.compositions.places import places_in
 from entrepot.exporters.tensorflow.node import Node
 
 
@@ -63,6 +64,6 @@ def _rows(indices: Any, values: Any, shape: Any, sizes: Any) -> tuple[tf.Tensor,
     row = tf.reduce_sum(indices[:, :-1] * tf.math.cumprod(sizes, exclusive=True, reverse=True), 1)
     count = tf.reduce_prod(sizes)
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(row, tf.int32), row, count)
-    place = tf.range(tf.size(row, tf.int64)) - tf.searchsorted(row, row, out_type=tf.int64)  # gaps do not count
+    place = tf.range(tf.size(row, tf.int64)) - places_in(row, row, kind=tf.int64)  # gaps do not count
     where = tf.stack([row, place], 1)
     return tf.scatter_nd(where, values, tf.stack([count, shape[-1]])), lengths

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.tensorflow.composed import composed
+from entrepot.exporters.tensorflow.compositions.places import places_in
 from entrepot.exporters.tensorflow.node import Node
 
 
@@ -24,7 +25,7 @@ def sparse_counts(node: Node, indices: Any, values: Any, shape: Any, size: Any, 
 @composed("RaggedBincount")
 def ragged_counts(node: Node, splits: Any, values: Any, size: Any, weights: Any) -> tf.Tensor:
     """Of each ragged row."""
-    rows = tf.searchsorted(splits, tf.range(tf.size(values, tf.int64)), side="right") - 1
+    rows = places_in(splits, tf.range(tf.size(values, tf.int64)), side="right") - 1
     return _counted(node, tf.cast(rows, tf.int64), values, size, weights, tf.size(splits, tf.int64) - 1)
 
 
@@ -70,7 +71,7 @@ def counts_of_stored(node: Node, indices: Any, values: Any, shape: Any, weights:
 @composed("RaggedCountSparseOutput")
 def counts_of_ragged(node: Node, splits: Any, values: Any, weights: Any) -> tuple[tf.Tensor, ...]:
     """The same of ragged rows."""
-    rows = tf.searchsorted(splits, tf.range(tf.size(values, tf.int64)), side="right") - 1
+    rows = places_in(splits, tf.range(tf.size(values, tf.int64)), side="right") - 1
     return _sparse(node, tf.size(splits, tf.int64) - 1, tf.cast(rows, tf.int64), values, weights)
 
 
@@ -81,11 +82,11 @@ def _sparse(node: Node, count: Any, rows: Any, values: Any, weights: Any) -> tup
         kept = flat < highest
         rows, flat = rows[kept], flat[kept]
         given = tf.cond(tf.size(given) > 0, lambda: tf.boolean_mask(given, kept[: tf.size(given)]), lambda: given)
-    most = tf.maximum(tf.reduce_max(tf.concat([flat, [-1]], 0)) + 1, max(lowest, 0))
+    most = tf.maximum(tf.reduce_max(tf.concat([flat, [0]], 0)) + 1, lowest)
     width = tf.constant(highest, tf.int64) if highest >= 0 else most
     keys = rows * tf.maximum(width, 1) + flat
     ordered = tf.unique(tf.sort(keys))[0]
-    where = tf.searchsorted(ordered, keys)
+    where = places_in(ordered, keys)
     added = tf.cond(tf.size(given) > 0, lambda: given, lambda: tf.ones(tf.shape(flat), weights.dtype))
     sums = tf.math.unsorted_segment_sum(added, where, tf.size(ordered))
     sums = tf.ones_like(sums) if node["binary_output"] else sums

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.tensorflow.composed import composed
+from entrepot.exporters.tensorflow.compositions.places import places_in
 from entrepot.exporters.tensorflow.node import Node
 
 _raw = tf.raw_ops
@@ -123,6 +124,6 @@ def of_segments(node: Node, dy: Any, indices: Any, segments: Any, rows: Any) -> 
 def of_named_segments(node: Node, dy: Any, indices: Any, segments: Any, rows: Any) -> Any:
     """The same for the rows that are in a segment alone, and which those are."""
     ordered = tf.unique(tf.sort(indices))[0]
-    places = tf.searchsorted(ordered, indices)
+    places = places_in(ordered, indices)
     found = of_segments(node, dy, places, segments, tf.size(ordered))
     return found, ordered

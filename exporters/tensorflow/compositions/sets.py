@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.tensorflow.composed import composed
+from entrepot.exporters.tensorflow.compositions.places import places_in
 from entrepot.exporters.tensorflow.node import Node
 
 
@@ -48,7 +49,7 @@ def of_stored(node: Node, *given: Any) -> tuple[tf.Tensor, ...]:
     numbers = tf.unique(tf.sort(tf.concat([values, given[-2]], 0)))[0]
     count = tf.maximum(tf.size(numbers, tf.int64), 1)
     one, other = (
-        tf.unique(tf.sort(row * count + tf.searchsorted(numbers, each, out_type=tf.int64)))[0]
+        tf.unique(tf.sort(row * count + places_in(numbers, each, kind=tf.int64)))[0]
         for row, each in ((rows, values), (_rows_of(given[-3], sizes), given[-2]))
     )
     one, other = (other, one) if way == "b-a" else (one, other)
@@ -58,7 +59,7 @@ def of_stored(node: Node, *given: Any) -> tuple[tf.Tensor, ...]:
     else:
         keys = tf.boolean_mask(one, common if way == "intersection" else ~common)
     row = keys // count
-    place = tf.range(tf.size(keys, tf.int64)) - tf.searchsorted(row, row, out_type=tf.int64)
+    place = tf.range(tf.size(keys, tf.int64)) - places_in(row, row, kind=tf.int64)
     lead = row[:, None] // tf.math.cumprod(sizes, exclusive=True, reverse=True) % tf.maximum(sizes, 1)
     most = tf.reduce_max(tf.concat([place + 1, [0]], 0))
     indices = tf.concat([lead, place[:, None]], 1)
