@@ -205,8 +205,10 @@ def _as_array(item: Any, spec: Any) -> Any:
     """A list of numbers as an array of the type of an input.
 
     Raises:
-        InputError: The input takes numbers, and these are texts.
+        InputError: The input takes numbers, and these are texts, or it is one text and no array.
     """
+    if isinstance(item, str | bytes):
+        raise InputError(f"the sample has a {type(item).__name__} where an array belongs", value=spec.name, hint=_ARRAY)
     if type(item).__module__.partition(".")[0] == "pandas" and hasattr(item, "to_numpy"):
         item = item.to_numpy()
     kind = getattr(getattr(item, "dtype", None), "kind", "")
@@ -220,6 +222,7 @@ def _as_array(item: Any, spec: Any) -> Any:
         raise InputError(f"the sample is a list that is no array: {error}", value=spec.name, hint=_PADDED) from error
 
 
+_ARRAY = "give the arrays that the model is called with: ep.export(model, x)"
 _PADDED = "its rows have to be of one length: pad them"
 
 

@@ -238,3 +238,8 @@ def test_errors_of_any_kind_are_refusals_that_name_the_line():
         ep.InputError, match=r'UnfitError: not four, at test_models.py:\d+ in call: raise UnfitError\("not four"\)'
     ):
         ep.export(Four(), np.ones((2, 5), "float32"), progress=False)
+
+
+def test_a_text_is_no_sample():
+    with pytest.raises(ep.InputError, match="a str where an array belongs"):
+        ep.export(sequential((4,), layers.Dense(2)), "sample.npy", progress=False)
