@@ -92,3 +92,15 @@ def product(
     right = tf.cast(plain(b), tf.int32) - b_zeros
     found = _rescaled(left @ right, tf.reshape(a_scales, []) * b_scales, scales)
     return quantised(node, _within(node, found + tf.cast(zeros, tf.float64)))
+
+
+@composed("UniformQuantizedDotHybrid")
+def product_of_numbers(node: Node, a: Any, b: Any, scales: Any, zeros: Any) -> Any:
+    """Of numbers, each row of which is rounded to 256 steps between its least and largest, with integers."""
+    low = tf.minimum(tf.reduce_min(a, 1, keepdims=True), 0.0)
+    high = tf.maximum(tf.reduce_max(a, 1, keepdims=True), 0.0)
+    scale = tf.where(high > low, (high - low) / 255.0, 1.0)
+    zero = tf.clip_by_value(tf.round(-128.0 - low / scale), -128.0, 127.0)
+    steps = tf.clip_by_value(tf.round(a / scale) + zero, -128.0, 127.0)
+    found = tf.cast(steps - zero, tf.int32) @ (tf.cast(plain(b), tf.int32) - zeros)
+    return tf.cast(found, tf.float32) * (scale * scales)

@@ -108,3 +108,8 @@ for scale, zero in ((0.02, 3), (0.013, -7)):
             steps={"lhs": "qint8", "rhs": "qint8"}, lhs=whole(-128, 128, (5, 4), np.int8),
             rhs=whole(-128, 128, (4, 3), np.int8), **sides, **fresh,
         )  # fmt: skip
+    add(
+        "UniformQuantizedDotHybrid", {**_ends(rhs=_BYTE), "Tout": "float32"}, tolerance=1e-5, steps={"rhs": "qint8"},
+        lhs=normal(5, 4), rhs=whole(-128, 128, (4, 3), np.int8), rhs_scales=np.float32(scale),
+        rhs_zero_points=np.int32(zero),
+    )  # fmt: skip
