@@ -65,7 +65,8 @@ def command(
 ) -> int:
     """Export SOURCE, verify the result against the framework, and write it.
 
-    SOURCE is package.module:attribute (a model, or a function or class that makes one), or a file of the framework.
+    SOURCE is package.module:attribute (a model, or a function or class that makes one), or a file of the framework;
+    of a SavedModel, a signature may follow: folder#name.
     With --task, it may be the folder of a checkpoint: config.json and safetensors, and no code in it is run.
     """
     if task is not None:
@@ -77,7 +78,8 @@ def command(
 
     if require_proof and not verify:
         raise click.UsageError("--require-proof and --no-verify exclude each other", click.get_current_context())
-    built = Path(source) if os.path.exists(source) else load_object(source)
+    is_object = ":" in source and not os.path.exists(source)
+    built = load_object(source) if is_object else Path(source)  # which may be folder#signature
     try:
         model = export(
             built,

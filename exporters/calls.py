@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from entrepot.ir.errors import EntrepotError
@@ -17,6 +19,10 @@ MODEL_ERRORS = (
     AssertionError,
     ArithmeticError,
 )
+
+_OURS = str(Path(__file__).parent)
+_NOBODYS = ("-packages", "/lib/python", "__autograph_generated_file")
+"""What the paths of files contain that are no user's: libraries, and what TensorFlow writes of their functions."""
 
 
 def call(
@@ -46,3 +52,11 @@ def call(
     except Exception as error:
         kind = type(type(error).__name__, (RuntimeError,), {})
         raise kind(str(error)).with_traceback(error.__traceback__) from error
+
+
+def user_line(error: BaseException) -> str:
+    """The innermost line of an error's trace that is neither a library's nor ours."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith((_OURS, "<")) and not any(each in frame.filename for each in _NOBODYS):
+            return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
+    return ""

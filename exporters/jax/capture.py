@@ -12,12 +12,14 @@ import onnx_ir as ir
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder
+from entrepot.exporters.calls import user_line
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
 from entrepot.exporters.jax.lowering import Lowering, is_random
 from entrepot.exporters.jax.prefixes import followed_prefixes
 from entrepot.exporters.jax.ranges import Range, Ranges, conditions, constraints, narrowed, restrict
-from entrepot.exporters.jax.running import model_errors, user_line
+from entrepot.exporters.jax.running import model_errors
+from entrepot.exporters.jax.stand_ins import standing_in
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.jax.upstream import undecided
 from entrepot.exporters.notes import CAPTURED, Fixed
@@ -122,17 +124,32 @@ def _one_by_one(
 
 
 def _graph(source: JaxSource, prober: Prober, groups: list[Group], ranges: Ranges) -> _Found:
-    try:
-        traced = _Traced(source, symbolic_specs(prober.sample, groups, constraints(ranges)))
-    except EntrepotError:
-        raise
-    except model_errors() as error:
-        raise _Unfollowed(error) from error
+    traced = _traced(source, symbolic_specs(prober.sample, groups, constraints(ranges)), bool(groups))
     assert traced.flat is not None
     try:
         return _translated(source, traced, prober, groups), traced.flat.numbers, ranges
     except (Unfollowed, jax.errors.InconclusiveDimensionOperation) as error:  # any other is ours
         raise _Unfollowed(error) from error
+
+
+def _traced(source: JaxSource, specs: Sequence[Any], are_open: bool) -> _Traced:
+    """The program; where sizes are asked for that vary, JAX answers in the place of Python and NumPy."""
+    try:
+        return _Traced(source, specs)
+    except EntrepotError:
+        raise
+    except model_errors() as error:
+        failure = _Unfollowed(error)
+        if not are_open:
+            raise failure from error
+    try:
+        with standing_in():
+            return _Traced(source, specs)
+    except EntrepotError:
+        raise
+    except model_errors() as error:
+        failure.undecided += [each for each in undecided(error) if each not in failure.undecided]
+        raise failure from error
 
 
 def _untraceable(source: JaxSource, error: _Unfollowed | None) -> ConversionError:

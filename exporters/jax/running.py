@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,7 +12,7 @@ import jax.extend
 import numpy as np
 
 from entrepot.exporters.arrays import Array
-from entrepot.exporters.calls import MODEL_ERRORS
+from entrepot.exporters.calls import MODEL_ERRORS, user_line
 from entrepot.exporters.exporter import Refusal
 from entrepot.exporters.jax.upstream import UnexpectedDimVar
 from entrepot.exporters.tree import Flat
@@ -33,7 +31,6 @@ def model_errors() -> tuple[type[Exception], ...]:
 
 
 _QUICKLY: Any = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-_LIBRARIES = "-packages"
 
 
 class Run:
@@ -115,16 +112,3 @@ class Promised:
 def refusal(error: BaseException) -> Refusal:
     """A function's error as a refusal, with the user's line."""
     return Refusal(error, user_line(error))
-
-
-def user_line(error: BaseException) -> str:
-    """The innermost line of an error's trace that is neither a library's nor ours."""
-    ours = str(Path(__file__).parents[1])
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if (
-            _LIBRARIES not in frame.filename
-            and not frame.filename.startswith((ours, "<"))
-            and "/lib/python" not in frame.filename
-        ):
-            return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
-    return ""

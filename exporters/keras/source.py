@@ -17,6 +17,7 @@ from entrepot.exporters.axes.fewer import widest
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder
+from entrepot.exporters.calls import call, user_line
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.keras import upstream
 from entrepot.exporters.keras.arrays import KERAS, KerasArrays, numpy_of
@@ -81,7 +82,7 @@ class KerasSource(Source):
             try:
                 result = flatten(self._run(arrays), arrays=KERAS)
             except _faults() as error:
-                raise Refusal(error, said=upstream.reason_of(error)) from error
+                raise Refusal(error, user_line(error), upstream.reason_of(error)) from error
         if all(each.size for each in arrays) and not all(each.size for each in result.tensors):
             raise Refusal(ValueError("of what is too small for it, it returns nothing"))
         return result
@@ -89,7 +90,7 @@ class KerasSource(Source):
     def _called(self, arrays: Sequence[Any]) -> Any:
         args, kwargs = self._arguments(arrays)
         accepts = "training" in upstream.signature_of(self.model).parameters
-        return self.model(*args, **({**kwargs, "training": False} if accepts else kwargs))
+        return call(self.model, args, {**kwargs, "training": False} if accepts else kwargs, _faults())
 
     def _arguments(self, items: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Flat items as the model takes them."""
@@ -110,7 +111,8 @@ class KerasSource(Source):
         try:
             self._settled = self(self.call.tensors) if known else super().settled()
         except Refusal as refusal:
-            raise InputError(f"the {self.noun} does not take the sample: {refusal}") from refusal
+            at = f", at {refusal.source}" if refusal.source else ""
+            raise InputError(f"the {self.noun} does not take the sample: {refusal}{at}") from refusal
         return self._settled
 
     def computes_in(self) -> Iterable[np.dtype[Any]]:
@@ -201,8 +203,10 @@ def _as_array(item: Any, spec: Any) -> Any:
     """A list of numbers as an array of the type of an input.
 
     Raises:
-        InputError: The input takes numbers, and these are texts.
+        InputError: The input takes numbers, and these are texts, or it is one text and no array.
     """
+    if isinstance(item, str | bytes):
+        raise InputError(f"the sample has a {type(item).__name__} where an array belongs", value=spec.name, hint=_ARRAY)
     if type(item).__module__.partition(".")[0] == "pandas" and hasattr(item, "to_numpy"):
         item = item.to_numpy()
     kind = getattr(getattr(item, "dtype", None), "kind", "")
@@ -216,6 +220,7 @@ def _as_array(item: Any, spec: Any) -> Any:
         raise InputError(f"the sample is a list that is no array: {error}", value=spec.name, hint=_PADDED) from error
 
 
+_ARRAY = "give the arrays that the model is called with: ep.export(model, x)"
 _PADDED = "its rows have to be of one length: pad them"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder, typed
+from entrepot.exporters.calls import call, user_line
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.options import Options
@@ -54,9 +55,12 @@ class EstimatorSource(Source):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of names of columns, of versions: they were there when it was fitted
                 x = self.table.rebuild(arrays)
-                found = {name: _dense(method(x), len(arrays[0])) for name, (_, method) in self._methods.items()}
+                found = {
+                    name: _dense(call(method, (x,), {}, self._refusals), len(arrays[0]))
+                    for name, (_, method) in self._methods.items()
+                }
         except self._refusals as error:
-            raise Refusal(error) from error
+            raise Refusal(error, user_line(error)) from error
         return flatten(found)
 
     def _count_columns(self, arrays: Sequence[Any]) -> None:

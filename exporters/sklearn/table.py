@@ -8,6 +8,7 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from entrepot.exporters.calls import MODEL_ERRORS, call, user_line
 from entrepot.exporters.recognition import TABULAR
 from entrepot.exporters.sklearn.registration import REGISTERED, Converter
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
@@ -104,15 +105,17 @@ def _traced(model: Any, x: Any) -> Results:
     try:
         asked = [method for method in METHODS if hasattr(model, method)]
         with rows_of(x):
-            return {method: as_columns(getattr(inside, method)(as_table(x).copy())) for method in asked}
+            return {method: as_columns(call(getattr(inside, method), (as_table(x).copy(),), {})) for method in asked}
     except EntrepotError as error:
         raise ConversionError(
             f"{_named(type(model))} does something that cannot be written into a graph: {error.message}",
             hint="write its formula with NumPy: ep.register_converter",
         ) from error
-    except (TypeError, ValueError, AttributeError, IndexError, KeyError) as error:
+    except MODEL_ERRORS as error:
+        line = user_line(error)
         raise ConversionError(
-            f"{_named(type(model))} does not take an array that stands for others: {type(error).__name__}: {error}",
+            f"{_named(type(model))} does not take an array that stands for others: {type(error).__name__}: {error}"
+            f"{line and f', at {line}'}",
             hint="write its formula with NumPy: ep.register_converter",
         ) from error
 

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from entrepot.exporters.calls import MODEL_ERRORS
 from entrepot.exporters.recognition import TABULAR
 from entrepot.exporters.sklearn.table import METHODS
 from entrepot.ir.errors import InputError
-
-_REFUSALS = (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, NotImplementedError)
 
 
 def framework_of(model: Any) -> str:
@@ -105,7 +104,7 @@ def names_of(model: Any) -> Sequence[str] | None:
     return None if found is None else [str(name) for name in found]
 
 
-def raised_by(model: Any) -> tuple[type[BaseException], ...]:
+def raised_by(model: Any) -> tuple[type[Exception], ...]:
     """What it raises when it does not take its input."""
     own = (("lightgbm.basic", "LightGBMError"), ("catboost", "CatBoostError"))
-    return (*_REFUSALS, *(getattr(sys.modules[name], error) for name, error in own if name in sys.modules))
+    return (*MODEL_ERRORS, *(getattr(sys.modules[name], error) for name, error in own if name in sys.modules))

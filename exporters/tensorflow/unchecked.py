@@ -1,6 +1,7 @@
 """Calls at which TensorFlow (2.21) ends the process or returns what lies in memory: they are refused beforehand.
 
-These are Fourier transforms of no length, and rows of ragged tensors that do not end where the values do.
+These are Fourier transforms of no length, rows of ragged tensors that do not end where the values do, and integers
+without elements that oneDNN's kernel brings back to numbers.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from entrepot.exporters.exporter import Refusal
 
 _TRANSFORMS = frozenset(f"{way}RFFT{axes}" for way in ("", "I") for axes in ("", "2D", "3D"))
 _ROWS = "RaggedTensorToTensor"
+_NUMBERS = "Dequantize"
+_KINDS = _TRANSFORMS | {_ROWS, _NUMBERS}
 
 
 def has_unchecked(kinds: Collection[str]) -> bool:
     """Whether operators that such calls consist of were run, by their names."""
-    return not _TRANSFORMS.union({_ROWS}).isdisjoint(kinds)
+    return not _KINDS.isdisjoint(kinds)
 
 
 def refuse_unchecked(function: Callable[..., Any], arrays: Sequence[Any], failures: Any) -> None:
-    """Trace a function at the sizes of some arrays, and look at its transforms and rows.
+    """Trace a function at the sizes of some arrays, and look at its transforms, rows and integers.
 
     Args:
         function: It takes as many tensors as there are arrays.
@@ -44,6 +47,8 @@ def refuse_unchecked(function: Callable[..., Any], arrays: Sequence[Any], failur
         tf.config.run_functions_eagerly(before)
     _refuse_transforms(concrete)
     for operation in concrete.graph.get_operations():
+        if operation.type == _NUMBERS and 0 in (operation.inputs[0].shape.dims or ()):
+            raise Refusal(ValueError("integers without elements, to be brought back to numbers"))
         if operation.type == _ROWS:
             _refuse_rows(concrete, operation, [tf.constant(array) for array in arrays], failures)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 from tensorflow.lite.python import schema_py_generated
 from tensorflow.python.framework import dtypes, op_callbacks, op_def_registry, tensor_shape
 from tensorflow.python.tools import saved_model_utils
+
+from entrepot.exporters.calls import user_line
 
 OpDef = Any
 
@@ -90,3 +93,16 @@ def lite_schema() -> Any:
 def lite_names(enumeration: str) -> dict[int, str]:
     """The members of an enumeration of that schema, by their numbers."""
     return {number: name for name, number in vars(getattr(schema_py_generated, enumeration)).items() if name.isupper()}
+
+
+_USERS_LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)  \*\s*\n\s*(.*)')
+
+
+def reason_of(error: BaseException) -> tuple[str, str]:
+    """What a trace failed of, and the line of the user; TensorFlow writes both into the message of an error."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    marked = _USERS_LINE.findall(str(error))
+    if not marked:
+        return lines[0] if lines else type(error).__name__, user_line(error)
+    file, number, name, text = marked[-1]
+    return lines[-1], f"{Path(file).name}:{number} in {name}: {text}"

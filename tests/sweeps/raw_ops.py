@@ -112,6 +112,8 @@ def _call(case: RawCase, arguments: Sequence[Any]) -> Any:
             inputs[name], waiting = waiting[: len(value)], waiting[len(value) :]
         else:
             inputs[name], *waiting = waiting
+        if name in case.steps:
+            inputs[name] = tf.bitcast(inputs[name], tf.as_dtype(case.steps[name]))
     found = tf.nest.flatten(getattr(tf.raw_ops, case.op)(**inputs, **case.attributes))
     return found[: case.results]
 
@@ -121,9 +123,11 @@ def _flat(case: RawCase, results: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _real(value: Any) -> Any:
-    """What a file can return: complex numbers as pairs, and bfloat16, which NumPy lacks, as float32."""
+    """What a file can return: complex numbers as pairs, bfloat16, which NumPy lacks, as float32, plain integers."""
     if value.dtype.is_complex:
         return tf.stack([tf.math.real(value), tf.math.imag(value)], -1)
+    if value.dtype.is_quantized:
+        return tf.bitcast(value, tf.as_dtype(value.dtype.name.removeprefix("q")))
     return tf.cast(value, tf.float32) if value.dtype == tf.bfloat16 else tf.identity(value)
 
 

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from keras import tree
 
 from entrepot.exporters.building import Builder, typed
+from entrepot.exporters.calls import MODEL_ERRORS, call, user_line
 from entrepot.exporters.keras import upstream
 from entrepot.exporters.keras.dtypes import element_of, is_float, keras_dtype
 from entrepot.exporters.keras.reading.masks import Masks
@@ -21,7 +22,7 @@ from entrepot.exporters.keras.reading.table import layer_rule, operation_rule
 from entrepot.exporters.keras.reading.weights import Weights
 from entrepot.ir.errors import ConversionError, EntrepotError
 
-FAULTS = (TypeError, ValueError, NotImplementedError, AttributeError, IndexError, KeyError, RuntimeError)
+FAULTS = MODEL_ERRORS
 """What a call on symbolic tensors raises if it is not made for them."""
 
 
@@ -142,7 +143,8 @@ class Reader:
         except EntrepotError:
             raise
         except FAULTS as error:
-            reason = upstream.reason_of(error)
+            line = user_line(error)
+            reason = f"{upstream.reason_of(error)}{line and f', at {line}'}"
             raise ConversionError(f"'{layer.name}', a {type(layer).__name__}, cannot be followed: {reason}") from error
 
     def graph(self, model: Any, values: Sequence[Any]) -> Any:
@@ -226,7 +228,7 @@ class Reader:
             return tensor
 
         given = tree.map_structure(symbolic, tuple(args)), tree.map_structure(symbolic, dict(kwargs))
-        results = function(*given[0], **given[1])
+        results = call(function, *given)
         specs = [item for item in tree.flatten(results) if isinstance(item, keras.KerasTensor)]
         borne = [mask for spec in specs if (mask := upstream.get_keras_mask(spec)) is not None]
         made, masks = self.run(order([*specs, *borne], known), known, (results, borne))

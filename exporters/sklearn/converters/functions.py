@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from entrepot.exporters.calls import MODEL_ERRORS, call, user_line
 from entrepot.exporters.sklearn.array import Array
 from entrepot.exporters.sklearn.columns import as_double
 from entrepot.exporters.sklearn.counts import rows_of
@@ -34,12 +35,15 @@ def called(function: Any, x: Any, given: Mapping[str, Any]) -> Any:
     hint = f"register another in its place, written with NumPy: ep.register_converter({name})"
     try:
         with rows_of(x):
-            found = as_columns(REGISTERED.get(function, followed_function(function))(as_table(x), **given))
+            stands = REGISTERED.get(function, followed_function(function))
+            found = as_columns(call(stands, (as_table(x),), given))
     except EntrepotError as error:
         raise ConversionError(f"the function '{name}' cannot be followed: {error.message}", hint=hint) from error
-    except (TypeError, ValueError, AttributeError, IndexError, KeyError) as error:
+    except MODEL_ERRORS as error:
+        line = user_line(error)
         raise ConversionError(
-            f"the function '{name}' cannot be followed: {type(error).__name__}: {error}", hint=hint
+            f"the function '{name}' cannot be followed: {type(error).__name__}: {error}{line and f', at {line}'}",
+            hint=hint,
         ) from error
     if isinstance(found, Array) or hasattr(found, "arrays"):
         return found

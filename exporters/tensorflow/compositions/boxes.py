@@ -49,3 +49,44 @@ def glimpse(node: Node, images: Any, size: Any, offsets: Any) -> tf.Tensor:
 
 def _within(places: Any, size: Any) -> tf.Tensor:
     return (places >= 0) & (places < size)
+
+
+def softly(
+    node: Node, boxes: Any, scores: Any, most: Any, overlap: Any, least: Any, sigma: Any
+) -> tuple[tf.Tensor, ...]:
+    """The best first, each of which lowers the scores of those that it overlaps; Bodla and others, 2017."""
+    weights = _lowering(boxes, overlap, sigma)
+    low = tf.constant(-float("inf"), scores.dtype)
+    own = tf.range(tf.size(scores))
+    start = tf.where(scores > least, scores, low)
+    places = tf.TensorArray(tf.int32, size=most, element_shape=[])
+    values = tf.TensorArray(scores.dtype, size=most, element_shape=[])
+
+    def going(at: Any, left: Any, *_: Any) -> Any:
+        return (at < most) & (tf.reduce_max(tf.concat([left, low[None]], 0)) > low)
+
+    def turn(at: Any, left: Any, places: Any, values: Any) -> Any:
+        best = tf.argmax(left, output_type=tf.int32)
+        value = left[best]
+        lowered = tf.where(left > low, left * weights[best], low)
+        after = tf.where(tf.equal(own, best) | (lowered <= least), low, lowered)
+        return at + 1, after, places.write(at, best), values.write(at, value)
+
+    count, _, places, values = tf.while_loop(going, turn, (0, start, places, values))
+    inside = tf.range(most) < count
+    chosen, kept = tf.where(inside, places.stack(), 0), tf.where(inside, values.stack(), tf.zeros([], scores.dtype))
+    if not node["pad_to_max_output_size"]:
+        chosen, kept = chosen[:count], kept[:count]
+    return chosen, kept, count
+
+
+def _lowering(boxes: Any, overlap: Any, sigma: Any) -> tf.Tensor:
+    """What the score of one box is multiplied by where another is taken."""
+    low, high = tf.minimum(boxes[:, :2], boxes[:, 2:]), tf.maximum(boxes[:, :2], boxes[:, 2:])
+    areas = tf.reduce_prod(high - low, 1)
+    sides = tf.minimum(high[:, None], high) - tf.maximum(low[:, None], low)
+    common = tf.reduce_prod(tf.maximum(sides, 0), 2)
+    shares = tf.math.divide_no_nan(common, areas[:, None] + areas - common)
+    shares = tf.where((areas[:, None] > 0) & (areas > 0), shares, 0)
+    soft = tf.exp(-0.5 / tf.where(sigma > 0, sigma, 1) * shares * shares)
+    return tf.where(sigma > 0, soft, tf.where(shares <= overlap, tf.ones_like(soft), 0))

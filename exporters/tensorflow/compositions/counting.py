@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.tensorflow.composed import composed
+from entrepot.exporters.tensorflow.compositions.places import places_in
 from entrepot.exporters.tensorflow.node import Node
 
 
@@ -24,7 +25,7 @@ def sparse_counts(node: Node, indices: Any, values: Any, shape: Any, size: Any, 
 @composed("RaggedBincount")
 def ragged_counts(node: Node, splits: Any, values: Any, size: Any, weights: Any) -> tf.Tensor:
     """Of each ragged row."""
-    rows = tf.searchsorted(splits, tf.range(tf.size(values, tf.int64)), side="right") - 1
+    rows = places_in(splits, tf.range(tf.size(values, tf.int64)), side="right") - 1
     return _counted(node, tf.cast(rows, tf.int64), values, size, weights, tf.size(splits, tf.int64) - 1)
 
 
@@ -51,27 +52,48 @@ def _padded(weights: Any, values: Any) -> tf.Tensor:
 @composed("DenseCountSparseOutput")
 def counts(node: Node, values: Any, weights: Any) -> tuple[tf.Tensor, ...]:
     """Those that occur in each row, as a sparse matrix."""
-    rank, places = len(values.shape), tf.cast(values, tf.int64)
-    flat = tf.reshape(places, [-1])
-    rows = tf.repeat(tf.range(tf.shape(values, tf.int64)[0]), tf.shape(values)[1]) if rank == 2 else tf.zeros_like(flat)
-    given = tf.reshape(weights, [-1])
+    if len(values.shape) == 1:
+        return _sparse(node, None, tf.zeros_like(values, tf.int64), values, weights)
+    count = tf.shape(values, tf.int64)[0]
+    return _sparse(node, count, tf.repeat(tf.range(count), tf.shape(values)[1]), tf.reshape(values, [-1]), weights)
+
+
+@composed("SparseCountSparseOutput")
+def counts_of_stored(node: Node, indices: Any, values: Any, shape: Any, weights: Any) -> tuple[tf.Tensor, ...]:
+    """The same of what a sparse matrix, or a sparse vector, stores."""
+    if indices.shape[1] is None:
+        node.refuse("is of a tensor whose rank is not known")
+    if indices.shape[1] == 1:
+        return _sparse(node, None, tf.zeros_like(indices[:, 0]), values, weights)
+    return _sparse(node, shape[0], indices[:, 0], values, weights)
+
+
+@composed("RaggedCountSparseOutput")
+def counts_of_ragged(node: Node, splits: Any, values: Any, weights: Any) -> tuple[tf.Tensor, ...]:
+    """The same of ragged rows."""
+    rows = places_in(splits, tf.range(tf.size(values, tf.int64)), side="right") - 1
+    return _sparse(node, tf.size(splits, tf.int64) - 1, tf.cast(rows, tf.int64), values, weights)
+
+
+def _sparse(node: Node, count: Any, rows: Any, values: Any, weights: Any) -> tuple[tf.Tensor, ...]:
+    flat, given = tf.cast(values, tf.int64), tf.reshape(weights, [-1])
     lowest, highest = node["minlength"], node["maxlength"]
     if highest >= 0:
         kept = flat < highest
         rows, flat = rows[kept], flat[kept]
         given = tf.cond(tf.size(given) > 0, lambda: tf.boolean_mask(given, kept[: tf.size(given)]), lambda: given)
-    most = tf.maximum(tf.reduce_max(tf.concat([flat, [-1]], 0)) + 1, max(lowest, 0))
+    most = tf.maximum(tf.reduce_max(tf.concat([flat, [0]], 0)) + 1, lowest)
     width = tf.constant(highest, tf.int64) if highest >= 0 else most
     keys = rows * tf.maximum(width, 1) + flat
     ordered = tf.unique(tf.sort(keys))[0]
-    where = tf.searchsorted(ordered, keys)
+    where = places_in(ordered, keys)
     added = tf.cond(tf.size(given) > 0, lambda: given, lambda: tf.ones(tf.shape(flat), weights.dtype))
     sums = tf.math.unsorted_segment_sum(added, where, tf.size(ordered))
     sums = tf.ones_like(sums) if node["binary_output"] else sums
     row, column = ordered // tf.maximum(width, 1), ordered % tf.maximum(width, 1)
-    if rank == 1:
+    if count is None:
         return column[:, None], sums, width[None]
-    return tf.stack([row, column], 1), sums, tf.stack([tf.shape(values, tf.int64)[0], width])
+    return tf.stack([row, column], 1), sums, tf.stack([count, width])
 
 
 @composed("SetSize")

@@ -9,6 +9,7 @@ import tensorflow as tf
 from entrepot.exporters.tensorflow.composed import composed
 from entrepot.exporters.tensorflow.node import Node
 
+_raw = tf.raw_ops
 _RESIZING = {
     "ResizeBilinearGrad": tf.raw_ops.ResizeBilinear,
     "ResizeBicubicGrad": tf.raw_ops.ResizeBicubic,
@@ -79,3 +80,50 @@ def _shares_of_crops(node: Node, low: Any, high: Any, count: Any, size: Any) -> 
     if node["method"] == "nearest":
         return tf.cast(tf.equal(tf.floor(point + 0.5)[..., None], own), tf.float32), inside
     return tf.maximum(0.0, 1.0 - tf.abs(point[..., None] - own)), inside
+
+
+@composed("ScaleAndTranslateGrad")
+def of_scaling(node: Node, dy: Any, image: Any, scale: Any, translation: Any) -> tf.Tensor:
+    """The transposed of the shares that each row and column has."""
+    rows, columns = (
+        _raw.ScaleAndTranslate(
+            images=tf.eye(tf.shape(image)[at + 1])[None, :, :, None],
+            size=tf.stack([tf.shape(dy)[at + 1], tf.shape(image)[at + 1]]),
+            scale=tf.stack([scale[at], 1.0]), translation=tf.stack([translation[at], 0.0]),
+            kernel_type=node["kernel_type"], antialias=node["antialias"],
+        )[0, :, :, 0]
+        for at in (0, 1)
+    )  # fmt: skip
+    return tf.einsum("nyxc,yh,xw->nhwc", dy, rows, columns)
+
+
+@composed("CropAndResizeGradBoxes")
+def of_boxes(node: Node, dy: Any, image: Any, boxes: Any, places: Any) -> tf.Tensor:
+    """How a crop changes with the edges of its box: by what differs around each point that it was read at."""
+    sizes = [tf.shape(image)[at] for at in (1, 2)]
+    counts = [tf.shape(dy)[at] for at in (1, 2)]
+    edges = ((boxes[:, 0], boxes[:, 2]), (boxes[:, 1], boxes[:, 3]))
+    rows, columns = (_around(*each) for each in zip(edges, counts, sizes, strict=True))
+    whole = tf.gather(image, places)
+    (high, steep), (wide, across) = rows[:2], columns[:2]
+    inside = tf.cast(rows[2][:, :, None] & columns[2][:, None, :], tf.float32)
+    by_row = tf.einsum("bhwc,byh,bxw,byxc->byx", whole, steep, wide, dy) * inside
+    by_column = tf.einsum("bhwc,byh,bxw,byxc->byx", whole, high, across, dy) * inside
+    first, last = (tf.einsum("byx,y->b", by_row, share) for share in rows[3])
+    left, right = (tf.einsum("byx,x->b", by_column, share) for share in columns[3])
+    return tf.stack([first, left, last, right], 1)
+
+
+def _around(edges: Any, count: Any, size: Any) -> tuple[Any, ...]:
+    """Shares of elements at each point, what moving it changes, whether it is inside, and how far edges move it."""
+    low, high = edges
+    last, steps = tf.cast(size - 1, tf.float32), tf.cast(tf.range(count), tf.float32)
+    whole = tf.cast(tf.maximum(count - 1, 1), tf.float32)
+    spread = low[:, None] * last + steps * ((high - low) * last / whole)[:, None]
+    point = tf.where(count > 1, spread, (0.5 * (low + high) * last)[:, None])
+    own = tf.cast(tf.range(size), tf.float32)
+    top, bottom = (tf.cast(tf.equal(edge(point)[..., None], own), tf.float32) for edge in (tf.floor, tf.math.ceil))
+    share = (point - tf.floor(point))[..., None]
+    by_last = tf.where(count > 1, steps * last / whole, 0.5 * last)
+    by_first = tf.where(count > 1, last - steps * last / whole, 0.5 * last)
+    return top * (1 - share) + bottom * share, bottom - top, (point >= 0) & (point <= last), (by_first, by_last)

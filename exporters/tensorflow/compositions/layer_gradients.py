@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.tensorflow.composed import composed
+from entrepot.exporters.tensorflow.compositions.places import places_in
 from entrepot.exporters.tensorflow.node import Node
 
 _raw = tf.raw_ops
@@ -113,7 +114,16 @@ def of_segments(node: Node, dy: Any, indices: Any, segments: Any, rows: Any) -> 
     """Each row gets what the segments that it is in get."""
     ones = tf.ones(tf.shape(segments), dy.dtype)
     counts = tf.math.unsorted_segment_sum(ones, segments, tf.shape(dy)[0])
-    power = {"Sum": 0.0, "Mean": -1.0, "SqrtN": -0.5}[node.op.removeprefix("SparseSegment").removesuffix("Grad")]
+    power = {"Sum": 0.0, "Mean": -1.0, "SqrtN": -0.5}[node.op.removeprefix("SparseSegment").partition("Grad")[0]]
     share = tf.maximum(counts, 1) ** tf.cast(power, dy.dtype)
     whole = tf.reshape(share, [-1, *[1] * (len(dy.shape) - 1)]) * dy
     return tf.math.unsorted_segment_sum(tf.gather(whole, segments), indices, rows)
+
+
+@composed("SparseSegmentSumGradV2", "SparseSegmentMeanGradV2", "SparseSegmentSqrtNGradV2")
+def of_named_segments(node: Node, dy: Any, indices: Any, segments: Any, rows: Any) -> Any:
+    """The same for the rows that are in a segment alone, and which those are."""
+    ordered = tf.unique(tf.sort(indices))[0]
+    places = places_in(ordered, indices)
+    found = of_segments(node, dy, places, segments, tf.size(ordered))
+    return found, ordered

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.tensorflow.composed import composed
+from entrepot.exporters.tensorflow.compositions.places import places_in
 from entrepot.exporters.tensorflow.node import Node
 
 
@@ -64,7 +65,7 @@ def _levels(splits: Sequence[Any], place: Any) -> list[tf.Tensor]:
     """The row of each element, and its place in it at each level; what is in no row is behind the last one."""
     found = []
     for each in reversed(splits):
-        row = tf.searchsorted(each[1:], tf.cast(place, each.dtype), side="right")
+        row = places_in(each[1:], tf.cast(place, each.dtype), side="right")
         found.append(tf.cast(place, tf.int64) - tf.cast(tf.gather(each, row), tf.int64))
         place = tf.cast(row, tf.int64)
     return [place, *reversed(found)]
@@ -82,3 +83,14 @@ def _splits(count: Any, rows: Sequence[Any]) -> list[tf.Tensor]:
         found.append(tf.concat([[0], tf.cumsum(lengths)], 0))
         count = tf.shape(each, tf.int64)[0]
     return found
+
+
+@composed("RaggedFillEmptyRows")
+def filled(node: Node, rows: Any, values: Any, count: Any, default: Any) -> tuple[tf.Tensor, ...]:
+    """As the rows of a sparse matrix."""
+    places = tf.stack([rows, tf.zeros_like(rows)], 1)
+    shape = tf.stack([count, tf.ones_like(count)])
+    indices, *rest = tf.raw_ops.SparseFillEmptyRows(
+        indices=places, values=values, dense_shape=shape, default_value=default
+    )
+    return (indices[:, 0], *rest)

@@ -151,7 +151,7 @@ def _matched(values: Any, keys: Any, wanted: Any) -> tf.Tensor:
     return tf.reduce_sum(same * values, 1)
 
 
-@composed("SparseFillEmptyRowsGrad")
+@composed("SparseFillEmptyRowsGrad", "RaggedFillEmptyRowsGrad")
 def of_filled(node: Node, places: Any, dy: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """Of values, and of what empty rows were filled with."""
     given = tf.gather(dy, places)

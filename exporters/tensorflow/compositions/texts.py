@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.tensorflow.composed import composed
+from entrepot.exporters.tensorflow.compositions.places import places_in
 from entrepot.exporters.tensorflow.node import Node
 
 
@@ -34,7 +35,7 @@ def runs(node: Node, texts: Any, splits: Any) -> tuple[tf.Tensor, tf.Tensor]:
         limits = tf.maximum(splits[1:] - (width - 1), starts)
         _, places = tf.raw_ops.RaggedRange(starts=starts, limits=limits, deltas=tf.ones([], splits.dtype))
         found.append(tf.strings.join([tf.gather(texts, places + more) for more in range(width)], node["separator"]))
-        rows.append(tf.searchsorted(splits[1:], places, side="right"))
+        rows.append(places_in(splits[1:], places, side="right"))
     every = tf.concat(rows, 0)
     order = tf.argsort(every, stable=True)
     counts = tf.math.unsorted_segment_sum(tf.ones_like(every), every, tf.shape(starts)[0])

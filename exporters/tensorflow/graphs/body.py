@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from entrepot.exporters.tensorflow.upstream import operator_definition, output_offsets
@@ -62,12 +63,17 @@ def of_graph(name: str, nodes: Iterable[Any], arguments: Sequence[Ref], results:
     return Body(name, arguments, ordered(steps), results)
 
 
-def of_function(definition: Any) -> Body:
-    """A ``FunctionDef``, whose nodes refer to outputs by name."""
+def of_function(definition: Any, others: Mapping[str, Any] = MappingProxyType({})) -> Body:
+    """A ``FunctionDef``, whose nodes refer to outputs by name.
+
+    Args:
+        definition: It.
+        others: The functions that it may call, by the names that such nodes have for an operator.
+    """
     arguments = [(argument.name, 0) for argument in definition.signature.input_arg]
     offsets: dict[str, Mapping[str, int]] = {name: {"": 0} for name, _ in arguments}
     for node in definition.node_def:
-        known = operator_definition(node.op)
+        known = others[node.op].signature if node.op in others else operator_definition(node.op)
         offsets[node.name] = {} if known is None else output_offsets(known, node.attr)
 
     def named(text: str) -> Ref:

@@ -41,7 +41,7 @@ class Library:
             raise UnsupportedOpError(f"the graph calls a function that is not in it: '{name}'")
         if name not in self._bodies:
             types = [tf.as_dtype(each.type) for each in self.definitions[name].signature.input_arg]
-            self._bodies[name] = self.functional(of_function(self.definitions[name]), types)
+            self._bodies[name] = self.functional(of_function(self.definitions[name], self.definitions), types)
         return self._bodies[name]
 
     def functional(self, body: Body, types: Sequence[tf.DType]) -> Body:

@@ -23,7 +23,7 @@ def lite(*operators: str) -> Callable[[Rule], Rule]:
     return enter
 
 
-_ACTIVATIONS: dict[int, Callable[[Any], Any]] = {
+ACTIVATIONS: dict[int, Callable[[Any], Any]] = {
     0: lambda x: x,
     1: tf.nn.relu,
     2: lambda x: tf.clip_by_value(x, tf.constant(-1, x.dtype), tf.constant(1, x.dtype)),
@@ -33,7 +33,7 @@ _ACTIVATIONS: dict[int, Callable[[Any], Any]] = {
 
 
 def _activated(operation: Operation, x: Any) -> Any:
-    return _ACTIVATIONS[operation.options.fusedActivationFunction](x)
+    return ACTIVATIONS[operation.options.fusedActivationFunction](x)
 
 
 def _padding(operation: Operation) -> str:
@@ -69,7 +69,7 @@ _plain(
     ("BATCH_TO_SPACE_ND", tf.batch_to_space), ("SPACE_TO_BATCH_ND", tf.space_to_batch), ("QUANTIZE", tf.identity),
     ("EMBEDDING_LOOKUP", lambda ids, table: tf.gather(table, ids)), ("REAL", tf.math.real), ("IMAG", tf.math.imag),
     ("COMPLEX_ABS", tf.abs), ("PRELU", lambda x, alpha: tf.where(x >= 0, x, x * alpha)),
-    ("RELU_N1_TO_1", _ACTIVATIONS[2]), ("RELU_0_TO_1", lambda x: tf.clip_by_value(x, 0.0, 1.0)),
+    ("RELU_N1_TO_1", ACTIVATIONS[2]), ("RELU_0_TO_1", lambda x: tf.clip_by_value(x, 0.0, 1.0)),
     ("HARD_SWISH", lambda x: x * tf.nn.relu6(x + 3.0) / 6.0), ("PAD", tf.pad),
 )  # fmt: skip
 RULES["SELECT"] = lambda operation, condition, x, y: tf.raw_ops.Select(condition=condition, x=x, y=y)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from entrepot.exporters.tensorflow.lite import recurrent  # noqa: F401 - enters its rules
 from entrepot.exporters.tensorflow.lite.model import Graph, Operation, Quantised, Tensor
 from entrepot.exporters.tensorflow.lite.operators import RULES, UNCHANGED
 from entrepot.ir.errors import UnsupportedOpError

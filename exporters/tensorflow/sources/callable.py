@@ -16,6 +16,7 @@ from entrepot.exporters.arrays import Array
 from entrepot.exporters.axes.fewer import widest
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.calls import call, user_line
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
@@ -108,14 +109,17 @@ class CallableSource(Source):
                 refuse_unchecked(self._flat, arrays, FAILURES)
             args, kwargs = self._arguments([tf.constant(array) for array in arrays])
             with self._eagerly():
-                result = self.opened.function(*args, **kwargs)
+                result = call(self.opened.function, args, kwargs, FAILURES)
         except FAILURES as error:
+            raise Refusal(error, user_line(error)) from error
+        try:
+            return flatten(result, numbers=self.numbers, arrays=self.arrays)
+        except tf.errors.OpError as error:  # of more axes than arrays of NumPy have, for example
             raise Refusal(error) from error
-        return flatten(result, numbers=self.numbers, arrays=self.arrays)
 
     def _flat(self, *tensors: Any) -> Any:
         args, kwargs = self._arguments(tensors)
-        return self.opened.function(*args, **kwargs)
+        return call(self.opened.function, args, kwargs, FAILURES)
 
     def _arguments(self, tensors: Sequence[Any]) -> Any:
         """Flat tensors as the function takes them."""
@@ -191,7 +195,7 @@ class CallableSource(Source):
 
         def flat(*tensors: Any) -> list[Any]:
             args, kwargs = self._arguments(tensors)
-            found = flatten(traceable(*args, **kwargs), arrays=TRACED)
+            found = flatten(call(traceable, args, kwargs, FAILURES), arrays=TRACED)
             if not same_structure(found.tree, result.tree):
                 raise ConversionError("the results have another structure when it is traced than when it is called")
             return [tf.identity(tensor) for tensor in found.tensors]

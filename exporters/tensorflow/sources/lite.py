@@ -89,6 +89,7 @@ class _Interpreter:
         for index, array in zip(self._inputs, arrays, strict=True):
             interpreter.resize_tensor_input(index, array.shape, strict=True)
         interpreter.allocate_tensors()
+        interpreter.reset_all_variables()  # states of recurrent networks, which begin with zeros in each call
         for index, array in zip(self._inputs, arrays, strict=True):
             interpreter.set_tensor(index, array)
         interpreter.invoke()

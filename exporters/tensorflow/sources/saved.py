@@ -116,12 +116,21 @@ def opened_concrete(concrete: Any, name: str, origin: str, noun: str = "function
     keywords = [*kwargs] if not args else []
 
     def call(*given: Any, **named: Any) -> Any:
-        if only and given:  # there is no doubt which input is meant
-            return concrete(**tensors({only: given[0]}))
-        return concrete(*tensors(given), **tensors(named))
+        by_name = bool(only and given)  # there is no doubt which input is meant
+        found = tensors({only: given[0]} if by_name else named)
+        _check_shapes(found, kwargs)
+        return concrete(*([] if by_name else tensors(given)), **found)
 
     order = keywords or names
     kind = inspect.Parameter.KEYWORD_ONLY if keywords and not only else inspect.Parameter.POSITIONAL_OR_KEYWORD
     if order:
         call.__signature__ = inspect.Signature([inspect.Parameter(each, kind) for each in order])  # type: ignore[attr-defined]
     return Opened(call, name, origin, noun=noun, has_python=False, takes=(args, kwargs), keeps=keeps)
+
+
+def _check_shapes(given: Mapping[str, Any], specs: Mapping[str, Any]) -> None:
+    """Hold a call by name to the sizes that a signature states, which TensorFlow does of calls by position alone."""
+    for name, tensor in given.items():
+        spec = specs.get(name)
+        if isinstance(spec, tf.TensorSpec) and not spec.shape.is_compatible_with(tensor.shape):
+            raise ValueError(f"'{name}' is {tensor.shape}, and the signature takes {spec.shape}")

@@ -9,17 +9,16 @@ import tensorflow as tf
 
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.calls import MODEL_ERRORS
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.tensorflow.translation import Translated, translated
+from entrepot.exporters.tensorflow.upstream import reason_of
 from entrepot.ir.errors import ConversionError
 
 if TYPE_CHECKING:
     from entrepot.exporters.tensorflow.sources.callable import CallableSource
 
-FAILURES = (
-    *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, AssertionError, ArithmeticError),
-    tf.errors.OpError,
-)
+FAILURES: tuple[type[Exception], ...] = (*MODEL_ERRORS, tf.errors.OpError)
 """What a user's function may raise."""
 _CHANNELS = "a convolution has as many groups as its image has channels for"
 
@@ -83,14 +82,15 @@ class Tracing:
                 function = self._trace([*kept, group])
                 kept.append(group)
             except FAILURES as error:
-                fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, next(iter(str(error).splitlines()), "")))
+                fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, *reason_of(error)))
         try:
             return function if kept and function is not None else self._trace([]), kept, fixed
         except FAILURES as error:
             raise self._untraceable(error) from error
 
     def _untraceable(self, error: BaseException) -> ConversionError:
-        return ConversionError(f"the {self._source.noun} cannot be traced: {error}")
+        text, line = reason_of(error)
+        return ConversionError(f"the {self._source.noun} cannot be traced: {text}{line and f', at {line}'}")
 
     def _trace(self, groups: Sequence[Group]) -> Any:
         open_axes = {axis for group in groups for axis in group.axes}

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.tensorflow.composed import in_place
+from entrepot.exporters.tensorflow.compositions.boxes import softly
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.sizes import joined, part, transposed, vector
 from entrepot.exporters.tensorflow.table import translates
@@ -29,10 +31,10 @@ def suppressed(node: Node, build: Builder, boxes: Any, scores: Any, most: Any, *
 def suppressed_softly(
     node: Node, build: Builder, boxes: Any, scores: Any, most: Any, overlap: Any, least: Any, sigma: Any
 ) -> Any:
-    """The same with scores, for a sigma of 0."""
+    """The same with scores, which boxes that overlap better ones have less of, unless sigma is 0."""
     given = node.constant(5)
     if given is None or float(given) != 0:
-        node.refuse("lowers the scores of boxes that overlap (its sigma is not 0)")
+        return in_place(node, build, softly, (boxes, scores, most, overlap, least, sigma))
     chosen = _chosen(build, boxes, scores, most, overlap, least)
     kept = build.op("Gather", scores, chosen)
     count = build.size(chosen, 0)

@@ -88,8 +88,10 @@ def _bounds(node: Node, build: Builder, x: Any, inputs: Any, axis: int) -> tuple
 @translates("QuantizeV2")
 def quantised(node: Node, build: Builder, x: Any, low: Any, high: Any) -> Any:
     """To integers between bounds, which the result brings with it."""
-    if node["mode"] != "SCALED" or node["axis"] != -1:
-        node.refuse(f"in the mode {node['mode']} depends on how bounds are moved apart")
+    if node["axis"] != -1:
+        node.refuse("along an axis has no counterpart")
+    if node["mode"] != "SCALED":
+        return _between(node, build, x, low, high)
     kind = np.iinfo(node.result_dtype())
     narrow = node["narrow_range"]
     lowest, highest = float(kind.min + (narrow and kind.min < 0)), float(kind.max)
@@ -102,6 +104,27 @@ def quantised(node: Node, build: Builder, x: Any, low: Any, high: Any) -> Any:
     inside = given.at_least(least).at_most(most) * factor
     mode = node["round_mode"]
     whole = inside.round() if mode == "HALF_TO_EVEN" else _away(inside)
+    return build.cast(whole.value, node.result_dtype()), least.value, most.value
+
+
+def _between(node: Node, build: Builder, x: Any, low: Any, high: Any) -> Any:
+    """To integers of which the least and the largest are the bounds, moved apart where they are too close."""
+    kind = np.iinfo(node.result_dtype())
+    bottom, top = (Term(build, scalar(build, build.op("Reshape", each, [-1]))) for each in (low, high))
+    apart = choose(bottom < 0, -bottom, bottom).at_least(choose(top < 0, -top, top)).at_least(1.0)
+    least = bottom.at_most(0.0)
+    most = top.at_least(least + apart * float(node["ensure_minimum_range"])).at_least(0.0)
+    given, width = Term(build, x), float(2**kind.bits - 1)
+    if node["mode"] == "MIN_COMBINED":
+        steps = (given.at_least(least).at_most(most) - least) * (width / (most - least))
+        whole = _away(steps - float(2 ** (kind.bits - 1)) if kind.min < 0 else steps)
+    else:
+        scale = width / (most - least)
+        if kind.min < 0:
+            whole = _away(given * scale) - _away(least * scale) + float(kind.min)
+        else:  # oneDNN's kernel, which TensorFlow uses unless told not to, rounds once
+            whole = _away((given - least) * scale)
+        whole = whole.at_least(float(kind.min)).at_most(float(kind.max))
     return build.cast(whole.value, node.result_dtype()), least.value, most.value
 
 

@@ -62,7 +62,7 @@ def squeeze(node: Node, build: Builder, x: Any) -> Any:
     if not axes:
         dims = node.shape(0)
         if dims is None or None in dims:
-            node.refuse("drops axes that are only known to be of one element when it runs; name them")
+            return build.op("Squeeze", x)  # those that are of one element when it runs, as TensorFlow does
         axes = [at for at, dim in enumerate(dims or ()) if dim == 1]
         if not axes:
             return build.op("Identity", x)

@@ -105,7 +105,7 @@ def key_counter_and_algorithm(node: Node, build: Builder, seed: Any) -> Any:
 
 @translates(
     "StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessRandomUniformIntV2",
-    "StatelessRandomUniformFullIntV2",
+    "StatelessRandomUniformFullIntV2", "StatelessTruncatedNormalV2",
 )  # fmt: skip
 def by_key(node: Node, build: Builder, shape: Any, key: Any, counter: Any, alg: Any, *bounds: Any) -> Any:
     """Uniform and normal numbers from a key."""
@@ -116,8 +116,9 @@ def by_key(node: Node, build: Builder, shape: Any, key: Any, counter: Any, alg: 
 
 
 @translates(
-    "StatelessRandomUniform", "StatelessRandomNormal", "StatelessRandomUniformInt", "StatelessRandomUniformFullInt"
-)
+    "StatelessRandomUniform", "StatelessRandomNormal", "StatelessRandomUniformInt", "StatelessRandomUniformFullInt",
+    "StatelessTruncatedNormal",
+)  # fmt: skip
 def by_seed(node: Node, build: Builder, shape: Any, seed: Any, *bounds: Any) -> Any:
     """Uniform and normal numbers from a seed."""
     key, upper = _scrambled(build, seed)
@@ -129,6 +130,8 @@ def _filled(node: Node, build: Builder, shape: Any, key: Any, lower: Any, upper:
     kind = node.result_dtype()
     if kind.kind == "f" and kind != np.float32:
         node.refuse(f"of {kind} has no counterpart")
+    if "Truncated" in node.op:
+        return _truncated(node, build, shape, key, lower, upper)
     words, sizes = _Words(build), int64(build, shape)
     each = 4 if kind.itemsize == 4 else 2
     count = build.op("ReduceProd", sizes, keepdims=0)
@@ -141,6 +144,29 @@ def _filled(node: Node, build: Builder, shape: Any, key: Any, lower: Any, upper:
     rows = build.op("Concat", *(build.op("Unsqueeze", column, [1]) for column in columns), axis=1)
     flat = build.op("Slice", build.op("Reshape", rows, [-1]), [0], build.op("Reshape", count, [1]))
     return reshaped(build, flat, sizes)
+
+
+_ROUNDS = 8
+"""Counters for each four results; that of 32 normal numbers less than four are near zero does not happen."""
+_APART = 256
+
+
+def _truncated(node: Node, build: Builder, shape: Any, key: Any, lower: Any, upper: Any) -> Any:
+    """Of normal numbers, the first that are not further than two from zero, four at a time."""
+    words, sizes = _Words(build), int64(build, shape)
+    count = build.op("ReduceProd", sizes, keepdims=0)
+    groups = build.op("Div", build.op("Add", count, 3), 4)
+    starts = build.op("Mul", build.op("Range", 0, groups, 1), _APART)
+    places = build.op("Add", build.op("Unsqueeze", starts, [1]), build.constant(np.arange(_ROUNDS)))
+    counter = build.op("Add", build.cast(places, np.uint64), lower)
+    columns = _floats(node, build, philox(build, [*words.halves(counter), *words.halves(upper)], words.halves(key)))
+    every = build.op("Concat", *(build.op("Unsqueeze", column, [2]) for column in columns), axis=2)
+    rows = build.op("Reshape", every, [-1, 4 * _ROUNDS])
+    near = build.op("Less", build.op("Abs", rows), build.constant(np.float32(2)))
+    order = build.constant(np.arange(4 * _ROUNDS))
+    _, first = build.op("TopK", build.op("Where", near, order, 4 * _ROUNDS), [4], outputs=2, axis=1, largest=0)
+    chosen = build.op("Reshape", build.op("GatherElements", rows, first, axis=1), [-1])
+    return reshaped(build, build.op("Slice", chosen, [0], build.op("Reshape", count, [1])), sizes)
 
 
 def _floats(node: Node, build: Builder, words: Sequence[Any]) -> list[Any]:

@@ -30,3 +30,11 @@ for centred, normalised in itertools.product((True, False), (True, False)):
             op, {"centered": centred, "normalized": normalised, "uniform_noise": False, "noise": "zero"},
             **{name: normal(2, 7, 8, 3)}, size=ints(4, 3), offsets=places,
         )  # fmt: skip
+_CORNERS = share(9, 2) * 4
+_BOXES = np.concatenate([_CORNERS, _CORNERS + share(9, 2) * 3 + 0.5], 1)
+for sigma, padded, overlap in itertools.product((0.4, 1.5), (True, False), (0.3, 1.0)):
+    add(
+        "NonMaxSuppressionV5", {"pad_to_max_output_size": padded}, tolerance=1e-5, boxes=_BOXES, scores=share(9),
+        max_output_size=np.int32(6), iou_threshold=np.float32(overlap), score_threshold=np.float32(0.2),
+        soft_nms_sigma=np.float32(sigma),
+    )  # fmt: skip

@@ -31,6 +31,7 @@ class RawCase:
         tolerance: Relative; ``None`` is that of the type.
         results: How many results count; others are unspecified.
         closed: Inputs whose sizes the graph states.
+        steps: Inputs that are quantised, with their types.
         corpus: Always ``"raw_ops"``.
     """
 
@@ -42,6 +43,7 @@ class RawCase:
     tolerance: float | None = None
     results: int | None = None
     closed: frozenset[str] = frozenset()
+    steps: Mapping[str, str] = field(default_factory=dict)
     corpus: str = "raw_ops"
 
 
@@ -52,6 +54,7 @@ def add(
     tolerance: float | None = None,
     results: int | None = None,
     closed: str = "",
+    steps: Mapping[str, str] | None = None,
     **inputs: Any,
 ) -> None:
     """Enter a case of the file that calls this."""
@@ -59,7 +62,9 @@ def add(
     _COUNTS[op] += 1
     names, sized = frozenset(known.split()), frozenset(closed.split())
     CASES.append(
-        RawCase(f"{family}/{op}_{_COUNTS[op]}", op, inputs, attributes or {}, names, tolerance, results, sized)
+        RawCase(
+            f"{family}/{op}_{_COUNTS[op]}", op, inputs, attributes or {}, names, tolerance, results, sized, steps or {}
+        )
     )
 
 

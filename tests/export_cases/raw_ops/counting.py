@@ -28,3 +28,25 @@ add(
     set_indices=np.array([[0, 0], [0, 1], [0, 2], [2, 0], [2, 1]], np.int64), set_values=ints(3, 4, 3, 7, 7),
     set_shape=np.array([3, 4], np.int64),
 )  # fmt: skip
+for weighted, binary, most in ((False, False, -1), (True, False, -1), (False, True, -1), (False, False, 6)):
+    how = {"binary_output": binary, "maxlength": most}
+    weights = normal(5) if weighted else normal(0)
+    add(
+        "SparseCountSparseOutput", how, tolerance=1e-5, values=ints(2, 7, 2, 5, 2), weights=weights,
+        indices=np.array([[0, 0], [0, 1], [0, 2], [2, 0], [2, 1]], np.int64), dense_shape=np.array([4, 3], np.int64),
+    )  # fmt: skip
+    add(
+        "RaggedCountSparseOutput", how, tolerance=1e-5, values=ints(2, 7, 2, 5, 2), weights=weights,
+        splits=np.array([0, 2, 2, 5], np.int64),
+    )  # fmt: skip
+for way in ("a-b", "b-a", "intersection", "union"):
+    sparse = {
+        "set2_indices": np.array([[0, 0], [0, 1], [0, 2], [2, 0], [2, 1]], np.int64),
+        "set2_values": ints(1, 3, 4, 7, 9), "set2_shape": np.array([3, 4], np.int64),
+    }  # fmt: skip
+    add("DenseToSparseSetOperation", {"set_operation": way}, set1=ints([[3, 1, 3], [2, 2, 5], [9, 8, 7]]), **sparse)
+    add(
+        "SparseToSparseSetOperation", {"set_operation": way}, set1_values=ints(3, 5, 2, 9),
+        set1_indices=np.array([[0, 0], [0, 1], [1, 0], [2, 2]], np.int64), set1_shape=np.array([3, 3], np.int64),
+        **sparse,
+    )  # fmt: skip

@@ -35,3 +35,14 @@ for method, size in itertools.product(("bilinear", "nearest"), ((3, 4), (1, 2), 
         "CropAndResizeGradImage", {"method": method, "T": "float32"}, tolerance=1e-4,
         grads=normal(4, *size, 2), boxes=boxes, box_ind=whole(0, 2, 4), image_size=ints(2, 5, 6, 2),
     )  # fmt: skip
+for size in ((3, 4), (1, 3)):
+    add(
+        "CropAndResizeGradBoxes", tolerance=1e-4, grads=normal(4, *size, 2), image=normal(2, 5, 6, 2),
+        boxes=share(4, 4) * 1.2 - 0.1, box_ind=whole(0, 2, 4),
+    )  # fmt: skip
+for kernel, smooth in itertools.product(("lanczos3", "triangle", "keyscubic", "box"), (True, False)):
+    add(
+        "ScaleAndTranslateGrad", {"kernel_type": kernel, "antialias": smooth}, tolerance=1e-4,
+        grads=normal(2, 4, 9, 3), original_image=normal(2, 7, 6, 3), scale=np.float32([0.6, 1.4]),
+        translation=np.float32([0.3, -0.5]),
+    )  # fmt: skip

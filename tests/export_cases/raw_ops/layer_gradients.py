@@ -72,3 +72,8 @@ for op in ("SparseSegmentSumGrad", "SparseSegmentMeanGrad", "SparseSegmentSqrtNG
             op, tolerance=1e-5, grad=normal(4, 3, dtype=kind), indices=whole(0, 7, 6),
             segment_ids=ints(0, 0, 1, 3, 3, 3), output_dim0=np.int32(7),
         )  # fmt: skip
+for op in ("SparseSegmentSumGradV2", "SparseSegmentMeanGradV2", "SparseSegmentSqrtNGradV2"):
+    add(
+        op, tolerance=1e-5, grad=normal(3, 4), indices=ints(5, 1, 5, 0, 2, 1), segment_ids=ints(0, 0, 0, 1, 2, 2),
+        dense_output_dim0=np.int32(7),
+    )  # fmt: skip

@@ -68,3 +68,44 @@ for padding, stride in itertools.product(("SAME", "VALID"), (1, 2)):
         {"ksize": [1, 2, 3, 2, 1], "strides": [1, stride, stride, stride, 1], "padding": padding},
         "orig_input_shape", tolerance=1e-5, orig_input_shape=ints(2, 5, 6, 7, 3), grad=normal(2, *out, 3),
     )  # fmt: skip
+    volume = normal(2, 5, 6, 7, 3)
+    missing = [max((count - 1) * stride + width - size, 0) // 2 if padding == "SAME" else 0
+               for count, width, size in zip(out, (2, 3, 2), (5, 6, 7), strict=True)]  # fmt: skip
+    largest = np.empty((2, *out, 3), np.float32)
+    for place in itertools.product(*map(range, out)):
+        corner = [at * stride - before for at, before in zip(place, missing, strict=True)]
+        cut = [slice(max(at, 0), at + width) for at, width in zip(corner, (2, 3, 2), strict=True)]
+        largest[:, *place] = volume[:, *cut].max((1, 2, 3))
+    how = {"ksize": [1, 2, 3, 2, 1], "strides": [1, stride, stride, stride, 1], "padding": padding}
+    given = {"orig_input": volume, "orig_output": largest}
+    add("MaxPool3DGrad", how, tolerance=1e-5, **given, grad=normal(2, *out, 3))
+    add("MaxPool3DGradGrad", how, tolerance=1e-5, **given, grad=normal(2, 5, 6, 7, 3))
+    for rate in (1, 2):
+        sizes = [(size - (width - 1) * rate - 1) // stride + 1 for size, width in ((7, 3), (8, 2))]
+        sizes = [math.ceil(7 / stride), math.ceil(8 / stride)] if padding == "SAME" else sizes
+        how = {"strides": [1, stride, stride, 1], "rates": [1, rate, rate, 1], "padding": padding}
+        given = {"input": normal(2, 7, 8, 3), "filter": normal(3, 2, 3), "out_backprop": normal(2, *sizes, 3)}
+        add("Dilation2DBackpropInput", how, tolerance=1e-5, closed="filter", **given)
+        add("Dilation2DBackpropFilter", how, tolerance=1e-5, closed="filter", **given)
+for overlapping in (False, True):
+    edges = {
+        "row_pooling_sequence": np.array([0, 2, 3, 5], np.int64),
+        "col_pooling_sequence": np.array([0, 1, 3, 4, 6], np.int64),
+    }
+    how = {"overlapping": overlapping}
+    image = normal(2, 6, 7, 3) if overlapping else normal(2, 5, 6, 3)
+    add(
+        "FractionalAvgPoolGrad", how, tolerance=1e-5, **edges,
+        orig_input_tensor_shape=np.array(image.shape, np.int64), out_backprop=normal(2, 3, 4, 3),
+    )  # fmt: skip
+    rows, columns = (each.tolist() for each in edges.values())
+    more = int(overlapping)
+    largest = np.empty((2, 3, 4, 3), np.float32)
+    for (row, (top, end)), (column, (left, right)) in itertools.product(
+        enumerate(itertools.pairwise(rows)), enumerate(itertools.pairwise(columns))
+    ):
+        largest[:, row, column] = image[:, top : end + more, left : right + more].max((1, 2))
+    add(
+        "FractionalMaxPoolGrad", how, tolerance=1e-5, **edges, orig_input=image, orig_output=largest,
+        out_backprop=normal(2, 3, 4, 3),
+    )  # fmt: skip

@@ -31,3 +31,9 @@ for kind in ("int32", "int64"):
     add("StatelessRandomUniformInt", shape=ints(3, 5), seed=ints(4, -5), **bounds)
     add("StatelessRandomUniformFullInt", {"dtype": kind}, shape=ints(3, 5), seed=ints(4, -5))
 add("StatelessRandomGetKeyCounterAlg", seed=ints(4, -5))
+for shape in (ints(3, 5), ints(200), ints([0])):
+    add("StatelessTruncatedNormal", tolerance=2e-5, shape=shape, seed=ints(4, -5))
+    add(
+        "StatelessTruncatedNormalV2", {}, "alg", tolerance=2e-5, shape=shape, key=KEY, counter=COUNTER,
+        alg=np.array(1, np.int32),
+    )  # fmt: skip

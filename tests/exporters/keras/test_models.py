@@ -215,3 +215,31 @@ def test_a_sample_with_too_few_arrays_is_refused():
     one, two = keras.Input((2,)), keras.Input((2,))
     with pytest.raises(ep.InputError, match="the sample has 1 arrays, the model takes 2"):
         ep.export(keras.Model([one, two], one + two), np.ones((1, 2)), progress=False)
+
+
+class UnfitError(Exception):
+    """As libraries for shapes have it: neither a ValueError nor a TypeError."""
+
+
+class Four(layers.Layer):
+    def call(self, x):
+        if x.shape[-1] != 4:
+            raise UnfitError("not four")
+        if x.shape[0] is None:
+            raise UnfitError("no number")
+        assert x.shape[0] != 3
+        return x * 2
+
+
+def test_errors_of_any_kind_are_refusals_that_name_the_line():
+    model = ep.export(Four(), np.ones((2, 4), "float32"), progress=False)
+    assert model.inputs[0].shape == (2, 4)
+    with pytest.raises(
+        ep.InputError, match=r'UnfitError: not four, at test_models.py:\d+ in call: raise UnfitError\("not four"\)'
+    ):
+        ep.export(Four(), np.ones((2, 5), "float32"), progress=False)
+
+
+def test_a_text_is_no_sample():
+    with pytest.raises(ep.InputError, match="a str where an array belongs"):
+        ep.export(sequential((4,), layers.Dense(2)), "sample.npy", progress=False)

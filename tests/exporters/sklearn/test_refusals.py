@@ -101,3 +101,38 @@ def test_a_wrong_formula_is_found_out():
 def test_only_classes_and_functions_have_converters():
     with pytest.raises(ep.InputError):
         ep.register_converter("Ridge")
+
+
+class UnfitError(Exception):
+    """As libraries have it: neither a ValueError nor a TypeError."""
+
+
+class Doubled(TransformerMixin, BaseEstimator):
+    def __init__(self, refuses=()):
+        self.refuses = refuses
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        if type(X).__name__ in self.refuses or X.shape[0] in self.refuses:
+            raise UnfitError("not this")
+        return X * 2
+
+
+@pytest.mark.parametrize(
+    ("model", "error"),
+    [
+        (Doubled(["ndarray"]), ep.InputError),
+        (Doubled(["Array"]), ep.ConversionError),
+        (FunctionTransformer(lambda x: next(iter(()))), ep.InputError),
+    ],
+)
+def test_errors_of_any_kind_are_refusals_that_name_the_line(model, error):
+    with pytest.raises(error, match=r"(UnfitError: not this|StopIteration: ), at test_refusals.py:\d+ in "):
+        ep.export(model.fit(X) if isinstance(model, Doubled) else model, X, progress=False)
+
+
+def test_an_error_at_one_number_of_rows_is_no_error_of_the_export():
+    assert ep.export(Doubled([1]).fit(X), X, progress=False).report.ok

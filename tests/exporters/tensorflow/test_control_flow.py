@@ -116,3 +116,17 @@ def test_what_the_shape_decides_is_decided_when_it_is_exported() -> None:
     model = ep.export(network, _x(2, 3), dynamic={"x": [0]})
     assert model.report
     assert [node.op_type for node in model.ir.graph] == ["Add"]
+
+
+def test_functions_that_are_called_by_their_names_return_results_in_their_order() -> None:
+    """Nodes whose operator is the name of a function; the loops in the loss of CTC have such bodies."""
+    random = np.random.default_rng(0)
+    labels, logits = random.integers(1, 5, (2, 3)).astype(np.int32), random.standard_normal((7, 2, 6)).astype("f4")
+    sizes = np.int32([3, 2]), np.int32([7, 6])
+
+    def loss(labels: tf.Tensor, logits: tf.Tensor, count: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
+        return tf.nn.ctc_loss(labels, logits, count, length, blank_index=0)
+
+    model = ep.export(tf.function(loss), (labels, logits, *sizes), progress=False)
+    assert model.report.ok
+    assert [type(size) for size in model.inputs[1].shape] == [str, str, str]

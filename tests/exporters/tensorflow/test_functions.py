@@ -189,3 +189,62 @@ def test_a_network_in_mixed_precision_is_as_close_as_its_halves_are() -> None:
     (found,) = ep.Session(model, providers=["onnxruntime"]).run({model.inputs[0].name: image}).values()
     # a sum of 27 products, a mean of 15 and a sum of 8 in half precision, of numbers of about 1
     np.testing.assert_allclose(found, network(image), atol=50 * float(np.finfo(np.float16).eps))
+
+
+class UnfitError(Exception):
+    """As libraries for shapes have it: neither a ValueError nor a TypeError."""
+
+
+@tf.function
+def fours(x: tf.Tensor) -> tf.Tensor:
+    if x.shape[1] != 4:
+        raise UnfitError("not four")
+    if x.shape[0] is None:
+        raise UnfitError("no number")
+    return x * 2
+
+
+def test_errors_of_any_kind_are_refusals_that_name_the_line() -> None:
+    model = ep.export(fours, _x(2, 4), progress=False)
+    assert model.inputs[0].shape == (2, 4)
+    assert "(UnfitError: no number)" in model.metadata["entrepot.fixed_axes"]
+    with pytest.raises(
+        ep.InputError, match=r"UnfitError: not four, at test_functions.py:\d+ in fours: raise UnfitError"
+    ):
+        ep.export(fours, _x(2, 5), progress=False)
+
+
+def test_a_function_that_no_trace_gets_through_is_refused_with_the_line() -> None:
+    def eager_alone(x: tf.Tensor) -> tf.Tensor:
+        if tf.inside_function():
+            raise UnfitError("a graph")
+        return x * 2
+
+    with pytest.raises(
+        ep.ConversionError, match=r"cannot be traced: UnfitError: a graph, at test_functions.py:\d+ in eager"
+    ):
+        ep.export(eager_alone, tf.ones([2, 4]), progress=False)
+
+
+def test_axes_of_one_element_are_dropped_where_others_vary() -> None:
+    model = ep.export(tf.function(lambda x: tf.squeeze(tf.reduce_sum(x, 1, keepdims=True)) + 1.0), _x(3, 4))
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+    x = _x(7, 5)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run({"x": x}).values()
+    np.testing.assert_allclose(found, x.sum(1) + 1, rtol=1e-5)
+
+
+def test_results_of_more_axes_than_arrays_have_are_refused() -> None:
+    with pytest.raises(ep.InputError, match="101 dimensions"):
+        ep.export(tf.function(tf.zeros), np.full(101, 1, np.int32), progress=False)
+
+
+def test_integers_without_elements_do_not_end_the_process() -> None:
+    """As oneDNN's kernel does in TensorFlow 2.21, where it brings them back to numbers."""
+
+    def to_steps_and_back(x: tf.Tensor) -> tf.Tensor:
+        found, low, high = tf.quantization.quantize(x, -1.0, 1.0, tf.qint8, mode="SCALED")
+        return tf.quantization.dequantize(found, low, high, mode="SCALED")
+
+    model = ep.export(tf.function(to_steps_and_back), _x(3, 4), progress=False)
+    assert model.inputs[0].shape == ("batch", "x_dim1")

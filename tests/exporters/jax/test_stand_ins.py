@@ -1,0 +1,54 @@
+"""What Python and NumPy are asked of sizes that vary is answered by JAX, and only while a function is traced."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import entrepot as ep
+from entrepot.exporters.jax.stand_ins import standing_in
+
+FUNCTIONS = {
+    "len": lambda x: x.sum() / len(x) + jnp.arange(len(x))[:, None],
+    "squeeze": lambda x: (x.sum(1, keepdims=True)).squeeze() + jnp.squeeze(x[None, :, :1]),
+    "arange of NumPy": lambda x: x + np.sin(np.arange(x.shape[0])[:, None] / np.sqrt(x.shape[0])),
+    "masks of NumPy": lambda x: jnp.where(np.tril(np.ones((x.shape[0], x.shape[0]))) > 0, x @ x.T, -9.0),
+    "frequencies of NumPy": lambda x: x * np.fft.fftfreq(x.shape[0])[:, None],
+    "roots of Python": lambda x: x / math.sqrt(x.shape[0]) + math.log(x.shape[0]),
+    "min and max": lambda x: x[: min(x.shape[0], 4)] * max(3, x.shape[0]),
+    "products of sizes": lambda x: x.reshape(np.prod(x.shape)),
+    "cov": lambda x: jnp.cov(x, rowvar=False),
+    "corrcoef": jnp.corrcoef,
+    "convolve": lambda x: jnp.convolve(x[:, 0], jnp.array([0.2, 0.5, 0.3]), mode="same"),
+    "diagflat": lambda x: jnp.diagflat(x[:, 0]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_sizes_that_are_asked_for_vary(name):
+    """Judged by JAX, at a size that no proof has tried."""
+    function = FUNCTIONS[name]
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (11, 4)).astype(np.float32)
+    model = ep.export(function, jnp.asarray(x[:5]), progress=False)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run({"x": x}).values()
+    np.testing.assert_allclose(found, function(jnp.asarray(x)), rtol=2e-5, atol=2e-5)
+
+
+def test_a_squeezed_axis_that_varies_has_more_than_one_element():
+    model = ep.export(lambda x: x.squeeze(), jnp.ones((5, 1)), dynamic={"x": {0: "batch"}}, progress=False)
+    assert "batch >= 2" in model.metadata["entrepot.conditions"]
+
+
+def test_everything_is_as_it_was_afterwards():
+    owners = {"len": builtins, "min": builtins, "sqrt": math, "index": operator, "arange": np, "tril": np}
+    before = [getattr(owner, name) for name, owner in owners.items()]
+    with standing_in():
+        assert len([1, 2]) == min(3, 2) == operator.index(2) == np.prod((2, 1))
+        assert np.add.reduce([1, 2]) == 3
+        assert getattr(builtins, "len") is not before[0]  # noqa: B009
+    assert [getattr(owner, name) for name, owner in owners.items()] == before
