@@ -13,6 +13,7 @@ from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.steps.natural import is_stated
 from entrepot.importers.torch.text.sizes import Sizes, extreme, literal
 from entrepot.ir.opset.schemas import schema
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.planning.plan import Step, Value
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class Op:
         """An axis as a reader likes it: from the front, but for the last."""
         if rank is None:
             return axis
-        axis %= max(rank, 1)
+        axis = counted(axis, max(rank, 1))
         return -1 if axis == rank - 1 and rank > 1 else axis
 
 

@@ -7,6 +7,7 @@ import onnx_ir as ir
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import word
 from entrepot.importers.torch.text.sizes import is_number
+from entrepot.runtime.kernels.axes import counted
 
 
 @word("Reshape")
@@ -164,7 +165,7 @@ def pad(op: Op) -> str | None:
     pads, axes, rank = op.sizes(1), op.ints(3), op.rank(0)
     if pads is None or pads.items is None or (op.has(3) and axes is None) or not rank:
         return None
-    axes = list(range(rank)) if axes is None else [axis % rank for axis in axes]
+    axes = list(range(rank)) if axes is None else [counted(axis, rank) for axis in axes]
     widths = {axis: (pads.items[at], pads.items[at + len(axes)]) for at, axis in enumerate(axes)}
     first = min((axis for axis, pair in widths.items() if pair != ("0", "0")), default=rank)
     if first == rank:

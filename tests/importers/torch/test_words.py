@@ -158,10 +158,10 @@ def test_strings_are_refused() -> None:
 
 
 def test_layers_that_torch_refuses_are_named_each_time() -> None:
-    text = "net (float[1, 4, 6, 6] x) => (float[1, 4, 3, 3] y) { y = Conv<group = 0, kernel_shape = [2, 2]>(x, w) }"
+    text = "net (float[1, 4, 6, 6] x) => (float[1, 4, 3, 3] y) { y = Conv<group = 3, kernel_shape = [2, 2]>(x, w) }"
     given = _with(text, {"w": np.ones((4, 1, 2, 2), np.float32)})
     for _ in range(2):
-        with pytest.raises(ep.ConversionError, match=r"nn\.Conv2d\(.*groups=0.*positive"):
+        with pytest.raises(ep.ConversionError, match=r"nn\.Conv2d\(.*groups=3.*divisible"):
             ep.to_torch(given, verify=False)
 
 
@@ -364,3 +364,18 @@ def test_kernels_that_are_written_beside_a_module_compile_with_it() -> None:
     expected = torch.stack([x[0, [0, 2]], x[1, [1, 1]]])
     assert torch.equal(net(x, k), expected)
     assert torch.equal(torch.compile(net, fullgraph=True, backend="eager")(x, k), expected)
+
+
+@pytest.mark.parametrize(("op_type", "expected"), [("Div", np.floor_divide), ("Mod", np.remainder)])
+def test_divisors_of_uint8_are_what_they_say(op_type: str, expected: np.ufunc) -> None:
+    net = ep.to_torch(_with(f"g (uint8[N] x, uint8[N] z) => (uint8[N] y) {{ y = {op_type}(x, z) }}", {}), verify=False)
+    x, z = np.meshgrid(np.arange(256, dtype=np.uint8), np.arange(1, 256, dtype=np.uint8))
+    made = net(torch.from_numpy(x.ravel()), torch.from_numpy(z.ravel()))
+    np.testing.assert_array_equal(made.numpy(), expected(x.ravel(), z.ravel()))
+
+
+@pytest.mark.parametrize("node", ["y = GatherElements<axis = 2>(x, i)", "y = ReduceMax(x, a)", "y = Pad(x, p, q, a)"])
+def test_an_axis_that_is_not_there_is_refused(node: str) -> None:
+    constants = "int64[1] a = {5}, int64[2] p = {1, 1}, float q = {0}"
+    with pytest.raises(ep.InputError, match="out of range"):
+        source(f"g (float[2, 3] x, int64[2, 3] i) => (float[N, M] y) <{constants}> {{ {node} }}")
