@@ -74,6 +74,12 @@ def check_channels(shape: Sequence[int], *given: Sequence[int]) -> None:
             raise InputError(f"{tuple(each)} is not the shape of one number for each channel of shape {tuple(shape)}")
 
 
+def _check_scales(shape: Sequence[int], *given: Sequence[int]) -> None:
+    """Refuse scales and shifts that have more axes than what they scale: the result would, too."""
+    if any(len(each) > len(shape) for each in given):
+        raise InputError(f"scales of shapes {[tuple(each) for each in given]} do not broadcast to {tuple(shape)}")
+
+
 def _per_channel(xp: Backend, values: Array, x: Array) -> Array:
     """``values`` (C,) shaped so that they broadcast along axis 1 of ``x``."""
     check_channels(xp.shape(x), xp.shape(values))
@@ -129,6 +135,7 @@ def layer_normalization(
     stash_type: int = 1,
 ) -> tuple[Array, Array, Array]:
     """Normalise over the axes from ``axis`` on; also the mean and the inverse deviation."""
+    _check_scales(xp.shape(X), xp.shape(Scale), () if B is None else xp.shape(B))
     x = xp.astype(X, stash_dtype(xp.dtype(X), stash_type))
     axes = trailing_axes(len(xp.shape(x)), axis)
     mean = _mean(xp, x, axes)
@@ -145,6 +152,7 @@ def rms_normalization(
     xp: Backend, X: Array, scale: Array, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Array:
     """Divide by the root of the mean square over the axes from ``axis`` on."""
+    _check_scales(xp.shape(X), xp.shape(scale))
     x = xp.astype(X, stash_dtype(xp.dtype(X), stash_type))
     mean_square = _mean(xp, x * x, trailing_axes(len(xp.shape(x)), axis))
     y = x / xp.sqrt(mean_square + xp.scalar(epsilon, like=x)) * xp.astype(scale, xp.dtype(x))

@@ -22,6 +22,7 @@ _WORDS = {
     ("Gelu", "approximate"): "none tanh",
     ("NegativeLogLikelihoodLoss", "reduction"): "none sum mean",
     ("Pad", "mode"): "constant reflect edge wrap",
+    ("Resize", "keep_aspect_ratio_policy"): "stretch not_larger not_smaller",
     ("RoiAlign", "mode"): "avg max",
     ("ScatterElements", "reduction"): "none add mul max min",
     ("ScatterND", "reduction"): "none add mul max min",

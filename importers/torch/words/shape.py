@@ -35,6 +35,8 @@ def transpose(op: Op) -> str | None:
             return f"{op[0]}.permute(*range({op[0]}.ndim)[::-1])"
         perm = range(rank)[::-1]
     perm = list(perm)
+    if sorted(perm) != list(range(len(perm))):
+        return None
     moved = [at for at, axis in enumerate(perm) if at != axis]
     if len(moved) == 2:
         rank = len(perm)

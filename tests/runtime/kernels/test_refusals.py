@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import pytest
 from onnx import TensorProto
 
@@ -14,6 +15,7 @@ from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.table import native
 from tests.op_cases.case import Case, f32, i64, ints, u8
 from tests.op_cases.ml import ml
+from tests.op_cases.normal import normal
 
 REFUSED = [
     (Case("Reshape", f32(2, 3), ints(4, -1)), "cannot reshape"),
@@ -83,6 +85,10 @@ SHAPES = [
     (Case("Pad", f32(2, 3), ints(0, -2, 0, -2)), "cut off more"),
     (Case("CenterCropPad", f32(4, 6), ints(2)), "sizes .* for 2 axes"),
     (Case("ConvTranspose", f32(1, 1, 3, 3), f32(1, 1, 2, 2), output_shape=[4, 4, 4]), "does not fit 2"),
+    (Case("Conv", f32(1, 2, 4, 4), f32(3, 2, 1, 1), f32(1)), "a bias of shape"),
+    (Case("ConvTranspose", f32(1, 2, 4, 4), f32(2, 3, 1, 1), f32(1)), "a bias of shape"),
+    (Case("LayerNormalization", f32(2, 3), f32(1, 2, 3)), "broadcast"),
+    (Case("RMSNormalization", f32(2, 3), f32(1, 2, 3)), "broadcast"),
     (Case("GridSample", f32(1, 2, 4, 5), f32(1, 2, 3, 3, 3)), "does not fit X"),
     (Case("GridSample", f32(2, 2, 4, 5), f32(1, 3, 3, 2)), "does not fit X"),
     (Case("MaxUnpool", f32(1, 1, 2, 2), i64(1, 2, 2), kernel_shape=[2, 2], strides=[2, 2]), "indices of shape"),
@@ -147,6 +153,20 @@ def test_an_impossible_request_is_refused_with_its_reason(case: Case, reason: st
 def test_sizes_that_do_not_fit_are_refused_by_every_provider(case: Case, provider: str) -> None:
     with pytest.raises(ep.EntrepotError):
         ep.Session(case.model(), providers=[provider]).run(case.feeds())
+
+
+@pytest.mark.parametrize("provider", ["cpu", "reference", "torch"])
+@pytest.mark.parametrize("size", [1, 7])
+@pytest.mark.parametrize("then", ["y = Relu(z)", "y = BatchNormalization(z, s, b, s, s)"])
+def test_constants_of_the_wrong_size_are_refused_when_they_are_packed_or_absorbed(
+    then: str, size: int, provider: str
+) -> None:
+    text = f"g (float[1, 2, 4, 4] x) => (y) {{ z = Conv(x, w, {'b' if 'Relu' in then else 's'}) {then} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 20]> {text}')
+    weights = {"w": normal(3, 2, 1, 1), "b": normal(size), "s": np.ones(3, np.float32)}
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in weights.items())
+    with pytest.raises(ep.EntrepotError):
+        ep.Session(model, providers=[provider]).run({"x": normal(1, 2, 4, 4)})
 
 
 @pytest.mark.parametrize("case", OUT_OF_RANGE, ids=str)
