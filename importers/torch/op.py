@@ -144,6 +144,14 @@ class Op:
         known = self.type(position)
         return None if known is None else known.shape
 
+    def covers(self, position: int) -> bool:
+        """Whether an operand has the last sizes of the first one, so that it is repeated along none of these axes."""
+        own, whole = self.shape(position), self.shape(0)
+        if own is None or whole is None or len(own) > len(whole):
+            return False
+        pairs = zip(own[::-1], whole[::-1], strict=False)
+        return all(size == there or (size != 1 and not isinstance(there, int)) for size, there in pairs)
+
     def dtype(self, position: int = 0) -> ir.DataType | None:
         """The element type of an operand; ``None`` if unknown."""
         known = self.type(position)

@@ -25,7 +25,7 @@ from entrepot.runtime.planning.contributed import spelled_out
 from entrepot.runtime.planning.fold import Growth, fold
 from entrepot.runtime.planning.order import in_order
 from entrepot.runtime.planning.plan import Block, Step, Value
-from entrepot.runtime.planning.type_flow import set_types, subgraph_input_types
+from entrepot.runtime.planning.type_flow import set_sizes, set_types, subgraph_input_types
 from entrepot.runtime.planning.well_typed import check_types
 
 MAX_CALLS = 100
@@ -225,6 +225,7 @@ class Lowering:
                     replace(frame, origin=frame.origin or step.origin, node=frame.node or node),
                     subgraph_input_types(step, len(graph.inputs)),
                 )
+                set_sizes(step.blocks[name])
 
     def _attributes(self, node: ir.Node, frame: Frame) -> dict[str, Any]:
         values: dict[str, Any] = {}

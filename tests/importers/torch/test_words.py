@@ -379,3 +379,17 @@ def test_an_axis_that_is_not_there_is_refused(node: str) -> None:
     constants = "int64[1] a = {5}, int64[2] p = {1, 1}, float q = {0}"
     with pytest.raises(ep.InputError, match="out of range"):
         source(f"g (float[2, 3] x, int64[2, 3] i) => (float[N, M] y) <{constants}> {{ {node} }}")
+
+
+@pytest.mark.parametrize(
+    "node", ["LayerNormalization(x, one)", "LayerNormalization(x, w, one)", "RMSNormalization(x, one)"]
+)
+def test_scales_that_are_repeated_along_an_axis_are_no_layer_of_torch(node: str) -> None:
+    weights = {"one": np.full(1, 1.5, np.float32), "w": np.arange(8, dtype=np.float32)}
+    given = _with(f"g (float[N, 8] x) => (float[N, 8] y) {{ y = {node} }}", weights)
+    x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+    wide = x.astype(np.float64)
+    centred = wide - wide.mean(-1, keepdims=True) if node.startswith("Layer") else wide
+    expected = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+    expected = expected * weights["w"] + 1.5 if "w" in node else expected * 1.5
+    np.testing.assert_allclose(ep.to_torch(given)(torch.from_numpy(x)).detach(), expected, rtol=1e-5, atol=1e-5)

@@ -14,7 +14,6 @@ from entrepot.runtime.kernels.table import shared
 from entrepot.runtime.providers.cpu.backend import NUMPY
 from entrepot.runtime.providers.cpu.table import native
 from tests.op_cases.case import Case, f32, i64, ints, u8
-from tests.op_cases.ml import ml
 from tests.op_cases.normal import normal
 
 REFUSED = [
@@ -102,7 +101,6 @@ SHAPES = [
     (Case("NonMaxSuppression", f32(1, 5, 4), f32(1, 1, 4), np.array([3])), "boxes of shape"),
     (Case("STFT", f32(1, 16, 1), np.array(0), None, np.array(8)), "frame_step is 0"),
     (Case("RotaryEmbedding", f32(1, 2, 3, 8), f32(5, 4), f32(5, 1), ints(0, 1, 2).reshape(1, 3)), "do not turn 8"),
-    (ml("ArrayFeatureExtractor", f32(2, 3), ints(-1)), "no feature -1"),
     (Case("GatherND", f32(2, 2), np.zeros((2, 0), np.int64)), "do not fit shape"),
     (Case("BatchNormalization", f32(2, 3, 4), f32(1), f32(3), f32(3), f32(3)), "for each channel"),
     (Case("BatchNormalization", f32(2, 3, 4), f32(3), f32(3), f32(1), f32(1)), "for each channel"),
