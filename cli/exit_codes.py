@@ -61,7 +61,8 @@ def exit_code(error: BaseException) -> Exit:
 def one_line(error: BaseException) -> str:
     """What the user reads: what happened, where, and what to do (a conversion's blockers get a line each)."""
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        return f"{error.format_message().rstrip('.')} (hint: '{error.ctx.command_path} --help' lists what it accepts)"
+        message = " ".join(error.format_message().split())  # choices are a line each, with a tab
+        return f"{message.rstrip('.')} (hint: '{error.ctx.command_path} --help' lists what it accepts)"
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, MemoryError):

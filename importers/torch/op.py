@@ -13,6 +13,7 @@ from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.steps.natural import is_stated
 from entrepot.importers.torch.text.sizes import Sizes, extreme, literal
 from entrepot.ir.opset.schemas import schema
+from entrepot.runtime.kernels.axes import counted
 from entrepot.runtime.planning.plan import Step, Value
 
 if TYPE_CHECKING:
@@ -143,6 +144,14 @@ class Op:
         known = self.type(position)
         return None if known is None else known.shape
 
+    def covers(self, position: int) -> bool:
+        """Whether an operand has the last sizes of the first one, so that it is repeated along none of these axes."""
+        own, whole = self.shape(position), self.shape(0)
+        if own is None or whole is None or len(own) > len(whole):
+            return False
+        pairs = zip(own[::-1], whole[::-1], strict=False)
+        return all(size == there or (size != 1 and not isinstance(there, int)) for size, there in pairs)
+
     def dtype(self, position: int = 0) -> ir.DataType | None:
         """The element type of an operand; ``None`` if unknown."""
         known = self.type(position)
@@ -180,7 +189,7 @@ class Op:
         """An axis as a reader likes it: from the front, but for the last."""
         if rank is None:
             return axis
-        axis %= max(rank, 1)
+        axis = counted(axis, max(rank, 1))
         return -1 if axis == rank - 1 and rank > 1 else axis
 
 

@@ -13,11 +13,15 @@ _NEWEST = {"": onnx.defs.onnx_opset_version(), "ai.onnx.ml": 5, "ai.onnx.preview
 
 @dataclass(frozen=True)
 class Signature:
-    """What a schema demands, as plain Python values: a schema's own properties are slow to read."""
+    """What a schema demands, as plain Python values: a schema's own properties are slow to read.
+
+    From ``listed_inputs`` on, inputs are one list of any length.
+    """
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
     required_inputs: tuple[int, ...]
+    listed_inputs: int
     attributes: Mapping[str, onnx_ir.AttributeType]
     required_attributes: tuple[str, ...]
 
@@ -32,6 +36,8 @@ class Signature:
         for index in self.required_inputs:
             if index >= len(inputs) or not inputs[index]:
                 return f"input {index} is required and missing"
+        if "" in inputs[self.listed_inputs :]:
+            return f"input {inputs.index('', self.listed_inputs)} is left out, of a list that has no gaps"
         return self._attribute_problem(attributes) if attributes or self.required_attributes else None
 
     def _attribute_problem(self, attributes: Mapping[str, onnx_ir.Attr]) -> str | None:
@@ -67,10 +73,12 @@ def _signature(domain: str, op_type: str, version: int) -> Signature | None:
     except onnx.defs.SchemaError:
         return None
     single = onnx.defs.OpSchema.FormalParameterOption.Single
+    variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
     return Signature(
         inputs=(schema.min_input, schema.max_input),
         outputs=(schema.min_output, schema.max_output),
         required_inputs=tuple(index for index, formal in enumerate(schema.inputs) if formal.option == single),
+        listed_inputs=next((at for at, formal in enumerate(schema.inputs) if formal.option == variadic), 2**31),
         attributes={
             name: onnx_ir.AttributeType[attribute.type.name]  # type: ignore[attr-defined] # onnx's stubs do not say that it is an enum
             for name, attribute in schema.attributes.items()

@@ -109,7 +109,7 @@ def cast_to(node: ir.Node) -> tuple[ir.DataType, ...]:
     Raises:
         ConversionError: There is no such type.
     """
-    number = node.attributes["to"].value if node.op_type == "Cast" else None
+    number = node.attributes["to"].value if node.op_type == "Cast" and not node.domain else None
     if not isinstance(number, int):
         return ()
     try:

@@ -93,7 +93,7 @@ def _is_extent(node: ir.Node) -> bool:
     if node.domain or node.op_type not in {"Shape", "Size", "Gather", "Slice"}:
         return False
     source = None if node.inputs[0] is None else node.inputs[0].producer()
-    return node.op_type in {"Shape", "Size"} or (source is not None and source.op_type == "Shape")
+    return node.op_type in {"Shape", "Size"} or (source is not None and source.op_type == "Shape" and not source.domain)
 
 
 def _constant_nodes(graph: ir.Graph, types: Types, weights: Collection[str]) -> list[ir.Node]:

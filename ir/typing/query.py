@@ -195,7 +195,7 @@ class Types:
             self._memo[output] = Spec(stated.type or derived.type, shape)
 
     def _outputs(self, node: ir.Node) -> dict[str, Spec]:
-        stored = node.attributes.get("value") if node.op_type == "Constant" else None
+        stored = node.attributes.get("value") if node.op_type == "Constant" and not node.domain else None
         if stored is not None and stored.type == ir.AttributeType.TENSOR and not stored.is_ref():
             tensor = stored.value  # as_tensor() asks whether it fits a protocol, which is slow
             return {node.outputs[0].name or "": Spec(ir.TensorType(tensor.dtype), ir.Shape(tensor.shape.numpy()))}

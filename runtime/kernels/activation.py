@@ -32,6 +32,8 @@ def leaky_relu(xp: Backend, X: Array, *, alpha: float = 0.01) -> Array:
 @shared("PRelu", 16)
 def prelu(xp: Backend, X: Array, slope: Array) -> Array:
     """X, times ``slope`` below zero; ``slope`` broadcasts to x."""
+    if xp.dtype(X).kind == "u":
+        return X
     return xp.where(X < xp.scalar(0, like=X), slope * X, X)
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import is_shape
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.table import shared
@@ -14,6 +16,8 @@ from entrepot.runtime.room import claim
 def affine_grid(xp: Backend, theta: Array, size: HostArray, *, align_corners: int = 0) -> Array:
     """Where each output pixel of ``size`` (N, C, ...) lies in the input, under the affine maps ``theta``."""
     spatial = [int(extent) for extent in size[2:]]
+    if not is_shape(xp.shape(theta), (size.tolist()[0], len(spatial), len(spatial) + 1)):
+        raise InputError(f"AffineGrid: theta of shape {tuple(xp.shape(theta))} does not map to {size.tolist()}")
     claim((*spatial, len(spatial) + 1))
     matrices = widen(xp, theta)
     dtype = xp.dtype(matrices)

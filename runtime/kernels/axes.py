@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 
@@ -15,6 +18,13 @@ def counted(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise InputError(f"axis {axis} is out of range for an array of rank {rank}")
     return axis % rank
+
+
+def is_shape(given: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """Whether two shapes agree, as far as they are numbers: the sizes of a tracer are for the operator to refuse."""
+    if len(given) != len(wanted):
+        return False
+    return all(type(a) is not int or type(b) is not int or a == b for a, b in zip(given, wanted, strict=True))
 
 
 def lengths_within(xp: Backend, lengths: HostArray, time: int, batch: int) -> Array:

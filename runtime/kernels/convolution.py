@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import is_shape
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.table import shared
@@ -63,9 +64,20 @@ def conv_window(
     return window(x_shape[2:], w_shape[2:], strides, dilations, pads, auto_pad)
 
 
+def check_bias(shape: Sequence[int], bias: Sequence[int]) -> None:
+    """Refuse a bias that is not one number for each channel of a result of this shape.
+
+    Raises:
+        InputError: It is not.
+    """
+    if not is_shape(bias, (shape[1],)):
+        raise InputError(f"a bias of shape {tuple(bias)} for {shape[1]} channels")
+
+
 def _biased(xp: Backend, y: Array, B: Array | None) -> Array:
     if B is None:
         return y
+    check_bias(xp.shape(y), xp.shape(B))
     return y + xp.reshape(xp.astype(B, xp.dtype(y)), (-1, *[1] * (len(xp.shape(y)) - 2)))
 
 

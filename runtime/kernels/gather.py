@@ -45,8 +45,8 @@ def coordinates(xp: Backend, shape: tuple[int, ...], indices: Array, batch_dims:
     """One index array per leading axis: the batch's own places, then the columns of ``indices``."""
     outer = xp.shape(indices)[:-1]
     depth = xp.shape(indices)[-1]
-    if batch_dims + depth > len(shape):
-        raise InputError(f"{depth} coordinates after {batch_dims} batch axes are too many for shape {tuple(shape)}")
+    if not depth or batch_dims + depth > len(shape):
+        raise InputError(f"{depth} coordinates after {batch_dims} batch axes do not fit shape {tuple(shape)}")
     batch = [
         xp.reshape(xp.arange(0, outer[axis], 1, _INT64), [-1 if n == axis else 1 for n in range(len(outer))])
         for axis in range(batch_dims)

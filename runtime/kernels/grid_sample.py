@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import is_shape
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.table import shared
@@ -27,6 +28,7 @@ def grid_sample(
     """Interpolate ``X`` (N, C, ...) at the normalised coordinates in ``grid``, whose last axis is x, y(, z)."""
     if padding_mode not in ("zeros", "border", "reflection"):
         raise InputError(f"GridSample has no padding_mode {padding_mode!r}")
+    check_grid(tuple(xp.shape(X)), tuple(xp.shape(grid)))
     dtype = xp.dtype(X)
     values = X if mode == "nearest" else widen(xp, X)
     sizes = xp.shape(X)[2:]
@@ -41,6 +43,12 @@ def grid_sample(
     flat = xp.reshape(values, (*out_shape[:2], math.prod(sizes)))
     total = _weighted_sum(xp, flat, axes, sizes)
     return narrow(xp, xp.reshape(total, out_shape), dtype)
+
+
+def check_grid(shape: tuple[int, ...], grid: tuple[int, ...]) -> None:
+    """Refuse coordinates that do not lie in an array of this shape."""
+    if not is_shape(grid, (shape[0], *grid[1:-1], len(shape) - 2)) or len(grid) != len(shape):
+        raise InputError(f"GridSample: a grid of shape {grid} does not fit X of shape {shape}")
 
 
 def _pixels(xp: Backend, x: Array, size: int, align_corners: int) -> Array:

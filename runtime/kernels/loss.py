@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import is_shape
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.softmax import log_softmax
@@ -47,6 +48,9 @@ def _losses(
     xp: Backend, log_prob: Array, target: Array, weight: Array | None, ignore_index: int | None
 ) -> tuple[Array, Array]:
     """The weighted loss of each target and the weight it had; an ignored target has weight 0."""
+    batch, _, *sizes = xp.shape(log_prob)
+    if not is_shape(xp.shape(target), (batch, *sizes)):
+        raise InputError(f"targets of shape {tuple(xp.shape(target))} for scores of shape {tuple(xp.shape(log_prob))}")
     target = xp.astype(target, np.dtype(np.int64))
     ignored: Any = None if ignore_index is None else target == ignore_index
     if ignored is not None:  # an ignored index need not be a class, so it must not be looked up

@@ -45,7 +45,7 @@ def matmul_integer(
     a, b = xp.astype(A, int32), xp.astype(B, int32)
     if a_zero_point is not None:  # one per row of A, where it is not a scalar
         zero = xp.astype(a_zero_point, int32)
-        a = a - (xp.expand_dims(zero, -1) if len(xp.shape(zero)) == 1 else zero)
+        a = a - (xp.expand_dims(zero, -1) if len(xp.shape(zero)) == 1 and xp.shape(zero) != (1,) else zero)
     if b_zero_point is not None:  # one per column of B
         b = b - xp.astype(b_zero_point, int32)
     return xp.matmul(a, b)

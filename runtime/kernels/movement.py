@@ -23,6 +23,9 @@ def transpose(xp: Backend, data: Array, *, perm: Sequence[int] | None = None) ->
 @shared("Tile", 13)
 def tile(xp: Backend, input: Array, repeats: HostArray) -> Array:
     """Each axis repeated as a whole, the given number of times."""
+    shape = tuple(xp.shape(input))
+    if repeats.shape != (len(shape),):
+        raise InputError(f"Tile: repeats of shape {repeats.shape} for an array of shape {shape}")
     return xp.tile(input, repeats.tolist())
 
 
@@ -85,6 +88,8 @@ def slices(
     along = range(len(begin)) if axes is None else axes.tolist()
     if 0 in step:
         raise InputError("Slice: a step of 0")
+    if len(set(along)) < len(along):
+        raise InputError(f"Slice: axes {list(along)} name one of them twice")
     return [(axis, slice(*bounds)) for axis, *bounds in zip(along, begin, stop, step, strict=True)]
 
 
@@ -103,11 +108,19 @@ def pad(
         raise InputError(f"Pad takes mode {', '.join(PAD_MODES)}, not {mode!r}")
     widths = pad_widths(len(xp.shape(data)), pads.tolist(), None if axes is None else axes.tolist())
     if any(min(width) < 0 for width in widths):
+        _check_cut(xp.shape(data), widths)
         data = data[tuple(slice(max(-before, 0), min(after, 0) or None) for before, after in widths)]
         widths = [(max(before, 0), max(after, 0)) for before, after in widths]
     blank = "" if xp.dtype(data).kind == "O" else 0
     value = blank if constant_value is None else xp.reshape(constant_value, ())
     return xp.pad(data, widths, PAD_MODES[mode], value)
+
+
+def _check_cut(shape: Sequence[int], widths: Sequence[tuple[int, int]]) -> None:
+    """Refuse negative widths that cut off more than there is; the sizes of a tracer are not looked at."""
+    for size, (before, after) in zip(shape, widths, strict=True):
+        if type(size) is int and size < -min(before, 0) - min(after, 0):
+            raise InputError(f"Pad: widths ({before}, {after}) cut off more than the {size} entries of an axis")
 
 
 def pad_widths(rank: int, pads: Sequence[int], axes: Sequence[int] | None = None) -> list[tuple[int, int]]:
@@ -126,7 +139,9 @@ def center_crop_pad(xp: Backend, input_data: Array, shape: HostArray, *, axes: S
     """Cut or zero-pad evenly at both ends to these sizes; an odd element is cut in front and padded behind."""
     sizes = shape.tolist()
     rank = len(xp.shape(input_data))
-    along = range(len(sizes)) if axes is None else [counted(axis, rank) for axis in axes]
+    along = range(rank) if axes is None else [counted(axis, rank) for axis in axes]
+    if len(sizes) != len(along):
+        raise InputError(f"CenterCropPad: sizes {sizes} for {len(along)} axes")
     widths = [(0, 0)] * rank
     for axis, wanted in zip(along, sizes, strict=True):
         missing = wanted - xp.shape(input_data)[axis]

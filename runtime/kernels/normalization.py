@@ -6,10 +6,12 @@ Statistics are taken in float32 for float16 and bfloat16, and the result is roun
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import onnx_ir as ir
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import is_shape
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.precision import narrow, stash_dtype, trailing_axes, widen
 from entrepot.runtime.kernels.table import shared
@@ -59,13 +61,28 @@ def _blend(xp: Backend, old: Array, new: Array, momentum: float) -> Array:
 def _normalize_channels(
     xp: Backend, x: Array, scale: Array, bias: Array, mean: Array, var: Array, epsilon: float
 ) -> Array:
+    check_channels(xp.shape(x), *map(xp.shape, (scale, bias, mean, var)))
     factor = xp.astype(scale, xp.dtype(x)) / xp.sqrt(var + xp.scalar(epsilon, like=var))
     shift = xp.astype(bias, xp.dtype(x)) - mean * factor
     return x * _per_channel(xp, factor, x) + _per_channel(xp, shift, x)
 
 
+def check_channels(shape: Sequence[int], *given: Sequence[int]) -> None:
+    """Refuse scales and shifts that are not one for each channel of an array of this shape."""
+    for each in given:
+        if not is_shape(each, (shape[1] if len(shape) > 1 else 1,)):
+            raise InputError(f"{tuple(each)} is not the shape of one number for each channel of shape {tuple(shape)}")
+
+
+def _check_scales(shape: Sequence[int], *given: Sequence[int]) -> None:
+    """Refuse scales and shifts that have more axes than what they scale: the result would, too."""
+    if any(len(each) > len(shape) for each in given):
+        raise InputError(f"scales of shapes {[tuple(each) for each in given]} do not broadcast to {tuple(shape)}")
+
+
 def _per_channel(xp: Backend, values: Array, x: Array) -> Array:
     """``values`` (C,) shaped so that they broadcast along axis 1 of ``x``."""
+    check_channels(xp.shape(x), xp.shape(values))
     return xp.reshape(values, (-1, *[1] * (len(xp.shape(x)) - 2)))
 
 
@@ -118,6 +135,7 @@ def layer_normalization(
     stash_type: int = 1,
 ) -> tuple[Array, Array, Array]:
     """Normalise over the axes from ``axis`` on; also the mean and the inverse deviation."""
+    _check_scales(xp.shape(X), xp.shape(Scale), () if B is None else xp.shape(B))
     x = xp.astype(X, stash_dtype(xp.dtype(X), stash_type))
     axes = trailing_axes(len(xp.shape(x)), axis)
     mean = _mean(xp, x, axes)
@@ -134,6 +152,7 @@ def rms_normalization(
     xp: Backend, X: Array, scale: Array, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Array:
     """Divide by the root of the mean square over the axes from ``axis`` on."""
+    _check_scales(xp.shape(X), xp.shape(scale))
     x = xp.astype(X, stash_dtype(xp.dtype(X), stash_type))
     mean_square = _mean(xp, x * x, trailing_axes(len(xp.shape(x)), axis))
     y = x / xp.sqrt(mean_square + xp.scalar(epsilon, like=x)) * xp.astype(scale, xp.dtype(x))

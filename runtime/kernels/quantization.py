@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.axes import counted
+from entrepot.runtime.kernels.axes import counted, is_shape
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.cast import convert, element_type
 from entrepot.runtime.kernels.precision import is_floating
@@ -92,9 +92,12 @@ def spread(xp: Backend, values: Array, shape: tuple[int, ...], axis: int, block_
         if given[0] != shape[along]:
             raise InputError(f"a scale of shape {given} does not fit axis {axis} of shape {tuple(shape)}")
         return xp.reshape(values, [-1 if n == along else 1 for n in range(len(shape))])
-    if len(given) != len(shape) or block_size < 1:
+    if block_size < 1:
         raise InputError(f"a scale of shape {tuple(given)} with block_size={block_size} does not fit {tuple(shape)}")
     along = counted(axis, len(shape))
+    blocks = [-(-size // block_size) if n == along else size for n, size in enumerate(shape)]
+    if not is_shape(given, blocks):
+        raise InputError(f"a scale of shape {tuple(given)} with block_size={block_size} does not fit {tuple(shape)}")
     places = xp.asarray(np.arange(shape[along]) // block_size)
     return xp.take(values, places, along)
 

@@ -16,6 +16,7 @@ from entrepot.runtime.kernels.axes import lengths_within
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.recurrent_activation import Activation, activations
+from entrepot.runtime.kernels.recurrent_weights import check_state, check_weights
 from entrepot.runtime.kernels.table import shared
 
 State: TypeAlias = tuple[Array, ...]
@@ -62,8 +63,9 @@ def rnn(
     layout: int = 0,
 ) -> tuple[Array, Array]:
     """Iterate h' = f(x W + h R + b) along a sequence, in one or both directions."""
+    check_weights(1, hidden_size, *_shapes(xp, W, R, B))
     chosen = (activations, activation_alpha, activation_beta)
-    cells = _cells(xp, R, hidden_size, ("Tanh",), *chosen, clip)
+    cells = _cells(xp, R, ("Tanh",), *chosen, clip)
     y, (h,) = _run(xp, rnn_step, cells, X, W, R, B, None, sequence_lens, (initial_h,), direction, layout)
     return y, h
 
@@ -88,8 +90,9 @@ def gru(
     linear_before_reset: int = 0,
 ) -> tuple[Array, Array]:
     """A gated recurrence: h' = (1 - z) g + z h, with update gate z and reset gate r."""
+    check_weights(3, hidden_size, *_shapes(xp, W, R, B))
     chosen = (activations, activation_alpha, activation_beta)
-    cells = _cells(xp, R, hidden_size, ("Sigmoid", "Tanh"), *chosen, clip, linear_before_reset=linear_before_reset)
+    cells = _cells(xp, R, ("Sigmoid", "Tanh"), *chosen, clip, linear_before_reset=linear_before_reset)
     y, (h,) = _run(xp, gru_step, cells, X, W, R, B, None, sequence_lens, (initial_h,), direction, layout)
     return y, h
 
@@ -116,8 +119,9 @@ def lstm(
     layout: int = 0,
 ) -> tuple[Array, Array, Array]:
     """A long short-term memory with input, output and forget gates and optional peepholes."""
+    check_weights(4, hidden_size, *_shapes(xp, W, R, B, P))
     chosen = (activations, activation_alpha, activation_beta)
-    cells = _cells(xp, R, hidden_size, ("Sigmoid", "Tanh", "Tanh"), *chosen, clip, input_forget=input_forget)
+    cells = _cells(xp, R, ("Sigmoid", "Tanh", "Tanh"), *chosen, clip, input_forget=input_forget)
     initial = (initial_h, initial_c)
     y, (h, c) = _run(xp, lstm_step, cells, X, W, R, B, P, sequence_lens, initial, direction, layout)
     return y, h, c
@@ -182,10 +186,13 @@ def _clipped(xp: Backend, x: Array, clip: float | None) -> Array:
     return xp.maximum(xp.minimum(x, xp.scalar(clip, like=x)), xp.scalar(-clip, like=x))
 
 
+def _shapes(xp: Backend, *arrays: Array | None) -> list[Sequence[int] | None]:
+    return [None if array is None else xp.shape(array) for array in arrays]
+
+
 def _cells(
     xp: Backend,
     R: Array,
-    hidden_size: int | None,
     usual: Sequence[str],
     names: Sequence[str] | None,
     alphas: Sequence[float] | None,
@@ -195,8 +202,6 @@ def _cells(
 ) -> list[Cell]:
     """One cell per direction; ``usual`` are the activations of one where none are named."""
     directions, per_direction = xp.shape(R)[0], len(usual)
-    if hidden_size is not None and hidden_size != xp.shape(R)[-1]:
-        raise InputError(f"hidden_size={hidden_size} disagrees with R of shape {xp.shape(R)}")
     names = names or [*usual] * directions
     needed = per_direction * directions
     if len(names) < needed:
@@ -224,6 +229,8 @@ def _run(
     reversals = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}.get(direction)
     if reversals is None or len(reversals) != xp.shape(W)[0]:
         raise InputError(f"direction {direction!r} does not fit the {xp.shape(W)[0]} direction(s) of W")
+    if len(xp.shape(X)) != 3:
+        raise InputError(f"X of shape {tuple(xp.shape(X))} is not a sequence of batches")
     dtype = xp.dtype(X)
     x = _swapped(xp, widen(xp, X), layout)
     lengths = None if sequence_lens is None else lengths_within(xp, sequence_lens, *xp.shape(x)[:2])
@@ -256,6 +263,7 @@ def _weights(xp: Backend, W: Array, R: Array, B: Array | None, P: Array | None, 
 
 def _initial(xp: Backend, given: Array | None, x: Array, weights: Weights, d: int) -> Array:
     if given is not None:
+        check_state(xp.shape(given), xp.shape(x)[1], xp.shape(weights.R)[0])
         return widen(xp, given[d])
     return xp.full((xp.shape(x)[1], xp.shape(weights.R)[0]), 0.0, xp.dtype(x))
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import is_shape
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.table import shared
@@ -22,6 +23,9 @@ def rotary_embedding(
     shape = xp.shape(X)
     x = _sequence_first(xp, widen(xp, X), num_heads)
     size = rotary_embedding_dim or xp.shape(x)[-1]
+    caches = tuple(xp.shape(cos_cache)), tuple(xp.shape(sin_cache))
+    if not all(is_shape(cache, (*caches[0][:-1], size // 2)) for cache in caches):
+        raise InputError(f"caches of shapes {caches[0]} and {caches[1]} do not turn {size} features")
     cos, sin = (_angles(xp, widen(xp, cache), position_ids) for cache in (cos_cache, sin_cache))
     turned, kept = x[..., :size], x[..., size:]
     y = xp.concat([(_turn_pairs if interleaved else _turn_halves)(xp, turned, cos, sin), kept], 3)

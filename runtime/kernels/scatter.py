@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.axes import counted
+from entrepot.runtime.kernels.axes import counted, is_shape
 from entrepot.runtime.kernels.backend import Array, Backend
 from entrepot.runtime.kernels.gather import check_reach, coordinates
 from entrepot.runtime.kernels.table import shared
@@ -67,6 +67,9 @@ def tensor_scatter(
         raise InputError(f"TensorScatter takes mode linear or circular, not {mode!r}")
     shape, reach = xp.shape(past_cache), xp.shape(update)
     axis = counted(axis, len(shape))
+    starts = (shape[0],) if write_indices is None else tuple(xp.shape(write_indices))
+    if not is_shape(reach, (*shape[:axis], reach[axis], *shape[axis + 1 :])) or not is_shape(starts, (shape[0],)):
+        raise InputError(f"TensorScatter: an update of shape {tuple(reach)} at {starts} places of a cache of {shape}")
 
     def steps(along: int) -> Array:
         return xp.reshape(xp.arange(0, reach[along], 1, _INT64), [-1 if n == along else 1 for n in range(len(reach))])
@@ -75,6 +78,9 @@ def tensor_scatter(
     if write_indices is not None:
         start = xp.astype(write_indices, _INT64)
         places[axis] = places[axis] + xp.reshape(start, [-1] + [1] * (len(reach) - 1))
+    end = xp.scalar(shape[axis], like=places[axis])
     if mode == "circular":
-        places[axis] = places[axis] % xp.scalar(shape[axis], like=places[axis])
+        places[axis] = places[axis] % end
+    else:  # a place before the beginning would count from the end
+        places[axis] = xp.where(places[axis] < xp.scalar(0, like=end), end, places[axis])
     return xp.scatter(past_cache, places, update)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.ir.errors import InputError
+from entrepot.runtime.kernels.axes import is_shape
 from entrepot.runtime.kernels.backend import Array, Backend, HostArray
 from entrepot.runtime.kernels.table import shared
 
@@ -80,7 +81,10 @@ def concat_from_sequence(xp: Backend, input_sequence: list[Array], *, axis: int,
 
 def _sizes(split: Any, size: int) -> list[int]:
     if split.ndim:
-        return [int(part) for part in split]
+        parts = [int(part) for part in split]
+        if not is_shape((sum(parts),), (size,)) or min(parts, default=0) < 0:
+            raise InputError(f"SplitToSequence: parts of {parts} do not make up {size} entries")
+        return parts
     part = int(split)
     if part <= 0:
         raise InputError(f"SplitToSequence: split is {part}, expected a positive size")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 
@@ -18,7 +19,7 @@ def padded(xp: Backend, x: Array, win: Window, value: float) -> Array:
 
 def taps(x: Array, win: Window) -> list[Array]:
     """One slice (batch, channels, *target) of a padded ``x`` for each point of the window, in C order."""
-    return [x[(slice(None), slice(None), *_places(win, tap))] for tap in np.ndindex(*win.kernel)]
+    return [x[(slice(None), slice(None), *_places(win, tap))] for tap in product(*map(range, win.kernel))]
 
 
 def _places(win: Window, tap: tuple[int, ...]) -> list[slice]:
@@ -33,7 +34,7 @@ def folded(xp: Backend, columns: Array, win: Window) -> Array:
     before = [max(-b, 0) for b in win.begin]
     sizes = [f + max(r, max(b, 0) + n) for f, r, b, n in zip(before, reach, win.begin, win.source, strict=True)]
     flat = np.arange(math.prod(sizes)).reshape(sizes)[tuple(slice(f, None) for f in before)]
-    places = np.stack([flat[tuple(_places(win, tap))].reshape(-1) for tap in np.ndindex(*win.kernel)])
+    places = np.stack([flat[tuple(_places(win, tap))].reshape(-1) for tap in product(*map(range, win.kernel))])
     batch, channels = xp.shape(columns)[:2]
     updates = xp.reshape(xp.transpose(columns, (2, 3, 0, 1)), (places.size, batch, channels))
     blank = xp.full((math.prod(sizes), batch, channels), 0, xp.dtype(columns))

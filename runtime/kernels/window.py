@@ -73,8 +73,8 @@ def window(
         InputError: An attribute does not fit the rank, is negative, or the window exceeds the padded input.
     """
     rank = len(source)
-    strides = _fitted("strides", strides, rank, 1)
-    dilations = _fitted("dilations", dilations, rank, 1)
+    strides = fitted("strides", strides, rank)
+    dilations = fitted("dilations", dilations, rank)
     if len(kernel) != rank:
         raise InputError(f"a window of {len(kernel)} axes cannot slide over {rank} spatial axes")
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
@@ -108,11 +108,11 @@ def transposed_window(
         InputError: The attributes contradict each other.
     """
     rank = len(source)
-    strides = _fitted("strides", strides, rank, 1)
-    dilations = _fitted("dilations", dilations, rank, 1)
+    strides = fitted("strides", strides, rank)
+    dilations = fitted("dilations", dilations, rank)
     extra = tuple(output_padding or (0,) * rank)
     given = tuple(pads) if pads and auto_pad == "NOTSET" else (0,) * (2 * rank)
-    if not len(extra) == len(kernel) == rank == len(given) // 2:
+    if not len(extra) == len(kernel) == rank == len(given) // 2 or len(output_shape or given[:rank]) != rank:
         raise InputError(f"an attribute of ConvTranspose does not fit {rank} spatial axes")
     reach = [
         (n - 1) * s + (k - 1) * d + 1 + e
@@ -122,7 +122,7 @@ def transposed_window(
     target = [full - b - e for full, b, e in zip(reach, begin, end, strict=True)]
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") or output_shape:
         same = [n * s for n, s in zip(source, strides, strict=True)]
-        target = list(output_shape)[-rank:] if output_shape else same
+        target = list(output_shape) if output_shape else same
         totals = [full - size for full, size in zip(reach, target, strict=True)]
         begin, end = _halved(totals, upper=auto_pad == "SAME_UPPER")
     if min(target, default=1) < 1:
@@ -136,9 +136,14 @@ def _within(win: Window) -> Window:
     return win
 
 
-def _fitted(name: str, values: Sequence[int] | None, rank: int, default: int) -> tuple[int, ...]:
+def fitted(name: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """An attribute with one number for each spatial axis, 1 where it is left out.
+
+    Raises:
+        InputError: It does not fit the rank, or is not positive.
+    """
     if not values:
-        return (default,) * rank
+        return (1,) * rank
     if len(values) != rank or min(values) < 1:
         raise InputError(f"{name} must be {rank} positive numbers, not {list(values)}")
     return tuple(values)

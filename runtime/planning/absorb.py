@@ -51,6 +51,8 @@ def _one(product: Step, norm: Step) -> Step | None:
     statistics = [_constant(norm, position) for position in range(1, 5)]
     if weight is None or addend is None or any(s is None or s.dtype != weight.dtype for s in statistics):
         return None
+    if len({s.shape for s in statistics if s is not None}) > 1:
+        return None
     scale, bias, mean, var = (np.asarray(s, np.float64) for s in statistics)
     with np.errstate(all="ignore"):
         factor = scale / np.sqrt(var + norm.attributes.get("epsilon", 1e-5))

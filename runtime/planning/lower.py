@@ -19,12 +19,14 @@ from entrepot.ir.table import OpKey
 from entrepot.ir.typing import plain
 from entrepot.ir.typing.plain import Type
 from entrepot.runtime.arrays import array_of_tensor
+from entrepot.runtime.planning.attribute_values import check_attributes
 from entrepot.runtime.planning.bodies import body_of
 from entrepot.runtime.planning.contributed import spelled_out
 from entrepot.runtime.planning.fold import Growth, fold
 from entrepot.runtime.planning.order import in_order
 from entrepot.runtime.planning.plan import Block, Step, Value
-from entrepot.runtime.planning.type_flow import set_types, subgraph_input_types
+from entrepot.runtime.planning.type_flow import set_sizes, set_types, subgraph_input_types
+from entrepot.runtime.planning.well_typed import check_types
 
 MAX_CALLS = 100
 """Functions calling functions, this deep; a function may not call itself."""
@@ -162,7 +164,9 @@ class Lowering:
         step = self._step(node, frame)
         if step is None:
             return
+        check_attributes(step)
         set_types(step)
+        check_types(step)
         if not step.traits.control_flow and not self._known(step.key):
             self._body(node, step, frame, block)
             return
@@ -221,6 +225,7 @@ class Lowering:
                     replace(frame, origin=frame.origin or step.origin, node=frame.node or node),
                     subgraph_input_types(step, len(graph.inputs)),
                 )
+                set_sizes(step.blocks[name])
 
     def _attributes(self, node: ir.Node, frame: Frame) -> dict[str, Any]:
         values: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from entrepot.ir.typing.schema import infer_outputs
 from entrepot.ir.typing.shown import SHOWN
 from entrepot.ir.upstream import INFERENCE_ERRORS
 from entrepot.runtime.planning.node_proto import proto_of
-from entrepot.runtime.planning.plan import Step
+from entrepot.runtime.planning.plan import Block, Step
 
 _LOOP = (Type("tensor", ir.DataType.INT64, ()), Type("tensor", ir.DataType.BOOL, ()))
 """What a Loop's body is given first: the number of the turn, and the condition."""
@@ -34,12 +34,34 @@ def set_types(step: Step) -> None:
     """Declared types stay; the schema's inference fills in the others, and shapes that a file leaves out."""
     if all(value is None or _is_full(value.type) for value in step.outputs):
         return
-    found = _block_types(step) if step.blocks else _infer(step)
-    for value, known in zip(step.outputs, found, strict=False):
+    for value, known in zip(step.outputs, _found(step), strict=False):
         if value is not None and (
             value.type is None or (known is not None and value.type == replace(known, shape=None))
         ):
             value.type = known
+
+
+def set_sizes(body: Block) -> None:
+    """Sizes of what a body returns that follow from its operators, where the file has only names for them.
+
+    A loop that makes no turn has nothing else to tell the shape of what it would have collected.
+    """
+    makers = {value: step for step in body.steps for value in step.outputs if value is not None}
+    for value in filter(None, body.outputs):
+        dims, step = _dims(value.type) or (), makers.get(value)
+        if step is not None and not all(map(_is_size, dims)):
+            sizes = _dims(_found(step)[step.outputs.index(value)]) or dims
+            if len(sizes) == len(dims):
+                named = zip(dims, sizes, strict=True)
+                value.type = _shaped(value.type, tuple(size if _is_size(size) else name for name, size in named))
+
+
+def _is_size(dim: int | str | None) -> bool:
+    return isinstance(dim, int)
+
+
+def _found(step: Step) -> list[Type | None]:
+    return _block_types(step) if step.blocks else _infer(step)
 
 
 def _is_full(known: Type | None) -> bool:

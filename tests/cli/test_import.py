@@ -42,4 +42,5 @@ def test_a_file_in_place_of_the_folder_and_a_missing_framework_are_wrong_usage(e
     (tmp_path / "taken").write_text("kept")
     assert "taken" in entrepot("import", relu, "--to", "torch", "-o", tmp_path / "taken", status=2).stderr
     assert (tmp_path / "taken").read_text() == "kept"
-    assert "--to" in entrepot("import", relu, "-o", tmp_path / "net", status=2).stderr
+    (told,) = entrepot("import", relu, "-o", tmp_path / "net", status=2).stderr.splitlines()
+    assert "Missing option '--to'. Choose from: torch, numpy" in told

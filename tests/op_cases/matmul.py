@@ -12,6 +12,7 @@ def scalar(value: float, dtype: type = np.float32) -> np.ndarray:
 
 INTEGERS = [Case(op, make(3, 4), make(4, 2)) for op in ("MatMul", "Gemm") for make in (i32, i64, u32, u64)]
 SCALES = [scalar(0.02), scalar(3, np.uint8)]
+LISTS = np.array([0.05], np.float32), np.array([3], np.uint8)
 
 CASES = [
     *(Case("MatMul", make(3, 4), make(4, 2)) for make in FLOATS),
@@ -61,11 +62,15 @@ CASES = [
     Case("MatMulInteger", u8(3, 4), u8(4, 2), np.array([1, 2, 3], np.uint8), None).giving(None),
     Case("MatMulInteger", i8(2, 3, 4), i8(4, 2), scalar(1, np.int8)),
     Case("MatMulInteger", u8(0, 4), u8(4, 2)),
+    Case("MatMulInteger", u8(4), u8(4, 2), np.array([3], np.uint8), np.array([2], np.uint8)),
+    Case("MatMulInteger", u8(3, 4), u8(4), np.array([3], np.uint8), np.array([2], np.uint8)),
     Case("QLinearMatMul", u8(3, 4, high=255), *SCALES, u8(4, 2, high=255), *SCALES, *SCALES),
     Case("QLinearMatMul", i8(3, 4, low=-128, high=127), scalar(0.1), scalar(-3, np.int8), i8(4, 2, low=-128, high=127),
          scalar(0.05), scalar(4, np.int8), scalar(0.6), scalar(1, np.int8)),
     Case("QLinearMatMul", u8(2, 3, 4), *SCALES, u8(2, 4, 2), *SCALES, *SCALES),
     Case("QLinearMatMul", u8(0, 4), *SCALES, u8(4, 2), *SCALES, *SCALES),
+    Case("QLinearMatMul", u8(4), *LISTS, u8(4, 2), *LISTS, *LISTS),
+    Case("QLinearMatMul", u8(2, 4), *LISTS, u8(4), *LISTS, *LISTS),
     Case("Det", f32(3, 3)),
     Case("Det", f64(2, 4, 4)),
     Case("Det", f32(0, 3, 3)),

@@ -61,7 +61,7 @@ def layer_norm(op: Op) -> Layer | None:
         return None
     if weight.ndim != (-axis if axis < 0 else rank - axis) or op.made == ir.DataType.DOUBLE:
         return None
-    if bias is not None and bias.shape != weight.shape:
+    if not op.covers(1) or (bias is not None and bias.shape != weight.shape):
         return None
     given = unless_default(eps=(short(op.attribute("epsilon")), "1e-05"), bias=(bias is not None, True))
     shape = positional(normalized_shape=weight.shape[0] if weight.ndim == 1 else weight.shape)
@@ -73,7 +73,7 @@ def rms_norm(op: Op) -> Layer | None:
     weight, rank, axis = weight_at(op, 1), op.rank(0), op.attribute("axis")
     if weight is None or rank is None or weight.ndim != (-axis if axis < 0 else rank - axis):
         return None
-    if op.made == ir.DataType.DOUBLE:
+    if op.made == ir.DataType.DOUBLE or not op.covers(1):
         return None
     shape = positional(normalized_shape=weight.shape[0] if weight.ndim == 1 else weight.shape)
     return Layer("RMSNorm", (*shape, *keywords(eps=short(op.attribute("epsilon")))), present(weight=weight),

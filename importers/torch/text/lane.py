@@ -211,6 +211,12 @@ def _filled(step: Step, given: Sequence[Sizes | None]) -> Sizes | None:
     return Sizes((literal(number[0], number.dtype),) * length[0], 1, ir.DataType.from_numpy(number.dtype), natural)
 
 
+def _counted(step: Step, given: Sequence[Sizes | None]) -> Sizes | None:
+    """How many numbers there are: the rank of a tensor, where they are its shape."""
+    data = given[0]
+    return None if data is None or data.items is None else Sizes((str(len(data.items)),), 0, ir.DataType.INT64, True)
+
+
 def _product(step: Step, given: Sequence[Sizes | None]) -> Sizes | None:
     data = given[0]
     out = step.outputs[0]
@@ -254,4 +260,5 @@ _RULES: dict[str, Rule] = {
     "Reshape": _reshaped,
     "Identity": lambda step, given: given[0],
     "ReduceProd": _product,
+    "Size": _counted,
 }

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.importers.torch.dtypes import FLOATS
+from entrepot.importers.torch.dtypes import COMPUTED, FLOATS
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import word
 
@@ -94,6 +94,8 @@ def div(op: Op) -> str | None:
     right = op.number(1)
     if right is not None and right.isdigit() and right != "0":
         return f'torch.div({op[0]}, {right}, rounding_mode="trunc")'
+    if op.made == ir.DataType.UINT8:  # to torch, 255 is -1 there
+        return None
     return f"{op.writer.helper('quotient')}({op[0]}, {op[1]})"
 
 
@@ -108,6 +110,8 @@ def mod(op: Op) -> str | None:
         return None
     if right is not None and right.isdigit() and right != "0":
         return f"{function}({op[0]}, {right})"
+    if op.made == ir.DataType.UINT8:
+        return None
     return f"{function}({op[0]}, {op.writer.helper('divisor')}({op[1]}))"
 
 
@@ -233,8 +237,8 @@ def selu(op: Op) -> str | None:
 
 @word("PRelu")
 def prelu(op: Op) -> str | None:
-    """A slope of its own below 0."""
-    return f"torch.where({op[0]} < 0, {op[0]} * {op[1]}, {op[0]})"
+    """A slope of its own below 0, where unsigned integers are not."""
+    return f"torch.where({op[0]} < 0, {op[0]} * {op[1]}, {op[0]})" if op.made in COMPUTED else op[0]
 
 
 @word("ThresholdedRelu")

@@ -7,6 +7,7 @@ import onnx_ir as ir
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import word
 from entrepot.importers.torch.text.sizes import Sizes, is_number
+from entrepot.runtime.kernels.axes import counted
 
 _FAR = 2**31 - 1
 
@@ -22,7 +23,7 @@ def slice_(op: Op) -> str | None:
     if known is None or strides is None or min(strides, default=1) < 1 or len(ends.items) != len(starts.items):
         return None
     if (rank := op.rank(0)) is not None:
-        known = [axis % rank for axis in known]
+        known = [counted(axis, rank) for axis in known]
     if min(known, default=0) < 0 <= max(known, default=0) or len(set(known)) != len(known):
         return None
     ranges = map(_range, starts.items, ends.items, strides)
@@ -52,7 +53,7 @@ def _indexed(parts: dict[int, str], rank: int | None) -> str:
 def gather(op: Op) -> str | None:
     """``x[:, 0]``, or whole slices by a tensor of indices."""
     rank = op.rank(0)
-    axis = op.attribute("axis") if rank is None else op.attribute("axis") % rank
+    axis = op.attribute("axis") if rank is None else counted(op.attribute("axis"), rank)
     index = op.number(1) if op.rank(1) == 0 else None
     if index is None and op.rank(1) == 0 and not op.writer.exists(op.value(1)):
         # torch reads the value of an index without axes, which no captured graph has

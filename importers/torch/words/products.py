@@ -160,7 +160,9 @@ def layer_norm(op: Op) -> str | None:
     if rank is None or len(op.step.outputs) > 1 or scale is None or not all(isinstance(s, int) for s in scale):
         return None
     count = -axis if axis < 0 else rank - axis
-    if len(scale) != count or op.made == ir.DataType.DOUBLE:
+    if len(scale) != count or op.made == ir.DataType.DOUBLE or not op.covers(1):
+        return None
+    if op.has(2) and op.shape(2) != scale:
         return None
     operands = [op[0], str(tuple(scale)), op[1], *([op[2]] if op.has(2) else [])]
     return f"F.layer_norm({', '.join(operands)}{_epsilon(op)})"
@@ -172,7 +174,7 @@ def rms_norm(op: Op) -> str | None:
     axis, rank, scale = op.attribute("axis"), op.rank(0), op.shape(1)
     if rank is None or scale is None or not all(isinstance(s, int) for s in scale):
         return None
-    if len(scale) != (-axis if axis < 0 else rank - axis):
+    if len(scale) != (-axis if axis < 0 else rank - axis) or not op.covers(1):
         return None
     return f"F.rms_norm({op[0]}, {tuple(scale)}, {op[1]}, eps={short(op.attribute('epsilon'))})"
 

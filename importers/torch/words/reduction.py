@@ -7,6 +7,7 @@ import onnx_ir as ir
 from entrepot.importers.torch.dtypes import COMPUTED, FLOATS
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import word
+from entrepot.runtime.kernels.axes import counted
 
 _MEANS = {
     "ReduceSum": "{x}.sum({given})",
@@ -47,7 +48,7 @@ def _axes(op: Op) -> list[int] | None:
         return axes or None  # of any rank the axes that are named
     if not axes:
         axes = [] if stays else list(range(rank))
-    normal = sorted(axis % rank for axis in axes) if rank else []
+    normal = sorted(counted(axis, rank) for axis in axes) if rank else []
     return [op.axis(axis, rank) for axis in normal] if len(normal) == 1 else normal
 
 
@@ -88,12 +89,12 @@ def cumulative(op: Op) -> str | None:
     axis = op.axis(axes[0], rank)
     text = f"{op[0]}.flip({axis})" if reverse else op[0]
     if exclusive:  # one place further
-        widths = ", ".join([*["0, 0"] * (rank - 1 - axes[0] % rank), "1, 0"])
+        widths = ", ".join([*["0, 0"] * (rank - 1 - counted(axes[0], rank)), "1, 0"])
         text = f"F.pad({text}, ({widths}){'' if is_sum else ', value=1'})"
     kind = "" if op.made in FLOATS or op.made == ir.DataType.INT64 else f", dtype={op.dtype_text(op.made)}"
     text = f"torch.{op.step.op_type.lower()}({text}, dim={axis}{kind})"
     if exclusive:  # and the last left out
-        text += f"[{', '.join([':'] * (axes[0] % rank) + [':-1'])}]"
+        text += f"[{', '.join([':'] * (counted(axes[0], rank)) + [':-1'])}]"
     return f"{text}.flip({axis})" if reverse else text
 
 

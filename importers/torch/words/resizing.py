@@ -6,6 +6,7 @@ from entrepot.importers.torch.dtypes import FLOATS
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import word
 from entrepot.importers.torch.text.sizes import Sizes
+from entrepot.runtime.kernels.axes import counted
 
 _MODES = {3: {"linear": "linear"}, 4: {"linear": "bilinear", "cubic": "bicubic"}, 5: {"linear": "trilinear"}}
 
@@ -51,7 +52,7 @@ def _extent(op: Op, rank: int) -> str | None:
     """The sizes or the factors of the axes after the first two."""
     op.see(1)
     axes = op.attribute("axes")
-    places = list(range(rank)) if axes is None else [axis % rank for axis in axes]
+    places = list(range(rank)) if axes is None else [counted(axis, rank) for axis in axes]
     given = op.sizes(3) if op.has(3) else op.sizes(2)
     if given is None or given.items is None or len(given.items) != len(places):
         return None

@@ -7,6 +7,7 @@ import onnx_ir as ir
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.table import word
 from entrepot.importers.torch.text.sizes import is_number
+from entrepot.runtime.kernels.axes import counted
 
 
 @word("Reshape")
@@ -34,6 +35,8 @@ def transpose(op: Op) -> str | None:
             return f"{op[0]}.permute(*range({op[0]}.ndim)[::-1])"
         perm = range(rank)[::-1]
     perm = list(perm)
+    if sorted(perm) != list(range(len(perm))):
+        return None
     moved = [at for at, axis in enumerate(perm) if at != axis]
     if len(moved) == 2:
         rank = len(perm)
@@ -164,7 +167,7 @@ def pad(op: Op) -> str | None:
     pads, axes, rank = op.sizes(1), op.ints(3), op.rank(0)
     if pads is None or pads.items is None or (op.has(3) and axes is None) or not rank:
         return None
-    axes = list(range(rank)) if axes is None else [axis % rank for axis in axes]
+    axes = list(range(rank)) if axes is None else [counted(axis, rank) for axis in axes]
     widths = {axis: (pads.items[at], pads.items[at + len(axes)]) for at, axis in enumerate(axes)}
     first = min((axis for axis, pair in widths.items() if pair != ("0", "0")), default=rank)
     if first == rank:

@@ -47,10 +47,13 @@ def dynamic_quantize_lstm(
         op.refuse(
             "rows of different lengths, peepholes, bounds and other activations are no part of what it means here"
         )
+    recurrent = op.shape(R) or [None] * 3
+    if recurrent[1] not in (None, hidden_size):
+        op.refuse(f"hidden_size={hidden_size} disagrees with R of shape {recurrent}")
     made = []
     for at, backwards in enumerate(ways):
         part = [_of_direction(op, each, at) for each in (W, W_scale, W_zero_point, R, R_scale, R_zero_point, B)]
-        states = [_state(op, X, each, at, hidden_size) for each in (initial_h, initial_c)]
+        states = [_state(op, X, each, at, R) for each in (initial_h, initial_c)]
         made.append(_one_way(op, X, part, states, backwards))
     y, h, c = ([op.Unsqueeze(way[at], op.ints(axis)) for way in made] for at, axis in ((2, 1), (0, 0), (1, 0)))
     return op.Concat(*y, axis=1), op.Concat(*h, axis=0), op.Concat(*c, axis=0)
@@ -60,10 +63,10 @@ def _of_direction(op: OpBuilder, x: Value, at: int) -> Any:
     return None if x is None else op.Gather(x, op.const(at, dtype=ir.DataType.INT64), axis=0)
 
 
-def _state(op: OpBuilder, x: Value, given: Value, at: int, size: int) -> Any:
+def _state(op: OpBuilder, x: Value, given: Value, at: int, R: Value) -> Any:
     if given is not None:
         return _of_direction(op, given, at)
-    return op.Expand(op.const(0.0, like=x), op.Concat(op.Shape(x, start=1, end=2), op.ints(size), axis=0))
+    return op.Expand(op.const(0.0, like=x), op.Concat(op.Shape(x, start=1, end=2), op.Shape(R, start=1, end=2), axis=0))
 
 
 def _one_way(op: OpBuilder, x: Value, part: Sequence[Any], states: Sequence[Any], backwards: int) -> Any:

@@ -56,6 +56,7 @@ class Ensemble:
         """For each tree and each of a leaf's votes: the row, the target and the weight."""
         if X.ndim != 2:
             raise InputError(f"an ensemble of trees takes [rows, features], not an array of {X.ndim} axes")
+        _check_places("nodes_featureids", self.features, X.shape[1])
         rows = np.arange(len(X))
         for start in range(0, len(X), step := max(1, _AT_ONCE // max(len(self.roots), 1))):
             at = self._leaves(X[start : start + step])
@@ -153,7 +154,9 @@ def of_tensors(attributes: Attributes) -> Ensemble:
     children = np.array([own, own])
     for side, word in enumerate(("false", "true")):
         child = np.array(attributes[f"nodes_{word}nodeids"], np.intp)
-        children[side, :inner] = child + inner * (np.array(attributes[f"nodes_{word}leafs"], np.intp) != 0)
+        ends = np.array(attributes[f"nodes_{word}leafs"], np.intp) != 0
+        _check_places(f"nodes_{word}nodeids", child, np.where(ends, leaves, inner))
+        children[side, :inner] = child + inner * ends
     splits = np.asarray(attributes["nodes_splits"])
     modes = np.asarray(attributes["nodes_modes"]).astype(np.intp)
     n_targets = attributes["n_targets"]
@@ -161,12 +164,18 @@ def of_tensors(attributes: Attributes) -> Ensemble:
         inner + leaves, range(inner, inner + leaves), attributes["leaf_targetids"],
         np.asarray(attributes["leaf_weights"]), n_targets,
     )  # fmt: skip
+    roots = np.array(attributes["tree_roots"], np.intp)
+    _check_places("tree_roots", roots, inner)
     return Ensemble(
-        np.array(attributes["tree_roots"], np.intp),
-        _padded(np.array(attributes["nodes_featureids"], np.intp), leaves), _padded(splits, leaves),
+        roots, _padded(np.array(attributes["nodes_featureids"], np.intp), leaves), _padded(splits, leaves),
         np.concatenate([modes, np.full(leaves, _LEAF)]), children, _padded(_flags(attributes, inner), leaves),
         _members(modes, attributes.get("membership_values"), inner + leaves), targets, weights, n_targets,
     )  # fmt: skip
+
+
+def _check_places(name: str, places: Array, count: Any) -> None:
+    if (outside := (places < 0) | (places >= count)).any():
+        raise InputError(f"{name} names {places[outside][0]}, which is not there")
 
 
 def _found(place: Mapping[tuple[int, int], int], key: tuple[int, int]) -> int:

@@ -45,6 +45,12 @@ TEXTS = {
         "h = Shape<start = 1, end = 2>(x)  t = Squeeze(h)  u = Add(t, one)  q = Cast<to = 1>(u)  y = Mul(x, q)",
         "T + 1",
     ),
+    "the rank, as the standard's own normalisation asks for it": (
+        "h = Shape(x)  rank = Size(h)  rest = Sub(rank, first)  tail = ConstantOfShape<value = int64[1] {1}>(rest)  "
+        "lead = Slice(h, nothing, first)  kept = Concat<axis = 0>(lead, tail)  flat = Flatten(x)  "
+        "m = ReduceMean(flat, first)  r = Reshape(m, kept)  y = Mul(x, r)",
+        ", 1, 1)",
+    ),
     "as many of the best as values say": (
         "m = ArgMax<axis = -1>(x)  n = ReduceMax<keepdims = 0>(m)  k = Add(n, one)  c = Min(k, three)  "
         "q = Unsqueeze(c, nothing)  y, i = TopK<axis = -1>(x, q)",

@@ -91,3 +91,22 @@ def test_sizes_of_which_some_are_constant_are_numbers_in_the_text() -> None:
     module = ep.to_torch(proto)
     assert "size=(6, 4)" in module.source()
     assert not list(module.buffers())
+
+
+@pytest.mark.parametrize("pool", ["MaxPool", "LpPool"])
+def test_windows_of_more_axes_than_torch_has_compile(pool: str) -> None:
+    """As JAX's, which slide over the axes of batches and channels, too."""
+    shapes = "(float[1, 1, 2, 3, 4, 6] x) => (float[1, 1, 2, 3, 2, 3] y)"
+    node = f"y = {pool}<kernel_shape = [1, 1, 2, 2], strides = [1, 1, 2, 2]>(x)"
+    proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 22]> g {shapes} {{ {node} }}')
+    x = f32(1, 1, 2, 3, 4, 6)
+    torch._dynamo.reset()
+    compiled = torch.compile(ep.to_torch(proto, verify=False), fullgraph=True, backend="eager")
+    windows = np.lib.stride_tricks.sliding_window_view(x, (2, 2), (4, 5))[..., ::2, ::2, :, :]
+    reduce = {
+        "MaxPool": np.max,
+        "LpPool": lambda w, axis: np.sqrt((w.astype(np.float64) ** 2).sum(axis)),
+    }
+    np.testing.assert_allclose(
+        compiled(torch.from_numpy(x)), reduce[pool](windows, axis=(-2, -1)), rtol=1e-6, atol=1e-7
+    )

@@ -158,10 +158,10 @@ def test_strings_are_refused() -> None:
 
 
 def test_layers_that_torch_refuses_are_named_each_time() -> None:
-    text = "net (float[1, 4, 6, 6] x) => (float[1, 4, 3, 3] y) { y = Conv<group = 0, kernel_shape = [2, 2]>(x, w) }"
+    text = "net (float[1, 4, 6, 6] x) => (float[1, 4, 3, 3] y) { y = Conv<group = 3, kernel_shape = [2, 2]>(x, w) }"
     given = _with(text, {"w": np.ones((4, 1, 2, 2), np.float32)})
     for _ in range(2):
-        with pytest.raises(ep.ConversionError, match=r"nn\.Conv2d\(.*groups=0.*positive"):
+        with pytest.raises(ep.ConversionError, match=r"nn\.Conv2d\(.*groups=3.*divisible"):
             ep.to_torch(given, verify=False)
 
 
@@ -364,3 +364,32 @@ def test_kernels_that_are_written_beside_a_module_compile_with_it() -> None:
     expected = torch.stack([x[0, [0, 2]], x[1, [1, 1]]])
     assert torch.equal(net(x, k), expected)
     assert torch.equal(torch.compile(net, fullgraph=True, backend="eager")(x, k), expected)
+
+
+@pytest.mark.parametrize(("op_type", "expected"), [("Div", np.floor_divide), ("Mod", np.remainder)])
+def test_divisors_of_uint8_are_what_they_say(op_type: str, expected: np.ufunc) -> None:
+    net = ep.to_torch(_with(f"g (uint8[N] x, uint8[N] z) => (uint8[N] y) {{ y = {op_type}(x, z) }}", {}), verify=False)
+    x, z = np.meshgrid(np.arange(256, dtype=np.uint8), np.arange(1, 256, dtype=np.uint8))
+    made = net(torch.from_numpy(x.ravel()), torch.from_numpy(z.ravel()))
+    np.testing.assert_array_equal(made.numpy(), expected(x.ravel(), z.ravel()))
+
+
+@pytest.mark.parametrize("node", ["y = GatherElements<axis = 2>(x, i)", "y = ReduceMax(x, a)", "y = Pad(x, p, q, a)"])
+def test_an_axis_that_is_not_there_is_refused(node: str) -> None:
+    constants = "int64[1] a = {5}, int64[2] p = {1, 1}, float q = {0}"
+    with pytest.raises(ep.InputError, match="out of range"):
+        source(f"g (float[2, 3] x, int64[2, 3] i) => (float[N, M] y) <{constants}> {{ {node} }}")
+
+
+@pytest.mark.parametrize(
+    "node", ["LayerNormalization(x, one)", "LayerNormalization(x, w, one)", "RMSNormalization(x, one)"]
+)
+def test_scales_that_are_repeated_along_an_axis_are_no_layer_of_torch(node: str) -> None:
+    weights = {"one": np.full(1, 1.5, np.float32), "w": np.arange(8, dtype=np.float32)}
+    given = _with(f"g (float[N, 8] x) => (float[N, 8] y) {{ y = {node} }}", weights)
+    x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+    wide = x.astype(np.float64)
+    centred = wide - wide.mean(-1, keepdims=True) if node.startswith("Layer") else wide
+    expected = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+    expected = expected * weights["w"] + 1.5 if "w" in node else expected * 1.5
+    np.testing.assert_allclose(ep.to_torch(given)(torch.from_numpy(x)).detach(), expected, rtol=1e-5, atol=1e-5)

@@ -178,6 +178,10 @@ BROKEN: dict[str, tuple[Callable[[onnx.ModelProto], object], list[str]]] = {
     "too few inputs": (lambda m: m.graph.node[0].input.pop(), ["node 'first' (Add)", "1 inputs", "takes 2"]),
     "too many outputs": (lambda m: m.graph.node[0].output.append("extra"), ["2 outputs", "has 1"]),
     "absent input that is required": (lambda m: m.graph.node[0].input.__setitem__(1, ""), ["input 1 is required"]),
+    "absent input in a list": (
+        lambda m: m.graph.node[0].CopyFrom(helper.make_node("Sum", ["x", "", "w"], ["a"], name="first")),
+        ["node 'first' (Sum)", "input 1 is left out"],
+    ),
     "unknown attribute": (
         lambda m: m.graph.node[0].attribute.append(helper.make_attribute("beta", 1)),
         ["node 'first'", "no attribute 'beta'"],

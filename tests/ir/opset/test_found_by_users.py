@@ -120,3 +120,13 @@ def test_masks_shorter_than_the_keys_hide_the_others(fixed: bool, columns: int, 
     expected = scores / scores.sum(-1, keepdims=True) @ v
     found = judged(lowered(proto, opset), q=q, k=k, v=v, m=mask)[0]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Cast", "Constant", "Identity", "Shape", "Transpose"])
+def test_functions_of_a_model_may_be_called_what_operators_are_called(name: str) -> None:
+    graph = f"g (float[2, 3] x) => (float[2, 3] y) {{ a = my.{name}(x) b = Abs(a) y = my.{name}(b) }}"
+    function = f'<domain: "my", opset_import: ["": 18]> {name} (x) => (y) {{ y = Neg(x) }}'
+    proto = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 18, "my": 1]> {graph} {function}')
+    x = np.array([[1, -2, 3], [0, 5, -6]], np.float32)
+    for made in (ep.load(proto), ep.optimize(proto, verify=False), ep.convert_opset(proto, 13)):
+        np.testing.assert_array_equal(ep.Session(made).run({"x": x})["y"], -np.abs(x))

@@ -50,6 +50,20 @@ def test_shapes_from_bodies_are_those_that_come_out(case):
         assert shape is None or all(dim in (None, size) for dim, size in zip(shape, made.shape, strict=True))
 
 
+@pytest.mark.parametrize("provider", ["cpu", "reference", "torch"])
+def test_what_a_loop_without_a_turn_collects_has_the_sizes_that_operators_give_it(provider):
+    """torch.onnx names all sizes of what bodies return, as for a bag of embeddings over no rows."""
+    text = """<ir_version: 9, opset_import: ["": 17]> g (int64 n, float[N, 4] x) => (float[K, L] y) {
+      yes = Constant<value = bool {1}>()  first = Constant<value = int64[1] {0}>()
+      y = Loop(n, yes) <body = b (int64 i, bool c) => (bool d, float[R] r) {
+        d = Identity(c)  s = Cast<to = 1>(i)  m = ReduceSum<keepdims = 0>(x, first)  r = Mul(m, s)}>
+    }"""
+    proto = onnx.parser.parse_model(text)
+    feeds = {"n": np.array(0), "x": np.ones((2, 4), np.float32)}
+    (expected,) = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, feeds)
+    assert ep.Session(proto, providers=[provider]).run(feeds)["y"].shape == expected.shape == (0, 4)
+
+
 def test_the_length_of_a_dft_back_from_half_a_spectrum_is_unknown():
     """onnx 1.23 infers 3 here, where the result has 4."""
     text = '<ir_version: 9, opset_import: ["": 20]> g (float[1, 3, 2] x) => (y) {%s}'

@@ -10,7 +10,7 @@ import numpy as np
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime import room
-from entrepot.runtime.kernels.convolution import conv_window
+from entrepot.runtime.kernels.convolution import check_bias, conv_window
 from entrepot.runtime.kernels.precision import accumulation_dtype
 from entrepot.runtime.kernels.window import Window, transposed_window
 from entrepot.runtime.providers.cpu.native.quantized import exact_product, less_zero, requantized
@@ -58,6 +58,7 @@ def weighted(W: Array, columns: Array, win: Window, group: int, product: Any = m
 def biased(y: Array, B: Array | None) -> Array:
     """``y`` itself, with one number per channel added to it."""
     if B is not None:
+        check_bias(y.shape, B.shape)
         y += B.astype(y.dtype, copy=False).reshape(-1, *[1] * (y.ndim - 2))
     return y
 

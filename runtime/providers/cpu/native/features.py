@@ -16,7 +16,7 @@ ML = "ai.onnx.ml"
 
 @native("ArrayFeatureExtractor", 1, domain=ML)
 def array_feature_extractor(X: Array, Y: Array) -> Array:
-    """Columns of the last axis, by number."""
+    """Columns of the last axis, by number: -1 is the last one, which skl2onnx asks for where it does not matter."""
     picked = X[..., Y.reshape(-1)]
     return picked.reshape(1, -1) if X.ndim == 1 else picked
 

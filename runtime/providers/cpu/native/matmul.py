@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.runtime.kernels.precision import accumulation_dtype
-from entrepot.runtime.providers.cpu.native.quantized import exact_product, less_zero, requantized
+from entrepot.runtime.providers.cpu.native.quantized import exact_product, less_zero, requantized, single
 from entrepot.runtime.providers.cpu.products import matmul as spread
 from entrepot.runtime.providers.cpu.table import native
 
@@ -64,6 +64,6 @@ def qlinear_matmul(
 ) -> Array:
     """The product of two quantised matrices, quantised again."""
     total = spread(less_zero(a, a_zero_point, (-1, 1)), less_zero(b, b_zero_point, (-1,)))
-    scale_a, scale_b, scale_y = (scale.astype(np.float32) for scale in (a_scale, b_scale, y_scale))
+    scale_a, scale_b, scale_y = (single(scale).astype(np.float32) for scale in (a_scale, b_scale, y_scale))
     rows = scale_a[:, None] if scale_a.ndim == 1 else scale_a
-    return requantized(total, rows * scale_b / scale_y, y_zero_point)
+    return requantized(total, rows * scale_b / scale_y, single(y_zero_point))

@@ -76,6 +76,7 @@ def group_normalization(
     batch, channels = X.shape[:2]
     if num_groups < 1 or channels % num_groups:
         raise InputError(f"{channels} channels cannot be split into num_groups={num_groups} groups")
+    shared.check_channels(X.shape, scale.shape, bias.shape)
     points = math.prod(X.shape[2:])
     rows = X.astype(dtype, copy=False).reshape(batch * num_groups, channels // num_groups * points)
     centred = rows - np.add.reduce(rows, 1, keepdims=True) / dtype.type(max(rows.shape[1], 1))
@@ -103,6 +104,7 @@ def batch_normalization(
     if training_mode:
         more = {"epsilon": epsilon, "momentum": momentum, "training_mode": training_mode}
         return shared.batch_normalization(NUMPY, X, scale, B, input_mean, input_var, **more)
+    shared.check_channels(X.shape, scale.shape, B.shape, input_mean.shape, input_var.shape)
     dtype = stash_dtype(X.dtype)
     x, mean, var = X.astype(dtype, copy=False), input_mean.astype(dtype), input_var.astype(dtype)
     factor = scale.astype(dtype) / np.sqrt(var + dtype.type(epsilon))

@@ -199,6 +199,8 @@ def max_unpool(
     strides: Sequence[int] | None = None,
 ) -> Array:
     """Put each maximum back where MaxPool found it, zeros elsewhere."""
+    if X.shape != I.shape:
+        raise InputError(f"MaxUnpool: indices of shape {I.shape} for values of shape {X.shape}")
     rank = X.ndim - 2
     steps = strides or (1,) * rank
     pads = pads or (0,) * (2 * rank)

@@ -17,8 +17,13 @@ def less_zero(x: Array, zero_point: Array | None, channels: tuple[int, ...]) -> 
     x = x.astype(np.float64)
     if zero_point is None:
         return x
-    zero = zero_point.astype(np.float64)
+    zero = single(zero_point).astype(np.float64)
     return x - (zero.reshape(channels) if zero.ndim == 1 else zero)
+
+
+def single(parameter: Array) -> Array:
+    """A scale or zero point; one that is a list of one number is that number, and adds no axis to what it meets."""
+    return parameter.reshape(()) if parameter.shape == (1,) else parameter
 
 
 def exact_product(a: Array, b: Array) -> Array:

@@ -117,6 +117,8 @@ def non_max_suppression(
     most = 0 if max_output_boxes_per_class is None else int(max_output_boxes_per_class.item())
     overlap = 0.0 if iou_threshold is None else float(iou_threshold.item())
     floor = None if score_threshold is None else score_threshold.reshape(())
+    if boxes.shape != (scores.shape[0], scores.shape[-1], 4) or scores.ndim != 3:
+        raise InputError(f"NonMaxSuppression: boxes of shape {boxes.shape} for scores of shape {scores.shape}")
     selected: list[tuple[int, int, int]] = []
     for batch in range(scores.shape[0]):
         corners = _corners(boxes[batch], center_point_box)

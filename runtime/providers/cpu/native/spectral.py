@@ -68,9 +68,11 @@ def stft(
     length = length if frame_length is None else int(frame_length.item())
     if window is not None and window.shape != (length,):
         raise InputError(f"a window of shape {window.shape} does not fit frame_length={length}")
+    if (step := int(frame_step.item())) < 1:
+        raise InputError(f"STFT: frame_step is {step}, expected a positive number")
     if length > numbers.shape[1]:
         raise InputError(f"frames of {length} exceed a signal of {numbers.shape[1]}")
-    frames = np.lib.stride_tricks.sliding_window_view(numbers, length, axis=1)[:, :: int(frame_step.item())]
+    frames = np.lib.stride_tricks.sliding_window_view(numbers, length, axis=1)[:, ::step]
     room.claim(frames.shape, 16)
     if window is not None:
         frames = frames * window.astype(accumulation_dtype(window.dtype))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,13 +59,19 @@ def tree_ensemble_classifier(
 def bound_ensemble(attributes: Attributes) -> Callable[[Array], Array]:
     """The kernel of a TreeEnsemble."""
     trees = of_tensors(attributes)
-    how = _AGGREGATES[attributes.get("aggregate_function", 1)]
-    transform = _TRANSFORMS[attributes.get("post_transform", 0)]
+    how = _named(_AGGREGATES, attributes.get("aggregate_function", 1))
+    transform = _named(_TRANSFORMS, attributes.get("post_transform", 0))
 
     def run(X: Array) -> Array:
         return transformed(aggregated(trees, X, how)[0], transform).astype(X.dtype)
 
     return run
+
+
+def _named(names: Sequence[str], number: int) -> str:
+    if not 0 <= number < len(names):
+        raise InputError(f"{number} is none of {', '.join(names)}")
+    return names[number]
 
 
 def bound_regressor(attributes: Attributes) -> Callable[[Array], Array]:

@@ -38,6 +38,8 @@ def conv_with(node: NodeView, epilogue: Epilogue | None) -> Callable[..., Array]
     weight, bias = blas_constant(node, 1), constant(node, 2)
     if weight is None or (bias is None and is_given(node, 2)):
         return None
+    if bias is not None and bias.shape != weight.shape[:1]:
+        return None  # which the plain kernel refuses
     return _bound(dict(node.attributes), weight, bias, epilogue)
 
 

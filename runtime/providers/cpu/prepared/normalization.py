@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from entrepot.runtime.kernels.normalization import check_channels
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.prepared.constants import blas_constant
 from entrepot.runtime.providers.cpu.table import prepared
@@ -29,7 +30,8 @@ def batch_normalization(node: NodeView) -> Callable[..., tuple[Array, ...]] | No
     columns: dict[int, tuple[Array, Array]] = {}
 
     def run(X: Array, *_: Array) -> tuple[Array, ...]:
-        if X.ndim not in columns:
+        if factor.shape != X.shape[1:2] or X.ndim not in columns:
+            check_channels(X.shape, scale.shape, bias.shape, mean.shape, var.shape)
             column = (-1, *[1] * max(X.ndim - 2, 0))
             columns[X.ndim] = factor.reshape(column), shift.reshape(column)
         by, plus = columns[X.ndim]

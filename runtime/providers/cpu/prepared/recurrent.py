@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.runtime import room
+from entrepot.runtime.kernels.recurrent_weights import check_weights
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.prepared.constants import blas_constant, is_given
 from entrepot.runtime.providers.cpu.prepared.recurrent_steps import Packed, gru_steps, lstm_steps, pack, rnn_steps
@@ -21,6 +22,7 @@ from entrepot.runtime.providers.cpu.table import prepared
 from entrepot.runtime.threads import one_blas_thread
 
 Array: TypeAlias = np.ndarray[Any, Any]
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 Steps: TypeAlias = Callable[[Packed, Array, Array, list[Array]], None]
 
 
@@ -64,6 +66,8 @@ def _weights(node: NodeView) -> list[tuple[Array, Array, Array | None]] | None:
     W, R, B = (blas_constant(node, position) for position in (1, 2, 3))
     if W is None or R is None or (B is None and is_given(node, 3)):
         return None
+    shapes = (W.shape, R.shape, None if B is None else B.shape)
+    check_weights(_GATES[node.op_type], node.attributes.get("hidden_size"), *shapes)
     return [(W[d], R[d], None if B is None else B[d]) for d in range(W.shape[0])]
 
 

@@ -26,7 +26,8 @@ def conv_with(
         is_told: Whether its input, and what is added to its result, are results of such convolutions as they left them.
     """
     weights, bias = float_constant(node, 1), constant(node, 2)
-    if weights is None or weights.ndim not in (3, 4) or (bias is None and is_given(node, 2)):
+    is_fitting = bias is None or weights is None or bias.shape == weights.shape[:1]
+    if weights is None or weights.ndim not in (3, 4) or (bias is None and is_given(node, 2)) or not is_fitting:
         return None
     made = private.convolution()
     if made is None:

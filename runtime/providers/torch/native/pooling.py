@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from entrepot.ir.errors import InputError
 from entrepot.runtime.kernels import pooling as shared
-from entrepot.runtime.kernels.window import transposed_window
+from entrepot.runtime.kernels.axes import is_shape
+from entrepot.runtime.kernels.window import fitted, transposed_window
 from entrepot.runtime.providers.torch.backend import TorchBackend, lowest
 from entrepot.runtime.providers.torch.moving import claim
 from entrepot.runtime.providers.torch.table import native
@@ -44,7 +45,7 @@ def max_pool(
 ) -> tuple[Tensor, ...]:
     """The largest value of each window; also where in the whole input it is."""
     rank, kernel = X.ndim - 2, tuple(kernel_shape)
-    steps, gaps = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    steps, gaps = fitted("strides", strides, rank), fitted("dilations", dilations, rank)
     if rank in _LARGEST and X.is_floating_point() and len(kernel) == rank and 0 not in X.shape[1:]:
         begin, end = spatial_pads(X.shape[2:], kernel, steps, gaps, pads, auto_pad, ceil_mode)
         fits = begin == end and all(2 * width <= size for width, size in zip(begin, kernel, strict=True))
@@ -80,7 +81,7 @@ def average_pool(
 ) -> Tensor:
     """The mean of each window, over its points in the input, or in the padded input."""
     rank, kernel = X.ndim - 2, tuple(kernel_shape)
-    steps = tuple(strides or (1,) * rank)
+    steps = fitted("strides", strides, rank)
     if rank in _MEAN and max(dilations or (1,)) == 1 and len(kernel) == rank and 0 not in X.shape[1:]:
         begin, end = spatial_pads(X.shape[2:], kernel, steps, (1,) * rank, pads, auto_pad, ceil_mode)
         # in three dimensions torch wants windows that the input holds without its padding
@@ -112,6 +113,8 @@ def max_unpool(
     strides: Sequence[int] | None = None,
 ) -> Tensor:
     """Put each maximum back where MaxPool found it, zeros elsewhere."""
+    if not is_shape(X.shape, I.shape):
+        raise InputError(f"MaxUnpool: indices of shape {tuple(I.shape)} for values of shape {tuple(X.shape)}")
     win = transposed_window(X.shape[2:], tuple(kernel_shape), strides, None, pads)
     pooled = (*X.shape[:2], *win.source)
     shape = pooled if output_shape is None else tuple(output_shape.tolist())

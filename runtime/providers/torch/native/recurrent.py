@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from entrepot.runtime.kernels import recurrent as shared
+from entrepot.runtime.kernels.recurrent_weights import check_state, check_weights
 from entrepot.runtime.providers.torch.backend import TorchBackend
 from entrepot.runtime.providers.torch.table import native
 
@@ -23,6 +24,10 @@ def is_usual(direction: str, names: Sequence[str] | None, usual: Sequence[str], 
     count = _COUNTS.get(direction)
     given = None if names is None else [name.lower() for name in names]
     return count is not None and given in (None, [*usual] * count) and not any(special)
+
+
+def _shapes(*tensors: Tensor | None) -> list[Sequence[int] | None]:
+    return [None if tensor is None else tensor.shape for tensor in tensors]
 
 
 def flat_weights(W: Tensor, R: Tensor, B: Tensor | None, order: Sequence[int]) -> list[Tensor]:
@@ -63,7 +68,9 @@ def scanned(
 def _initial(state: Tensor | None, x: Tensor, count: int, hidden: int, layout: int) -> Tensor:
     if state is None:
         return torch.zeros(count, x.shape[1], hidden, dtype=x.dtype, device=x.device)
-    return state.transpose(0, 1).contiguous() if layout else state
+    initial = state.transpose(0, 1).contiguous() if layout else state
+    check_state(initial.shape, x.shape[1], hidden)
+    return initial
 
 
 @native("RNN", 22)
@@ -84,6 +91,7 @@ def rnn(
     layout: int = 0,
 ) -> tuple[Tensor, ...]:
     """Iterate h' = f(x W + h R + b) along a sequence, in one or both directions."""
+    check_weights(1, hidden_size, *_shapes(W, R, B))
     names = activations[: _COUNTS.get(direction, 1)]
     if plain(X) and is_usual(direction, names, ("tanh",), sequence_lens is not None, clip):
         return scanned(torch.rnn_tanh, X, flat_weights(W, R, B, (0,)), (initial_h,), B is not None, layout)
@@ -118,6 +126,7 @@ def gru(
     linear_before_reset: int = 0,
 ) -> tuple[Tensor, ...]:
     """A gated recurrence: h' = (1 - z) g + z h, with update gate z and reset gate r."""
+    check_weights(3, hidden_size, *_shapes(W, R, B))
     special = (sequence_lens is not None, clip, not linear_before_reset)
     if plain(X) and is_usual(direction, activations, ("sigmoid", "tanh"), *special):
         return scanned(torch.gru, X, flat_weights(W, R, B, GRU_ORDER), (initial_h,), B is not None, layout)
@@ -149,6 +158,7 @@ def lstm(
     layout: int = 0,
 ) -> tuple[Tensor, ...]:
     """A long short-term memory with input, output and forget gates and optional peepholes."""
+    check_weights(4, hidden_size, *_shapes(W, R, B, P))
     special = (sequence_lens is not None, clip, P is not None, input_forget)
     if plain(X) and is_usual(direction, activations, ("sigmoid", "tanh", "tanh"), *special):
         states = (initial_h, initial_c)

@@ -26,6 +26,7 @@ def grid_sample(
     X: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
 ) -> Tensor:
     """Interpolate ``X`` (N, C, ...) at the normalised coordinates in ``grid``, whose last axis is x, y(, z)."""
+    shared.check_grid(tuple(X.shape), tuple(grid.shape))
     known = padding_mode in ("zeros", "border", "reflection") and X.ndim in ((4,) if mode == "cubic" else (4, 5))
     full = X.dtype == grid.dtype and X.dtype in (torch.float32, torch.float64) and bool(X.numel() and grid.numel())
     if mode not in _MODES or not (known and full):

@@ -86,9 +86,11 @@ def stft(
     length = length if frame_length is None else int(frame_length.item())
     if window is not None and tuple(window.shape) != (length,):
         raise InputError(f"a window of shape {tuple(window.shape)} does not fit frame_length={length}")
+    if (step := int(frame_step.item())) < 1:
+        raise InputError(f"STFT: frame_step is {step}, expected a positive number")
     if length > numbers.shape[1]:
         raise InputError(f"frames of {length} exceed a signal of {numbers.shape[1]}")
-    frames = numbers.unfold(1, length, int(frame_step.item()))
+    frames = numbers.unfold(1, length, step)
     claim(tuple(frames.shape), 16)
     if window is not None:
         frames = frames * _wide(window)

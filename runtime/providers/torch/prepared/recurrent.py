@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from entrepot.runtime.kernels.recurrent_weights import check_weights
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 from entrepot.runtime.providers.torch.native import recurrent
@@ -31,6 +32,7 @@ def _bound(
     tensors: list[Tensor | None] = [None if each is None else tensor_of(each.constant) for each in (W, R, B)]  # type: ignore[arg-type]
     assert tensors[0] is not None
     assert tensors[1] is not None
+    check_weights(len(order), given.get("hidden_size"), *[None if each is None else each.shape for each in tensors])
     flat = [each.contiguous() for each in recurrent.flat_weights(tensors[0], tensors[1], tensors[2], order)]
     biased, layout = B is not None, given.get("layout", 0)
 
