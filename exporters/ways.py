@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from entrepot.exporters.axes.groups import Axis, Group
+from entrepot.exporters.exporter import Refusal, Source
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError, VerificationError
 from entrepot.ir.model import Model
 
 if TYPE_CHECKING:
     from entrepot.exporters.axes.probe import Prober
-    from entrepot.exporters.exporter import Source
 
 FAILURES = (ConversionError, UnsupportedOpError, VerificationError)
 """What one way may raise and another may get around."""
@@ -34,13 +34,21 @@ def unrolled(source: Source, prober: Prober, groups: Sequence[Group]) -> str:
     """
     if not source.looping or (steps := source.steps(prober.base)) < _MANY_STEPS:
         return ""
-    for group in groups:
-        if group.formula is None and (others := group.sizes[1:]):
-            size = max(others)
-            more = source.steps(prober.resized(dict.fromkeys(group.axes, size))) - steps
-            if abs(more) >= abs(size - group.sizes[0]):
-                return f"it takes {steps} steps of Python for the sample"
+    if any(_has_steps_of(group, source, prober, steps) for group in groups if group.formula is None):
+        return f"it takes {steps} steps of Python for the sample"
     return ""
+
+
+def _has_steps_of(group: Group, source: Source, prober: Prober, steps: int) -> bool:
+    """Whether the steps become more, or fewer, by as many as the elements, at each size that was tried."""
+    for size in group.sizes[1:]:
+        try:
+            more = source.steps(prober.resized(dict.fromkeys(group.axes, size))) - steps
+        except Refusal:  # it is accepted with other numbers only
+            return False
+        if abs(more) < abs(size - group.sizes[0]):
+            return False
+    return len(group.sizes) > 1
 
 
 @dataclass
