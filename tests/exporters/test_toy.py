@@ -134,7 +134,7 @@ def test_operands_of_two_types_are_no_lack_of_onnxruntime(toy, monkeypatch):
         Net, "forward", lambda self, x, extra: {"y": np.maximum(extra["bias"], 0)[None], "sums": [extra["bias"] * 0]}
     )
     monkeypatch.setattr(ToySource, "capture", ill_typed)
-    with pytest.raises(ep.VerificationError, match=r"\(Equal\) takes double and int64 as one type"):
+    with pytest.raises(ep.VerificationError, match="'A' is double and its input 'B' int64, where both are of one type"):
         ep.export(Net(WEIGHT), SAMPLE, dynamic=False)
 
 

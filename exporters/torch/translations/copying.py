@@ -49,11 +49,16 @@ def pad(input: torch.Tensor, pad: Sequence[Any], mode: str = "constant", value: 
 
 def cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
     """Tensors in a row: one axis without elements, which torch lets go with any shape, adds nothing but its type."""
-    rest = [each for each in tensors if each.shape != (0,)]
+    rest = [each for each in tensors if not _is_nothing(each)]
     if len(rest) == len(tensors) or not rest or rest[0].dim() == 1:
         return NotImplemented
     dtype = functools.reduce(torch.promote_types, (each.dtype for each in tensors))
     return torch.cat([each.to(dtype) for each in rest], dim)
+
+
+def _is_nothing(tensor: torch.Tensor) -> bool:
+    sizes: Sequence[Any] = tensor.shape
+    return len(sizes) == 1 and isinstance(sizes[0], int) and not sizes[0]
 
 
 DECOMPOSITIONS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnx_ir as ir
 import torch
 from onnxscript import opset20
 
@@ -16,8 +17,15 @@ def translate_stable_sort(x: Any, stable: bool = False, dim: int = -1, descendin
         return op.Identity(x), op.Constant(value_int=0)
     axis = dim % len(x.shape)
     everything = op.Shape(x, start=axis, end=axis + 1)
-    values, indices = op.TopK(x, everything, axis=axis, largest=int(descending), sorted=1)
-    return values, indices
+    is_bool = x.dtype is ir.DataType.BOOL  # which TopK does not take
+    numbers = op.Cast(x, to=ir.DataType.INT32) if is_bool else x
+    values, indices = op.TopK(numbers, everything, axis=axis, largest=int(descending), sorted=1)
+    return op.Cast(values, to=ir.DataType.BOOL) if is_bool else values, indices
+
+
+def translate_sort(x: Any, dim: int = -1, descending: bool = False) -> tuple[Any, Any]:
+    """In any order of equal values, hence in theirs."""
+    return translate_stable_sort(x, stable=True, dim=dim, descending=descending)
 
 
 def searchsorted(
@@ -45,5 +53,5 @@ def bucketize(
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-TRANSLATIONS = {torch.ops.aten.sort.stable: translate_stable_sort}
+TRANSLATIONS = {torch.ops.aten.sort.stable: translate_stable_sort, torch.ops.aten.sort.default: translate_sort}
 REPLACEMENTS = {torch.searchsorted: searchsorted, torch.bucketize: bucketize}
