@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import onnx_ir
 
 from entrepot.importers.fixed import fixed_sizes
 from entrepot.importers.torch.layers.layer import LAYERS
@@ -15,8 +16,10 @@ from entrepot.importers.torch.steps.natural import natural
 from entrepot.importers.torch.steps.patterns import RULES as PATTERNS
 from entrepot.importers.torch.steps.stacking import RULES as STACKING
 from entrepot.importers.torch.table import WORDS
+from entrepot.ir.copying import copy_graphs
 from entrepot.ir.limits import Limits
 from entrepot.ir.model import Model
+from entrepot.ir.passes.narrow_bfloat16 import NarrowBfloat16
 from entrepot.ir.table import OpKey
 from entrepot.runtime.planning import fuse
 from entrepot.runtime.planning.lower import Lowering
@@ -58,7 +61,7 @@ def planned(model: Model, limits: Limits) -> Plan:
         UnsupportedOpError: Nodes have neither a word, nor a meaning; all of them are named.
         ConversionError: The model cannot be brought to the hub's opset.
     """
-    hub = model.at_hub().ir
+    hub = _as_narrow(model.at_hub().ir)
     origins: dict[Value, Value] = {}
     roles = {name: value.metadata_props.get("entrepot.role", "") for name, value in hub.graph.initializers.items()}
     saved = {name for name, role in roles.items() if role in ("parameter", "buffer")}
@@ -75,6 +78,15 @@ def planned(model: Model, limits: Limits) -> Plan:
     roles = roles if any(roles.values()) else {}
     fixed = tuple((block.inputs[at], axis, size) for at, axis, size in fixed_sizes(model))
     return Plan(block, origins, frozenset(weights), stored, ours, roles, natural(block), fixed)
+
+
+def _as_narrow(hub: onnx_ir.Model) -> onnx_ir.Model:
+    """A model in bfloat16 without what lets onnxruntime compute it, which torch needs not."""
+    if not any(node.attributes.get_int("to", 0) == onnx_ir.DataType.BFLOAT16 for node in hub.graph.all_nodes()):
+        return hub
+    narrow = copy_graphs(hub)
+    NarrowBfloat16()(narrow)
+    return narrow
 
 
 def _forget_unread(block: Block) -> None:
