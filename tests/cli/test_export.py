@@ -185,12 +185,5 @@ def test_a_folder_is_no_file_to_write(entrepot, nets, tmp_path):
     assert "'here' is a directory" in entrepot("export", "clinets:Net", "-o", "here", status=2).stderr
 
 
-def test_a_signature_of_a_saved_model_is_named_behind_its_folder(entrepot, tmp_path, monkeypatch):
-    tf = pytest.importorskip("tensorflow")
-    monkeypatch.chdir(tmp_path)
-    module = tf.Module()
-    module.double = tf.function(lambda x: x * 2).get_concrete_function(x=tf.TensorSpec([None, 4]))
-    tf.saved_model.save(module, str(tmp_path / "saved"), signatures={"double": module.double})
-    assert entrepot.json("export", "saved#double", "-o", "double.onnx")["inputs"] == ["x: float32[batch, 4]"]
-    assert "it has: double" in entrepot("export", "saved#triple", "-o", "triple.onnx", status=2).output
+def test_a_file_of_a_framework_that_is_not_there_is_told_of(entrepot):
     assert "does not exist" in entrepot("export", "nothing.keras", "-o", "nothing.onnx", status=2).output
