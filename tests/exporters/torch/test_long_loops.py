@@ -1,4 +1,4 @@
-"""Loops over a length, long ones and those inside of functions with gradients of their own."""
+"""Loops over a length, long ones and those inside of functions with gradients of their own, and branches of these."""
 
 import pytest
 import torch
@@ -57,6 +57,29 @@ def test_loops_of_functions_with_gradients_of_their_own_are_kept(function):
     model = ep.export(Filtering(function.apply).eval(), torch.randn(3, 7))
     assert all(isinstance(size, str) for size in model.inputs[0].shape)
     assert {"Scan", "Loop"} & {node.op_type for node in model.ir.graph}
+
+
+class Signed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x if x.sum() > 0 else x - 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Signing(nn.Module):
+    def forward(self, x):
+        return Signed.apply(x)
+
+
+def test_branches_of_functions_with_gradients_of_their_own_are_kept():
+    x = torch.linspace(-1, 1.2, 12).reshape(3, 4)
+    session = ep.Session(ep.export(Signing().eval(), x))
+    for each in (x, -x):
+        (found,) = session.run({"x": each.numpy()}).values()
+        torch.testing.assert_close(torch.from_numpy(found), Signing()(each))
 
 
 def test_a_long_loop_is_kept_at_once_where_a_capture_would_follow_each_step():
