@@ -57,6 +57,8 @@ class KerasSource(Source):
         self.name, self.origin = str(model.name), f"{kind.__module__}:{kind.__qualname__}"
         self.graph = upstream.graph_of(model)
         self.call = self._flat(sample)
+        for name, array in zip(self.call.names, self.call.tensors, strict=True):
+            _check_real(name, array.dtype, "the model is called with", _TAKEN_APART)
         self.parameters = {str(variable.path) for variable in model.variables}
         self._settled: Flat | None = None
         self._plain: Call = careful(self._called, _faults())
@@ -72,6 +74,12 @@ class KerasSource(Source):
                 f"'{self.name}' does not say what it is called with", hint="ep.export(model, x): as it is called"
             )
         return flatten_call(Sample.of(sample, self.model.call), self.model.call, KERAS)
+
+    def check(self, result: Flat) -> None:
+        """Refuse results for which ONNX has no type."""
+        super().check(result)
+        for name, array in zip(result.names, result.tensors, strict=True):
+            _check_real(name, array.dtype, "the model returns", _RETURNED_APART)
 
     def __call__(self, arrays: Sequence[Any], /) -> Flat:
         """Call the model for inference; what it returns for the sample is known once it has settled."""
@@ -220,6 +228,16 @@ def _as_array(item: Any, spec: Any) -> Any:
         raise InputError(f"the sample is a list that is no array: {error}", value=spec.name, hint=_PADDED) from error
 
 
+def _check_real(name: str, dtype: Any, what: str, hint: str) -> None:
+    """Refuse complex numbers; a layer that computes in real ones would drop what is imaginary."""
+    if np.dtype(dtype).kind == "c":
+        raise InputError(
+            f"{what} {dtype}, which ONNX graphs can neither take nor return", value=name or None, hint=hint
+        )
+
+
+_TAKEN_APART = "take the real and the imaginary part as two inputs, and make the complex number inside"
+_RETURNED_APART = "return its real and its imaginary part: keras.ops.real(y), keras.ops.imag(y)"
 _ARRAY = "give the arrays that the model is called with: ep.export(model, x)"
 _PADDED = "its rows have to be of one length: pad them"
 

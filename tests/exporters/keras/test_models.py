@@ -9,6 +9,7 @@ import pytest
 from keras import layers
 
 import entrepot as ep
+from entrepot.ir.errors import InputError
 
 
 def sequential(shape, *parts, dtype="float32"):
@@ -243,3 +244,17 @@ def test_errors_of_any_kind_are_refusals_that_name_the_line():
 def test_a_text_is_no_sample():
     with pytest.raises(ep.InputError, match="a str where an array belongs"):
         ep.export(sequential((4,), layers.Dense(2)), "sample.npy", progress=False)
+
+
+class _Complex(keras.Model):
+    def call(self, x):
+        return keras.ops.cast(x, "complex64") * (1 + 2j)
+
+
+def test_complex_numbers_are_refused_by_name():
+    """A layer that computes in real numbers drops what is imaginary, and says nothing."""
+    network = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    with pytest.raises(InputError, match="called with complex64"):
+        ep.export(network, np.ones((3, 4), np.complex64), progress=False)
+    with pytest.raises(InputError, match="returns complex64"):
+        ep.export(_Complex(), np.ones((3, 4), np.float32), progress=False)
