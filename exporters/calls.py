@@ -56,7 +56,16 @@ def call(
 
 def user_line(error: BaseException) -> str:
     """The innermost line of an error's trace that is neither a library's nor ours."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+    return _innermost(traceback.extract_tb(error.__traceback__))
+
+
+def user_line_now() -> str:
+    """The innermost such line of what is running."""
+    return _innermost(traceback.extract_stack())
+
+
+def _innermost(frames: Sequence[traceback.FrameSummary]) -> str:
+    for frame in reversed(frames):
         if not frame.filename.startswith((_OURS, "<")) and not any(each in frame.filename for each in _NOBODYS):
             return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
     return ""

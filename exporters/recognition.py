@@ -248,7 +248,9 @@ def is_jax(found: Found) -> bool:
         return Found(found.obj[0]).is_of("flax.linen")
     if found.is_of(*_JAX):
         return True
-    return found.is_function and (found.samples(*_JAX) or _holds_jax(found.obj, 4))
+    if callable(found.obj) and found.samples(*_JAX):
+        return True
+    return found.is_function and _holds_jax(found.obj, 4)
 
 
 def _is_of_jax(foreign: Foreign | None) -> bool:

@@ -15,13 +15,14 @@ from entrepot.exporters.building import Builder
 from entrepot.exporters.calls import user_line
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
+from entrepot.exporters.jax.equal_sizes import Sameness
+from entrepot.exporters.jax.followed.copies import Copies
+from entrepot.exporters.jax.followed.equalities import Equalities
 from entrepot.exporters.jax.lowering import Lowering, is_random
-from entrepot.exporters.jax.prefixes import followed_prefixes
-from entrepot.exporters.jax.ranges import Range, Ranges, conditions, constraints, narrowed, restrict
+from entrepot.exporters.jax.ranges import Range, Ranges, conditions, constraints, narrowed, restrict, symbols_of
 from entrepot.exporters.jax.running import model_errors
-from entrepot.exporters.jax.stand_ins import standing_in
 from entrepot.exporters.jax.step import Unfollowed
-from entrepot.exporters.jax.upstream import undecided
+from entrepot.exporters.jax.upstream import Comparison, undecided
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.size_checks import check_conditions
 from entrepot.exporters.tree import Flat
@@ -40,18 +41,27 @@ class _Unfollowed(Exception):  # noqa: N818 - an answer, not a fault
         self.line = user_line(error)
         self.undecided = undecided(error)
 
+    @classmethod
+    def of(cls, compared: Comparison, line: str) -> _Unfollowed:
+        """One because of a comparison that the model decides otherwise for some sizes."""
+        text = f"whether {compared.left} is {compared.right} decides what is computed, and differs from size to size"
+        self = cls(jax.errors.InconclusiveDimensionOperation(text))
+        self.line, self.undecided = line, [compared]
+        return self
+
 
 class _Traced:
     """A program, and the result that it has."""
 
-    def __init__(self, source: JaxSource, specs: Sequence[Any]) -> None:
+    def __init__(self, source: JaxSource, specs: Sequence[Any], copies: Copies | None = None) -> None:
         self.flat: Flat | None = None
+        self.equalities = Equalities() if copies is None else copies.equalities
 
         def traced(*leaves: Any) -> list[Any]:
-            self.flat = source.followed(leaves)
+            self.flat = source.followed(leaves, copies)
             return self.flat.tensors
 
-        with warnings.catch_warnings(), followed_prefixes():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.program = jax.make_jaxpr(traced)(*specs)
         if source.model.draws and is_random(self.program.jaxpr):
@@ -127,29 +137,36 @@ def _graph(source: JaxSource, prober: Prober, groups: list[Group], ranges: Range
     traced = _traced(source, symbolic_specs(prober.sample, groups, constraints(ranges)), bool(groups))
     assert traced.flat is not None
     try:
-        return _translated(source, traced, prober, groups), traced.flat.numbers, ranges
+        graph, numbers = _translated(source, traced, prober, groups), traced.flat.numbers
     except (Unfollowed, jax.errors.InconclusiveDimensionOperation) as error:  # any other is ours
         raise _Unfollowed(error) from error
+    if pairs := traced.equalities.pairs(symbols_of(groups)):
+        for compared in Sameness(source, prober, groups, ranges).contradicted(graph, numbers, list(pairs)):
+            raise _Unfollowed.of(compared, pairs[compared.left, compared.right])
+    return graph, numbers, ranges
 
 
 def _traced(source: JaxSource, specs: Sequence[Any], are_open: bool) -> _Traced:
-    """The program; where sizes are asked for that vary, JAX answers in the place of Python and NumPy."""
+    """The program; where sizes vary, by copies of the user's functions, or by the functions if JAX takes only those."""
+    unlike: list[Comparison] = []
+    copies = Copies()
+    if are_open:
+        try:
+            return _Traced(source, specs, copies)
+        except EntrepotError:
+            raise
+        except model_errors() as error:
+            unlike = undecided(error)
     try:
-        return _Traced(source, specs)
+        traced = _Traced(source, specs)
     except EntrepotError:
         raise
     except model_errors() as error:
         failure = _Unfollowed(error)
-        if not are_open:
-            raise failure from error
-    try:
-        with standing_in():
-            return _Traced(source, specs)
-    except EntrepotError:
-        raise
-    except model_errors() as error:
-        failure.undecided += [each for each in undecided(error) if each not in failure.undecided]
+        failure.undecided += [each for each in unlike if each not in failure.undecided]
         raise failure from error
+    traced.equalities = copies.equalities
+    return traced
 
 
 def _untraceable(source: JaxSource, error: _Unfollowed | None) -> ConversionError:

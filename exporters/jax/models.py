@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from entrepot.exporters.jax.followed.classes import follow_nnx
+from entrepot.exporters.jax.followed.copies import Copies
 from entrepot.exporters.recognition import Found, surroundings
 from entrepot.ir.errors import InputError
 
@@ -34,6 +36,7 @@ class Model:
         weights: Names of the arrays that it holds, by ``id``; the arrays are alive as long as this is.
         followed: What is traced instead, where that differs.
         draws: Whether a call took keys from a generator that it holds.
+        following: What calls it by copies of its user's functions, where that is not a copy of ``function``.
     """
 
     function: Callable[..., Any]
@@ -43,7 +46,15 @@ class Model:
     weights: dict[int, str] = field(default_factory=dict)
     followed: Callable[..., Any] | None = None
     draws: bool = False
+    following: Callable[[Copies], Callable[..., Any]] | None = None
     _alive: list[Any] = field(default_factory=list)
+
+    def by_copies(self, copies: Copies) -> Callable[..., Any]:
+        """What is traced, by copies of its user's functions."""
+        if self.following is not None:
+            return self.following(copies)
+        made: Callable[..., Any] = copies.of(self.followed or self.function)
+        return made
 
     def name_weights(self, roots: Mapping[str, Any]) -> Model:
         """Name the arrays in some objects by their paths; the object's own name comes first if there are several."""
@@ -109,8 +120,10 @@ def _copied(module: Any) -> Model:
     nnx = sys.modules[_NNX]
     graph, state = nnx.split(module)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, copies: Copies | None = None, **kwargs: Any) -> Any:
         fresh = nnx.merge(graph, state, copy=True)
+        if copies is not None:
+            follow_nnx(copies, fresh)
         before = _contents(nnx, fresh)
         result = fresh(*args, **kwargs)
         changed = {path for path, value in _contents(nnx, fresh).items() if before.get(path, value) is not value}
@@ -125,6 +138,7 @@ def _copied(module: Any) -> Model:
 
     call.__signature__ = inspect.signature(module)  # type: ignore[attr-defined]
     model = _of(call, module, "module").name_weights({"": module})
+    model.following = lambda copies: functools.partial(call, copies=copies)
     return model
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.jax.dims import evaluated, names_in, steps_of
-from entrepot.exporters.jax.upstream import Comparison
+from entrepot.exporters.jax.upstream import EQUAL, Comparison
 
 
 class Range(NamedTuple):
@@ -50,8 +50,8 @@ def narrowed(ranges: Ranges, compared: Sequence[Comparison], groups: Sequence[Gr
     One that the model itself keeps to is preferred.
     """
     other: Ranges | None = None
-    for symbol, group in _symbols(groups).items():
-        present = _steps(group, prober.size(min(group.axes)))
+    for symbol, group in symbols_of(groups).items():
+        present = steps_in(group, prober.size(min(group.axes)))
         for comparison in compared:
             known, found = ranges.get(symbol, Range(0)), _range(comparison, symbol, present)
             if found is None or found.within(known) == known:
@@ -66,38 +66,41 @@ def narrowed(ranges: Ranges, compared: Sequence[Comparison], groups: Sequence[Gr
 
 def restrict(groups: Sequence[Group], ranges: Ranges) -> None:
     """Let groups have no sizes but those in which a trace holds; those from 2 on are not held to that."""
-    for symbol, group in _symbols(groups).items():
+    for symbol, group in symbols_of(groups).items():
         least, most, _ = ranges.get(symbol, Range(0))
         first, last = group.asked
         if least > 2:
-            first = max(first, _size(group, least))
+            first = max(first, size_of(group, least))
         if most is not None:
-            last = _size(group, most) if last is None else min(last, _size(group, most))
+            last = size_of(group, most) if last is None else min(last, size_of(group, most))
         group.asked = first, last
 
 
 def conditions(groups: Sequence[Group], ranges: Ranges) -> list[str]:
     """What the graph has to check, over the symbols of groups."""
     found = []
-    for symbol, group in _symbols(groups).items():
+    for symbol, group in symbols_of(groups).items():
         least, most, checked = ranges.get(symbol, Range(0))
         if checked and least > 2:
-            found.append(f"{group.symbol} >= {_size(group, least)}")
+            found.append(f"{group.symbol} >= {size_of(group, least)}")
         if checked and most is not None:
-            found.append(f"{group.symbol} <= {_size(group, most)}")
+            found.append(f"{group.symbol} <= {size_of(group, most)}")
     return found
 
 
-def _symbols(groups: Sequence[Group]) -> dict[str, Group]:
+def symbols_of(groups: Sequence[Group]) -> dict[str, Group]:
+    """Groups by the symbols that JAX has for them."""
     free = [group for group in groups if group.formula is None]
     return {group.symbol if group.step == 1 else steps_of(group): group for group in free}
 
 
-def _steps(group: Group, size: int) -> int:
+def steps_in(group: Group, size: int) -> int:
+    """What the symbol of a group is at a size."""
     return (size - group.remainder) // group.step if group.step > 1 else size
 
 
-def _size(group: Group, steps: int) -> int:
+def size_of(group: Group, steps: int) -> int:
+    """What the size is where the symbol is a number."""
     return steps * group.step + group.remainder if group.step > 1 else steps
 
 
@@ -108,7 +111,7 @@ def _outside(found: Range) -> list[int]:
 
 
 def _refused(prober: Prober, group: Group, steps: int) -> bool:
-    return prober.takes(dict.fromkeys(group.axes, _size(group, steps))) is not None
+    return prober.takes(dict.fromkeys(group.axes, size_of(group, steps))) is not None
 
 
 def _range(comparison: Comparison, symbol: str, present: int) -> Range | None:
@@ -118,8 +121,10 @@ def _range(comparison: Comparison, symbol: str, present: int) -> Range | None:
         return None
     gaps = [_difference(left, right, {symbol: present + more}) for more in range(3)]
     slope = gaps[1] - gaps[0]
-    if not slope or gaps[2] - gaps[1] != slope:
+    if not slope or gaps[2] - gaps[1] != slope or (operator == EQUAL and not gaps[0]):
         return None
+    if operator == EQUAL:
+        operator = ">" if gaps[0] > 0 else "<"
     holds, (least, most) = _OPERATORS[operator](gaps[0]), _GAPS[operator]
     limit, upper = (most, True) if holds and most is not None else (least, False)
     if not holds:

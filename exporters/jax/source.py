@@ -18,6 +18,7 @@ from entrepot.exporters.calls import call
 from entrepot.exporters.exporter import Captured, Source
 from entrepot.exporters.jax.arrays import JAX, JaxArrays
 from entrepot.exporters.jax.capture import capture
+from entrepot.exporters.jax.followed.copies import Copies
 from entrepot.exporters.jax.keys import is_key
 from entrepot.exporters.jax.models import Model
 from entrepot.exporters.jax.running import Run, model_errors, refusal
@@ -46,9 +47,10 @@ class JaxSource(Source):
         """Call the model with arrays, or what stands for them; the result flat."""
         return self._flat(self.model.function, leaves)
 
-    def followed(self, leaves: Sequence[Any]) -> Flat:
-        """The same by what is traced to be translated."""
-        return self._flat(self.model.followed or self.model.function, leaves)
+    def followed(self, leaves: Sequence[Any], copies: Copies | None = None) -> Flat:
+        """The same by what is traced to be translated, or by copies of it."""
+        plain = self.model.followed or self.model.function
+        return self._flat(plain if copies is None else self.model.by_copies(copies), leaves)
 
     def _flat(self, function: Callable[..., Any], leaves: Sequence[Any]) -> Flat:
         whole = [

@@ -11,16 +11,14 @@ from jax._src import source_info_util
 from jax._src.export.shape_poly import UnexpectedDimVar
 from jax._src.interpreters import mlir
 from jax._src.lax import lax, linalg, special
-from jax._src.numpy import lax_numpy
 from jax._src.random import core as random_core
 from jax._src.random import prng, threefry2x32
 from jaxlib.mlir.dialects import stablehlo
 
 __all__ = [
-    "ASKING",
     "DESERIALISING",
+    "EQUAL",
     "IMPLEMENTED",
-    "SQUEEZING",
     "Comparison",
     "UnexpectedDimVar",
     "geqrf",
@@ -46,6 +44,9 @@ def user_frame(eqn: Any) -> str:
     if frame is None:
         return ""
     return f"{frame.file_name.rpartition('/')[2]}:{frame.start_line} in {frame.function_name.rpartition('.')[2]}"
+
+
+EQUAL = "=="
 
 
 class Comparison(NamedTuple):
@@ -110,12 +111,6 @@ DESERIALISING: tuple[type[Exception], ...] = (
     struct.error,
 )
 """What ``jax.export.deserialize`` raises for bytes that it did not write."""
-
-
-SQUEEZING = (lax_numpy, "_squeeze")
-"""What ``squeeze`` of arrays comes to, without axes as well."""
-ASKING = ("jax._src.core",)
-"""Where ``operator.index`` tells numbers from symbols."""
 
 
 def geqrf(x: Any) -> Any:

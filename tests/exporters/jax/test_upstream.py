@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import operator
-from unittest import mock
 
 import jax
 import jax.export
@@ -94,17 +91,3 @@ def test_what_is_computed_at_once_knows_no_symbols():
     (size,) = jax.export.symbolic_shape("size")
     with pytest.raises(upstream.UnexpectedDimVar):
         jax.eval_shape(function, jax.ShapeDtypeStruct((size,), jnp.float32))
-
-
-def test_squeeze_comes_to_one_function():
-    owner, name = upstream.SQUEEZING
-    with mock.patch.object(owner, name, lambda x, axis: (x, axis)):
-        assert jnp.ones(3).squeeze()[1] is None
-        assert jnp.squeeze(jnp.ones((1, 3)), 0)[1] == (0,)
-
-
-def test_numbers_are_told_from_symbols_by_index():
-    (module,) = upstream.ASKING
-    with mock.patch.object(operator, "index", side_effect=TypeError) as index:
-        assert not importlib.import_module(module).is_constant_dim("symbol")
-    assert index.called

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import jax
 import jax.numpy as jnp
 
 from entrepot.exporters.jax.dims import is_known
 
-_HALVED = jax.lax.associative_scan
 
-
-@contextlib.contextmanager
-def followed_prefixes() -> Iterator[None]:
-    """``jax.lax.associative_scan`` takes axes whose size is a symbol."""
-    with mock.patch.object(jax.lax, "associative_scan", _associative_scan):
-        yield
-
-
-def _associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """The same prefixes, one after the other: what is associative may be taken together in any order."""
     leaves = jax.tree.leaves(elems)
     if not leaves or all(is_known(each.shape[axis]) for each in leaves):
-        return _HALVED(fn, elems, reverse, axis)
+        return jax.lax.associative_scan(fn, elems, reverse, axis)
     at = axis % leaves[0].ndim
     items = jax.tree.map(lambda x: jnp.expand_dims(jnp.moveaxis(x, at, 0), at + 1), elems)
 

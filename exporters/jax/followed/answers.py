@@ -1,0 +1,110 @@
+"""Functions that take sizes which vary, for those of Python, NumPy and JAX that ask for numbers.
+
+``len(x)``, ``np.arange(x.shape[0])``, ``math.sqrt(x.shape[0])`` and ``x.squeeze()`` fix a size where Python runs them.
+In copies of a user's functions these names stand for others, which JAX answers where an argument is a symbol or traced.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from entrepot.exporters.jax.dims import is_known
+from entrepot.exporters.jax.followed.prefixes import associative_scan
+
+
+@functools.cache
+def answers() -> dict[int, Any]:
+    """By the ``id`` of the function that each stands for; those are never let go."""
+    return {id(function): answer for function, answer in _pairs()}
+
+
+@functools.cache
+def own_builtins() -> dict[str, Any]:
+    """Python's functions, in copies."""
+    extremes = {name: _Either(getattr(builtins, name), made, ()) for name, made in _EXTREMES.items()}
+    return {**vars(builtins), "len": length, **extremes}
+
+
+def _pairs() -> Iterator[tuple[Any, Any]]:
+    for module, other in ((np, jnp), (np.fft, jnp.fft), (np.linalg, jnp.linalg)):
+        for name in dir(other):
+            function = getattr(module, name, None)
+            if isinstance(function, _KINDS) and callable(getattr(other, name)) and name not in _KEPT:
+                yield function, _Either(function, _OTHERS.get(name, getattr(other, name)))
+    for name in _MATHS:
+        yield getattr(math, name), _Either(getattr(math, name), getattr(jnp, name))
+    yield operator.index, _Either(operator.index, lambda size: size)
+    yield jnp.squeeze, _squeezed
+    yield jax.lax.associative_scan, associative_scan
+
+
+_KINDS = (np.ufunc, type(np.sum), type(np.tri), type(np.arange))
+_KEPT = frozenset({"shape", "ndim", "size", "isscalar", "iscomplexobj", "isrealobj", "result_type", "can_cast"})
+"""Functions of NumPy that take what is traced."""
+_MATHS = ("sqrt", "log", "log2", "log10", "log1p", "exp", "exp2", "pow", "sin", "cos", "tan", "tanh")
+_EXTREMES: dict[str, Callable[..., Any]] = {
+    "min": lambda *sizes: functools.reduce(jax.core.min_dim, sizes if len(sizes) > 1 else sizes[0]),
+    "max": lambda *sizes: functools.reduce(jax.core.max_dim, sizes if len(sizes) > 1 else sizes[0]),
+}
+
+
+class _Either:
+    """A function, or another one where an argument is a symbol, or is traced.
+
+    Args:
+        function: It.
+        other: The other one.
+        kinds: Whose instances are open besides symbols: what is traced, for functions of arrays.
+    """
+
+    def __init__(self, function: Any, other: Callable[..., Any], kinds: tuple[type, ...] = (jax.core.Tracer,)) -> None:
+        self._function, self._other, self._kinds = function, other, kinds
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        is_open = any(_is_open(each, self._kinds) for each in (*args, *kwargs.values()))
+        return (self._other if is_open else self._function)(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+
+def _is_open(value: Any, kinds: tuple[type, ...]) -> bool:
+    if isinstance(value, tuple | list):
+        return any(_is_open(each, kinds) for each in value)
+    return isinstance(value, kinds) or bool(jax.export.is_symbolic_dim(value))
+
+
+def _product(sizes: Any, *args: Any, **kwargs: Any) -> Any:
+    """A size again, of sizes."""
+    are_sizes = isinstance(sizes, tuple | list) and not any(isinstance(each, jax.core.Tracer) for each in sizes)
+    return math.prod(sizes) if are_sizes and not args and not kwargs else jnp.prod(sizes, *args, **kwargs)
+
+
+_OTHERS: dict[str, Callable[..., Any]] = {"prod": _product}
+
+
+def length(value: Any) -> Any:
+    """``len``: the number of elements along the first axis, which may be a symbol."""
+    return value.shape[0] if isinstance(value, jax.core.Tracer) and value.ndim else len(value)
+
+
+def _squeezed(a: Any, axis: Any = None) -> Any:
+    """``jnp.squeeze``: axes that vary need two elements, for else it would not be known how many axes are left."""
+    if axis is None and isinstance(a, jax.core.Tracer):
+        axis = tuple(at for at, size in enumerate(a.shape) if (size == 1 if is_known(size) else not size >= 2))
+        return jax.lax.squeeze(a, axis)
+    return jnp.squeeze(a, axis)
+
+
+def squeezed(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The method ``x.squeeze``."""
+    return x.squeeze(*args, **kwargs) if not isinstance(x, jax.core.Tracer) else _squeezed(x, *args, **kwargs)
