@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import typed
-from entrepot.exporters.functions.texts import replaced
+from entrepot.exporters.functions.texts import replaced, words_of
 from entrepot.exporters.keras.arrays import numpy_of
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.step import Step, rank_of, shape_of
@@ -158,8 +158,7 @@ def text_vectorization(step: Step, inputs: Any) -> ir.Value:
         value = typed(lower, value.dtype, shape_of(value))
     if "punctuation" in (config["standardize"] or ""):
         value = replaced(step.build, value, rank_of(value), _PUNCTUATION, "")
-    words, _ = step.op("StringSplit", value, outputs=2)
-    typed(words, element_of("string"), [*shape_of(value), None])
+    words, _ = words_of(step.build, value, rank_of(value))
     if config["ngrams"] is not None:
         words = _runs(step, words, given._ngrams)  # noqa: SLF001
     lookup_layer = given._lookup_layer  # noqa: SLF001

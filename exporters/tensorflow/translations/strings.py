@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
-from entrepot.exporters.functions.texts import parts_matched, replaced
+from entrepot.exporters.functions.texts import parts_matched, replaced, words_of
 from entrepot.exporters.tensorflow.arrays import texts
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.sizes import joined, rank_of, reshaped
@@ -74,10 +74,12 @@ def split_text(node: Node, build: Builder, x: Any, separator: Any) -> Any:
     between = str(texts(known).item())
     if node["maxsplit"] >= 0:
         node.refuse("stops after some parts, in a way of its own")
-    parts, counts = build.op("StringSplit", x, outputs=2, delimiter=between or None)
-    typed(parts, ir.DataType.STRING, [None, None])
-    typed(counts, np.int64, [None])
-    if between:  # nothing is a part of its own, which onnxruntime (1.31) leaves out
+    if not between:
+        parts, counts = words_of(build, x, 1)
+    else:  # nothing is a part of its own, which onnxruntime (1.31) leaves out
+        parts, counts = build.op("StringSplit", x, outputs=2, delimiter=between)
+        typed(parts, ir.DataType.STRING, [None, None])
+        typed(counts, np.int64, [None])
         nothing = build.constant(np.array("", object), ir.DataType.STRING)
         rows = build.op("Expand", nothing, joined(build, build.op("Shape", x), [1]))
         parts = typed(build.op("Concat", parts, rows, axis=1), ir.DataType.STRING, [None, None])

@@ -258,3 +258,14 @@ def test_complex_numbers_are_refused_by_name():
         ep.export(network, np.ones((3, 4), np.complex64), progress=False)
     with pytest.raises(InputError, match="returns complex64"):
         ep.export(_Complex(), np.ones((3, 4), np.float32), progress=False)
+
+
+def test_words_are_split_at_any_white_space_of_ascii():
+    """onnxruntime (1.31) splits at spaces alone where no delimiter is given."""
+    layer = layers.TextVectorization(output_sequence_length=5, vocabulary=["a", "cat", "sat"])
+    words = keras.Input((1,), dtype="string")
+    network = keras.Model(words, layer(words))
+    texts = [["a\tcat\nsat"], [" \x0ba\r cat\x0c"], [""], ["a\u00a0cat sat"]]
+    model = ep.export(network, np.array(texts[:1], object), progress=False)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run([np.array(texts, object)]).values()
+    np.testing.assert_array_equal(found, network(keras.ops.convert_to_tensor(texts)))
