@@ -148,22 +148,22 @@ def _graph(source: JaxSource, prober: Prober, groups: list[Group], ranges: Range
 
 def _traced(source: JaxSource, specs: Sequence[Any], are_open: bool) -> _Traced:
     """The program; where sizes vary, by copies of the user's functions, or by the functions if JAX takes only those."""
-    unlike: list[Comparison] = []
-    copies = Copies()
+    copies, failure = Copies(), None
     if are_open:
         try:
             return _Traced(source, specs, copies)
         except EntrepotError:
             raise
         except model_errors() as error:
-            unlike = undecided(error)
+            failure = _Unfollowed(error)
     try:
         traced = _Traced(source, specs)
     except EntrepotError:
         raise
     except model_errors() as error:
-        failure = _Unfollowed(error)
-        failure.undecided += [each for each in unlike if each not in failure.undecided]
+        other = _Unfollowed(error)
+        failure = failure or other  # copies get as far as the functions, or farther
+        failure.undecided += [each for each in other.undecided if each not in failure.undecided]
         raise failure from error
     traced.equalities = copies.equalities
     return traced

@@ -108,3 +108,9 @@ def _squeezed(a: Any, axis: Any = None) -> Any:
 def squeezed(x: Any, *args: Any, **kwargs: Any) -> Any:
     """The method ``x.squeeze``."""
     return x.squeeze(*args, **kwargs) if not isinstance(x, jax.core.Tracer) else _squeezed(x, *args, **kwargs)
+
+
+def remainder(left: Any, right: Any) -> Any:
+    """``left % right``; of sizes, so that JAX sees what divides ``left + -left % right``."""
+    are_sizes = jax.export.is_symbolic_dim(left) and isinstance(right, int)
+    return left - left // right * right if are_sizes else left % right

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import jax
 
-from entrepot.exporters.jax.followed.answers import answers, own_builtins, squeezed
+from entrepot.exporters.jax.followed.answers import answers, own_builtins, remainder, squeezed
 from entrepot.exporters.jax.followed.classes import above, copied_class, copied_object
 from entrepot.exporters.jax.followed.equalities import Equalities
 from entrepot.exporters.jax.followed.respelling import constants, respelled
@@ -87,6 +87,7 @@ class Copies:
             **special,
             "__builtins__": self._builtins,
             "_ep_squeezed": squeezed,
+            "_ep_remainder": remainder,
             **self.equalities.functions(),
         }
 

@@ -27,7 +27,7 @@ def respelled(code: CodeType, *, comparisons: bool) -> CodeType:
 
     Args:
         code: A function's.
-        comparisons: Whether those for equality are spelled out as well.
+        comparisons: Whether those for equality, and remainders, are spelled out as well.
     """
     if not comparisons and not any("squeeze" in each.co_names for each in _all(code)):
         return code
@@ -93,6 +93,12 @@ class _Respelling(ast.NodeTransformer):
             ast.Name("_ep_matched", ast.Load()), [node.subject, ast.Tuple(constants, ast.Load())], []
         )
         return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Mod) or not self._comparisons:
+            return node
+        return ast.copy_location(ast.Call(ast.Name("_ep_remainder", ast.Load()), [node.left, node.right], []), node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)

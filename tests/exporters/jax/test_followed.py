@@ -64,3 +64,18 @@ def test_nothing_is_replaced_outside_of_copies():
     assert model.inputs[0].shape == ("batch", "x_dim1")
     assert len(seen) > 2
     assert all(found == seen[0] for found in seen)
+
+
+def test_what_is_padded_to_whole_pieces_varies():
+    """JAX does not see that ``n + -n % 4`` is divided by 4."""
+
+    def function(x):
+        padded = jnp.pad(x, ((0, -x.shape[0] % 4), (0, 0)))
+        return padded.reshape(-1, 4, x.shape[1]).sum(1)
+
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (11, 4)).astype(np.float32)
+    model = ep.export(function, jnp.asarray(x[:5]), progress=False)
+    session = ep.Session(model, providers=["onnxruntime"])
+    for count in (1, 4, 11):
+        (found,) = session.run({"x": x[:count]}).values()
+        np.testing.assert_allclose(found, function(jnp.asarray(x[:count])), rtol=2e-5)
