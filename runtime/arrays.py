@@ -31,14 +31,18 @@ def as_array(value: Any, name: str = "") -> np.ndarray[Any, Any]:
         name: What to call it in messages.
 
     Raises:
-        InputError: It cannot be read as an array.
+        InputError: It cannot be read as an array, or elements of it are masked.
     """
-    if type(value) is np.ndarray:
+    if type(value) is np.ndarray and value.dtype.isnative:
         return value
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError(
+            "an array with masked elements has no values there", value=name or None, hint="give it as array.filled(...)"
+        )
     if not (is_array(value) or isinstance(value, bool | int | float | complex | str | bytes | list | tuple)):
         raise InputError(f"{described(value)} cannot be read as an array", value=name or None)
     try:
-        return _read(_plain(value)) if is_array(value) else np.asarray(value)
+        return _native(_read(_plain(value)) if is_array(value) else np.asarray(value))
     except _FAILURES as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(
@@ -58,6 +62,11 @@ def _plain(value: Any) -> Any:
         if callable(getattr(value, method, None)):
             value = getattr(value, method)()
     return value
+
+
+def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same numbers in this machine's order of bytes, which is no part of a type."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _read(value: Any) -> np.ndarray[Any, Any]:

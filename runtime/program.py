@@ -67,7 +67,7 @@ class Program:
         if all(compiled.emitted is not None for _, compiled in self.parts):  # those of other libraries free the lock
             self._function = in_turn(self._function, sum(len(part.graph) for part, _ in self.parts))
         self._fed = tuple(spec.name for spec in self.specs)
-        self._accepted: set[tuple[Any, ...]] = set()
+        self._accepted: dict[tuple[Any, ...], bool] = {}  # types and shapes, and whether all are of NumPy
 
     def values(self, feeds: Mapping[str, Any]) -> Sequence[Any]:
         """The feeds in input order, checked; element types and shapes that were right before are accepted at once.
@@ -78,7 +78,8 @@ class Program:
         if len(feeds) == len(self._fed):
             try:
                 values = [feeds[name] for name in self._fed]
-                if tuple([(type(value), value.dtype, value.shape) for value in values]) in self._accepted:
+                kinds = tuple([(type(value), value.dtype, value.shape) for value in values])
+                if kinds in self._accepted and (self._accepted[kinds] or self._are_held(values)):
                     return values
             except (AttributeError, KeyError, TypeError):
                 pass  # something is missing or not an array: the slow path says what
@@ -90,8 +91,16 @@ class Program:
         if all(isinstance(value, np.ndarray) or _is_held(value, feeds[name]) for name, value in zip(self._fed, values)):  # noqa: B905
             if len(self._accepted) >= _SHAPES_KEPT:
                 self._accepted.clear()
-            self._accepted.add(tuple((type(value), value.dtype, value.shape) for value in values))
+            kinds = tuple((type(value), value.dtype, value.shape) for value in values)
+            self._accepted[kinds] = all(isinstance(value, np.ndarray) for value in values)
         return values
+
+    def _are_held(self, values: Sequence[Any]) -> bool:
+        """Whether all are arrays of a device now, too: tensors of one type and shape may be anywhere, and sparse."""
+        return all(
+            isinstance(value, np.ndarray) or any(device.holds(value) for device in self.flow.devices)
+            for value in values
+        )
 
     def run(self, feeds: Mapping[str, Any], observe: Observer | None = None) -> dict[str, Any]:
         """The outputs by name.

@@ -8,6 +8,7 @@ from typing import Any
 from entrepot.ir.errors import ModelFormatError
 from entrepot.runtime.planning.plan import Step
 
+_DOMAINS = ("", "ai.onnx.ml")
 _FLAGS = """
 align_corners allowzero antialias ceil_mode center_point_box count_include_pad detect_negative detect_positive
 exclude_outside exclusive fmod input_forget interleaved inverse is_case_sensitive is_causal keepdims largest layout
@@ -17,6 +18,10 @@ storage_order training_mode transA transB upper
 _POSITIVE = "blocksize dilations group kernel_shape num_groups num_outputs offset_group strides"
 _KINDS = {**dict.fromkeys(_FLAGS.split(), "0 or 1"), **dict.fromkeys(_POSITIVE.split(), "positive")}
 _WORDS = {
+    ("", "aggregate_function"): "SUM AVERAGE MIN MAX",
+    ("", "auto_pad"): "NOTSET SAME_UPPER SAME_LOWER VALID",
+    ("", "post_transform"): "NONE SOFTMAX LOGISTIC SOFTMAX_ZERO PROBIT",
+    ("", "round_mode"): "up down nearest",
     ("BitShift", "direction"): "LEFT RIGHT",
     ("DepthToSpace", "mode"): "DCR CRD",
     ("Gelu", "approximate"): "none tanh",
@@ -31,6 +36,7 @@ _WORDS = {
     ("TensorScatter", "mode"): "linear circular",
     ("TfIdfVectorizer", "mode"): "TF IDF TFIDF",
 }
+"""By operator, or for every operator that has such an attribute."""
 
 
 def check_attributes(step: Step) -> None:
@@ -41,7 +47,7 @@ def check_attributes(step: Step) -> None:
     Raises:
         ModelFormatError: There is such an attribute; the message says what it may be.
     """
-    for name, value in () if step.domain else step.attributes.items():
+    for name, value in step.attributes.items() if step.domain in _DOMAINS else ():
         if (meant := _meant(step.op_type, name, value)) is not None:
             raise ModelFormatError(f"its {name} is {meant}, not {value!r}", node=step.where)
 
@@ -53,5 +59,5 @@ def _meant(op_type: str, name: str, value: Any) -> str | None:
         low, high = (1, math.inf) if kind == "positive" else (0, 1)
         given = value if isinstance(value, tuple) else (value,)
         return None if all(low <= each <= high for each in given) else kind
-    words = _WORDS.get((op_type, name), "").split()
+    words = _WORDS.get((op_type, name), _WORDS.get(("", name), "")).split()
     return None if not words or value in words else " or ".join(words)

@@ -42,6 +42,7 @@ def test_missing_and_extra_feeds_are_told_together(session: ep.Session) -> None:
         ({"x": [[1.0, 2.0], [3.0]]}, "ragged"),
         ({"x": [[1, 2**24 + 1]] * 3}, "not exact as float32"),
         ({"k": object()}, "cannot be read as an array"),
+        ({"x": np.ma.masked_less(np.ones((3, 2), np.float32), 2)}, r"masked elements has no values.*array\.filled"),
     ],
 )
 def test_a_wrong_feed_is_refused_by_name(session: ep.Session, change: dict[str, object], message: str) -> None:
@@ -61,6 +62,24 @@ def test_torch_tensors_are_fed_as_they_are(session: ep.Session) -> None:
 
     out = session.run(feeds(x=torch.ones(3, 2, requires_grad=True)))
     np.testing.assert_array_equal(out["z"], np.full((3, 2), 2))
+
+
+def test_the_order_of_bytes_is_no_part_of_a_type(session: ep.Session) -> None:
+    out = session.run(feeds(x=np.full((3, 2), 2, ">f4"), k=np.array([7], ">i8")))
+    np.testing.assert_array_equal(out["z"], np.full((3, 2), 3))
+    assert out["z"].dtype.isnative
+    assert out["k2"].item() == 14
+
+
+@pytest.mark.parametrize("kind", ["sparse", "meta"])
+def test_tensors_that_hold_no_numbers_here_are_refused_after_others_of_their_shape(kind: str) -> None:
+    import torch
+
+    tensor = torch.ones(3, 2)
+    session = ep.Session(ep.load(onnx.parser.parse_model(TEXT)), providers=["torch"])
+    session.run(feeds(x=tensor))
+    with pytest.raises(ep.InputError, match="value 'x': a Tensor cannot be read as an array"):
+        session.run(feeds(x=tensor.to_sparse() if kind == "sparse" else tensor.to("meta")))
 
 
 def test_an_object_with_dlpack_alone_is_fed(session: ep.Session) -> None:

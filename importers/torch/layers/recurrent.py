@@ -23,6 +23,8 @@ def recurrent(op: Op) -> Layer | None:
     weights = [_constant(op, position) for position in (1, 2, 3)]
     if weights[0] is None or weights[1] is None or (op.has(3) and weights[2] is None) or not _plain(op):
         return None
+    if not weights[1].size:  # torch divides by the number of units
+        return None
     two = op.attribute("direction") == "bidirectional"
     tensors = _tensors(kind, weights, two=two)
     hidden = weights[1].shape[-1]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def of_numbers(writer: ModuleWriter, sizes: Sizes) -> str:
     """A tensor of numbers that are computed in Python."""
-    plain = sizes.dtype == ir.DataType.INT64 and sizes.items != ()
+    plain = sizes.dtype == ir.DataType.INT64 and bool(sizes.items)  # torch makes floats of no numbers
     return _made(writer, str(sizes), None if plain else sizes.dtype)
 
 

@@ -223,7 +223,8 @@ def celu(op: Op) -> str | None:
 @word("LeakyRelu")
 def leaky_relu(op: Op) -> str | None:
     """``nn.LeakyReLU``."""
-    return f"F.leaky_relu({op[0]}{_unless(op.attribute('alpha'), 0.01)})"
+    alpha = op.attribute("alpha")
+    return f"F.leaky_relu({op[0]}{_unless(alpha, 0.01)})" if math.isfinite(alpha) else None
 
 
 @word("Selu")

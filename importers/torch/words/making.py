@@ -60,7 +60,9 @@ def shape(op: Op) -> str | None:
     """Where the sizes are wanted as a tensor."""
     start, end = op.attribute("start") or 0, op.attribute("end")
     text = f"{op[0]}.shape" + (f"[{start or ''}:{'' if end is None else end}]" if start or end is not None else "")
-    return f"torch.tensor({text}{_made(op, op.made or 7).removeprefix(', dtype=torch.int64')})"
+    counted = len(range(op.rank(0) or 0)[start:end])  # torch makes floats of no numbers
+    told = _made(op, op.made or 7)
+    return f"torch.tensor({text}{told.removeprefix(', dtype=torch.int64') if counted else told})"
 
 
 @word("Size")

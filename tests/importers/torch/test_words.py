@@ -123,6 +123,14 @@ def test_recurrent_layers_begin_at_states_that_the_file_has(fill: float | None) 
     assert net.report.ok
 
 
+def test_no_sizes_are_integers_too() -> None:
+    proto = onnx.parser.parse_model(HEAD + "g (float x) => (int64[M] y) { y = Shape(x) }")
+    proto.graph.input[0].type.tensor_type.ClearField("shape")
+    net = ep.to_torch(proto, verify=False)
+    assert net(torch.tensor(1.0)).dtype == torch.int64
+    assert net(torch.ones(2, 3)).tolist() == [2, 3]
+
+
 def test_integers_are_divided_without_ending_the_process() -> None:
     net = ep.to_torch(model("g (int64[N] x, int64[N] d) => (int64[N] y, int64[N] z) { y = Div(x, d) z = Mod(x, d) }"))
     least = torch.iinfo(torch.int64).min

@@ -105,7 +105,15 @@ SHAPES = [
     (Case("BatchNormalization", f32(2, 3, 4), f32(1), f32(3), f32(3), f32(3)), "for each channel"),
     (Case("BatchNormalization", f32(2, 3, 4), f32(3), f32(3), f32(1), f32(1)), "for each channel"),
     (Case("InstanceNormalization", f32(2, 3, 4), f32(1), f32(3)), "for each channel"),
+    (Case("BatchNormalization", f32(2, 3, 4), f32(1, 3), f32(3), f32(3), f32(3)), "for each channel"),
+    (Case("InstanceNormalization", f32(2, 3, 4), f32(3), f32(3, 1)), "for each channel"),
     (Case("GroupNormalization", f32(2, 4, 3), f32(4), f32(1), num_groups=2), "for each channel"),
+    (Case("GroupNormalization", f32(2, 4, 3), f32(4), f32(2, 2), num_groups=2), "for each channel"),
+    (Case("DeformConv", f32(1, 2, 3, 3), f32(4, 2, 2, 2), f32(1, 8, 2, 2), f32(2, 2)), "a bias of shape"),
+    *[
+        (Case(name, f32(1, 2, 3, 1), f32(1, gates, 1), f32(1, gates, 1), hidden_size=1), "is not a sequence of batches")
+        for name, gates in (("RNN", 1), ("LSTM", 4))
+    ],
     (Case("QuantizeLinear", f32(3, 4), f32(3, 3), block_size=2), "does not fit"),
     (Case("DequantizeLinear", u8(4, 4), f32(1, 2), block_size=2), "does not fit"),
     *[

@@ -49,6 +49,14 @@ MEANINGLESS = {
         "its strides is positive",
     ),
     "an unknown word": ('(float[3] x) => (y) { y = Gelu<approximate = "TANH">(x) }', "is none or tanh, not 'TANH'"),
+    "a word that several operators have": (
+        '(float[1, 1, 5] x, float[1, 1, 3] w) => (y) { y = ConvTranspose<auto_pad = "SAME">(x, w) }',
+        "is NOTSET or SAME_UPPER or SAME_LOWER or VALID, not 'SAME'",
+    ),
+    "a word of machine learning": (
+        '(float[1, 2] x) => (y) { y = ai.onnx.ml.LinearRegressor<coefficients = [1., 2.], post_transform = "EXP">(x) }',
+        "its post_transform is NONE or SOFTMAX or",
+    ),
 }
 FINE = {
     "a narrower kind": "(int8[3, 4] x, int8[4, 2] z) => (int8[3, 2] y) { y = MatMul(x, z) }",
@@ -62,7 +70,7 @@ FINE = {
 
 
 def _model(text: str) -> onnx.ModelProto:
-    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 20]> g {text}')
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 20, "ai.onnx.ml": 3]> g {text}')
 
 
 @pytest.mark.parametrize("case", {**ILL_TYPED, **MEANINGLESS})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -18,6 +20,8 @@ native("Sigmoid", 13)(torch.sigmoid)
 @native("LeakyRelu", 16)
 def leaky_relu(X: Tensor, *, alpha: float = 0.01) -> Tensor:
     """X, times ``alpha`` below zero."""
+    if not math.isfinite(alpha):  # which torch multiplies zeros by, too
+        return shared.leaky_relu(TORCH, X, alpha=alpha)
     return functional.leaky_relu(X, alpha)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from entrepot.ir.errors import InputError
-from entrepot.runtime.kernels.convolution import conv_window
+from entrepot.runtime.kernels.convolution import check_bias, conv_window
 from entrepot.runtime.kernels.window import Window
 from entrepot.runtime.providers.torch.table import native
 
@@ -45,7 +45,10 @@ def deform_conv(
     flat = columns.reshape(batch, group, rows, math.prod(win.target))
     y = torch.matmul(W.to(dtype).reshape(group, W.shape[0] // group, rows), flat)
     y = y.reshape(batch, W.shape[0], *win.target)
-    return (y if B is None else y + B.to(dtype).reshape(-1, *[1] * rank)).to(X.dtype)
+    if B is None:
+        return y.to(X.dtype)
+    check_bias(y.shape, B.shape)
+    return (y + B.to(dtype).reshape(-1, *[1] * rank)).to(X.dtype)
 
 
 def _sampled(x: Tensor, moves: Tensor, win: Window) -> Tensor:

@@ -36,6 +36,7 @@ def batch_normalization(
             TorchBackend(X.device), X, scale, B, input_mean, input_var, epsilon=epsilon, momentum=momentum,
             training_mode=training_mode,
         )  # fmt: skip
+    shared.check_channels(X.shape, *[each.shape for each in (scale, B, input_mean, input_var)])
     y = torch.batch_norm(X, scale, B, input_mean, input_var, False, 0.0, epsilon, False)
     return y, input_mean, input_var
 
@@ -45,6 +46,7 @@ def instance_normalization(input: Tensor, scale: Tensor, B: Tensor, *, epsilon: 
     """Normalise each channel of each sample by its own mean and variance."""
     if not _alike(input, scale, B) or not input.numel():
         return shared.instance_normalization(TorchBackend(input.device), input, scale, B, epsilon=epsilon)
+    shared.check_channels(input.shape, scale.shape, B.shape)
     return torch.instance_norm(input, scale, B, None, None, True, 0.0, epsilon, False)
 
 
@@ -57,6 +59,7 @@ def group_normalization(
         return shared.group_normalization(
             TorchBackend(X.device), X, scale, bias, num_groups=num_groups, epsilon=epsilon, stash_type=stash_type
         )
+    shared.check_channels(X.shape, scale.shape, bias.shape)
     return torch.group_norm(X, num_groups, scale, bias, epsilon)
 
 

@@ -93,7 +93,7 @@ def rnn(
     """Iterate h' = f(x W + h R + b) along a sequence, in one or both directions."""
     check_weights(1, hidden_size, *_shapes(W, R, B))
     names = activations[: _COUNTS.get(direction, 1)]
-    if plain(X) and is_usual(direction, names, ("tanh",), sequence_lens is not None, clip):
+    if plain(X, R) and is_usual(direction, names, ("tanh",), sequence_lens is not None, clip):
         return scanned(torch.rnn_tanh, X, flat_weights(W, R, B, (0,)), (initial_h,), B is not None, layout)
     return shared.rnn(
         TorchBackend(X.device), X, W, R, B, sequence_lens, initial_h, activation_alpha=activation_alpha,
@@ -102,9 +102,12 @@ def rnn(
     )  # fmt: skip
 
 
-def plain(X: Tensor) -> bool:
-    """Whether torch's own cells compute with this type as exactly as is asked for, and there is anything to do."""
-    return X.dtype in (torch.float32, torch.float64) and X.numel() > 0
+def plain(X: Tensor, R: Tensor) -> bool:
+    """Whether torch's own cells compute with this type as exactly as is asked for, and there is anything to do.
+
+    Without units torch divides by their number, which ends the process.
+    """
+    return X.dtype in (torch.float32, torch.float64) and X.ndim == 3 and X.numel() > 0 and R.numel() > 0
 
 
 @native("GRU", 22)
@@ -128,7 +131,7 @@ def gru(
     """A gated recurrence: h' = (1 - z) g + z h, with update gate z and reset gate r."""
     check_weights(3, hidden_size, *_shapes(W, R, B))
     special = (sequence_lens is not None, clip, not linear_before_reset)
-    if plain(X) and is_usual(direction, activations, ("sigmoid", "tanh"), *special):
+    if plain(X, R) and is_usual(direction, activations, ("sigmoid", "tanh"), *special):
         return scanned(torch.gru, X, flat_weights(W, R, B, GRU_ORDER), (initial_h,), B is not None, layout)
     return shared.gru(
         TorchBackend(X.device), X, W, R, B, sequence_lens, initial_h, activation_alpha=activation_alpha,
@@ -160,7 +163,7 @@ def lstm(
     """A long short-term memory with input, output and forget gates and optional peepholes."""
     check_weights(4, hidden_size, *_shapes(W, R, B, P))
     special = (sequence_lens is not None, clip, P is not None, input_forget)
-    if plain(X) and is_usual(direction, activations, ("sigmoid", "tanh", "tanh"), *special):
+    if plain(X, R) and is_usual(direction, activations, ("sigmoid", "tanh", "tanh"), *special):
         states = (initial_h, initial_c)
         return scanned(torch.lstm, X, flat_weights(W, R, B, LSTM_ORDER), states, B is not None, layout)
     return shared.lstm(

@@ -17,9 +17,17 @@ from entrepot.runtime.providers.torch.table import prepared
 
 
 def _bound(
-    node: NodeView, function: Callable[..., Any], usual: Sequence[str], order: Sequence[int], states: Sequence[int]
+    node: NodeView,
+    function: Callable[..., Any],
+    general: Callable[..., Any],
+    usual: Sequence[str],
+    order: Sequence[int],
+    states: Sequence[int],
 ) -> Callable[..., Any] | None:
-    """The cell with its weights, for the usual activations; ``states`` are the places of the initial states."""
+    """The cell with its weights, for the usual activations; ``general`` takes what torch's ``function`` does not.
+
+    ``states`` are the places of the initial states.
+    """
     given = node.attributes
     X, W, R, B, lengths = (*node.inputs, None, None)[:5]
     peepholes = node.inputs[7] if len(node.inputs) > 7 else None
@@ -39,6 +47,8 @@ def _bound(
     def run(*inputs: Tensor | None) -> tuple[Tensor, ...]:
         initial = [inputs[place] if place < len(inputs) else None for place in states]
         assert inputs[0] is not None
+        if not recurrent.plain(inputs[0], flat[1]):
+            return general(*inputs, **given)
         return recurrent.scanned(function, inputs[0], flat, initial, biased, layout)
 
     return run
@@ -47,7 +57,7 @@ def _bound(
 @prepared("LSTM", 22)
 def lstm(node: NodeView) -> Callable[..., Any] | None:
     """A long short-term memory."""
-    return _bound(node, torch.lstm, ("sigmoid", "tanh", "tanh"), recurrent.LSTM_ORDER, (5, 6))
+    return _bound(node, torch.lstm, recurrent.lstm, ("sigmoid", "tanh", "tanh"), recurrent.LSTM_ORDER, (5, 6))
 
 
 @prepared("GRU", 22)
@@ -55,4 +65,4 @@ def gru(node: NodeView) -> Callable[..., Any] | None:
     """A gated recurrence that resets after its product, as torch does."""
     if not node.attributes.get("linear_before_reset", 0):
         return None
-    return _bound(node, torch.gru, ("sigmoid", "tanh"), recurrent.GRU_ORDER, (5,))
+    return _bound(node, torch.gru, recurrent.gru, ("sigmoid", "tanh"), recurrent.GRU_ORDER, (5,))

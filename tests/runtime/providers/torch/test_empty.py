@@ -57,3 +57,20 @@ def test_weights_of_nothing_may_be_constant() -> None:
     del model.graph.input[1:]
     found = ep.Session(ep.load(model), providers=["torch"]).run({"i0": np.zeros((2, 0, 7), np.float32)})
     np.testing.assert_array_equal(found["o0"], SUMS)
+
+
+@pytest.mark.parametrize("fed", [False, True], ids=["weights of the file", "weights that are fed"])
+@pytest.mark.parametrize("op_type", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize(("length", "units"), [(0, 3), (2, 0)], ids=["no steps", "no units"])
+def test_recurrences_of_nothing(op_type: str, length: int, units: int, fed: bool) -> None:
+    gates, extra = {"RNN": (1, {}), "GRU": (3, {"linear_before_reset": 1}), "LSTM": (4, {})}[op_type]
+    weights = f32(1, gates * units, 5), f32(1, gates * units, units)
+    case = Case(op_type, f32(length, 2, 5), *weights, hidden_size=units, **extra).outputs(2)
+    model, feeds = case.model(), case.feeds()
+    if not fed:
+        for name in ("i1", "i2"):
+            model.graph.initializer.append(onnx.numpy_helper.from_array(feeds.pop(name), name))
+        del model.graph.input[1:]
+    y, last = ep.Session(ep.load(model), providers=["torch"]).run(feeds).values()
+    assert y.shape == (length, 1, 2, units)
+    np.testing.assert_array_equal(last, np.zeros((1, 2, units)))
