@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.rewriting import truths
 from entrepot.exporters.torch.rewriting.environment import expression
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
@@ -32,6 +33,7 @@ from entrepot.exporters.torch.rewriting.sequences import (
 )
 
 _SIZES = (torch.SymInt, torch.SymFloat)
+_CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
 _APPLY = vars(torch.autograd.Function)["apply"].__func__
 
 
@@ -44,15 +46,26 @@ def callee(function: Any) -> Any:
         return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
     if isinstance(function, types.MethodType) and function.__func__ is _APPLY:
         return functools.partial(_applied, function.__self__)
+    if isinstance(function, functools.partial):
+        return functools.partial(callee(function.func), *function.args, **function.keywords)
     try:
         known_form = _FUNCTIONS.get(function)
     except TypeError:
         known_form = None
     if known_form is not None:
         return functools.partial(known_form, function)
-    from entrepot.exporters.torch.rewriting.functions import as_rewritten
+    from entrepot.exporters.torch.rewriting.functions import as_rewritten, calls_back
 
-    return as_rewritten(function)
+    return functools.partial(_calling, function) if calls_back(function) else as_rewritten(function)
+
+
+def _calling(function: Any, *args: Any, **how: Any) -> Any:
+    """A call of what calls some of its arguments in turn."""
+    return function(*map(_called, args), **{name: _called(value) for name, value in how.items()})
+
+
+def _called(value: Any) -> Any:
+    return callee(value) if isinstance(value, _CALLABLES) else value
 
 
 def _applied(function: Any, *args: Any) -> Any:
@@ -88,20 +101,17 @@ def _int(plain: Any, value: Any = 0, *more: Any) -> Any:
     if isinstance(value, torch.SymFloat):
         return torch.sym_int(value)
     if isinstance(value, torch.Tensor):
-        return (value if not value.dtype.is_floating_point else value.to(torch.int64)).item()
+        whole = not (value.dtype.is_floating_point or value.dtype is torch.bool)
+        return (value if whole else value.to(torch.int64)).item()
     return plain(value, *more)
 
 
 def _float(plain: Any, value: Any = 0.0) -> Any:
     if isinstance(value, _SIZES):
         return torch.sym_float(value)
-    return value.item() if isinstance(value, torch.Tensor) else plain(value)
-
-
-def _bool(plain: Any, value: Any = False) -> Any:
-    from entrepot.exporters.torch.rewriting.steps import settled
-
-    return settled(value)
+    if isinstance(value, torch.Tensor):
+        return (value.to(torch.int64) if value.dtype is torch.bool else value).item()
+    return plain(value)
 
 
 def _round(plain: Any, value: Any, *digits: Any) -> Any:
@@ -220,7 +230,7 @@ def _split(plain: Any, tensor: torch.Tensor, size: Any, dim: int = 0) -> Any:
 
 def _tolist(plain: Any, tensor: torch.Tensor) -> Any:
     if tensor.dim() == 0:
-        return tensor.item()
+        return truths.item(tensor.item, tensor)
     if _varies(tensor.shape[0]):
         return Numbers(tensor)
     return [_tolist(None, row) for row in tensor.unbind(0)]
@@ -252,24 +262,6 @@ def _made(tensors: Any) -> Grown | None:
     return tensors if isinstance(tensors, Grown) else None
 
 
-def _allclose(
-    plain: Any, first: Any, second: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Any:
-    return torch.isclose(first, second, rtol, atol, equal_nan).all()
-
-
-def _equal(plain: Any, first: torch.Tensor, second: torch.Tensor) -> Any:
-    if first.dim() != second.dim() or not all(
-        one == other for one, other in zip(first.shape, second.shape, strict=True)
-    ):
-        return False
-    return (first == second).all()
-
-
-def _nonzero(plain: Any, value: torch.Tensor) -> Any:
-    return (value != 0).reshape(())
-
-
 def _tensor(plain: Any, value: Any, *more: Any, **how: Any) -> Any:
     made = one_tensor(value)
     return plain(value, *more, **how) if made is None else made.to(how.get("dtype") or made.dtype)
@@ -286,11 +278,11 @@ def _tensor_of(dtype: torch.dtype, plain: Any, *values: Any, **how: Any) -> Any:
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    **truths.FUNCTIONS,
     range: _range,
     len: _len,
     int: _int,
     float: _float,
-    bool: _bool,
     round: _round,
     min: functools.partial(_extreme, torch.sym_min),
     max: functools.partial(_extreme, torch.sym_max),
@@ -330,16 +322,11 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     torch.IntTensor: functools.partial(_tensor_of, torch.int32),
     torch.FloatTensor: functools.partial(_tensor_of, torch.float32),
     torch.nn.utils.rnn.pad_sequence: _pad_sequence,
-    torch.allclose: _allclose,
-    torch.equal: _equal,
-    torch.is_nonzero: _nonzero,
 }
 _METHODS: dict[str, Callable[..., Any]] = {
+    **truths.METHODS,
     "unbind": _unbind_method,
     "split": _split,
     "tolist": _tolist,
-    "allclose": _allclose,
-    "equal": _equal,
-    "is_nonzero": _nonzero,
     "new_tensor": _new_tensor,
 }

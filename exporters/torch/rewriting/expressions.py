@@ -45,6 +45,14 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         return _step("power", node.left, node.right) if isinstance(node.op, ast.Pow) else node
 
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """``a is True``."""
+        self.generic_visit(node)
+        match node:
+            case ast.Compare(left, [ast.Is() | ast.IsNot() as how], [ast.Constant(bool() as truth)]):
+                return _step("same", left, ast.Constant(truth), ast.Constant(isinstance(how, ast.Is)))
+        return node
+
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """``a if c else b``."""
         arms = [ast.Lambda(_arguments(), self.visit(arm)) for arm in (node.body, node.orelse)]

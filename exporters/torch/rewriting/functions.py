@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 import types
 from collections.abc import Callable
 from typing import Any
 
+import torch
+import torch.utils.checkpoint
+
 from entrepot.exporters.torch.rewriting.jumps import TooIntricateError, straighten
+from entrepot.exporters.torch.rewriting.lambdas import source_of_lambda
+from entrepot.exporters.torch.rewriting.matching import Matching
 from entrepot.exporters.torch.rewriting.scopes import STEPS, Names
 from entrepot.exporters.torch.rewriting.statements import Statements, undefined
 
@@ -45,6 +51,7 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
         return None
     free = [name for name in code.co_freevars if name != STEPS]
     _Unannotated().visit(tree)
+    Matching().visit(tree)
     try:
         straighten(tree)
     except TooIntricateError:
@@ -92,6 +99,8 @@ def _bound(code: types.CodeType, function: types.FunctionType) -> types.Function
 
 def _source(function: types.FunctionType) -> ast.FunctionDef | None:
     code = function.__code__
+    if code.co_name == "<lambda>":
+        return source_of_lambda(code)
     try:
         lines, start = inspect.getsourcelines(code)
         tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -136,10 +145,22 @@ class _Mangled(ast.NodeTransformer):
 
 
 def as_rewritten(callee: Callable[..., Any]) -> Callable[..., Any]:
-    """A function or method of the user's with steps; anything else as it is."""
+    """A function, a method or an object of the user's that is called, with steps; anything else as it is."""
     if isinstance(callee, types.MethodType) and isinstance(callee.__func__, types.FunctionType):
         found = rewritten(callee.__func__)
         return callee if found is None else types.MethodType(found, callee.__self__)
     if isinstance(callee, types.FunctionType):
         return rewritten(callee) or callee
+    call = inspect.getattr_static(type(callee), "__call__", None)
+    if isinstance(call, types.FunctionType) and not isinstance(callee, torch.nn.Module):
+        found = rewritten(call)
+        return callee if found is None else types.MethodType(found, callee)
     return callee
+
+
+_CALLING_BACK = (map, filter, functools.reduce, torch.utils.checkpoint.checkpoint)
+
+
+def calls_back(callee: Any) -> bool:
+    """Whether it calls functions that it is given as the user would have called them."""
+    return any(callee is each for each in _CALLING_BACK)

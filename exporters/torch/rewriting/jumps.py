@@ -23,7 +23,7 @@ def straighten(function: ast.FunctionDef) -> None:
     """Rewrite the jumps of a function in place.
 
     Raises:
-        TooIntricateError: It returns out of a ``with`` or ``try`` on some paths only.
+        TooIntricateError: It returns out of a ``with``, ``try`` or ``match`` on some paths only.
     """
     function.body = _Block([0]).straight(function.body)
 
@@ -114,7 +114,7 @@ class _Block:
         match statement:
             case ast.If():
                 statement.body, statement.orelse = self.straight(statement.body), self.straight(statement.orelse)
-            case ast.With() | ast.Try():
+            case ast.With() | ast.Try() | ast.Match():
                 if jumps(statement, *self._kinds) and (self.flag or not _leaves([statement])):
                     raise TooIntricateError
                 for block in ("body", "orelse", "finalbody"):

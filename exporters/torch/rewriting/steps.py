@@ -36,6 +36,7 @@ __all__ = [
     "pick",
     "power",
     "repeat",
+    "same",
     "spread",
     "state",
     "store",
@@ -308,6 +309,18 @@ def _joined(parts: Iterable[Callable[[], Any]], *, ends: bool, join: Any) -> Any
         else:
             result = join(as_tensor(result), as_tensor(value))
     return result
+
+
+def same(value: Any, truth: bool, holds: bool) -> Any:
+    """``value is truth``, or ``is not`` where it does not hold."""
+    if isinstance(value, torch.SymBool) or _is_truth(value):
+        return value if truth is holds else negated(value)
+    return (value is truth) is holds
+
+
+def _is_truth(value: Any) -> bool:
+    """Whether it stands for what Python read of a tensor."""
+    return isinstance(value, FakeTensor) and value.dim() == 0 and value.dtype is torch.bool
 
 
 def negated(value: Any) -> Any:

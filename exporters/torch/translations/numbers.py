@@ -30,6 +30,13 @@ def logarithm(value: Any, base: float) -> Any:
     return op.Cast(op.Div(op.Round(op.Mul(quotient, fine)), fine), to=_FLOAT)
 
 
+def rounded(value: Any, digits: Any = None) -> Any:
+    """``round``, to whole numbers; halves become even ones."""
+    if digits is not None:
+        raise NotImplementedError("sizes rounded to digits")
+    return op.Cast(op.Round(op.Cast(value, to=_FLOAT)), to=_LONG)
+
+
 def count(self: Any) -> Any:
     """``numel``: how many elements there are."""
     return op.Size(self)
@@ -56,6 +63,7 @@ def _whole(value: Any) -> Any:
 
 
 TRANSLATIONS = {
+    round: rounded,
     operator.lshift: shifted_left,
     operator.rshift: shifted_right,
     torch.ops.aten.sym_numel.default: count,
