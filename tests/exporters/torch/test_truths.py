@@ -167,7 +167,7 @@ def test_truths_that_no_graph_follows_are_refused_or_checked_by_the_file():
         ep.export(ByTruth(), UP)
     model = ep.export(ByTruth(), -UP)
     with pytest.raises(ep.ExecutionError, match=r"to be False"):
-        ep.run(model, UP)
+        ep.Session(model).run(UP.numpy())
 
 
 def test_truths_of_sizes_are_equal_to_numbers_and_to_one_another():
