@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, TypeAlias
+from unittest import mock
 
 import sympy  # type: ignore[import-untyped]
 import torch
@@ -20,6 +21,7 @@ import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
 from torch import _C as native  # noqa: N811
+from torch import _meta_registrations as meta_registrations
 from torch._decomp import get_decompositions
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo import config as tensor_settings
@@ -143,8 +145,19 @@ def capture_settings() -> Iterator[None]:
 
     Nor does torch remember what operators return for tensors without values: where sizes are symbols, it takes longer
     to look a result up than to compute it again (whole exports by up to a third).
+
+    And Fourier transforms of tensors without values are laid out plainly: torch (2.13) resizes them in place, which it
+    refuses where sizes are symbols.
     """
+    lay_out: Any = meta_registrations._exec_fft  # noqa: SLF001
+
+    def laid_out(out: torch.Tensor, source: torch.Tensor, sizes: Sequence[Any], dim: Any, *, forward: bool) -> Any:
+        if source.device.type == "cuda":  # others look at what becomes of ``out``
+            return lay_out(out, source, sizes, dim, forward=forward)
+        return out.new_empty(sizes)
+
     with (
+        mock.patch.object(meta_registrations, "_exec_fft", laid_out),
         size_settings.patch(backed_size_oblivious=True),  # type: ignore[attr-defined]
         tensor_settings.patch(fake_tensor_cache_enabled=False),
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -401,3 +402,14 @@ def test_equations_of_divided_sizes_are_no_numbers_that_sizes_have() -> None:
     with upstream.unsolved_divisions():
         assert torch.export.export(Halves(), (torch.ones(1, 1, 64),), dynamic_shapes=sizes)
     assert upstream.DimConstraints.solve is solve
+
+
+def test_fourier_transforms_of_tensors_without_values_are_laid_out_by_one_function() -> None:
+    """In ``capture_settings``: torch resizes its result in place; see ``test_spectral_convolutions.py``."""
+    lay_out = upstream.meta_registrations._exec_fft
+    assert [*inspect.signature(lay_out).parameters] == ["out", "self", "out_sizes", "dim", "forward"]
+    with upstream.capture_settings():
+        assert upstream.meta_registrations._exec_fft is not lay_out
+        made = torch.fft.rfft2(torch.ones(2, 3, 8, 6, device="meta"))
+    assert made.shape == torch.fft.rfft2(torch.ones(2, 3, 8, 6)).shape
+    assert upstream.meta_registrations._exec_fft is lay_out
