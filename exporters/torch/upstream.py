@@ -139,6 +139,10 @@ def flat_weights(layer: Any) -> list[torch.Tensor]:
     return list(layer._flat_weights)  # noqa: SLF001 - as its own forward does
 
 
+CHECK_OF_TENSORS = torch._check_tensor_all_with.__code__  # noqa: SLF001
+"""What asks for the truth of a tensor as a symbol, and does not branch on it."""
+
+
 @contextlib.contextmanager
 def capture_settings() -> Iterator[None]:
     """Inside, contiguity checks make no conditions of sizes, as in torch.onnx (2.13): they ask whether these are 1.

@@ -60,4 +60,6 @@ def _meant(op_type: str, name: str, value: Any) -> str | None:
         given = value if isinstance(value, tuple) else (value,)
         return None if all(low <= each <= high for each in given) else kind
     words = _WORDS.get((op_type, name), _WORDS.get(("", name), "")).split()
+    if not isinstance(value, str):  # TreeEnsemble has numbers for some of these words
+        return None
     return None if not words or value in words else " or ".join(words)

@@ -45,6 +45,7 @@ OWN = (
     "_EffectType",
     "_register_effectful_op",
     "_sympy_handlers",
+    "meta_registrations",
     "nn_transformer",
     "size_settings",
     "tensor_settings",
@@ -413,3 +414,9 @@ def test_fourier_transforms_of_tensors_without_values_are_laid_out_by_one_functi
         made = torch.fft.rfft2(torch.ones(2, 3, 8, 6, device="meta"))
     assert made.shape == torch.fft.rfft2(torch.ones(2, 3, 8, 6)).shape
     assert upstream.meta_registrations._exec_fft is lay_out
+
+
+def test_checks_of_tensors_read_truths_in_one_function() -> None:
+    """In ``translations/truths.py``: its truths stay symbols."""
+    assert "item" in upstream.CHECK_OF_TENSORS.co_names
+    assert "_check_tensor_all_with" in torch._check_tensor_all.__code__.co_names
