@@ -89,7 +89,9 @@ def most_moved(single: Mapping[str, Any], double: Mapping[str, Any], output: Out
         return 0.0
     if output.metrics is None or one.dtype.kind not in "fiu" or not one.size:
         return 0.0
-    own = float(np.nanmax(np.abs(one.astype(np.float64) - other.astype(np.float64))))
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
+    own = float(apart[np.isfinite(apart)].max(initial=0.0))
     return own if output.metrics.max_abs <= _LIKE * own else 0.0
 
 
