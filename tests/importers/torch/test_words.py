@@ -159,12 +159,6 @@ def test_control_flow_is_pythons_own(turns: int, condition: bool) -> None:
         np.testing.assert_allclose(left.numpy(), right, rtol=1e-6)
 
 
-def test_strings_are_refused() -> None:
-    text = 'g (string[N] x) => (string[N] y) <string[1] w = {"a"}> { y = StringConcat(x, w) }'
-    with pytest.raises(ep.UnsupportedOpError, match="torch has no strings"):
-        ep.to_torch(model(text))
-
-
 def test_layers_that_torch_refuses_are_named_each_time() -> None:
     text = "net (float[1, 4, 6, 6] x) => (float[1, 4, 3, 3] y) { y = Conv<group = 3, kernel_shape = [2, 2]>(x, w) }"
     given = _with(text, {"w": np.ones((4, 1, 2, 2), np.float32)})
