@@ -32,6 +32,13 @@ def reshaped(x, shape, allowzero=False):
     return x.reshape(shape if allowzero else [x.shape[at] if size == 0 else size for at, size in enumerate(shape)])
 
 
+def spaced(start, end, step, **made):
+    """Numbers from start to end, none where steps lead away from it; in a graph that is captured, they must not."""
+    if not torch.compiler.is_compiling() and (end - start) * step < 0:
+        end = start
+    return torch.arange(start, end, step, **made)
+
+
 def from_front(indices, size):
     """Indices below 0 count from the end."""
     return torch.where(indices < 0, indices + size, indices).long()

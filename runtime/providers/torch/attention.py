@@ -35,39 +35,34 @@ def attended(scale: float, *, transposed: bool, guarded: bool) -> Callable[..., 
 
     def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         key = k.transpose(2, 3) if transposed else k
-        if guarded:
-            y = _of_what_is_seen(q, key, v, mask, scale)
-            return _spelled_out(q, key, v, mask, scale) if _may_be_unseen(y) else y
-        return scaled(q, key, v, mask, scale)
+        y = _fastest(q, key, v, mask, scale)
+        odd = _has_nan(y) if guarded else _has_zero(y)
+        return _spelled_out(q, key, v, mask, scale, guarded=guarded) if odd else y
 
     return attend
 
 
-def scaled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | None) -> Tensor:
-    """``scaled_dot_product_attention`` of tensors with as many heads each; a row that sees no key is zero."""
-    if _is_better_in_blocks(q, k, v, mask):
-        y = _in_blocks(q, k, v, mask, 1 / math.sqrt(q.shape[3]) if scale is None else scale)
-        if not _may_be_unseen(y):
-            return y
-    return functional.scaled_dot_product_attention(q, k, v, mask, scale=scale)
-
-
-def _of_what_is_seen(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-    """The same without a look at what rows become whose weights are NaN."""
+def _fastest(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+    """A row whose scores are all NaN or all infinitely low is zero by torch's own kernel, and NaN in blocks."""
     if _is_better_in_blocks(q, k, v, mask):
         return _in_blocks(q, k, v, mask, scale)
     return functional.scaled_dot_product_attention(q, k, v, mask, scale=scale)
 
 
-def _may_be_unseen(y: Tensor) -> bool:
-    """Whether the weights of a row may be NaN, as each of its features is then."""
-    return math.isnan(y[..., 0].sum().item()) if y.shape[-1] else False
+def _has_nan(y: Tensor) -> bool:
+    """Whether the weights of a row may be NaN: then each of its features is."""
+    return bool(y.numel()) and math.isnan(y[..., 0].sum().item())
 
 
-def _spelled_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+def _has_zero(y: Tensor) -> bool:
+    """Whether a row may have been made zero: then each of its features is."""
+    return bool(y.numel()) and not y[..., 0].all().item()
+
+
+def _spelled_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, *, guarded: bool) -> Tensor:
     scores = torch.matmul(q, k.transpose(2, 3)) * scale
     weights = torch.softmax(scores if mask is None else scores + mask, -1)
-    return torch.matmul(torch.where(torch.isnan(weights), 0.0, weights), v)
+    return torch.matmul(torch.where(torch.isnan(weights), 0.0, weights) if guarded else weights, v)
 
 
 def _is_better_in_blocks(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> bool:

@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from entrepot.runtime.kernels import attention as shared
-from entrepot.runtime.providers.torch.attention import scaled
 from entrepot.runtime.providers.torch.backend import TorchBackend
 from entrepot.runtime.providers.torch.table import native
 
@@ -52,13 +51,10 @@ def attention(
     present_key = key if past_key is None else torch.cat((past_key, key), 2)
     present_value = value if past_value is None else torch.cat((past_value, value), 2)
     mask, causal = _mask(query, present_key, attn_mask, bool(is_causal), 0 if past_key is None else past_key.shape[2])
-    if causal or query.shape[1] != key.shape[1]:
-        y = functional.scaled_dot_product_attention(
-            query, present_key, present_value, mask, is_causal=causal, scale=scale,
-            enable_gqa=query.shape[1] != key.shape[1],
-        )  # fmt: skip
-    else:
-        y = scaled(query, present_key, present_value, mask, scale)
+    y = functional.scaled_dot_product_attention(
+        query, present_key, present_value, mask, is_causal=causal, scale=scale,
+        enable_gqa=query.shape[1] != key.shape[1],
+    )  # fmt: skip
     if Q.ndim == 3:
         y = y.transpose(1, 2).reshape(Q.shape[0], Q.shape[1], -1)
     return (y, present_key, present_value)[:n_outputs]

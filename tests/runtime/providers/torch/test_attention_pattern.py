@@ -61,6 +61,15 @@ def test_weights_that_are_nan_are_zero_where_the_guard_says_so(operand: str, num
     _agree(built("transposed", "matrix", end), feeds)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("end", ENDS)
+def test_a_query_that_is_not_finite_is_not_hidden_without_a_guard(number: float, end: str) -> None:
+    shapes = {"q": (16, 3, 4, 8), "k": (16, 3, 5, 8), "v": (16, 3, 5, 6), "m": (16, 1, 4, 5)}
+    feeds = {name: np.abs(array) for name, array in _feeds(shapes).items()}
+    feeds["q"][0, 0, 1, 2] = number
+    _agree(built("transposed", "none", end), feeds)
+
+
 def _feeds(shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
