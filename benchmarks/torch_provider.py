@@ -215,6 +215,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         for name in arguments.model or MODELS:
             path = (arguments.keep or Path(temporary)) / f"{name}.onnx"
+            path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
                 write(name, path)
             runs = calls(path, one_thread.feeds_of(path), providers)

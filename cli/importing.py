@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from entrepot.cli.exit_codes import Exit
@@ -16,12 +14,12 @@ from entrepot.cli.output import Output
 @verb("import")
 @click.argument("model", type=MODEL)
 @click.option("--to", "framework", type=click.Choice(["torch", "numpy"]), required=True, help="What to make of it.")
-@click.option("-o", "--output", "folder", type=click.Path(file_okay=False, path_type=Path), required=True,
+@click.option("-o", "--output", "folder", type=click.Path(file_okay=False), required=True,
               help="The folder to write, made if it is missing.")  # fmt: skip
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Run both and compare, then write (torch).")
 @input_options
 def command(
-    output: Output, model: Source, framework: str, folder: Path, verify: bool, inputs: tuple[str, ...],
+    output: Output, model: Source, framework: str, folder: str, verify: bool, inputs: tuple[str, ...],
     dims: tuple[str, ...], seed: int,
 ) -> int:  # fmt: skip
     """Write MODEL as Python source with its weights, which needs nothing but the framework.
@@ -29,7 +27,7 @@ def command(
     A folder for torch has model.py, model.safetensors and requirements.txt; one for numpy has model.py and weights.npz.
     """
     loaded = read_model(model, output)
-    facts: dict[str, object] = {"path": str(folder), "framework": framework}
+    facts: dict[str, object] = {"path": folder, "framework": framework}
     verdict = ""
     if framework == "numpy":
         from entrepot.importers.numpy.convert import to_numpy

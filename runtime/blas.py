@@ -126,6 +126,11 @@ def choice() -> Choice:
     return _chosen()[0]
 
 
+def is_wide() -> bool:
+    """Whether that uses all of the vectors of a processor with AVX-512."""
+    return (choice().wanted or choice().core).lower() in _WIDE_CORES
+
+
 @cache
 def _chosen() -> tuple[Choice, Copy | None]:
     features = np.show_config(mode="dicts")["SIMD Extensions"]["found"]

@@ -203,7 +203,7 @@ class Session:
         return "\n\n".join(texts)
 
     def profile(self, feeds: Feeding) -> Profile:
-        """Where the time of one run goes, by operator; only for sessions that run on ``cpu`` alone.
+        """Where the time of one run goes, by operator; only for sessions that one provider of ours runs on the host.
 
         Args:
             feeds: See ``run``.
@@ -211,10 +211,15 @@ class Session:
         Raises:
             InputError: The session has other providers, or the feeds do not fit.
         """
-        emitted = self._default.parts[0][1].emitted
-        if len(self._default.parts) != 1 or emitted is None:
-            raise InputError("only a session that runs on cpu alone can be profiled", hint="use providers=['cpu']")
-        return self._context.copy().run(profile, emitted, self._default.values(by_name(self._default.specs, feeds)))
+        part, compiled = self._default.parts[0]
+        device, emitted = part.provider.device, compiled.emitted
+        if len(self._default.parts) != 1 or emitted is None or not device.shares_host:
+            raise InputError(
+                "only a session that runs on cpu or torch alone can be profiled", hint="use providers=['cpu']"
+            )
+        fed = self._default.values(by_name(self._default.specs, feeds))
+        values = [value if at in compiled.on_host else device.to_device(value) for at, value in enumerate(fed)]
+        return self._context.copy().run(profile, emitted, values)
 
     def plan(self) -> Plan:
         """Where every node of the main graph runs, what it became there, who declined it, and what is copied."""

@@ -48,7 +48,7 @@ def to_torch(
         The module, in evaluation mode; it takes the model's inputs by position, or by the names of its ``forward``.
 
     Raises:
-        UnsupportedOpError: Nodes have no form in torch, such as those on strings.
+        UnsupportedOpError: Nodes have neither a word of torch, nor a meaning of ours.
         ConversionError: The model cannot be brought to the hub's opset, or torch refuses the arguments of a layer.
         VerificationError: The module computes something different, or nothing could be run; it carries the report.
         StorageError: The folder cannot be written.

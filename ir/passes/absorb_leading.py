@@ -146,7 +146,7 @@ def _weights(product: ir.Node, norm: ir.Node) -> _Weights | None:
 
 
 def _layout(product: ir.Node) -> tuple[tuple[int, int, int, int], bool] | None:
-    weight = product.inputs[1]
+    weight = product.inputs[1] if len(product.inputs) > 1 else None
     shape = tuple(weight.const_value.shape.numpy()) if weight is not None and weight.const_value is not None else ()
     if product.op_type == "Conv" and len(shape) > 2:
         groups = product.attributes.get_int("group", 1)

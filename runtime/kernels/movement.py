@@ -69,7 +69,7 @@ def slice_(
     steps: HostArray | None = None,
 ) -> Array:
     """From start to end by step on some axes; a negative step runs backwards."""
-    for axis, wanted in slices(starts, ends, axes, steps):
+    for axis, wanted in slices(len(xp.shape(data)), starts, ends, axes, steps):
         places = range(*wanted.indices(xp.shape(data)[axis]))
         forward = places if places.step > 0 else places[::-1]  # not every framework slices backwards
         cut: list[slice] = [slice(None)] * len(xp.shape(data))
@@ -80,16 +80,20 @@ def slice_(
 
 
 def slices(
-    starts: HostArray, ends: HostArray, axes: HostArray | None, steps: HostArray | None
+    rank: int, starts: HostArray, ends: HostArray, axes: HostArray | None, steps: HostArray | None
 ) -> list[tuple[int, slice]]:
-    """The axes to cut, with Python slices: ONNX clamps and counts from the end exactly as Python does."""
+    """The axes to cut, with Python slices: ONNX clamps and counts from the end exactly as Python does.
+
+    Raises:
+        InputError: An axis is not there, or named twice, or a step is 0.
+    """
     begin, stop = starts.tolist(), ends.tolist()
     step = [1] * len(begin) if steps is None else steps.tolist()
-    along = range(len(begin)) if axes is None else axes.tolist()
+    along = [counted(axis, rank) for axis in (range(len(begin)) if axes is None else axes.tolist())]
     if 0 in step:
         raise InputError("Slice: a step of 0")
     if len(set(along)) < len(along):
-        raise InputError(f"Slice: axes {list(along)} name one of them twice")
+        raise InputError(f"Slice: axes {along} name one of them twice")
     return [(axis, slice(*bounds)) for axis, *bounds in zip(along, begin, stop, step, strict=True)]
 
 

@@ -89,6 +89,8 @@ def resized_spans(
         raise InputError(f"Resize has {len(given[0])} scales or sizes for {len(named)} axes")
     regions = [(0.0, 1.0)] * len(named) if roi is None else list(zip(*np.split(roi.astype(float), 2), strict=True))
     sources = [shape[axis] for axis in named]
+    if sizes is not None and (sizes < 0).any():
+        raise InputError(f"Resize: a size is below 0 in {sizes.tolist()}")
     if scales is not None:
         made = [_scaled(source, scale, *region) for source, scale, region in zip(sources, scales, regions, strict=True)]
     else:

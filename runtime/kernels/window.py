@@ -82,7 +82,7 @@ def window(
         begin, end = _same(source, extents, strides, upper=auto_pad == "SAME_UPPER")
     elif auto_pad in ("NOTSET", "VALID"):
         pads = (0,) * (2 * rank) if pads is None or auto_pad == "VALID" else tuple(pads)
-        if len(pads) != 2 * rank or min(pads, default=0) < 0:
+        if len(pads) != 2 * rank or any(pad < 0 for pad in pads):
             raise InputError(f"pads must be {2 * rank} numbers, none negative, not {list(pads)}")
         begin, end = pads[:rank], pads[rank:]
     else:

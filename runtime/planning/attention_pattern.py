@@ -19,12 +19,14 @@ class Found:
         inputs: Query, key, value, and the mask if one is added.
         scale: What scores are multiplied by.
         transposed: Whether the key comes with its last two axes swapped.
+        guarded: Whether weights that are NaN are zero.
     """
 
     steps: list[Step]
     inputs: list[Value]
     scale: float
     transposed: bool
+    guarded: bool
 
 
 def find(graph: Neighbours, softmax: Step) -> Found | None:
@@ -49,7 +51,7 @@ def find(graph: Neighbours, softmax: Step) -> Found | None:
         return None
     scale = _number(first) * _number(second)
     steps = [*(plain[0] if plain else []), *first, *second, *before, softmax, *after]
-    return Found(steps, [each for each in (*inputs, mask) if each is not None], scale, plain is None)
+    return Found(steps, [each for each in (*inputs, mask) if each is not None], scale, plain is None, len(after) > 1)
 
 
 def ending(graph: Neighbours, softmax: Step) -> list[Step] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 
 import numpy as np
+import pytest
 import torch
 
 
@@ -31,10 +32,9 @@ def test_a_folder_for_numpy_has_one_function(entrepot, relu, tmp_path):
 
 
 def test_what_torch_has_no_form_for_is_refused_and_nothing_written(entrepot, write, tmp_path):
-    inputs, outputs = "string[2] x", "string[2] y"
-    model = write('y = StringNormalizer<case_change_action = "UPPER">(x)', inputs, outputs, name="upper")
+    model = write("y = ImageDecoder(x)", "uint8[N] x", "uint8[H, W, 3] y", name="picture")
     told = entrepot("import", model, "--to", "torch", "-o", tmp_path / "net", status=4).stderr
-    assert "StringNormalizer" in told
+    assert "ImageDecoder" in told
     assert not (tmp_path / "net").exists()
 
 
@@ -44,3 +44,11 @@ def test_a_file_in_place_of_the_folder_and_a_missing_framework_are_wrong_usage(e
     assert (tmp_path / "taken").read_text() == "kept"
     (told,) = entrepot("import", relu, "-o", tmp_path / "net", status=2).stderr.splitlines()
     assert "Missing option '--to'. Choose from: torch, numpy" in told
+
+
+@pytest.mark.parametrize("framework", ["torch", "numpy"])
+def test_no_folder_is_not_the_one_that_one_is_in(entrepot, relu, tmp_path, monkeypatch, framework):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert "path" in entrepot("import", relu, "--to", framework, "-o", "", status=2).stderr
+    assert not list((tmp_path / "here").iterdir())

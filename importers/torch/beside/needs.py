@@ -15,7 +15,6 @@ from entrepot.importers.torch.beside.bundle import Bundle
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.text.sizes import of_constant
-from entrepot.ir.errors import UnsupportedOpError
 from entrepot.ir.limits import Limits
 from entrepot.ir.traits import host_operands
 from entrepot.ir.typing.plain import Type
@@ -66,9 +65,6 @@ class Helpers:
     def kernel(self, op: Op) -> str:
         """The call of a kernel that is written out in the file."""
         step = op.step
-        for value in (*step.inputs, *step.outputs):
-            if value is not None and _is_text(value):
-                raise UnsupportedOpError("torch has no strings", node=step.where, hint="run this part with ep.Session")
         near = not self._runs_there(step)
         entry, shared_with = self._entry(step, HOST if near else TORCH, "NumpyBackend" if near else "TorchBackend")
         call = Call(entry, "", (), attributes_of(step, entry))
@@ -113,8 +109,7 @@ class Helpers:
 
     def _attribute(self, value: Any) -> str:
         if isinstance(value, np.ndarray):
-            self.bundle.imports["import numpy as np"] = None
-            return f"np.array({self._attribute(value.tolist())}, np.{value.dtype})"
+            return self._array(value)
         if isinstance(value, bytes | str):
             return self.text(value if isinstance(value, str) else value.decode(errors="replace"))
         if isinstance(value, list | tuple):
@@ -127,18 +122,32 @@ class Helpers:
         """A function of ``support``; the type and shape of what a loop collects."""
         if isinstance(value, Type):
             shape = tuple(dim if isinstance(dim, int) else 0 for dim in value.shape or ())
-            return f"({NAMES.get(value.dtype or ir.DataType.FLOAT, 'torch.float32')}, {shape})"
+            dtype = value.dtype or ir.DataType.FLOAT
+            return f"({NAMES.get(dtype) or self._numpys(dtype)}, {shape})"
         if value is support.truth and wanted == "true":
             return "True"
         return self.need(value.__name__)
 
     def constant(self, value: Value, step: Step | None, position: int) -> str:
         """What is neither kept nor a number: an array of a type that torch lacks."""
-        array = value.constant
-        if array.dtype == object:
-            raise UnsupportedOpError("torch has no strings", value=value.name, hint="run this part with ep.Session")
-        self.bundle.imports.update({"import ml_dtypes": None, "import numpy as np": None})
-        return f"np.array({array.astype(np.float32).tolist()}, ml_dtypes.{array.dtype.name})"
+        return self._array(value.constant)
+
+    def _array(self, array: np.ndarray[Any, Any]) -> str:
+        """An array of NumPy, written out."""
+        self.bundle.imports["import numpy as np"] = None
+        plain = array if array.dtype.kind in "biufO" else array.astype(np.float32)
+        rank = "" if array.size else f".reshape({array.shape})"
+        kind = self._numpys(ir.DataType.STRING if array.dtype == object else ir.DataType.from_numpy(array.dtype))
+        return f"np.array({self._attribute(plain.tolist())}, {kind}){rank}"
+
+    def _numpys(self, dtype: ir.DataType) -> str:
+        """An element type as NumPy names it; strings are objects."""
+        if dtype == ir.DataType.STRING:
+            return "object"
+        kind = dtype.numpy()
+        library = "np" if kind.isbuiltin == 1 else "ml_dtypes"
+        self.bundle.imports["import numpy as np" if library == "np" else "import ml_dtypes"] = None
+        return f"{library}.{kind.name}"
 
     def text(self, value: str) -> str:
         """A string in double quotes."""
@@ -155,10 +164,3 @@ def _is_torchs(known: Type | None) -> bool:
     while known is not None and known.element is not None:
         known = known.element
     return known is None or known.dtype is None or known.dtype in NAMES
-
-
-def _is_text(value: Value) -> bool:
-    known = value.type
-    while known is not None and known.element is not None:
-        known = known.element
-    return known is not None and known.dtype == ir.DataType.STRING

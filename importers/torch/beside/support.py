@@ -32,6 +32,13 @@ def reshaped(x, shape, allowzero=False):
     return x.reshape(shape if allowzero else [x.shape[at] if size == 0 else size for at, size in enumerate(shape)])
 
 
+def spaced(start, end, step, **made):
+    """Numbers from start to end, none where steps lead away from it; in a graph that is captured, they must not."""
+    if not torch.compiler.is_compiling() and (end - start) * step < 0:
+        end = start
+    return torch.arange(start, end, step, **made)
+
+
 def from_front(indices, size):
     """Indices below 0 count from the end."""
     return torch.where(indices < 0, indices + size, indices).long()
@@ -150,15 +157,20 @@ def length(*pairs):
 
 def pick(x, index, axis):
     """One slice along an axis."""
-    return x.select(axis, index)
+    return x.select(axis, index) if isinstance(x, torch.Tensor) else x.take([index], axis).squeeze(axis)
 
 
 def stack(items, axis, kind):
     """Slices along a new axis; without any, an empty tensor of that type and shape."""
-    if items:
+    if items and isinstance(items[0], torch.Tensor):
         return torch.stack(items, axis)
     dtype, shape = kind
-    return torch.zeros((*shape[: axis % (len(shape) + 1)], 0, *shape[axis % (len(shape) + 1) :]), dtype=dtype)
+    shape = (*shape[: axis % (len(shape) + 1)], 0, *shape[axis % (len(shape) + 1) :])
+    if isinstance(dtype, torch.dtype):
+        return torch.zeros(shape, dtype=dtype)
+    from numpy import stack, zeros  # of element types that torch lacks
+
+    return stack(items, axis) if items else zeros(shape, dtype)
 
 
 def from_host(results, device=None):

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.layers.layer import Layer, keywords, positional
-from entrepot.importers.torch.layers.weights import name_at, present, unless_default, weight_at
+from entrepot.importers.torch.layers.weights import is_neutral, name_at, present, unless_default, weight_at
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.words.elementwise import short
 
@@ -25,6 +25,11 @@ def batch_norm(op: Op) -> Layer | None:
     given = unless_default(eps=(short(op.attribute("epsilon")), "1e-05"), momentum=(_momentum(op), "0.1"))
     kind = {2: 1, 3: 1, 4: 2, 5: 3}[rank]
     buffers = frozenset({"running_mean", "running_var", "num_batches_tracked"})
+    if is_neutral(op, 1, 2):
+        counted = {name: held[name] for name in held if name in buffers}
+        return Layer(
+            f"BatchNorm{kind}d", (*size, *given, *keywords(affine=False)), counted, buffers, source=name_at(op, 3)
+        )
     return Layer(f"BatchNorm{kind}d", (*size, *given), held, buffers, source=name_at(op))
 
 
@@ -40,6 +45,8 @@ def instance_norm(op: Op) -> Layer | None:
         return None
     given = unless_default(eps=(short(op.attribute("epsilon")), "1e-05"))
     size = positional(num_features=weight.size)
+    if is_neutral(op, 1, 2):
+        return Layer(f"InstanceNorm{rank - 2}d", (*size, *given))
     arguments = (*size, *given, *keywords(affine=True))
     return Layer(f"InstanceNorm{rank - 2}d", arguments, present(weight=weight, bias=bias), source=name_at(op))
 
@@ -51,6 +58,8 @@ def group_norm(op: Op) -> Layer | None:
         return None
     sizes = positional(num_groups=op.attribute("num_groups"), num_channels=weight.size)
     given = unless_default(eps=(short(op.attribute("epsilon")), "1e-05"))
+    if is_neutral(op, 1, 2):
+        return Layer("GroupNorm", (*sizes, *given, *keywords(affine=False)))
     return Layer("GroupNorm", (*sizes, *given), present(weight=weight, bias=bias), source=name_at(op))
 
 
@@ -63,8 +72,11 @@ def layer_norm(op: Op) -> Layer | None:
         return None
     if not op.covers(1) or (bias is not None and bias.shape != weight.shape):
         return None
-    given = unless_default(eps=(short(op.attribute("epsilon")), "1e-05"), bias=(bias is not None, True))
     shape = positional(normalized_shape=weight.shape[0] if weight.ndim == 1 else weight.shape)
+    eps = unless_default(eps=(short(op.attribute("epsilon")), "1e-05"))
+    if is_neutral(op, 1, 2):
+        return Layer("LayerNorm", (*shape, *eps, *keywords(elementwise_affine=False)))
+    given = (*eps, *unless_default(bias=(bias is not None, True)))
     return Layer("LayerNorm", (*shape, *given), present(weight=weight, bias=bias), source=name_at(op))
 
 
@@ -76,5 +88,7 @@ def rms_norm(op: Op) -> Layer | None:
     if op.made == ir.DataType.DOUBLE or not op.covers(1):
         return None
     shape = positional(normalized_shape=weight.shape[0] if weight.ndim == 1 else weight.shape)
+    if is_neutral(op, 1, 2):
+        return Layer("RMSNorm", (*shape, *keywords(eps=short(op.attribute("epsilon")), elementwise_affine=False)))
     return Layer("RMSNorm", (*shape, *keywords(eps=short(op.attribute("epsilon")))), present(weight=weight),
                  source=name_at(op))  # fmt: skip

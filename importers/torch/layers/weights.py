@@ -9,6 +9,7 @@ from entrepot.importers.torch.dtypes import FLOATS
 from entrepot.importers.torch.layers.layer import Argument, Array, keywords
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.words.products import one
+from entrepot.runtime.planning.plan import Value
 
 
 def weight_at(op: Op, position: int, rank: int | None = None) -> Array | None:
@@ -18,6 +19,18 @@ def weight_at(op: Op, position: int, rank: int | None = None) -> Array | None:
     if not isinstance(array, np.ndarray) or not array.size or ir.DataType.from_numpy(array.dtype) not in FLOATS:
         return None
     return array if rank is None or array.ndim == rank else None
+
+
+def is_neutral(op: Op, weight: int, bias: int) -> bool:
+    """Whether the file says that a scale and a shift were nobody's weights, and they are one and zero throughout."""
+    return all(
+        value is None or (value.constant is not None and (value.constant == number).all() and _is_nobodys(op, value))
+        for value, number in ((op.value(weight), 1), (op.value(bias), 0))
+    )
+
+
+def _is_nobodys(op: Op, value: Value) -> bool:
+    return not op.writer.is_parameter(value) and not op.writer.is_buffer(value)
 
 
 def name_at(op: Op, position: int = 1) -> str:

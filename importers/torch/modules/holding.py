@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -40,12 +41,18 @@ def _returned(step: Step) -> Iterator[Value]:
 
 
 def _constants(values: Sequence[Value | None]) -> Iterator[Value]:
-    yield from (value for value in values if value is not None and value.constant is not None)
+    yield from (value for value in values if value is not None and _is_torchs(value.constant))
+
+
+def _is_torchs(array: Any) -> bool:
+    """Whether a constant is an array that torch has the element type of."""
+    is_plain = isinstance(array, np.ndarray) and array.dtype != object
+    return is_plain and ir.DataType.from_numpy(array.dtype) in NAMES
 
 
 def _is_kept(state: State, step: Step, position: int, value: Value) -> bool:
     array = value.constant
-    if not isinstance(array, np.ndarray) or array.dtype == object or ir.DataType.from_numpy(array.dtype) not in NAMES:
+    if not _is_torchs(array):
         return False
     if (
         array.size <= _FEW

@@ -219,7 +219,8 @@ def _stretches(calls: dict[int, Item], there: list[int]) -> Iterator[list[tuple[
             yield stretch
             stretch = []
         stretch.append((at, calls[at]))
-    yield stretch
+    if stretch:  # each call may be one of several of its layer
+        yield stretch
 
 
 def main(item: Item) -> tuple[Value | None, list[Value]]:

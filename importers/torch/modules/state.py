@@ -54,6 +54,10 @@ class State:
             return self.plan.roles.get(name) == "parameter"
         return name in self.plan.weights and ((array.ndim > 0 and array.size > 1) or "." in name)
 
+    def is_buffer(self, value: Value) -> bool:
+        """Whether the file says that a constant was a buffer."""
+        return self.plan.roles.get(self.source(value)) in ("buffer", "unsaved")
+
     def source(self, value: Value) -> str:
         """The name of the weight that a constant is, or is a rearrangement of."""
         return self.plan.origins.get(value, value).name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,11 +24,25 @@ def range_(op: Op) -> str | None:
     if op.made is None:
         return None
     given = [_whole(op.one(at)) for at in (0, 1, 2)]
+    if not _is_forward(op, given):
+        return f"{op.writer.helper('spaced')}({', '.join(given)}{_made(op, op.made)})"
     if given[2] in ("1", "1.0"):
         given.pop()
         if _is_literal(given[0]) and float(given[0]) == 0:
             given.pop(0)
     return f"torch.arange({', '.join(given)}{_made(op, op.made)})"
+
+
+def _is_forward(op: Op, given: Sequence[str]) -> bool:
+    """Whether it is plain that the end is not before the start, which torch refuses and ONNX does not."""
+    start, end, step = given
+    if not (_is_literal(start) and _is_literal(step) and float(step) != 0):
+        return False
+    if _is_literal(end):
+        return (float(end) - float(start)) * float(step) >= 0
+    sizes = op.sizes(1)
+    natural = op.is_natural(1) or (sizes is not None and sizes.natural)
+    return float(start) == 0 and float(step) > 0 and natural
 
 
 def _whole(text: str) -> str:

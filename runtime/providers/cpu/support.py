@@ -72,8 +72,8 @@ def length(*pairs: Any) -> int:
 
 
 def pick(array: np.ndarray[Any, Any], index: int, axis: int) -> np.ndarray[Any, Any]:
-    """One slice of a scanned input."""
-    return array[index] if axis == 0 else array[(slice(None),) * (axis % array.ndim) + (index,)]
+    """One slice of a scanned input, an array also where it has no axes left."""
+    return array[index, ...] if axis == 0 else array[(slice(None),) * (axis % array.ndim) + (index, ...)]
 
 
 def stack(items: list[Any], axis: int, kind: Type | None) -> np.ndarray[Any, Any]:

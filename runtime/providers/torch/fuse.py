@@ -107,7 +107,7 @@ def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
     found = attention_pattern.find(graph, softmax)
     kinds = set() if found is None else {None if each.type is None else each.type.dtype for each in found.inputs}
     if found is not None and kinds == {ir.DataType.FLOAT}:
-        function = attended(found.scale, transposed=found.transposed)
+        function = attended(found.scale, transposed=found.transposed, guarded=found.guarded)
         graph.replace(found.steps, as_one(found.steps, list(found.inputs), function))
 
 

@@ -140,3 +140,36 @@ def test_groups_that_are_normalised_and_put_back_to_a_known_size_are_a_layer(tar
     assert any(isinstance(each, nn.GroupNorm) for each in net.modules()) != other
     assert net.report is not None
     assert net.report.ok
+
+
+WITHOUT_WEIGHTS = {
+    "LayerNorm": (lambda: nn.LayerNorm(4, elementwise_affine=False), (6, 4)),
+    "RMSNorm": (lambda: nn.RMSNorm(4, elementwise_affine=False), (6, 4)),
+    "GroupNorm": (lambda: nn.GroupNorm(2, 4, affine=False), (2, 4, 3)),
+    "InstanceNorm2d": (lambda: nn.InstanceNorm2d(3), (1, 3, 2, 4)),
+    "BatchNorm2d": (lambda: nn.BatchNorm2d(3, affine=False), (1, 3, 2, 4)),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_WEIGHTS)
+def test_normalisations_without_weights_get_none(name: str) -> None:
+    make, shape = WITHOUT_WEIGHTS[name]
+    original, x = nn.Sequential(make(), nn.PReLU()).eval(), X[:24].reshape(shape)
+    net = ep.to_torch(ep.export(original, x, optimize="extended", verify=False))
+    assert net.state_dict().keys() == original.state_dict().keys()
+    torch.testing.assert_close(net(x), original(x))
+
+
+def test_a_list_of_one_layer_may_be_called_twice() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.only = nn.Sequential(nn.Linear(4, 4))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.only(x) * self.only(x + 1)
+
+    original, x = Twice().eval(), X.reshape(6, 4)
+    net = ep.to_torch(ep.export(original, x, verify=False))
+    assert net.state_dict().keys() == original.state_dict().keys()
+    torch.testing.assert_close(net(x), original(x))

@@ -159,12 +159,6 @@ def test_control_flow_is_pythons_own(turns: int, condition: bool) -> None:
         np.testing.assert_allclose(left.numpy(), right, rtol=1e-6)
 
 
-def test_strings_are_refused() -> None:
-    text = 'g (string[N] x) => (string[N] y) <string[1] w = {"a"}> { y = StringConcat(x, w) }'
-    with pytest.raises(ep.UnsupportedOpError, match="torch has no strings"):
-        ep.to_torch(model(text))
-
-
 def test_layers_that_torch_refuses_are_named_each_time() -> None:
     text = "net (float[1, 4, 6, 6] x) => (float[1, 4, 3, 3] y) { y = Conv<group = 3, kernel_shape = [2, 2]>(x, w) }"
     given = _with(text, {"w": np.ones((4, 1, 2, 2), np.float32)})
@@ -401,3 +395,17 @@ def test_scales_that_are_repeated_along_an_axis_are_no_layer_of_torch(node: str)
     expected = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
     expected = expected * weights["w"] + 1.5 if "w" in node else expected * 1.5
     np.testing.assert_allclose(ep.to_torch(given)(torch.from_numpy(x)).detach(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("ends", [(0, 4, 1), (4, 0, 1), (4, 0, -1), (0, 4, -1), (-3, 9, 5), (2, 2, 1)])
+def test_a_range_whose_steps_lead_away_from_its_end_is_empty(ends: tuple[int, int, int]) -> None:
+    graph = model("g (int64 a, int64 b, int64 c) => (int64[N] y) { y = Range(a, b, c) }")
+    net = ep.to_torch(graph, sample={name: np.array(8 * at) for at, name in enumerate("abc", 1)}, verify=False)
+    assert net(*map(torch.tensor, ends)).tolist() == list(range(*ends))
+
+
+def test_a_length_less_one_may_be_below_nothing() -> None:
+    text = """g (float[N] x) => (int64[M] y) <int64 z = {0}, int64[1] one = {1}> {
+        n = Shape(x)  m = Sub(n, one)  k = Squeeze(m)  o = Squeeze(one)  y = Range(z, k, o) }"""
+    net = ep.to_torch(_with(text, {}))
+    assert [net(torch.ones(n)).tolist() for n in (0, 1, 3)] == [[], [], [0, 1]]

@@ -163,6 +163,7 @@ LEADING = {
 }  # fmt: skip
 
 STAYS = {
+    "an activation": (SIX, f"c = {BEFORE} d = Relu(c) y = Conv(d, w)"),
     "a padded convolution": (SIX, f"c = {BEFORE} y = Conv<pads = [1, 0, 0, 0]>(c, w)"),
     "one that pads by itself": (SIX, f'c = {BEFORE} y = Conv<auto_pad = "SAME_UPPER">(c, w)'),
     "a transposed convolution": (SIX, f"c = {BEFORE} y = ConvTranspose(c, w)"),

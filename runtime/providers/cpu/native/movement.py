@@ -39,7 +39,7 @@ def transpose(data: Array, *, perm: Sequence[int] | None = None) -> Array:
 def slice_(data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Array:
     """From start to end by step on some axes, as a view."""
     cut = [slice(None)] * data.ndim
-    for axis, wanted in movement.slices(starts, ends, axes, steps):
+    for axis, wanted in movement.slices(data.ndim, starts, ends, axes, steps):
         cut[axis] = wanted
     return data[tuple(cut)]
 

@@ -65,10 +65,10 @@ def slice_(node: NodeView) -> Kernel | None:
     if any(bound is None and is_given(node, position) for position, bound in enumerate(bounds, 1)):
         return None
     starts, ends, axes, steps = bounds
-    if starts is None or ends is None:
+    given = node.inputs[0]
+    if starts is None or ends is None or given is None or given.shape is None:
         return None
-    wanted = movement.slices(starts, ends, axes, steps)
-    index = _index(dict(wanted)) if len(dict(wanted)) == len(wanted) else None
+    index = _index(dict(movement.slices(len(given.shape), starts, ends, axes, steps)))
     return None if index is None else lambda data, *bounds_: data[index]
 
 

@@ -53,8 +53,7 @@ def slice_(
     data: Tensor, starts: HostArray, ends: HostArray, axes: HostArray | None = None, steps: HostArray | None = None
 ) -> Tensor:
     """From start to end by step on some axes; a negative step runs backwards."""
-    for along, wanted in slices(starts, ends, axes, steps):
-        axis = counted(along, data.ndim)
+    for axis, wanted in slices(data.ndim, starts, ends, axes, steps):
         places = range(*wanted.indices(data.shape[axis]))
         forward = places if places.step > 0 else places[::-1]
         lead = (slice(None),) * axis
