@@ -219,6 +219,12 @@ class Source(Callee, Protocol):
         """The types in which it computes, where its results do not say so."""
         return ()
 
+    def precision(self) -> np.dtype | None:
+        """The least exact type in which it computes what it returns in a more exact one; ``None`` if there is none."""
+        from entrepot.parity.tolerance import least_exact
+
+        return least_exact(self.computes_in())
+
     def is_random(self) -> bool:
         """Whether results may be random, and are: they are then compared by their distribution."""
         return False
