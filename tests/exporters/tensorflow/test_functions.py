@@ -248,3 +248,17 @@ def test_integers_without_elements_do_not_end_the_process() -> None:
 
     model = ep.export(tf.function(to_steps_and_back), _x(3, 4), progress=False)
     assert model.inputs[0].shape == ("batch", "x_dim1")
+
+
+def test_a_batch_varies_where_tensorflow_gives_an_odd_shape_for_an_empty_one() -> None:
+    """TensorFlow (2.21) returns an empty batch as it is, where windows would make the images smaller."""
+    spec = tf.TensorSpec((None, None, None, 1))
+
+    @tf.function(input_signature=[spec])
+    def dilated(x: tf.Tensor) -> tf.Tensor:
+        return tf.nn.conv2d(x, tf.ones([2, 2, 1, 3]), strides=1, padding="VALID", dilations=2)
+
+    model = ep.export(dilated, _x(1, 6, 6, 1))
+    assert model.inputs[0].shape == ("batch", "x_dim1", "x_dim2", 1)
+    (found,) = ep.Session(model).run([_x(4, 9, 5, 1)]).values()
+    np.testing.assert_allclose(found, dilated(_x(4, 9, 5, 1)), rtol=1e-5)
