@@ -262,3 +262,12 @@ def test_a_batch_varies_where_tensorflow_gives_an_odd_shape_for_an_empty_one() -
     assert model.inputs[0].shape == ("batch", "x_dim1", "x_dim2", 1)
     (found,) = ep.Session(model).run([_x(4, 9, 5, 1)]).values()
     np.testing.assert_allclose(found, dilated(_x(4, 9, 5, 1)), rtol=1e-5)
+
+
+def test_a_table_that_nothing_has_filled_is_refused() -> None:
+    def function(x: tf.Tensor) -> tf.Tensor:
+        words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
+        return tf.lookup.StaticHashTable(words, -1).lookup(x)
+
+    with pytest.raises(ep.UnsupportedOpError, match="make it outside of the function"):
+        ep.export(function, tf.constant(["a", "z"]))
