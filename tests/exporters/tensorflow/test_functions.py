@@ -271,3 +271,17 @@ def test_a_table_that_nothing_has_filled_is_refused() -> None:
 
     with pytest.raises(ep.UnsupportedOpError, match="make it outside of the function"):
         ep.export(function, tf.constant(["a", "z"]))
+
+
+@pytest.mark.parametrize("provider", ["cpu", "onnxruntime"])
+def test_white_space_of_any_kind_is_stripped_from_both_ends(provider: str) -> None:
+    texts = np.array([" Hello ", "\t \n x  y\r\n", "", " ", "  \v\f", "ä ö ", " a \t b"], object)
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string)])
+    def function(x: tf.Tensor) -> tf.Tensor:
+        return tf.strings.strip(x)
+
+    session = ep.Session(ep.export(function, tf.constant(["a ", "b"])), providers=[provider])
+    for given in (texts, texts[:1], texts[3:5]):
+        (found,) = session.run([given]).values()
+        assert found.tolist() == [text.decode() for text in function(given).numpy()]
