@@ -202,3 +202,17 @@ def test_infinity_comes_before_nan_in_what_is_sorted():
         found = ep.Session(model, providers=[provider]).run([x]).values()
         for one, expected in zip(found, function(jnp.asarray(x)), strict=True):
             np.testing.assert_array_equal(one, expected)
+
+
+def test_a_loop_that_ends_by_what_it_computes_is_not_tried_on_nothing():
+    """A sum of no elements never grows; here the loop ends all the same, so that the test does."""
+
+    def grown(x):
+        return jax.lax.while_loop(
+            lambda c: (c[0].sum() < 50) & (c[1] < 1e5), lambda c: (c[0] * 2 + 1, c[1] + 1), (x, 0.0)
+        )
+
+    model = ep.export(lambda x: grown(jnp.abs(x))[0], jnp.ones((3, 4)))
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+    assert {"batch=1", "x_dim1=1"} <= {run.label for run in model.report.runs}
+    assert not {"batch=0", "x_dim1=0"} & {run.label for run in model.report.runs}
