@@ -9,14 +9,17 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import chooses, is_pointwise
 from entrepot.parity.compare import NOISE, Comparison, Tolerance, compare, scales_of
+from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly_excused
 from entrepot.parity.edges import beside, moved, without_doubt
 from entrepot.parity.plan import Case
 from entrepot.parity.sensitivity import coarseness, own_error, sensitivities
 from entrepot.parity.sources import CoarseSource, ExactSource, Outputs, Source, SourceRefusal, SteppedSource
 from entrepot.parity.ties import undecided, with_equal_choices
+from entrepot.parity.tolerance import default_tolerance
 
 _NO_SCALE = 1e-30
 """The scale of a tensor whose elements are each judged by their own size alone."""
@@ -45,15 +48,45 @@ class Judge:
         if first.ok or self._tolerance is not None:
             return first
         noise: Mapping[str, float] = {}
+        second, settled = first, actual
         for noise in self._noises_of(case, expected):
             second = compare(expected, actual, scales=self._scales, noise=noise)
             if second.ok:
-                return second
+                break
         if not noise:
             return first
-        # among few elements, one may be far more sensitive than most
-        settled = without_doubt(expected, actual, self._other_answers(case, strict=False))
-        return compare(expected, settled, scales=self._scales, noise=noise)
+        if not second.ok:  # among few elements, one may be far more sensitive than most
+            settled = without_doubt(expected, actual, self._other_answers(case, strict=False))
+            second = compare(expected, settled, scales=self._scales, noise=noise)
+        if second.ok and not (allows_anything(second, expected) or mostly_excused(actual, settled)):
+            return second
+        moved = self._moved_by_precision(case, expected, first)
+        if moved is None:  # nothing more can be asked
+            return second
+        settled = {name: expected[name] if name in moved else value for name, value in actual.items()}
+        return compare(expected, settled, scales=self._scales, noise=moved)
+
+    def _moved_by_precision(self, case: Case, expected: Outputs, found: Comparison) -> Mapping[str, float] | None:
+        """By how much outputs move from one precision to the other, where that is why they differ; empty if it is not.
+
+        In double precision, in which nothing is decided by the last digit of single precision, all outputs agree.
+        None if the source or the model cannot be run so.
+        """
+        exact = self._exact(case)
+        twin = None if exact is None or self._doubled is None else self._doubled.run(case.feeds)
+        if exact is None or twin is None:
+            return None
+        moved = {output.name: most_moved(expected, exact, output) for output in found.outputs if not output.ok}
+        alike = {name: np.asarray(value).astype(np.asarray(exact[name]).dtype) for name, value in twin.items()}
+        agreed = compare(exact, alike, default_tolerance(np.dtype(np.float32)), scales=self._scales)
+        return moved if all(moved.values()) and agreed.ok else {}
+
+    @functools.cached_property
+    def _doubled(self) -> Doubled | None:
+        try:
+            return Doubled(self._model)
+        except EntrepotError:
+            return None
 
     @functools.cached_property
     def strict(self) -> bool:

@@ -43,8 +43,9 @@ def prove(
 
     Edge values are tried on sources that can also compute in float64, which shows which results are well-defined.
 
-    Empty inputs are tried on our own runtime only, and not where a loop ends by what it computes: onnxruntime 1.31 fails
-    in several operators on them, and aborts the process in LSTM. A graph that refuses an empty input is recorded but not a failure; a wrong result is one.
+    Empty inputs are tried on our own runtime only: onnxruntime 1.31 fails in several operators on them, and aborts the
+    process in LSTM. A graph that refuses an empty input is recorded but not a failure; a wrong result is one. They are
+    not tried where a loop ends by what it computes, which it may never do.
 
     Args:
         source: What to trust. If it has a ``doubt``, a reason why its word proves nothing, so has the report.

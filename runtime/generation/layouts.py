@@ -12,6 +12,8 @@ import onnx_ir as ir
 
 from entrepot.ir.errors import ConversionError
 from entrepot.ir.model import Model
+from entrepot.ir.subgraphs import with_subgraphs
+from entrepot.ir.typing.formula import Formula
 from entrepot.runtime.generation.manifest import State
 from entrepot.runtime.generation.merged import decoders, encoder_model
 
@@ -20,8 +22,11 @@ if TYPE_CHECKING:
 
 Layout = Literal["entrepot", "optimum", "genai"]
 LAYOUTS: tuple[Layout, ...] = ("entrepot", "optimum", "genai")
-WEIGHTS = "model.onnx_data"
 _AXES_OF_ATTENTION = 4
+_ROWS = "batch_size"
+"""What transformers.js calls the axis of rows, by which it makes empty caches."""
+_NO_LIMIT = 2**20
+"""How many tokens genai is told there may be, where nothing says; it needs a number."""
 
 
 def graphs_of(package: Package) -> dict[str, Model]:
@@ -31,7 +36,7 @@ def graphs_of(package: Package) -> dict[str, Model]:
         ConversionError: The layout has no place for what it is given.
     """
     if set(package.graphs) != {"encoder", "decoder"} or not package.manifest.states or package.manifest.capacity:
-        return {"model": graph_of(package)}
+        return {"model": _rows_named(graph_of(package), package.manifest.tokens)}
     manifest = package.manifest
     inputs = {spec.name: spec for spec in package.graphs["decoder"].inputs}
     seen = tuple(State(name, "", inputs[name].shape or (), "") for name in manifest.constants)  # type: ignore[arg-type]
@@ -41,7 +46,20 @@ def graphs_of(package: Package) -> dict[str, Model]:
     for model in found.values():
         if manifest.first_scored:
             _score_all(model.ir.graph, manifest.first_scored)
-    return {"encoder_model": encoder_model(package), **found}
+    found = {role: _rows_named(model, "input_ids") for role, model in found.items()}
+    return {"encoder_model": _rows_named(encoder_model(package), manifest.source), **found}
+
+
+def data_file(role: str) -> str:
+    """Where the weights of a graph are: beside it under its name, where readers look; those of all decoders in one."""
+    return f"{'decoder_model_merged' if role.startswith('decoder') else role}.onnx_data"
+
+
+def config_for_scripts(package: Package) -> bytes | None:
+    """``config.json``, which tells transformers.js that weights are in files of their own; None if there is none."""
+    config = _origin(package)
+    told = {"transformers.js_config": {"use_external_data_format": True}}
+    return json.dumps({**told, **config}, indent=1).encode() if config else None
 
 
 def graph_of(package: Package) -> Model:
@@ -69,6 +87,26 @@ def graph_of(package: Package) -> Model:
     if package.manifest.first_scored:
         _score_all(model.graph, package.manifest.first_scored)
     return Model(model)
+
+
+def _rows_named(model: Model, first: str) -> Model:
+    """A model whose axis of rows has the name that readers know: the first axis of what it is given first of all."""
+    shape = next((value.shape for value in model.ir.graph.inputs if value.name == first), None)
+    rows = shape[0].value if shape and isinstance(shape[0], ir.SymbolicDim) else None
+    if not rows or rows == _ROWS:
+        return model
+    copy = model.ir.clone()
+    for graph in with_subgraphs(copy.graph):
+        for value in (*graph.inputs, *(output for node in graph for output in node.outputs)):
+            if value.shape is not None:
+                value.shape = ir.Shape([_renamed(dim, {rows: _ROWS}) for dim in value.shape])
+    return Model(copy)
+
+
+def _renamed(dim: int | ir.SymbolicDim, names: Mapping[str, str]) -> int | str | None:
+    text = dim if isinstance(dim, int) else dim.value
+    formula = Formula.of(text) if isinstance(text, str) else None
+    return text if formula is None else formula.renamed(names).text
 
 
 def _names(states: tuple[State, ...], of: str = "", *, grows: bool = True) -> dict[str, str]:
@@ -121,12 +159,12 @@ def genai_config(package: Package) -> bytes:
         "outputs": {"logits": package.manifest.logits} | presents,
     }
     model = {
-        "type": config.get("model_type", "decoder"),
+        "type": "decoder",  # its readers know others by their names, whose graphs they expect to differ from this one
         "bos_token_id": config.get("bos_token_id"),
         "eos_token_id": list(settings.eos_token_id),
         "pad_token_id": settings.pad,
         "vocab_size": config.get("vocab_size"),
-        "context_length": _first(config, "max_position_embeddings", "n_positions", "n_ctx"),
+        "context_length": _first(config, "max_position_embeddings", "n_positions", "n_ctx") or _NO_LIMIT,
         "decoder": {name: value for name, value in decoder.items() if value is not None},
     }
     search = {name: getattr(settings, name) for name in _SEARCHED} | {"past_present_share_buffer": False}
@@ -137,12 +175,16 @@ def genai_config(package: Package) -> bytes:
 _SEARCHED = ("do_sample", "num_beams", "temperature", "top_k", "top_p", "repetition_penalty", "length_penalty")
 
 
-def _config(package: Package) -> Mapping[str, Any]:
+def _origin(package: Package) -> Mapping[str, Any]:
     origin = package.files.get("config.json")
     if origin is None:
         return {}
-    text = origin if isinstance(origin, bytes) else Path(origin).read_bytes()
-    found: Mapping[str, Any] = json.loads(text)
+    found: Mapping[str, Any] = json.loads(origin if isinstance(origin, bytes) else Path(origin).read_bytes())
+    return found
+
+
+def _config(package: Package) -> Mapping[str, Any]:
+    found = _origin(package)
     return found.get("text_config", found)
 
 

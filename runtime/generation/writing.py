@@ -21,8 +21,7 @@ from entrepot.ir.io.atomic import exchanged, folder_lock, sync_folder
 from entrepot.ir.io.weights import SMALL
 from entrepot.ir.model import Model
 from entrepot.runtime.generation.folder import MANIFEST, digest_of, is_package, leftovers
-from entrepot.runtime.generation.layouts import WEIGHTS as OTHER_WEIGHTS
-from entrepot.runtime.generation.layouts import Layout, genai_config, graph_of, graphs_of
+from entrepot.runtime.generation.layouts import Layout, config_for_scripts, data_file, genai_config, graph_of, graphs_of
 from entrepot.runtime.generation.manifest import FORMAT
 
 if TYPE_CHECKING:
@@ -121,14 +120,17 @@ def _move(staged: Path, target: Path) -> None:
 
 
 def _write(package: Package, folder: Path, layout: Layout) -> None:
-    graphs = _graphs(package, layout)
-    weights, files = WEIGHTS if layout == "entrepot" else OTHER_WEIGHTS, dict(package.files)
+    graphs, files = _graphs(package, layout), dict(package.files)
     if layout == "genai":
         files["genai_config.json"] = genai_config(package)
-    taken = {weights, *(f"{role}.onnx" for role in graphs)} & files.keys()
+    if layout == "optimum" and (config := config_for_scripts(package)):
+        files["config.json"] = config
+    weights = {role: WEIGHTS if layout == "entrepot" else data_file(role) for role in graphs}
+    taken = {*weights.values(), *(f"{role}.onnx" for role in graphs)} & files.keys()
     if taken:
         raise InputError(f"the package writes a file '{taken.pop()}' itself", hint="give yours another name")
-    _write_graphs(graphs, folder, weights)
+    for file in dict.fromkeys(weights.values()):
+        _write_graphs({role: graph for role, graph in graphs.items() if weights[role] == file}, folder, file)
     for name, origin in files.items():
         if isinstance(origin, bytes):
             (folder / name).write_bytes(origin)

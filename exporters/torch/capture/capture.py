@@ -21,7 +21,14 @@ from entrepot.exporters.torch.capture.dims import export_along, leave_open
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import NO_NEWS, keep_within
 from entrepot.exporters.torch.capture.ranges import capture_open
-from entrepot.exporters.torch.messages import of_size, specialised, suggested_bounds, suggested_fixes, unmet_conditions
+from entrepot.exporters.torch.messages import (
+    is_about_sizes,
+    of_size,
+    specialised,
+    suggested_bounds,
+    suggested_fixes,
+    unmet_conditions,
+)
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.ir.errors import ConversionError, EntrepotError
@@ -62,6 +69,7 @@ def capture(
     opened = capture_open(module, call, prober, groups, stepper)
     if opened.capture is not None:
         return opened.capture
+    _check_hope(opened.error, module, call, prober, stepper)
     for _ in range(_MOST_ATTEMPTS):
         tensors = capture_sample(call, prober, groups)
         flat = FlatModule(module, call.tree, stepper, groups, tied=tied)
@@ -95,6 +103,25 @@ def capture(
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
+
+
+def _check_hope(
+    error: BaseException | None, module: torch.nn.Module, call: Flat, prober: Prober, stepper: Stepper | None
+) -> None:
+    """Where a capture failed for no size, see whether it does with every axis fixed, before one after the other is.
+
+    Raises:
+        ConversionError: It does.
+    """
+    if error is None or is_about_sizes(plain(error)):
+        return
+    tensors = capture_sample(call, prober, [])
+    flat = FlatModule(module, call.tree, stepper, [])
+    flat.training = False
+    try:
+        export_along(flat, tensors, [])
+    except MODEL_ERRORS as again:
+        raise captured_blame(again, flat, tensors, [], call.names) from again
 
 
 def _broken(program: torch.export.ExportedProgram, group: Group) -> Broken | None:

@@ -37,11 +37,13 @@ class Opening:
         capture: It, if it holds for every group by itself.
         program: What torch.export made, if anything, also where that does not hold.
         tensors: What it was made with.
+        error: Why there is no program.
     """
 
     capture: Capture | None = None
     program: torch.export.ExportedProgram | None = None
     tensors: Sequence[torch.Tensor] = ()
+    error: BaseException | None = None
 
 
 def capture_open(
@@ -56,8 +58,8 @@ def capture_open(
     automatic = [replace(group, automatic=True) for group in groups]
     try:
         program = export_along(flat, tensors, automatic)
-    except MODEL_ERRORS:
-        return Opening()
+    except MODEL_ERRORS as error:
+        return Opening(error=error)
     found = _bounded(program, groups)
     if found is None:
         return Opening(None, program, tensors)

@@ -81,3 +81,13 @@ def test_a_packed_sequence_is_no_input():
     packed = pack_sequence([torch.randn(4, 4), torch.randn(3, 4)])
     with pytest.raises(ep.InputError, match=r"value 'x': a PackedSequence cannot be an input.*padded tensor"):
         ep.export(Packed(), (packed,))
+
+
+def test_a_branch_on_values_costs_no_axis_before_it_is_followed():
+    """No capture succeeds, with whichever axes: giving up one after the other would only take longer."""
+    told = []
+    module = Function(lambda _, x: x * 2 if x.sum() > 0 else x - 1)
+    model = ep.export(module, X, progress=told.append)
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+    assert any("branches on the values" in line for line in told)
+    assert not any("is fixed" in line for line in told)

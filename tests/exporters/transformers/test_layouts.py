@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
+import onnxruntime_genai as genai
 import pytest
 import torch
 import transformers
@@ -71,6 +72,59 @@ def test_a_loop_by_the_names_of_others_generates_the_same(
         tokens = np.concatenate([tokens, new], 1)
     wanted = model.generate(torch.from_numpy(PROMPTS), max_new_tokens=4, do_sample=False, eos_token_id=None)
     np.testing.assert_array_equal(tokens, wanted.numpy())
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_genai_generates_the_same_from_its_folder(pair: tuple[Any, Package], beams: int, tmp_path: Path) -> None:
+    model, package = pair
+    package.save(tmp_path / "out", layout="genai")
+    run = genai.Model(str(tmp_path / "out"))
+    asked = genai.GeneratorParams(run)
+    asked.set_search_options(max_length=9, batch_size=2, num_beams=beams)
+    generator = genai.Generator(run, asked)
+    generator.append_tokens(PROMPTS.astype(np.int32))
+    while not generator.is_done():
+        generator.generate_next_token()
+    wanted = model.generate(torch.from_numpy(PROMPTS), max_new_tokens=5, do_sample=False, num_beams=beams)
+    assert [[*generator.get_sequence(row)] for row in range(2)] == wanted.tolist()
+
+
+def test_without_a_limit_genai_is_told_a_number(pair: tuple[Any, Package], tmp_path: Path) -> None:
+    step = pair[1]
+    files = {"config.json": json.dumps({"vocab_size": 99}).encode()}
+    Package(step.graphs, step.manifest, files=files).save(tmp_path / "out", layout="genai")
+    config = json.loads((tmp_path / "out" / "genai_config.json").read_text())
+    assert config["model"]["context_length"] >= 2**20  # a model that it reads has to have some
+
+
+def test_empty_caches_are_made_by_the_name_of_the_rows(
+    pair: tuple[Any, Package], pairs: dict[str, tuple[Any, Package]], tmp_path: Path
+) -> None:
+    """As transformers.js makes them: an axis is as long as there are rows if it has that name, and 0 otherwise."""
+    for package, files in (
+        (pair[1], ["model"]),
+        (pairs["BartForConditionalGeneration"][1], ["decoder_model", "decoder_model_merged"]),
+    ):
+        package.save(tmp_path / files[0], layout="optimum")
+        for file in files:
+            for spec in ep.load(tmp_path / files[0] / f"{file}.onnx").inputs:
+                rows = [dim == "batch_size" for dim in spec.shape or ()]
+                assert rows == [spec.name != "use_cache_branch", *[False] * (len(rows) - 1)]
+                assert not any("batch" in str(dim) for dim in (spec.shape or ())[1:])
+
+
+def test_each_file_finds_its_weights_beside_it(pairs: dict[str, tuple[Any, Package]], tmp_path: Path) -> None:
+    """As transformers.js fetches them, which is told of them by the model's configuration; decoders share theirs."""
+    pairs["BartForConditionalGeneration"][1].save(tmp_path / "out", layout="optimum")
+    assert {path.name for path in (tmp_path / "out").glob("*_data")} == {
+        "encoder_model.onnx_data",
+        "decoder_model_merged.onnx_data",
+    }
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["transformers.js_config"] == {"use_external_data_format": True}
+    assert config["model_type"] == "bart"
+    (tmp_path / "out" / "decoder_model_merged.onnx_data").unlink()
+    onnxruntime.InferenceSession(tmp_path / "out" / "encoder_model.onnx", providers=["CPUExecutionProvider"])
 
 
 def test_the_configuration_of_genai_names_what_the_graph_has(pair: tuple[Any, Package], tmp_path: Path) -> None:

@@ -1,0 +1,118 @@
+"""Choices that the last digit of single precision decides are proved in double precision, and wrong models are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+
+import entrepot as ep
+from entrepot.parity.doubled import in_double
+from entrepot.parity.judge import Judge
+from entrepot.parity.plan import Case
+
+BEST = """<ir_version: 10, opset_import: ["": 20]>
+best (float[N, 33] x, float[N, 2] y) => (float[8, 2] chosen) {{
+  axes = Constant <value_ints = [1]> ()
+  k = Constant <value_ints = [8]> ()
+  {scores}
+  values, places = TopK (scores, k)
+  chosen = Gather (y, places) }}"""
+RIGHT = "scores = ReduceSum <keepdims = 0> (x, axes)"
+WRONG = "most = ReduceSum <keepdims = 0> (x, axes)  scores = Neg (most)"
+ALMOST = "most = ReduceSum <keepdims = 0> (x, axes)  more = Sin (most)  scores = Mul (more, more)"
+
+
+def model(text: str) -> ep.Model:
+    return ep.load(onnx.parser.parse_model(text))
+
+
+class Best:
+    """The rows with the best eight sums, which it adds up from the right, where others may from the left."""
+
+    name = "numpy"
+
+    def run(self, feeds: dict[str, np.ndarray]) -> dict[str, Any]:
+        scores = np.zeros(len(feeds["x"]), feeds["x"].dtype)
+        for column in reversed(range(feeds["x"].shape[1])):
+            scores = scores + feeds["x"][:, column]
+        return {"chosen": feeds["y"][np.argsort(-scores, kind="stable")[:8]]}
+
+    def exact(self, feeds: dict[str, np.ndarray]) -> dict[str, Any]:
+        return self.run({name: value.astype(np.float64) for name, value in feeds.items()})
+
+
+def close_scores() -> dict[str, np.ndarray]:
+    """Rows whose sums differ in the ninth digit, by their first column."""
+    rng = np.random.default_rng(5)
+    base = rng.standard_normal(32)
+    rows = np.stack([np.concatenate([[at * 1e-9], rng.permutation(base)]) for at in rng.permutation(40)])
+    return {"x": rows.astype(np.float32), "y": rng.standard_normal((40, 2)).astype(np.float32)}
+
+
+@pytest.mark.parametrize(("scores", "right"), [(RIGHT, True), (WRONG, False), (ALMOST, False)])
+def test_rows_that_the_last_digit_chooses_are_proved_in_double_precision(scores: str, right: bool) -> None:
+    feeds, judged = close_scores(), model(BEST.format(scores=scores))
+    expected, actual = Best().run(feeds), ep.Session(judged, providers=["cpu"]).run(feeds)
+    assert not np.allclose(expected["chosen"], actual["chosen"], atol=0.1)  # or there is nothing to be proved
+    found = Judge(Best(), judged, None, {}).compare(Case("sample", feeds), expected, actual, "cpu")
+    assert found.ok == right
+
+
+def test_what_a_source_is_sure_of_is_not_excused() -> None:
+    """A result that does not move from one precision to the other has to be that of the source."""
+    feeds, judged = close_scores(), model(BEST.format(scores=RIGHT))
+    feeds["x"][:, 0] *= 1e6
+    expected = Best().run(feeds)
+    chosen = np.array(expected["chosen"])
+    chosen[0] += 1
+    judge = Judge(Best(), judged, None, {})
+    assert judge.compare(Case("sample", feeds), expected, expected, "cpu").ok
+    assert not judge.compare(Case("sample", feeds), expected, {**expected, "chosen": chosen}, "cpu").ok
+
+
+MIXED = """<ir_version: 10, opset_import: ["": 19, "own": 1]>
+mixed (float[1, 1, 4, 4] x, bool c, int64 n) => (float[1, 1, 8, 8] large, double[1, 1, 4, 4] a, float[S, 1, 4, 4] all)
+<float third = {0.333333333333}>
+{
+  scales = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> ()
+  roi, none = own.nothing (x)
+  scaled = Mul (x, third)
+  large = Resize <mode = "linear"> (scaled, , scales)
+  whole = Cast <to = 6> (x)
+  back = Cast <to = 1> (whole)
+  chosen = If (c) <then_branch = t () => (float[1, 1, 4, 4] p) { p = Exp (back) },
+                   else_branch = e () => (float[1, 1, 4, 4] q) { h = Constant <value_float = 0.1> ()  q = Mul (x, h) }>
+  a = Cast <to = 11> (chosen)
+  yes = Cast <to = 9> (n)
+  last, all = Loop (n, yes, x) <body = step (int64 i, bool go, float[1, 1, 4, 4] s)
+      => (bool on, float[1, 1, 4, 4] t, float[1, 4, 4] u) { on = Identity (go)  t = Tanh (s)
+      front = Constant <value_ints = [0]> ()  u = Squeeze (t, front) }>
+}
+<domain: "own", opset_import: ["": 19]>
+nothing (v) => (r, w) { r = Constant <value_floats = [0.1]> ()  w = Add (v, r) }
+"""
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_bodies_functions_and_operators_of_single_precision_only_are_doubled(chosen: bool) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 1, 4, 4))
+    doubled = in_double(model(MIXED))
+    assert {spec.name: spec.dtype for spec in doubled.inputs}["x"] == "float64"
+    results = ep.Session(doubled, providers=["cpu"]).run({"x": x, "c": np.bool_(chosen), "n": np.int64(3)})
+    third = np.float64(np.float32(0.333333333333))
+    np.testing.assert_allclose(results["large"][..., 0, 0], x[..., 0, 0] * third, rtol=1e-14)
+    factor = np.float64(np.float32(0.1))
+    np.testing.assert_allclose(results["a"], np.exp(np.trunc(x)) if chosen else x * factor, rtol=1e-14)
+    np.testing.assert_allclose(results["all"][2], np.tanh(np.tanh(np.tanh(x)))[0], rtol=1e-14)
+
+
+def test_operators_of_others_and_of_chance_have_no_double() -> None:
+    text = '<ir_version: 10, opset_import: ["": 20, "x": 1]> g (float[2] x) => (float[2] y) { y = x.Other (x) }'
+    with pytest.raises(ep.EntrepotError, match="Other"):
+        in_double(model(text))
+    text = '<ir_version: 10, opset_import: ["": 20]> g (float[2] x) => (float[2] y) { y = RandomNormalLike (x) }'
+    with pytest.raises(ep.EntrepotError, match="RandomNormalLike"):
+        in_double(model(text))
