@@ -79,6 +79,11 @@ class Called:
         return dict(zip(self._outputs, found, strict=False))
 
     @property
+    def counts_turns(self) -> bool:
+        """Whether a loop that never ends is a refusal."""
+        return self._source.counts_turns
+
+    @property
     def precision(self) -> np.dtype | None:
         """The least exact type that the model computes in, where it says so."""
         return self._source.precision()

@@ -45,7 +45,7 @@ def prove(
 
     Empty inputs are tried on our own runtime only: onnxruntime 1.31 fails in several operators on them, and aborts the
     process in LSTM. A graph that refuses an empty input is recorded but not a failure; a wrong result is one. They are
-    not tried where a loop ends by what it computes, which it may never do.
+    not tried where a loop ends by what it computes, and nobody counts its turns.
 
     Args:
         source: What to trust. If it has a ``doubt``, a reason why its word proves nothing, so has the report.
@@ -84,7 +84,8 @@ def _nobody(report: Report) -> str:
 def _cases(source: Source, model: Model, sample: Feeds, edges: Mapping[str, int]) -> list[Case]:
     cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_small_cases(model, sample, edges))]
     if may_not_end(model.ir):  # nor may the source: a sum of nothing never grows
-        return [*cases[:1], *(case for case in cases[1:] if not _is_empty(case))]
+        counted = getattr(source, "counts_turns", True)
+        return cases if counted else [*cases[:1], *(case for case in cases[1:] if not _is_empty(case))]
     return [*cases, *edge_cases(sample)] if isinstance(source, ExactSource) else cases
 
 

@@ -285,3 +285,16 @@ def test_white_space_of_any_kind_is_stripped_from_both_ends(provider: str) -> No
     for given in (texts, texts[:1], texts[3:5]):
         (found,) = session.run([given]).values()
         assert found.tolist() == [text.decode() for text in function(given).numpy()]
+
+
+def test_results_that_are_passed_on_or_looked_up_have_a_shape() -> None:
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64)), default_value=-1
+    )
+
+    @tf.function(input_signature=[tf.TensorSpec((None,)), tf.TensorSpec((None,), tf.string)])
+    def function(x: tf.Tensor, words: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return x, tf.identity(x), table.lookup(words)
+
+    model = ep.export(function, (_x(3), np.array(["a", "z"], object)))
+    assert [spec.shape for spec in model.outputs] == [("batch",), ("batch",), (model.inputs[1].shape[0],)]
