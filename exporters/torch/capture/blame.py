@@ -15,7 +15,7 @@ from entrepot.exporters.torch.capture.held import held_values
 from entrepot.exporters.torch.capture.moving import modules_stay
 from entrepot.exporters.torch.capture.orders import orders_of_the_sample
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
-from entrepot.exporters.torch.capture.rounding import rounded_sizes
+from entrepot.exporters.torch.capture.rounding import remainders_by_nothing, rounded_sizes
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
@@ -139,7 +139,15 @@ def export_flat(
     for (index, axis), dim in dims.items():
         spec[index][axis] = dim
     upstream = masks_as_they_are(), unchecked_distributions(), unsolved_divisions()
-    flags = (decided_flags(), rounded_sizes(), orders_of_the_sample(), padded_recurrences(), modules_stay(), *upstream)
+    flags = (
+        decided_flags(),
+        remainders_by_nothing(),
+        rounded_sizes(),
+        orders_of_the_sample(),
+        padded_recurrences(),
+        modules_stay(),
+        *upstream,
+    )
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
         for flag in (*flags, Rewriting(), held_values(flat), named_weights(flat), capture_settings()):
             stack.enter_context(flag)

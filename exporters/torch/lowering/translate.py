@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import onnx_ir
 import torch
 
+from entrepot.exporters.torch.capture.rounding import remainders_by_nothing
 from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.lowering.divisions import settle_divisions
@@ -76,7 +77,7 @@ def _settle_versions(model: onnx_ir.Model) -> None:
 
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """What torch.onnx does before it translates, with our decompositions before torch's."""
-    with unchecked(), capture_settings():
+    with unchecked(), capture_settings(), remainders_by_nothing():
         table = _decompositions(onnx_translations())
         program = program.run_decompositions(table)
         split_complex(program, table)

@@ -8,9 +8,10 @@ import pytest
 import sympy
 import torch
 from torch import nn
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 import entrepot as ep
-from entrepot.exporters.torch.capture.rounding import multiple
+from entrepot.exporters.torch.capture.rounding import multiple, remainders_by_nothing
 from entrepot.exporters.torch.upstream import size_functions
 from tests.exporters.torch.test_pieces import check
 
@@ -120,3 +121,20 @@ class CutWhereNeeded(nn.Module):
 
 def test_a_length_is_cut_on_one_branch(tmp_path):
     check(CutWhereNeeded(), tmp_path, (torch.randn(2, 10, 4),), [(torch.randn(3, 15, 4),), (torch.randn(1, 8, 4),)])
+
+
+def test_a_remainder_by_a_size_that_is_nothing_in_the_sample_is_left_open():
+    """As torch asks for it where it compares the strides of a tensor without elements."""
+    sizes = ShapeEnv()
+    empty, other = (
+        sizes.create_symintnode(sympy.Symbol(name, integer=True, nonnegative=True), hint=hint)
+        for name, hint in (("empty", 0), ("other", 5))
+    )
+    with pytest.raises(ZeroDivisionError):
+        other % empty
+    with remainders_by_nothing():
+        remainder = other % empty
+        with pytest.raises(ZeroDivisionError):
+            other % (empty - empty)
+    assert remainder.node.expr.free_symbols == {empty.node.expr, other.node.expr}
+    assert isinstance(remainder == 0, torch.SymBool)
