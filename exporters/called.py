@@ -11,7 +11,7 @@ from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.exporter import Callee, Refusal, Source
 from entrepot.ir.errors import InputError
 from entrepot.parity.sources import SourceRefusal
-from entrepot.parity.tolerance import classify, least_exact
+from entrepot.parity.tolerance import classify
 
 _MOST_COPIED = 1 << 29
 """Bytes of weights in float64."""
@@ -79,9 +79,14 @@ class Called:
         return dict(zip(self._outputs, found, strict=False))
 
     @property
+    def counts_turns(self) -> bool:
+        """Whether a loop that never ends is a refusal."""
+        return self._source.counts_turns
+
+    @property
     def precision(self) -> np.dtype | None:
         """The least exact type that the model computes in, where it says so."""
-        return least_exact(self._source.computes_in())
+        return self._source.precision()
 
     def _call(self, callee: Callee, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         flat = callee([callee.arrays.from_numpy(feeds[name]) for name in self._inputs])

@@ -131,6 +131,7 @@ class Source(Callee, Protocol):
         more: Further inputs to prove a capture with: they take branches that the sample does not.
         lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
         found: Whether there is a result already, so that only one in which some of those vary is of use.
+        counts_turns: Whether a loop that never ends is a refusal; else the call would not return.
     """
 
     framework: str
@@ -149,6 +150,7 @@ class Source(Callee, Protocol):
     lost: Collection[Axis] = ()
     found: bool = False
     more: Sequence[Sequence[Array]] = ()
+    counts_turns: bool = True
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
@@ -218,6 +220,12 @@ class Source(Callee, Protocol):
     def computes_in(self) -> Iterable[np.dtype]:
         """The types in which it computes, where its results do not say so."""
         return ()
+
+    def precision(self) -> np.dtype | None:
+        """The least exact type in which it computes what it returns in a more exact one; ``None`` if there is none."""
+        from entrepot.parity.tolerance import least_exact
+
+        return least_exact(self.computes_in())
 
     def is_random(self) -> bool:
         """Whether results may be random, and are: they are then compared by their distribution."""

@@ -20,6 +20,30 @@ def computed_types(model: ir.Model) -> set[ir.DataType]:
     return {dtype for scope in scopes(model) for dtype in _computed(scope, types[scope])}
 
 
+def rounded_types(model: ir.Model) -> set[ir.DataType]:
+    """The floating-point types of those values behind the results whose last bits depend on who computes them.
+
+    Arithmetic that IEEE 754 prescribes to the last bit is left out, and so is what only decides which values are taken.
+    """
+    types = scope_types(model)[next(iter(scopes(model)))]
+    pending, seen, found = list(model.graph.outputs), set(), set()
+    while pending:
+        value = pending.pop()
+        node, dtype = value.producer(), types.dtype(value)
+        if value in seen or node is None or dtype is None or not dtype.is_floating_point():
+            continue
+        seen.add(value)
+        if not traits_of(node).moves and node.op_type not in _PRESCRIBED:
+            found.add(dtype)
+        pending += [each for each in node.inputs if each is not None]
+        pending += [each for graph in subgraphs(node) for body in with_subgraphs(graph) for each in body.outputs]
+    return found
+
+
+_EXACT = "Abs Add Cast Ceil Clip Div Floor Max Min Mul Neg Relu Round Sign Sqrt Sub Where"
+_PRESCRIBED = frozenset(_EXACT.split())
+
+
 def _computed(scope: Scope, types: Types) -> set[ir.DataType]:
     varying = _varying(scope)
     values = (value for node in scope.all_nodes() if not traits_of(node).moves for value in node.outputs)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from entrepot.parity.compare import NOISE, Comparison, Tolerance, compare, scale
 from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly_excused
 from entrepot.parity.edges import beside, moved, without_doubt
 from entrepot.parity.plan import Case
-from entrepot.parity.sensitivity import coarseness, own_error, sensitivity
+from entrepot.parity.sensitivity import coarseness, own_error, sensitivities
 from entrepot.parity.sources import CoarseSource, ExactSource, Outputs, Source, SourceRefusal, SteppedSource
 from entrepot.parity.ties import undecided, with_equal_choices
 from entrepot.parity.tolerance import default_tolerance
@@ -31,7 +32,7 @@ class Judge:
         self._source = source
         self._tolerance = tolerance
         self._scales = scales
-        self._noise: dict[int, Mapping[str, float]] = {}
+        self._noise: dict[int, tuple[list[Mapping[str, float]], Iterator[Mapping[str, float]]]] = {}
         self._model = model
         self._doubts: dict[tuple[int, bool], list[Outputs]] = {}
         self._ties: dict[int, frozenset[str]] = {}
@@ -46,10 +47,14 @@ class Judge:
             first = compare(expected, actual, self._tolerance, scales=self._scales)
         if first.ok or self._tolerance is not None:
             return first
-        noise = self._noise_of(case, expected)
+        noise: Mapping[str, float] = {}
+        second, settled = first, actual
+        for noise in self._noises_of(case, expected):
+            second = compare(expected, actual, scales=self._scales, noise=noise)
+            if second.ok:
+                break
         if not noise:
             return first
-        second, settled = compare(expected, actual, scales=self._scales, noise=noise), actual
         if not second.ok:  # among few elements, one may be far more sensitive than most
             settled = without_doubt(expected, actual, self._other_answers(case, strict=False))
             second = compare(expected, settled, scales=self._scales, noise=noise)
@@ -143,20 +148,26 @@ class Judge:
             self._ties[id(case)] = undecided(self._model, case.feeds)
         return self._ties[id(case)]
 
-    def _noise_of(self, case: Case, expected: Outputs) -> Mapping[str, float]:
-        if id(case) not in self._noise:
-            try:
-                noise = sensitivity(self._source.run, case.feeds, expected, self._precision)
-            except SourceRefusal:
-                noise = {}
-            exact = self._exact(case)
-            own = {} if exact is None else own_error(expected, exact)
-            coarse = coarseness(expected, self._scales, self._precision)
-            most = {name: each / NOISE for name, each in coarse.items()}
-            all_of_them = (noise, own, self._steps_of(case), most)
-            names = {name for each in all_of_them for name in each}
-            self._noise[id(case)] = {name: max(each.get(name, 0.0) for each in all_of_them) for name in names}
-        return self._noise[id(case)]
+    def _noises_of(self, case: Case, expected: Outputs) -> Iterator[Mapping[str, float]]:
+        """How unsure the source is, more and more as it is run again, which is done when it is needed."""
+        known, more = self._noise.setdefault(id(case), ([], self._measured(case, expected)))
+        yield from known
+        for noise in more:
+            known.append(noise)
+            yield noise
+
+    def _measured(self, case: Case, expected: Outputs) -> Iterator[Mapping[str, float]]:
+        exact = self._exact(case)
+        own = {} if exact is None else own_error(expected, exact)
+        coarse = coarseness(expected, self._scales, self._precision)
+        known = _largest(own, self._steps_of(case), {name: each / NOISE for name, each in coarse.items()})
+        moved = False
+        with contextlib.suppress(SourceRefusal):
+            for noise in sensitivities(self._source.run, case.feeds, expected, self._precision):
+                moved = True
+                yield _largest(noise, known)
+        if known and not moved:
+            yield known
 
     @functools.cached_property
     def _precision(self) -> np.dtype | None:
@@ -166,3 +177,7 @@ class Judge:
         """What rounding to the other of two steps may change; as noise, of which a multiple is allowed."""
         found = self._source.steps(dict(case.feeds)) if isinstance(self._source, SteppedSource) else {}
         return {name: most / NOISE for name, most in found.items()}
+
+
+def _largest(*found: Mapping[str, float]) -> dict[str, float]:
+    return {name: max(each.get(name, 0.0) for each in found) for name in dict.fromkeys(itertools.chain(*found))}

@@ -8,7 +8,7 @@ torch itself, so the source's own response to that is the yardstick where the de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import ml_dtypes
@@ -41,15 +41,28 @@ def sensitivity(
     Returns:
         Output name to change; empty when no input is a float.
     """
+    moved: dict[str, float] = {}
+    for found in sensitivities(run, feeds, expected, precision):
+        moved = found
+    return moved
+
+
+def sensitivities(
+    run: Callable[[dict[str, Any]], Mapping[str, Any]],
+    feeds: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    precision: np.dtype | None = None,
+) -> Iterator[dict[str, float]]:
+    """The same after each run of the source, which may take long: the last is the largest."""
     if not any(_is_float(value) for value in feeds.values()):
-        return {}
+        return
     rng = np.random.default_rng(0)
     moved: dict[str, float] = {}
     for _ in range(_DRAWS):
         answer = dict(leaves(run({name: nudge(value, rng, precision) for name, value in feeds.items()})))
-        for name, before in leaves(expected):
-            moved[name] = max(moved.get(name, 0.0), _median_change(before, answer.get(name)))
-    return moved
+        changes = {name: _median_change(before, answer.get(name)) for name, before in leaves(expected)}
+        moved = {name: max(moved.get(name, 0.0), change) for name, change in changes.items()}
+        yield moved
 
 
 def coarseness(

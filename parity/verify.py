@@ -11,7 +11,7 @@ from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.ir.progress import Progress, reporter
 from entrepot.parity.compare import Tolerance, scales_of
-from entrepot.parity.feeds import Feeds
+from entrepot.parity.feeds import Feeds, holds_nothing
 from entrepot.parity.judge import Judge
 from entrepot.parity.plan import Case, joint_cases
 from entrepot.parity.report.facts import ModelFacts
@@ -120,7 +120,9 @@ def _together(model: Model, asked: Sequence[tuple[Case, Outputs | SourceRefusal]
     refused = [case.symbol for case, answer in asked if case.symbol and isinstance(answer, SourceRefusal)]
     taken = {case.symbol for case, answer in asked if not isinstance(answer, SourceRefusal)}
     fixed = [symbol for symbol in dict.fromkeys(refused) if symbol not in taken]
-    return joint_cases(model, asked[0][0].feeds, fixed) if len(fixed) > 1 else iter(())
+    if len(fixed) < 2 or any(map(holds_nothing, asked[0][0].feeds.values())):  # other sizes beside none tell nothing
+        return iter(())
+    return joint_cases(model, asked[0][0].feeds, fixed)
 
 
 def _answer(source: Source, feeds: Feeds) -> Outputs | SourceRefusal:

@@ -21,26 +21,29 @@ def refine_shapes(model: ir.Model) -> None:
         for value in node.outputs
         if value.shape is not None and not all(_is_known(dim) for dim in value.shape)
     ]
+    open_ended += [value for value in model.graph.outputs if value.shape is None]
     stated = {value: value.shape for value in open_ended}
     for value in open_ended:
         value.shape = None
     types = scope_types(model)[model.graph]
     found = {value: types.shape(value) for value in open_ended}
     for value, shape in stated.items():
-        value.shape = _merged(shape, found[value])
+        value.shape = found[value] if shape is None else _merged(shape, found[value])
 
 
 def forget_contradicted(model: ir.Model, results: Sequence[Sequence[int]]) -> None:
     """Leave open what is stated of outputs and does not hold for the sample: exporters may follow one arm of a branch.
+
+    How many axes an output has does not depend on sizes, and is stated in any case.
 
     Args:
         model: Changed in place.
         results: The shapes of the results for the sample.
     """
     for value, result in zip(model.graph.outputs, results, strict=True):
-        if value.shape is not None and len(value.shape) != len(result):
-            value.shape = None
-        elif value.shape is not None:
+        if value.shape is None or len(value.shape) != len(result):
+            value.shape = ir.Shape([None] * len(result))
+        else:
             pairs = zip(value.shape, result, strict=True)
             value.shape = ir.Shape([None if isinstance(dim, int) and dim != size else dim for dim, size in pairs])
 

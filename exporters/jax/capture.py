@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import jax
 import onnx_ir as ir
@@ -14,12 +14,22 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.building import Builder
 from entrepot.exporters.calls import user_line
 from entrepot.exporters.exporter import Captured
+from entrepot.exporters.jax.branches import Branches, Traced
 from entrepot.exporters.jax.dims import stated, symbol_values, symbolic_specs
 from entrepot.exporters.jax.equal_sizes import Sameness
 from entrepot.exporters.jax.followed.copies import Copies
 from entrepot.exporters.jax.followed.equalities import Equalities
 from entrepot.exporters.jax.lowering import Lowering, is_random
-from entrepot.exporters.jax.ranges import Range, Ranges, conditions, constraints, narrowed, restrict, symbols_of
+from entrepot.exporters.jax.ranges import (
+    FROM_TWO,
+    Ranges,
+    conditions,
+    constraints,
+    narrowed,
+    only_size,
+    restrict,
+    symbols_of,
+)
 from entrepot.exporters.jax.running import model_errors
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.jax.upstream import Comparison, undecided
@@ -81,6 +91,7 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
         if not groups:
             raise _untraceable(source, failure)
         found, kept, fixed = _one_by_one(source, prober, groups)
+    found = _everywhere(source, prober, kept, found)
     graph, numbers, ranges = found
     restrict(kept, ranges)
     if checked := conditions(kept, ranges):
@@ -89,24 +100,37 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
     return Captured(graph, kept, fixed, numbers, names)
 
 
-_Found: TypeAlias = "tuple[ir.Model, frozenset[str], Ranges]"
 _MOST_NARROWED = 8
 
 
-def _with_all(source: JaxSource, prober: Prober, groups: list[Group]) -> tuple[_Found | None, _Unfollowed | None]:
-    """A graph in which every group varies.
+def _everywhere(source: JaxSource, prober: Prober, groups: list[Group], found: Traced) -> Traced:
+    """A graph that holds wherever the model goes another way, too; what was found if there is none."""
+    if not any(each.checked or each == FROM_TWO for each in found.ranges.values()):
+        return found
+
+    def trace(box: Ranges) -> Traced | None:
+        return _with_all(source, prober, groups, box)[0]
+
+    weights = frozenset(source.model.weights.values())
+    return Branches(source, prober, groups, trace, weights).joined(found) or found
+
+
+def _with_all(
+    source: JaxSource, prober: Prober, groups: list[Group], box: Ranges | None = None
+) -> tuple[Traced | None, _Unfollowed | None]:
+    """A graph in which every group varies, perhaps within a box of sizes.
 
     What JAX cannot say of all sizes, it may of those from 2 on, or of those that the model takes.
     """
     failure: _Unfollowed | None = None
-    two: Ranges = {group.symbol: Range(2) for group in groups if group.formula is None and group.step == 1}
-    ranges: Ranges = {}
+    two: Ranges = {group.symbol: FROM_TWO for group in groups if group.formula is None and group.step == 1}
+    ranges: Ranges = box or {}
     for _ in range(_MOST_NARROWED):
         try:
             return _graph(source, prober, groups, ranges), None
         except _Unfollowed as error:
             failure = failure or error
-            narrower = two if two and not ranges else narrowed(ranges, error.undecided, groups, prober)
+            narrower = two if two and not ranges else narrowed(ranges, error.undecided, groups, prober, box or {})
         if narrower is None:
             break
         ranges = narrower
@@ -115,7 +139,7 @@ def _with_all(source: JaxSource, prober: Prober, groups: list[Group]) -> tuple[_
 
 def _one_by_one(
     source: JaxSource, prober: Prober, groups: list[Group]
-) -> tuple[_Found, list[Group], dict[Axis, Fixed]]:
+) -> tuple[Traced, list[Group], dict[Axis, Fixed]]:
     """A graph in which as many groups vary as it allows, one after the other."""
     kept: list[Group] = []
     fixed: dict[Axis, Fixed] = {}
@@ -133,8 +157,11 @@ def _one_by_one(
     return found, kept, fixed
 
 
-def _graph(source: JaxSource, prober: Prober, groups: list[Group], ranges: Ranges) -> _Found:
-    traced = _traced(source, symbolic_specs(prober.sample, groups, constraints(ranges)), bool(groups))
+def _graph(source: JaxSource, prober: Prober, groups: list[Group], ranges: Ranges) -> Traced:
+    known = {
+        group.symbol: size for name, group in symbols_of(groups).items() if (size := only_size(group, ranges.get(name)))
+    }
+    traced = _traced(source, symbolic_specs(prober.sample, groups, constraints(ranges), known), bool(groups))
     assert traced.flat is not None
     try:
         graph, numbers = _translated(source, traced, prober, groups), traced.flat.numbers
@@ -143,7 +170,7 @@ def _graph(source: JaxSource, prober: Prober, groups: list[Group], ranges: Range
     if pairs := traced.equalities.pairs(symbols_of(groups)):
         for compared in Sameness(source, prober, groups, ranges).contradicted(graph, numbers, list(pairs)):
             raise _Unfollowed.of(compared, pairs[compared.left, compared.right])
-    return graph, numbers, ranges
+    return Traced(graph, numbers, ranges)
 
 
 def _traced(source: JaxSource, specs: Sequence[Any], are_open: bool) -> _Traced:

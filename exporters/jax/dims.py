@@ -21,10 +21,17 @@ _OPERATORS = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul"}
 
 
 def symbolic_specs(
-    arrays: Sequence[Array], groups: Sequence[Group], constraints: Sequence[str] = ()
+    arrays: Sequence[Array], groups: Sequence[Group], constraints: Sequence[str], known: Mapping[str, int]
 ) -> list[jax.ShapeDtypeStruct]:
-    """What to trace with: the axes of groups bear their symbols, in steps where only some sizes are taken."""
-    texts = {axis: _text(group) for group in groups for axis in group.axes}
+    """What to trace with: the axes of groups bear their symbols, in steps where only some sizes are taken.
+
+    Args:
+        arrays: The sample.
+        groups: The axes that vary.
+        constraints: What JAX is told of the symbols.
+        known: Those of groups whose size is one number in this trace.
+    """
+    texts = {axis: str(known.get(group.symbol, _text(group))) for group in groups for axis in group.axes}
     scope = jax.export.SymbolicScope(constraints)
     return [jax.ShapeDtypeStruct(_shape(array.shape, at, texts, scope), array.dtype) for at, array in enumerate(arrays)]
 

@@ -7,7 +7,7 @@ but does something else there, the graph checks that sizes are within it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from entrepot.exporters.axes.groups import Group
@@ -37,6 +37,9 @@ class Range(NamedTuple):
 
 Ranges = Mapping[str, Range]
 
+FROM_TWO = Range(2)
+"""What JAX says of all sizes is often only so from 2 on; traces of those are tried at 1, and not held to it."""
+
 
 def constraints(ranges: Ranges) -> list[str]:
     """Ranges as JAX states them."""
@@ -44,14 +47,17 @@ def constraints(ranges: Ranges) -> list[str]:
     return least + [f"{symbol} <= {each.most}" for symbol, each in ranges.items() if each.most is not None]
 
 
-def narrowed(ranges: Ranges, compared: Sequence[Comparison], groups: Sequence[Group], prober: Prober) -> Ranges | None:
+def narrowed(
+    ranges: Ranges, compared: Sequence[Comparison], groups: Sequence[Group], prober: Prober, within: Ranges
+) -> Ranges | None:
     """Ranges in which one of some comparisons is as it is for the sample; ``None`` where none of them is of use.
 
-    One that the model itself keeps to is preferred.
+    One that the model itself keeps to is preferred. Sizes of the sample that are not within a box are those next to it.
     """
     other: Ranges | None = None
+    steps = inside(within, groups, prober)
     for symbol, group in symbols_of(groups).items():
-        present = steps_in(group, prober.size(min(group.axes)))
+        present = steps[symbol]
         for comparison in compared:
             known, found = ranges.get(symbol, Range(0)), _range(comparison, symbol, present)
             if found is None or found.within(known) == known:
@@ -102,6 +108,35 @@ def steps_in(group: Group, size: int) -> int:
 def size_of(group: Group, steps: int) -> int:
     """What the size is where the symbol is a number."""
     return steps * group.step + group.remainder if group.step > 1 else steps
+
+
+def inside(ranges: Ranges, groups: Sequence[Group], prober: Prober) -> dict[str, int]:
+    """What the symbols are for the sample, or as near to it as ranges allow."""
+    found = {}
+    for symbol, group in symbols_of(groups).items():
+        least, most, _ = ranges.get(symbol, Range(0))
+        present = max(least, steps_in(group, prober.size(min(group.axes))))
+        found[symbol] = present if most is None else min(present, most)
+    return found
+
+
+def bounds_of(group: Group, found: Range) -> Iterator[str]:
+    """A range in words, over the symbol of a group."""
+    least, most, _ = found
+    if least > 1:
+        yield f"{group.symbol} >= {size_of(group, least)}"
+    if most is not None:
+        yield f"{group.symbol} <= {size_of(group, most)}"
+
+
+def only_size(group: Group, found: Range | None) -> int | None:
+    """The size of a group in a range of one."""
+    return size_of(group, found.least) if found is not None and found.least == found.most else None
+
+
+def accepted(prober: Prober, group: Group, found: Range) -> bool:
+    """Whether the model takes the sizes at the ends of a range."""
+    return not any(_refused(prober, group, steps) for steps in (found.least, found.most) if steps)
 
 
 def _outside(found: Range) -> list[int]:

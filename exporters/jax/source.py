@@ -33,6 +33,7 @@ class JaxSource(Source):
 
     framework = f"jax {jax.__version__}"
     arrays = JAX
+    counts_turns = False  # it is compiled
 
     def __init__(self, model: Model, sample: Any) -> None:
         self.model, self.name, self.origin, self.noun = model, model.name, model.origin, model.noun

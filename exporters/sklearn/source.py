@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
@@ -22,6 +23,7 @@ from entrepot.exporters.sklearn.samples import Table
 from entrepot.exporters.sklearn.table import results
 from entrepot.exporters.sklearn.upstream import framework_of, methods_of, names_of, raised_by
 from entrepot.exporters.structure import Flat, flatten
+from entrepot.ir.computed import rounded_types
 from entrepot.ir.errors import InputError
 
 
@@ -47,6 +49,7 @@ class EstimatorSource(Source):
         self.framework = framework_of(model)
         self._methods = methods_of(model, only)
         self._refusals = raised_by(model)
+        self._rounded: set[ir.DataType] = set()
 
     def __call__(self, arrays: Sequence[Any], /) -> Flat:
         """Call all of its methods, each output under its name."""
@@ -83,7 +86,14 @@ class EstimatorSource(Source):
             for part in _parts(build, found, method, name, prober.result)
         ]
         lost = {axis: Fixed(CAPTURED, "formulas are for any number of rows only") for axis in _others(groups, rows)}
-        return Captured(build.model(outputs), rows, lost, weights=())
+        written = build.model(outputs)
+        self._rounded = rounded_types(written)
+        return Captured(written, rows, lost, weights=())
+
+    def precision(self) -> np.dtype[Any] | None:
+        """See ``Source``; boosted trees ask what they start from about rows in single precision, and add to doubles."""
+        single = ir.DataType.FLOAT
+        return single.numpy() if single in self._rounded else super().precision()
 
     def _inputs(self, build: Builder, base: Sequence[Any], symbols: Mapping[Axis, str]) -> Any:
         arrays = []

@@ -27,6 +27,10 @@ CASES = [
         strings(["TUESDAY", "WEDNESDAY"])
     ),
     Case("StringNormalizer", WORDS.reshape(1, 4), stopwords=["tuesday"], is_case_sensitive=1, locale="en_US"),
+    Case("StringNormalizer", strings(["ÄbC", "É"]), case_change_action="LOWER", is_case_sensitive=1, locale="C").giving(
+        strings(["Äbc", "É"])  # as onnxruntime does; en_US is not installed everywhere
+    ),
+    Case("StringNormalizer", strings(["äBc"]), case_change_action="UPPER", locale="C").giving(strings(["äBC"])),
     Case("StringNormalizer", strings(["a"]), stopwords=["a"], is_case_sensitive=1).giving(strings([""])),
     Case("TfIdfVectorizer", TOKENS, mode="TF", min_gram_length=2, max_gram_length=2, max_skip_count=0, **POOL),
     Case("TfIdfVectorizer", TOKENS, mode="TF", min_gram_length=2, max_gram_length=2, max_skip_count=5, **POOL),

@@ -98,3 +98,28 @@ def test_a_rounding_of_a_less_exact_type_is_larger():
     moved = nudge(X, np.random.default_rng(0), np.dtype(ml_dtypes.bfloat16))
     assert moved.dtype == np.float32
     assert np.median(np.abs(moved / X - 1)) == pytest.approx(2.0**-7, rel=1e-3)
+
+
+class Cancelling:
+    """A small difference of large numbers, computed more exactly than the model does."""
+
+    name = "cancelling"
+
+    def __init__(self, slope=1e6):
+        self.slope, self.runs = slope, 0
+
+    def run(self, feeds):
+        self.runs += 1
+        return {"y": (feeds["x"].astype(np.float64) * self.slope - 1e6).astype(np.float32)}
+
+
+def test_a_source_is_run_again_only_as_often_as_it_takes_to_see_how_exact_it_is():
+    made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 20]>
+        g (float[1000] x) => (float[1000] y)
+        <float a = {1000000}> { m = Mul(x, a)  y = Sub(m, a) }""")
+    x = np.linspace(1, 1.001, 1000, dtype=np.float32)
+    exact, wrong = Cancelling(), Cancelling(slope=1.001e6)
+    providers = ("cpu", "reference")
+    assert verify.verify(exact, ep.load(made), [{"x": x}], providers=providers).ok
+    assert not verify.verify(wrong, ep.load(made), [{"x": x}], providers=providers).ok
+    assert exact.runs == 2 < wrong.runs

@@ -45,6 +45,7 @@ def _pairs() -> Iterator[tuple[Any, Any]]:
     yield operator.index, _Either(operator.index, lambda size: size)
     yield jnp.squeeze, _squeezed
     yield jax.lax.associative_scan, associative_scan
+    yield jax.lax.scan, _scanned
 
 
 _KINDS = (np.ufunc, type(np.sum), type(np.tri), type(np.arange))
@@ -103,6 +104,13 @@ def _squeezed(a: Any, axis: Any = None) -> Any:
         axis = tuple(at for at, size in enumerate(a.shape) if (size == 1 if is_known(size) else not size >= 2))
         return jax.lax.squeeze(a, axis)
     return jnp.squeeze(a, axis)
+
+
+def _scanned(f: Any, init: Any, xs: Any = None, length: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """``jax.lax.scan``, which takes a number for a length; where there is something to scan, that has the length."""
+    leaves = jax.tree.leaves(xs)
+    stated = jax.export.is_symbolic_dim(length) and any(leaf.shape[0] == length for leaf in leaves)
+    return jax.lax.scan(f, init, xs, None if stated else length, *args, **kwargs)
 
 
 def squeezed(x: Any, *args: Any, **kwargs: Any) -> Any:

@@ -145,10 +145,11 @@ class Copies:
         return functools.partial(parts[0], *parts[1], **parts[2])
 
     def _sequence(self, values: Any) -> Any:
-        if type(values) not in (list, tuple):
+        make = getattr(values, "_make", type(values))  # of tuples whose items have names
+        if make is type(values) not in (list, tuple):
             return values
         made = [self.of(each) for each in values]
-        return values if all(map(_is, made, values)) else type(values)(made)
+        return values if all(map(_is, made, values)) else make(made)
 
     def _mapping(self, values: Any) -> Any:
         if type(values) is not dict:

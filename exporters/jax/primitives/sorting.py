@@ -37,7 +37,7 @@ def sort(step: Step, *operands: ir.Value) -> list[ir.Value]:
 
 
 def _ordered(step: Step, key: ir.Value) -> list[ir.Value]:
-    """A key in a type that TopK takes, with NaN as infinity."""
+    """A key in a type that TopK takes, with NaN as infinity, and infinity as the largest number below it."""
     assert key.dtype is not None
     if key.dtype == ir.DataType.UINT64:
         turned = step.op("BitwiseXor", key, step.number(1 << 63, key))
@@ -48,7 +48,9 @@ def _ordered(step: Step, key: ir.Value) -> list[ir.Value]:
 
 
 def _without_nan(step: Step, key: ir.Value) -> ir.Value:
-    result: ir.Value = step.op("Where", step.op("IsNaN", key), step.number(np.inf, key), key)
+    assert key.dtype is not None
+    below = step.op("Min", key, step.number(float(np.finfo(key.dtype.numpy()).max), key))
+    result: ir.Value = step.op("Where", step.op("IsNaN", key), step.number(np.inf, key), below)
     return result
 
 

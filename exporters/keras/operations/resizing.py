@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -62,6 +62,10 @@ def resized(
         for axis, size, want in zip(axes, sizes, wanted, strict=True):
             wide = _product(step, wide, _matrix(int(size or 0), want, way, antialias=antialias), axis)
         return _rounded(step, wide, kind)
+    if way == "bilinear" and not antialias and wide is not value:
+        for axis, want in reversed(list(zip(axes, wanted, strict=True))):
+            wide = _between_any(step, wide, want, axis)
+        return _rounded(step, wide, kind)
     return _rounded(step, _by_operator(step, wide, wanted, way, axes, antialias=antialias), kind)
 
 
@@ -94,10 +98,31 @@ def _between(step: Step, value: ir.Value, size: int, want: int, axis: int) -> ir
     exact = (np.arange(want, dtype=np.float32) + np.float32(0.5)) * np.float32(size / want) - np.float32(0.5)
     low = np.floor(exact)
     part = (exact - low).astype(kind).reshape([-1 if at == axis else 1 for at in range(rank_of(value))])
-    shape = shape_of(value)
-    shape[axis] = want
     ends = (np.clip(low + more, 0, size - 1).astype(np.int64) for more in (0, 1))
+    return _mixed(step, value, ends, part, axis, want)
+
+
+def _between_any(step: Step, value: ir.Value, want: Any, axis: int) -> ir.Value:
+    """The same where a size is not known: ONNX's Resize adds in another order, which shows once it is rounded."""
+    op, size, one = step.op, step.build.size(value, axis), np.float32(1)
+    scale = op("Div", *(step.build.cast(step.value(each), np.float32) for each in (size, want)))
+    places = op("Range", np.float32(0), step.build.cast(step.value(want), np.float32), one)
+    exact = op("Sub", op("Mul", op("Add", places, np.float32(0.5)), scale), np.float32(0.5))
+    low, last = op("Floor", exact), op("Sub", step.build.cast(size, np.float32), one)
+    sides = [-1 if at == axis else 1 for at in range(rank_of(value))]
+    part = op("Reshape", op("Sub", exact, low), np.array(sides, np.int64))
+    ends = (
+        step.build.cast(op("Max", op("Min", each, last), np.float32(0)), np.int64)
+        for each in (low, op("Add", low, one))
+    )
+    return _mixed(step, value, ends, part, axis, want)
+
+
+def _mixed(step: Step, value: ir.Value, ends: Iterable[Any], part: Any, axis: int, want: Any) -> ir.Value:
+    """The one end of each pair, and a part of the way to the other."""
     near, far = (step.op("Gather", value, end, axis=axis) for end in ends)
+    shape = shape_of(value)
+    shape[axis] = want if isinstance(want, int) else None
     return typed(step.op("Add", near, step.op("Mul", step.op("Sub", far, near), part)), value.dtype, shape)
 
 

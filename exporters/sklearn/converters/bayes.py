@@ -8,7 +8,7 @@ import numpy as np
 
 from entrepot.exporters.sklearn.array import lifted
 from entrepot.exporters.sklearn.blocks import log_sum_exp, voted
-from entrepot.exporters.sklearn.columns import as_double, as_float, matrix
+from entrepot.exporters.sklearn.columns import as_float, matrix
 from entrepot.exporters.sklearn.table import Results, converts
 
 
@@ -20,7 +20,7 @@ def _posterior(model: Any, joint: Any) -> Results:
 @converts("sklearn.GaussianNB")
 def gaussian(model: Any, x: Any) -> Results:
     """A normal distribution per column and class."""
-    x = as_double(x)
+    x = as_float(x)
     joint = [
         np.log(prior) - 0.5 * np.sum(np.log(2 * np.pi * var)) - 0.5 * ((x - mean) ** 2 / var).sum(1)
         for prior, mean, var in zip(model.class_prior_, model.theta_, model.var_, strict=True)

@@ -45,7 +45,10 @@ def size(node: Node, build: Builder, table: Handle) -> Any:
 
 def _entries(node: Node, table: Handle) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     types = node.operation.get_attr("Tin"), node.operation.get_attr("Tout")
-    keys, values = tf.raw_ops.LookupTableExportV2(table_handle=table.tensor, Tkeys=types[0], Tvalues=types[1])
+    try:
+        keys, values = tf.raw_ops.LookupTableExportV2(table_handle=table.tensor, Tkeys=types[0], Tvalues=types[1])
+    except (tf.errors.AbortedError, tf.errors.FailedPreconditionError):
+        node.refuse("reads a table that nothing has filled: make it outside of the function")
     return texts(keys.numpy()), texts(values.numpy())
 
 

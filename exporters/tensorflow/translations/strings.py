@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, typed
-from entrepot.exporters.functions.texts import parts_matched, replaced, words_of
+from entrepot.exporters.functions.texts import parts_matched, replaced, stripped, words_of
 from entrepot.exporters.tensorflow.arrays import texts
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.sizes import joined, rank_of, reshaped
@@ -63,6 +63,12 @@ def replaced_text(node: Node, build: Builder, x: Any, *stated: Any) -> Any:
         known = "sets of characters and texts, by what contains none of them"
         node.refuse(f"replaces {pattern!r} by {by!r}; known are {known}")
     return replaced(build, x, rank_of(node), some, by)
+
+
+@translates("StringStrip")
+def stripped_text(node: Node, build: Builder, x: Any) -> Any:
+    """Without white space at both ends."""
+    return stripped(build, x, rank_of(node))
 
 
 @translates("StringSplitV2")

@@ -11,6 +11,8 @@ PLAIN = np.array(["a b  c", "", "one", " x  y z "], object)
 for op in ("StringLower", "StringUpper"):
     add(op, {"encoding": "utf-8"}, input=WORDS)
     add(op, input=PLAIN)
+add("StringStrip", input=np.array([" a b ", "", "\t \n c\r\n", "  ", "d"], object))
+add("StringStrip", input=WORDS)
 add("StringJoin", {"separator": "-"}, inputs=[WORDS, WORDS])
 add("StringJoin", inputs=[PLAIN, PLAIN, PLAIN])
 for pattern in ("[a-z]+[0-9]", ".*o.*", ""):

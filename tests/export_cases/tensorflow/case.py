@@ -35,11 +35,11 @@ class FunctionCase(Case):
         return self.make()
 
 
-def add(name: str, function: Any, *calls: Any) -> None:
-    """Enter a function with its calls: tuples of arguments, or the only one."""
+def add(name: str, function: Any, *calls: Any, steps: float = 0.0) -> None:
+    """Enter a function with its calls: tuples of arguments, or the only one; ``steps`` as of ``FunctionCase``."""
     family = Path(sys._getframe(1).f_code.co_filename).stem
     given = tuple(call if isinstance(call, tuple) else (call,) for call in calls)
-    CASES.append(FunctionCase(f"{family}/{name}", "tensorflow", lambda: Built(function, given)))
+    CASES.append(FunctionCase(f"{family}/{name}", "tensorflow", lambda: Built(function, given), steps=steps))
 
 
 def normal(*shape: int) -> Any:

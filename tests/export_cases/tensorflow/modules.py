@@ -113,7 +113,10 @@ add("gradient", lambda x: tf.gradients(tf.reduce_sum(x**2.0), x)[0] if not tf.ex
 add("checked", lambda x: tf.debugging.check_numerics(x, "odd") * 2.0, X, Y)
 add("row_by_row", lambda x: tf.vectorized_map(lambda row: tf.linalg.matvec(WEIGHT, row, transpose_a=True), x), X, Y)
 add("stop_gradient", lambda x: tf.stop_gradient(x) * tf.identity(x), X, Y)
-add("cast_weights", lambda x: tf.cast(tf.cast(x, tf.float16) @ tf.cast(WEIGHT, tf.float16), tf.float32), X, Y)
+add(  # onnxruntime (1.31) leaves roundings to half precision out that another cast follows
+    "cast_weights", lambda x: tf.cast(tf.cast(x, tf.float16) @ tf.cast(WEIGHT, tf.float16), tf.float32), X, Y,
+    steps=2.0**-12,
+)  # fmt: skip
 add(
     "in_a_loop",
     tf.function(lambda x: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, inner3(y)), (0, x))[1]),

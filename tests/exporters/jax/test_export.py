@@ -190,3 +190,29 @@ def test_a_loop_for_each_row_that_carries_a_truth_and_a_key_runs_in_onnxruntime(
     found = onnxruntime.InferenceSession(model.to_proto().SerializeToString()).run(None, {model.inputs[0].name: x})
     for one, two in zip(found, jax.vmap(function)(jnp.asarray(x)), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def test_infinity_comes_before_nan_in_what_is_sorted():
+    def function(x):
+        return jnp.sort(x), jnp.argsort(x), jax.lax.top_k(x, 2)[1]
+
+    model = ep.export(function, jnp.arange(6.0))
+    x = np.array([0.0, -0.0, np.nan, 1.0, -1.0, np.inf], np.float32)
+    for provider in ("cpu", "onnxruntime"):
+        found = ep.Session(model, providers=[provider]).run([x]).values()
+        for one, expected in zip(found, function(jnp.asarray(x)), strict=True):
+            np.testing.assert_array_equal(one, expected)
+
+
+def test_a_loop_that_ends_by_what_it_computes_is_not_tried_on_nothing():
+    """A sum of no elements never grows; here the loop ends all the same, so that the test does."""
+
+    def grown(x):
+        return jax.lax.while_loop(
+            lambda c: (c[0].sum() < 50) & (c[1] < 1e5), lambda c: (c[0] * 2 + 1, c[1] + 1), (x, 0.0)
+        )
+
+    model = ep.export(lambda x: grown(jnp.abs(x))[0], jnp.ones((3, 4)))
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+    assert {"batch=1", "x_dim1=1"} <= {run.label for run in model.report.runs}
+    assert not {"batch=0", "x_dim1=0"} & {run.label for run in model.report.runs}

@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 import sys
 import threading
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import entrepot as ep
 
+
+class Pair(NamedTuple):
+    init: Any
+    apply: Any
+
+
+PAIR = Pair(None, lambda x: x[: len(x) // 2])
 FUNCTIONS = {
     "len": lambda x: x.sum() / len(x) + jnp.arange(len(x))[:, None],
     "squeeze": lambda x: (x.sum(1, keepdims=True)).squeeze() + jnp.squeeze(x[None, :, :1]),
@@ -25,6 +34,8 @@ FUNCTIONS = {
     "corrcoef": jnp.corrcoef,
     "convolve": lambda x: jnp.convolve(x[:, 0], jnp.array([0.2, 0.5, 0.3]), mode="same"),
     "diagflat": lambda x: jnp.diagflat(x[:, 0]),
+    "scans of a stated length": lambda x: jax.lax.scan(lambda c, e: (c + e, c * e), x[0], x, length=x.shape[0]),
+    "functions in a tuple with names": lambda x: PAIR.apply(x) + 0,
 }
 
 
@@ -34,8 +45,12 @@ def test_sizes_that_are_asked_for_vary(name):
     function = FUNCTIONS[name]
     x = np.random.default_rng(0).uniform(0.5, 1.5, (11, 4)).astype(np.float32)
     model = ep.export(function, jnp.asarray(x[:5]), progress=False)
-    (found,) = ep.Session(model, providers=["onnxruntime"]).run({"x": x}).values()
-    np.testing.assert_allclose(found, function(jnp.asarray(x)), rtol=2e-5, atol=2e-5)
+    for found, expected in zip(
+        ep.Session(model, providers=["onnxruntime"]).run({"x": x}).values(),
+        jax.tree.leaves(function(jnp.asarray(x))),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
 def test_a_squeezed_axis_that_varies_has_more_than_one_element():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -38,7 +39,6 @@ def test_an_axis_varies_up_to_where_the_model_ends(name: str) -> None:
 
 
 ANOTHER_WAY: dict[str, tuple[Callable[[Any], Any], int]] = {
-    "a branch": (lambda x: jnp.exp(x * 2 if x.shape[1] > 4 else x), 4),
     "a reflection": (lambda x: jnp.exp(jnp.pad(x, ((0, 0), (3, 3)), "reflect")), 3),
 }
 
@@ -55,6 +55,44 @@ def test_a_graph_refuses_sizes_at_which_the_model_goes_another_way(name: str, pr
         np.testing.assert_allclose(result, function(given), rtol=1e-5, atol=1e-6)
     with pytest.raises(ep.EntrepotError):
         session.run({"x": np.ones((3, beyond), np.float32)})
+
+
+WEIGHT = jnp.asarray(np.random.default_rng(2).standard_normal((2, 3)), jnp.float32)
+BOTH_WAYS: dict[str, Callable[[Any], Any]] = {
+    "a branch": lambda x: jnp.exp(x * 2 if x.shape[0] > 4 else x),
+    "weights on both sides": lambda x: jnp.tanh(x @ WEIGHT) if x.shape[0] > 4 else x @ WEIGHT * 2,
+    "three ways": lambda x: x.sum(0) if x.shape[0] < 3 else x.max(0) if x.shape[0] < 7 else x.min(0),
+    "one row by itself": lambda x: x / (1 if x.shape[0] == 1 else x.shape[0] - 1),
+    "a long rest": lambda x: jnp.concatenate([x[:64].cumsum(0), x[64:]]) if x.shape[0] > 64 else x.cumsum(0),
+    "by lax": lambda x: lax.cond(x.shape[0] > 4, lambda y: y.sum(0), lambda y: y.max(0), x),
+}
+
+
+@pytest.mark.parametrize("name", BOTH_WAYS)
+@pytest.mark.parametrize("provider", ["cpu", "onnxruntime"])
+def test_an_axis_varies_where_its_size_decides_which_way_a_model_goes(name: str, provider: str) -> None:
+    function = BOTH_WAYS[name]
+    model = ep.export(function, jnp.ones((6, 2)))
+    assert model.inputs[0].shape[0] == "batch"
+    session = ep.Session(model, providers=[provider])
+    for size in (1, 2, 3, 4, 5, 6, 7, 30, 64, 65, 100):
+        given = np.random.default_rng(size).standard_normal((size, 2)).astype(np.float32)
+        (result,) = session.run([given]).values()
+        np.testing.assert_allclose(result, function(jnp.asarray(given)), rtol=1e-5, atol=1e-5)
+
+
+def test_the_sizes_of_two_inputs_decide_independently() -> None:
+    def function(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return (x * 2 if x.shape[0] > 4 else x - 1), (y.sum(1) if y.shape[1] < 3 else y.max(1))
+
+    model = ep.export(function, (jnp.ones((3, 2)), jnp.ones((4, 5))))
+    session = ep.Session(model)
+    for rows, columns in itertools.product((1, 4, 5, 9), (1, 2, 3, 8)):
+        x, y = (
+            np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in ((rows, 2), (3, columns))
+        )
+        for found, expected in zip(session.run([x, y]).values(), function(x, y), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_an_axis_whose_size_is_computed_with_while_tracing_stays_fixed() -> None:

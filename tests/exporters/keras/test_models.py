@@ -269,3 +269,16 @@ def test_words_are_split_at_any_white_space_of_ascii():
     model = ep.export(network, np.array(texts[:1], object), progress=False)
     (found,) = ep.Session(model, providers=["onnxruntime"]).run([np.array(texts, object)]).values()
     np.testing.assert_array_equal(found, network(keras.ops.convert_to_tensor(texts)))
+
+
+@pytest.mark.parametrize("provider", ["cpu", "onnxruntime"])
+def test_bytes_of_any_size_are_resized_to_the_same_bytes(provider):
+    """onnxruntime (1.31) interpolates in another order than TensorFlow, which shows once it is rounded."""
+    network = sequential((None, None, 3), layers.Resizing(8, 8), dtype="uint8")
+    rng = np.random.default_rng(0)
+    model = ep.export(network, rng.integers(0, 256, (2, 12, 10, 3)).astype(np.uint8), progress=False)
+    session = ep.Session(model, providers=[provider])
+    for shape in ((3, 14, 13, 3), (1, 7, 33, 3), (2, 1, 5, 3), (1, 64, 64, 3)):
+        images = rng.integers(0, 256, shape).astype(np.uint8)
+        (found,) = session.run([images]).values()
+        np.testing.assert_array_equal(found, network(images))

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx_ir as ir
 import onnxruntime
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.decomposition import PCA
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, QuantileTransformer, RobustScaler, SplineTransformer, StandardScaler
+from sklearn.svm import SVC
 
 import entrepot as ep
+from entrepot.ir.computed import rounded_types
 
 X, Y = load_iris(return_X_y=True)
 TABLE, TARGET = load_diabetes(return_X_y=True)
@@ -81,3 +87,24 @@ def test_transformers_of_columns_have_their_weights():
     ).fit(X)
     (found,) = ep.Session(ep.export(model, X[:7], progress=False)).run({"X": X}).values()
     np.testing.assert_allclose(found, model.transform(X), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "exponential"])
+@pytest.mark.parametrize("first", [LogisticRegression(), GaussianNB(), make_pipeline(StandardScaler(), PCA(2), SVC())])
+def test_boosted_trees_on_a_first_guess_in_single_precision(first, loss, tmp_path):
+    x, y = TABLE[:80] * 20, (TARGET[:80] > 120).astype(int)
+    first = CalibratedClassifierCV(first, ensemble=False) if not hasattr(first, "predict_proba") else first
+    trees = GradientBoostingClassifier(init=first, loss=loss, n_estimators=4).fit(x, y)
+    model = ep.export(trees, x[:7])
+    assert model.report.ok
+    found = in_onnxruntime(model, tmp_path, {"X": x})
+    # odds of what is nearly certain are as inexact as 1 - p in single precision
+    np.testing.assert_allclose(found["probabilities"], trees.predict_proba(x), rtol=1e-4, atol=5e-6)
+
+
+def test_only_what_is_computed_in_single_precision_is_judged_by_it():
+    x, y = TABLE[:80].astype(np.float32) * 20, (TARGET[:80] > 120).astype(int)
+    trees = GradientBoostingClassifier(n_estimators=4).fit(x, y)
+    guess = GradientBoostingClassifier(n_estimators=4, init=LogisticRegression()).fit(x, y)
+    assert not rounded_types(ep.export(trees, x[:5]).ir) & {ir.DataType.FLOAT}
+    assert rounded_types(ep.export(guess, x[:5]).ir) >= {ir.DataType.FLOAT}

@@ -248,3 +248,53 @@ def test_integers_without_elements_do_not_end_the_process() -> None:
 
     model = ep.export(tf.function(to_steps_and_back), _x(3, 4), progress=False)
     assert model.inputs[0].shape == ("batch", "x_dim1")
+
+
+def test_a_batch_varies_where_tensorflow_gives_an_odd_shape_for_an_empty_one() -> None:
+    """TensorFlow (2.21) returns an empty batch as it is, where windows would make the images smaller."""
+    spec = tf.TensorSpec((None, None, None, 1))
+
+    @tf.function(input_signature=[spec])
+    def dilated(x: tf.Tensor) -> tf.Tensor:
+        return tf.nn.conv2d(x, tf.ones([2, 2, 1, 3]), strides=1, padding="VALID", dilations=2)
+
+    model = ep.export(dilated, _x(1, 6, 6, 1))
+    assert model.inputs[0].shape == ("batch", "x_dim1", "x_dim2", 1)
+    (found,) = ep.Session(model).run([_x(4, 9, 5, 1)]).values()
+    np.testing.assert_allclose(found, dilated(_x(4, 9, 5, 1)), rtol=1e-5)
+
+
+def test_a_table_that_nothing_has_filled_is_refused() -> None:
+    def function(x: tf.Tensor) -> tf.Tensor:
+        words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
+        return tf.lookup.StaticHashTable(words, -1).lookup(x)
+
+    with pytest.raises(ep.UnsupportedOpError, match="make it outside of the function"):
+        ep.export(function, tf.constant(["a", "z"]))
+
+
+@pytest.mark.parametrize("provider", ["cpu", "onnxruntime"])
+def test_white_space_of_any_kind_is_stripped_from_both_ends(provider: str) -> None:
+    texts = np.array([" Hello ", "\t \n x  y\r\n", "", " ", "  \v\f", "ä ö ", " a \t b"], object)
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string)])
+    def function(x: tf.Tensor) -> tf.Tensor:
+        return tf.strings.strip(x)
+
+    session = ep.Session(ep.export(function, tf.constant(["a ", "b"])), providers=[provider])
+    for given in (texts, texts[:1], texts[3:5]):
+        (found,) = session.run([given]).values()
+        assert found.tolist() == [text.decode() for text in function(given).numpy()]
+
+
+def test_results_that_are_passed_on_or_looked_up_have_a_shape() -> None:
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64)), default_value=-1
+    )
+
+    @tf.function(input_signature=[tf.TensorSpec((None,)), tf.TensorSpec((None,), tf.string)])
+    def function(x: tf.Tensor, words: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return x, tf.identity(x), table.lookup(words)
+
+    model = ep.export(function, (_x(3), np.array(["a", "z"], object)))
+    assert [spec.shape for spec in model.outputs] == [("batch",), ("batch",), (model.inputs[1].shape[0],)]

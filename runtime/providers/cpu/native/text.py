@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Callable
 from typing import Any
 
@@ -56,14 +57,18 @@ def string_normalizer(
     locale: str | None = None,
     stopwords: list[str] | None = None,
 ) -> Array:
-    """Drop stop words, then change case; an empty result is one empty string."""
+    """Drop stop words, then change case; an empty result is one empty string.
+
+    In the locale ``C``, letters are those of ASCII alone, as they are to C's ``towlower``.
+    """
     if locale not in (None, "", "C", "en_US", "en_US.UTF-8", "en_US.utf8"):
         raise UnsupportedOpError(f"StringNormalizer: locale {locale!r} is not supported", hint="use en_US")
     if X.ndim > 2 or (X.ndim == 2 and X.shape[0] != 1):
         raise InputError(f"StringNormalizer: X has shape {X.shape}, expected (C,) or (1, C)")
-    fold = _same if is_case_sensitive else str.lower
+    lower, upper = (_lower_ascii, _upper_ascii) if locale == "C" else (str.lower, str.upper)
+    fold = _same if is_case_sensitive else lower
     dropped = {fold(word) for word in stopwords or ()}
-    change = {"LOWER": str.lower, "UPPER": str.upper, "NONE": _same}[case_change_action]
+    change = {"LOWER": lower, "UPPER": upper, "NONE": _same}[case_change_action]
     kept = [change(text) for text in X.reshape(-1) if fold(text) not in dropped] or [""]
     return np.array(kept, dtype=object).reshape(*X.shape[:-1], len(kept))
 
@@ -138,3 +143,15 @@ def _each(X: Array, function: Callable[[str], Any], dtype: type) -> Array:
 
 def _same(text: str) -> str:
     return text
+
+
+def _lower_ascii(text: str) -> str:
+    return text.translate(_LOWER)
+
+
+def _upper_ascii(text: str) -> str:
+    return text.translate(_UPPER)
+
+
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
