@@ -188,12 +188,32 @@ class _Drawing:
         return [(spelled(name), spelled(other)) for name, other in ties.items()]
 
     def _docstring(self, model: Model) -> list[str]:
-        def told(spec: object) -> str:
-            return printable(str(spec)).replace("\n", " ").replace("\\", "/").replace('"', "'")
+        lines = [f'    """{_told(model.ir.graph.name or "the model")}', ""]
+        lines += [f"    in   {line}" for line in _families(map(_told, model.inputs))]
+        return [*lines, *(f"    out  {line}" for line in _families(map(_told, model.outputs))), '    """', ""]
 
-        what = told(model.ir.graph.name or "the model")
-        lines = [f'    """{what}', "", *(f"    in   {told(spec)}" for spec in model.inputs)]
-        return [*lines, *(f"    out  {told(spec)}" for spec in model.outputs), '    """', ""]
+
+def _told(what: object) -> str:
+    return printable(str(what)).replace("\n", " ").replace("\\", "/").replace('"', "'")
+
+
+def _families(lines: Iterable[str]) -> list[str]:
+    """Lines, those in one that differ in the number of a layer alone, and count on: ``past.0 to 11.keys``."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for line in lines:
+        parts = _NUMBERED.fullmatch(line)
+        family, number = (f"{parts[1]}#{parts[3]}", int(parts[2])) if parts else (line, 0)
+        found.setdefault(family, []).append((number, line))
+    told = []
+    for family, members in found.items():
+        numbers = [number for number, _ in members]
+        counts_on = len(numbers) > 1 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+        whole = family.replace("#", f"{numbers[0]} to {numbers[-1]}", 1)
+        told += [whole] if counts_on else [line for _, line in members]
+    return told
+
+
+_NUMBERED = re.compile(r"([^:#]*?[._])(\d+)((?=[._:])[^#]*)")
 
 
 def _loading(name: str, more: bool) -> str:

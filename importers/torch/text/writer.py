@@ -98,7 +98,7 @@ class ModuleWriter(Writer):
         name = value.name
         if "/" in name or "::" in name:
             name = re.sub(r"_output_\d+$", "", re.split(r"/|::", name)[-1]).lower()
-        return re.sub(r"_\d+(?=_|$)", "", name) or "x" if self.plain else name
+        return re.sub(r"[._]\d+(?=[._]|$)", "", name) or "x" if self.plain else name
 
     # reading
     def read(self, value: Value | None, step: Step | None = None, position: int = 0) -> str:
