@@ -18,12 +18,19 @@ def test_no_file_is_named_for_nothing():
 
 
 def test_no_file_is_longer_than_500_lines():
-    assert [str(path.relative_to(ROOT)) for path in FILES if len(path.read_text().splitlines()) > 500] == []
+    assert [
+        str(path.relative_to(ROOT)) for path in FILES if len(path.read_text(encoding="utf-8").splitlines()) > 500
+    ] == []
 
 
 def test_nearly_all_functions_are_short():
     """Nine of ten within 30 lines, and none beyond 100, docstrings counted."""
-    lengths = sorted(_length(node) for path in FILES for node in ast.walk(ast.parse(path.read_text())) if _is_def(node))
+    lengths = sorted(
+        _length(node)
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if _is_def(node)
+    )
     assert lengths[len(lengths) * 9 // 10] <= 30
     assert lengths[-1] <= 100
 
@@ -58,7 +65,7 @@ def test_no_test_imports_a_benchmark():
 
 def _rooms(path: Path) -> set[str]:
     """The rooms of tests and benchmarks that a file imports from: ``judges`` of ``tests.judges.oracle``."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:

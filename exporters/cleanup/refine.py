@@ -34,15 +34,17 @@ def refine_shapes(model: ir.Model) -> None:
 def forget_contradicted(model: ir.Model, results: Sequence[Sequence[int]]) -> None:
     """Leave open what is stated of outputs and does not hold for the sample: exporters may follow one arm of a branch.
 
-    How many axes an output has does not depend on sizes, and is stated in any case.
+    How many axes an output has is stated where nothing was; it depends on values where an exporter has another number.
 
     Args:
         model: Changed in place.
         results: The shapes of the results for the sample.
     """
     for value, result in zip(model.graph.outputs, results, strict=True):
-        if value.shape is None or len(value.shape) != len(result):
+        if value.shape is None:
             value.shape = ir.Shape([None] * len(result))
+        elif len(value.shape) != len(result):
+            value.shape = None
         else:
             pairs = zip(value.shape, result, strict=True)
             value.shape = ir.Shape([None if isinstance(dim, int) and dim != size else dim for dim, size in pairs])
