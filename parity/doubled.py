@@ -6,6 +6,7 @@ implementations keep them in another order, unless both compute the scores more 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -95,6 +96,18 @@ def most_moved(single: Mapping[str, Any], double: Mapping[str, Any], output: Out
     return own if output.metrics.max_abs <= _LIKE * own else 0.0
 
 
+def typed_alike(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Outputs, arrays of them in the element types of others: a source may insist on single precision somewhere."""
+    return {name: _typed_like(value, others.get(name)) for name, value in values.items()}
+
+
+def _typed_like(value: Any, other: Any) -> Any:
+    if isinstance(value, list) and isinstance(other, list):
+        return [_typed_like(*pair) for pair in itertools.zip_longest(value, other[: len(value)])]
+    both = isinstance(value, np.ndarray) and isinstance(other, np.ndarray)
+    return value.astype(other.dtype) if both else value
+
+
 def allows_anything(found: Comparison, expected: Mapping[str, Any]) -> bool:
     """Whether an output may be off by as much as it is large, as the source itself is: that proves nothing either."""
     judged = ((output.tolerance, expected.get(output.name)) for output in found.outputs if output.noise)
@@ -111,7 +124,12 @@ def mostly_excused(actual: Mapping[str, Any], settled: Mapping[str, Any]) -> boo
     """
     pairs = [(value, settled.get(name)) for name, value in actual.items()]
     arrays = [(one, other) for one, other in pairs if isinstance(one, np.ndarray) and isinstance(other, np.ndarray)]
-    return any(one.shape != other.shape or 2 * (one != other).sum() > one.size for one, other in arrays)
+    return any(one.shape != other.shape or 2 * _differing(one, other) > one.size for one, other in arrays)
+
+
+def _differing(one: np.ndarray, other: np.ndarray) -> int:
+    """How many elements differ; NaN is NaN."""
+    return int(((one != other) & ~((one != one) & (other != other))).sum())  # noqa: PLR0124
 
 
 def _check(model: ir.Model) -> None:

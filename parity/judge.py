@@ -13,7 +13,7 @@ from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import chooses, is_pointwise
 from entrepot.parity.compare import NOISE, Comparison, Tolerance, compare, scales_of
-from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly_excused
+from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly_excused, typed_alike
 from entrepot.parity.edges import beside, moved, without_doubt
 from entrepot.parity.plan import Case
 from entrepot.parity.sensitivity import coarseness, own_error, sensitivities
@@ -77,8 +77,7 @@ class Judge:
         if exact is None or twin is None:
             return None
         moved = {output.name: most_moved(expected, exact, output) for output in found.outputs if not output.ok}
-        alike = {name: np.asarray(value).astype(np.asarray(exact[name]).dtype) for name, value in twin.items()}
-        agreed = compare(exact, alike, default_tolerance(np.dtype(np.float32)), scales=self._scales)
+        agreed = compare(exact, typed_alike(twin, exact), default_tolerance(np.dtype(np.float32)), scales=self._scales)
         return moved if all(moved.values()) and agreed.ok else {}
 
     @functools.cached_property

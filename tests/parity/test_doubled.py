@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 import entrepot as ep
-from entrepot.parity.doubled import in_double
+from entrepot.parity.doubled import in_double, mostly_excused, typed_alike
 from entrepot.parity.judge import Judge
 from entrepot.parity.plan import Case
 
@@ -71,6 +71,21 @@ def test_what_a_source_is_sure_of_is_not_excused() -> None:
     judge = Judge(Best(), judged, None, {})
     assert judge.compare(Case("sample", feeds), expected, expected, "cpu").ok
     assert not judge.compare(Case("sample", feeds), expected, {**expected, "chosen": chosen}, "cpu").ok
+
+
+def test_sequences_of_several_shapes_are_compared_in_double_precision_item_by_item() -> None:
+    single = [np.ones(2, np.float32), np.ones((1, 3), np.float32)]
+    found = typed_alike({"s": [each.astype(np.float64) for each in single], "none": None}, {"s": single, "none": None})
+    assert [each.dtype for each in found["s"]] == [np.dtype(np.float32)] * 2
+    assert [each.shape for each in found["s"]] == [(2,), (1, 3)]
+    assert found["none"] is None
+
+
+def test_nan_in_both_is_nothing_that_was_excused() -> None:
+    value = np.array([np.nan, np.nan, np.nan, 1, 2], np.float32)
+    assert not mostly_excused({"y": value}, {"y": value.copy()})
+    assert not mostly_excused({"y": value}, {"y": np.array([np.nan, np.nan, np.nan, 7, 8], np.float32)})
+    assert mostly_excused({"y": value}, {"y": np.array([5, 6, np.nan, 7, 2], np.float32)})
 
 
 MIXED = """<ir_version: 10, opset_import: ["": 19, "own": 1]>
