@@ -78,6 +78,17 @@ class Called:
             return {}
         return dict(zip(self._outputs, found, strict=False))
 
+    def first_of_equal(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
+        """What the model computes where it chooses the first of equal elements; ``None`` if it cannot be told to."""
+        choosing = getattr(self._source, "first_of_equal", None)
+        if choosing is None:
+            return None
+        try:
+            with choosing():
+                return self.run(feeds)
+        except SourceRefusal:
+            return None
+
     @property
     def counts_turns(self) -> bool:
         """Whether a loop that never ends is a refusal."""

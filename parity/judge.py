@@ -6,6 +6,7 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,10 +18,22 @@ from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly
 from entrepot.parity.edges import beside, moved, without_doubt
 from entrepot.parity.plan import Case
 from entrepot.parity.sensitivity import coarseness, own_error, sensitivities
-from entrepot.parity.sources import CoarseSource, ExactSource, Outputs, Source, SourceRefusal, SteppedSource
+from entrepot.parity.sources import (
+    ChoosingSource,
+    CoarseSource,
+    ExactSource,
+    Outputs,
+    Source,
+    SourceRefusal,
+    SteppedSource,
+)
 from entrepot.parity.ties import undecided, with_equal_choices
 from entrepot.parity.tolerance import default_tolerance
 
+_CHOICE = (
+    "; all that differs is which of equal elements comes first: ONNX takes the first of them, as a stable sort does, "
+    "and the source another"
+)
 _NO_SCALE = 1e-30
 """The scale of a tensor whose elements are each judged by their own size alone."""
 
@@ -41,6 +54,10 @@ class Judge:
         """What the source and a provider computed; where they differ by as much as the source is unsure, they agree."""
         if case.edge:
             return self._compare_at_edges(case, expected, actual, strict=provider == "cpu" and self.strict)
+        found = self._compare(case, expected, actual)
+        return found if found.ok or not self._agree_on_first(case, actual) else _explained(found)
+
+    def _compare(self, case: Case, expected: Outputs, actual: Outputs) -> Comparison:
         first = compare(expected, actual, self._tolerance, scales=self._scales)
         if not first.ok and chooses(self._model.ir):
             actual = with_equal_choices(self._model, case.feeds, expected, actual)
@@ -65,6 +82,13 @@ class Judge:
             return second
         settled = {name: expected[name] if name in moved else value for name, value in actual.items()}
         return compare(expected, settled, scales=self._scales, noise=moved)
+
+    def _agree_on_first(self, case: Case, actual: Outputs) -> bool:
+        """Whether results would not differ if the source chose among equal elements as ONNX does."""
+        if not (chooses(self._model.ir) and isinstance(self._source, ChoosingSource)):
+            return False
+        told = self._source.first_of_equal(dict(case.feeds))
+        return told is not None and compare(told, actual, self._tolerance, scales=self._scales).ok
 
     def _moved_by_precision(self, case: Case, expected: Outputs, found: Comparison) -> Mapping[str, float] | None:
         """By how much outputs move from one precision to the other, where that is why they differ; empty if it is not.
@@ -176,6 +200,11 @@ class Judge:
         """What rounding to the other of two steps may change; as noise, of which a multiple is allowed."""
         found = self._source.steps(dict(case.feeds)) if isinstance(self._source, SteppedSource) else {}
         return {name: most / NOISE for name, most in found.items()}
+
+
+def _explained(found: Comparison) -> Comparison:
+    outputs = (each if each.ok else replace(each, problem=each.problem + _CHOICE) for each in found.outputs)
+    return replace(found, outputs=tuple(outputs))
 
 
 def _largest(*found: Mapping[str, float]) -> dict[str, float]:

@@ -57,6 +57,14 @@ class SteppedSource(Source, Protocol):
 
 
 @runtime_checkable
+class ChoosingSource(Source, Protocol):
+    """A source that may choose any of equal elements, and can be told to choose the first, as ONNX does."""
+
+    def first_of_equal(self, feeds: dict[str, np.ndarray], /) -> Outputs | None:
+        """What the source computes when it does; ``None`` if it cannot be told."""
+
+
+@runtime_checkable
 class CoarseSource(Source, Protocol):
     """A source that may compute in a type less exact than that of its results, as under a policy of mixed precision."""
 

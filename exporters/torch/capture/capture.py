@@ -23,6 +23,7 @@ from entrepot.exporters.torch.capture.dims import export_along, leave_open
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import NO_NEWS, keep_within
 from entrepot.exporters.torch.capture.ranges import Opening, capture_open
+from entrepot.exporters.torch.capture.unfollowed import bound_by_program
 from entrepot.exporters.torch.messages import (
     is_about_sizes,
     of_size,
@@ -69,13 +70,12 @@ def capture(
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
     """
-    fixed: dict[Axis, Fixed] = {}
     first: EntrepotError | None = None
     settled: _Settled | None
-    opened = capture_open(module, call, prober, groups, stepper)
+    opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper)
     if opened.capture is not None:
-        _tell(opened.capture.fixed, call, progress)
-        return opened.capture
+        _tell(fixed, call, progress)
+        return replace(opened.capture, fixed=fixed)
     failing = _for_no_size(opened.error, module, call, prober, stepper)
     for _ in range(_MOST_ATTEMPTS):
         tensors = capture_sample(call, prober, groups)
@@ -87,9 +87,10 @@ def capture(
                 raise failing
             program = export_along(flat, tensors, groups)
             broken = [(group, why) for group in groups if (why := _broken(program, group))]
-            if not broken:
+            bound = None if broken else bound_by_program(program, prober, groups)
+            if not broken and bound is None:
                 return Capture(program, tensors, groups, fixed, frozenset(flat.numbers))
-            settled = _without_broken(groups, broken, prober)
+            settled = _without_broken(groups, broken, prober) if bound is None else (bound, [])
         except MODEL_ERRORS as error:
             required = {group.symbol for group in groups if group.required}
             settled = _settle(plain(error), groups, prober, tensors)
@@ -109,6 +110,28 @@ def capture(
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
+
+
+def _opened(
+    module: torch.nn.Module,
+    call: Flat,
+    prober: Prober,
+    groups: list[Group],
+    progress: Callable[[str], None],
+    stepper: Stepper | None,
+) -> tuple[Opening, list[Group], dict[Axis, Fixed]]:
+    """A capture with open sizes, the groups that it was made with, and the axes that it and those before it fixed."""
+    fixed: dict[Axis, Fixed] = {}
+    while True:
+        opened = capture_open(module, call, prober, groups, stepper)
+        if opened.capture is None:
+            return opened, groups, fixed
+        fixed |= opened.capture.fixed
+        bound = bound_by_program(opened.capture.program, prober, opened.capture.groups)
+        if bound is None:
+            return opened, groups, fixed
+        progress("some axes vary only together with others")
+        groups = bound
 
 
 def _tell(fixed: Mapping[Axis, Fixed], call: Flat, progress: Callable[[str], None]) -> None:

@@ -21,6 +21,7 @@ from entrepot.exporters.torch.capture.relations import suggested_relations
 from entrepot.exporters.torch.lowering.weights import refer_to_weights, settle_weights
 from entrepot.exporters.torch.running.checks import check_results, check_tensors
 from entrepot.exporters.torch.running.eager import Eager
+from entrepot.exporters.torch.running.first import FirstOfEqual
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.sources.checkpoint import Checkpoint
@@ -149,6 +150,11 @@ class TorchSource(Source):
     def in_double(self, most: int) -> Callee:
         """A copy that computes in float64."""
         return self.eager.in_double(most)
+
+    @staticmethod
+    def first_of_equal() -> FirstOfEqual:
+        """While it is on, the module chooses the first of equal elements, as ONNX does."""
+        return FirstOfEqual()  # type: ignore[no-untyped-call]
 
     def unsteadiness(self, arrays: Sequence[torch.Tensor]) -> Sequence[float]:
         """How far results may move because something is rounded to the other of two steps."""
