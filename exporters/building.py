@@ -65,6 +65,11 @@ class Builder:
         """Whether it is no body of another."""
         return self._is_main
 
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The part of the model that nodes come from at the moment."""
+        return tuple(self._path)
+
     # what comes in ---------------------------------------------------------------------------------------------------
 
     def input(self, name: str, dtype: Any, shape: Sequence[Dim] | None) -> ir.Value:

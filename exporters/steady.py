@@ -26,7 +26,7 @@ def settled(source: Source) -> Flat:
     except Refusal as refusal:
         at = f", at {refusal.source}" if refusal.source else ""
         raise InputError(f"the {source.noun} does not take the sample: {refusal}{at}") from refusal
-    if not (same_structure(first.tree, second.tree) and _equal(source, first, second)):
+    if not alike(source, first, second):
         raise ConversionError(
             "two calls with the same inputs differ: the results depend on random numbers or on state",
             hint="take what varies as an input, and return it as an output",
@@ -34,7 +34,10 @@ def settled(source: Source) -> Flat:
     return first
 
 
-def _equal(source: Source, first: Flat, second: Flat) -> bool:
+def alike(source: Source, first: Flat, second: Flat) -> bool:
+    """Whether two results of a source are the same but for rounding."""
+    if not same_structure(first.tree, second.tree):
+        return False
     pairs = zip(first.tensors, second.tensors, strict=True)
     return all(_alike(*(source.arrays.to_numpy(array) for array in pair)) for pair in pairs)
 

@@ -102,6 +102,14 @@ def test_an_onnx_file_is_converted_and_verified_against_itself(relu, tmp_path):
     assert model.report.ok
 
 
+def test_text_is_cut_off_where_a_framework_has_it_only(relu):
+    for model, sample in ((relu, None), (torch.nn.ReLU(), torch.ones(2))):
+        with pytest.raises(ep.InputError, match="strings"):
+            ep.export(model, sample, strings="cut", progress=False)
+    with pytest.raises(ep.InputError, match="strings"):
+        ep.export(torch.nn.ReLU(), torch.ones(2), strings="keep", progress=False)
+
+
 def test_an_onnx_model_cannot_be_given_other_axes(relu):
     with pytest.raises(ep.InputError, match="comes with its axes and names"):
         ep.export(relu, dynamic={"x": {1: "width"}})

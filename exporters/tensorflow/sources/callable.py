@@ -158,6 +158,12 @@ class CallableSource(Source):
         finally:
             tf.config.run_functions_eagerly(before)
 
+    def behind_text(self, options: Options) -> Source:
+        """See ``Source``."""
+        from entrepot.exporters.tensorflow.sources.behind_text import behind_text
+
+        return behind_text(self, options)
+
     def own_weights(self, graph: onnx_ir.Model, *, share: bool) -> None:
         """Nothing has to be done: TensorFlow copies a variable that is read elsewhere before it writes to it."""
         return
