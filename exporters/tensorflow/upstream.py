@@ -54,7 +54,7 @@ def output_name(kind: str, attributes: Any, at: int) -> str:
     """What a result of a node is called; nothing where it is the only one."""
     definition = operator_definition(kind)
     offsets = {} if definition is None else output_offsets(definition, attributes)
-    first, name = max(((first, name) for name, first in offsets.items() if first <= at), default=(0, ""))
+    name, first = next(((name, first) for name, first in reversed(offsets.items()) if first <= at), ("", 0))
     argument = next((each for each in definition.output_arg if each.name == name), None) if definition else None
     if argument is not None and (argument.number_attr or argument.type_list_attr):
         return f"{name}_{at - first}"

@@ -15,7 +15,7 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.steady import alike
 from entrepot.exporters.structure import flatten_named, unflatten
-from entrepot.exporters.tensorflow.arrays import TENSORFLOW
+from entrepot.exporters.tensorflow.arrays import TENSORFLOW, tensor_of
 from entrepot.exporters.tensorflow.graphs.body import SAME, Ref, Step
 from entrepot.exporters.tensorflow.graphs.cutting import Cut, cut_graph
 from entrepot.exporters.tensorflow.graphs.expanding import WRITES, Flat, Library, expanded
@@ -79,7 +79,7 @@ def behind_text(source: CallableSource, options: Options) -> CallableSource:
         return source
     parts = _Parts(flat, begun.library, graph, begun.outer)
     texts = parts.function(cut.results, ())
-    arrays = [TENSORFLOW.leaf(each, "") for each in texts([tf.constant(array) for array in source.call.tensors])]
+    arrays = [TENSORFLOW.leaf(each, "") for each in texts([tensor_of(array) for array in source.call.tensors])]
     taken = [at for at, ref in enumerate(flat.arguments[: len(source.call.names)]) if ref in cut.arguments]
     named = [(source.call.names[at], source.call.tensors[at]) for at in taken]
     beginnings = _beginnings(flat, cut, {name for name, _ in named})

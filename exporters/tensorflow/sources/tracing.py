@@ -11,6 +11,7 @@ from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.calls import MODEL_ERRORS
 from entrepot.exporters.notes import CAPTURED, Fixed
+from entrepot.exporters.tensorflow.arrays import tensor_of
 from entrepot.exporters.tensorflow.translation import Translated, translated
 from entrepot.exporters.tensorflow.upstream import reason_of
 from entrepot.ir.errors import ConversionError
@@ -100,7 +101,7 @@ class Tracing:
         specs = [
             tf.TensorSpec(
                 [None if (at, axis) in open_axes else size for axis, size in enumerate(array.shape)],
-                tf.constant(array).dtype,
+                tensor_of(array).dtype,
                 name=f"input_{at}",
             )
             for at, array in enumerate(self._prober.sample)

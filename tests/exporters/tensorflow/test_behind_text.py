@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -96,6 +98,45 @@ def test_lists_and_ragged_rows_of_text_stay_with_it():
     given = dict(zip(names, (letters.row_splits.numpy(), letters.values.numpy()), strict=True))
     (found,) = ep.Session(model).run(given).values()
     assert found.tolist() == function(OTHERS).numpy().tolist()
+
+
+def example(values, word):
+    features = {
+        "values": tf.train.Feature(float_list=tf.train.FloatList(value=values)),
+        "word": tf.train.Feature(bytes_list=tf.train.BytesList(value=[word.encode()])),
+    }
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+def test_what_is_parsed_of_bytes_becomes_inputs():
+    stated = {"values": tf.io.FixedLenFeature([3], tf.float32), "word": tf.io.FixedLenFeature([], tf.string)}
+
+    def function(examples):
+        parsed = tf.io.parse_example(examples, stated, name="parsed")
+        return tf.where(parsed["word"] == "x", 1.0, 2.0) * tf.reduce_sum(parsed["values"], -1)
+
+    sample = tf.constant([example([1, 2, 3], "x"), example([0, 200, 1], "é")])  # which is no text
+    model = ep.export(function, sample, strings="cut", progress=False)
+    assert [str(each) for each in model.inputs] == [
+        "parsed_dense_values_0: float32[batch, parsed_dense_values_0_dim1]",
+        "parsed_dense_values_1: string[batch]",
+    ]
+    (found,) = run(model, np.float32([[1, 1, 1], [1, 2, 3]]), np.array(["y", "x"], object)).values()
+    assert found.tolist() == [6.0, 6.0]
+
+
+def test_what_is_decoded_of_bytes_becomes_an_input():
+    def function(images):
+        decode = functools.partial(tf.io.decode_png, channels=1)
+        return tf.reduce_mean(tf.cast(tf.map_fn(decode, images, fn_output_signature=tf.uint8), tf.float32), [1, 2])
+
+    images = np.arange(12, dtype=np.uint8).reshape(2, 3, 2, 1) * 20
+    encoded = tf.stack([tf.io.encode_png(image) for image in images])
+    model = ep.export(function, encoded, strings="cut", progress=False)
+    (begin,) = model.inputs
+    assert begin.dtype == "uint8"
+    (found,) = run(model, images[:, :2]).values()
+    np.testing.assert_allclose(found, images[:, :2].mean((1, 2)))
 
 
 def test_what_has_counterparts_is_not_cut():
