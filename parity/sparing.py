@@ -25,7 +25,7 @@ def is_large(model: Model) -> bool:
 def few(
     cases: Sequence[Case], answers: Sequence[Outputs | SourceRefusal], runs: Sequence[Sequence[Run | None]]
 ) -> list[int]:
-    """The cases that our own runtime is asked about where onnxruntime has judged all: the sample, the smallest, edges.
+    """The cases that our own runtime is asked about where onnxruntime has judged all: the smallest one, and edges.
 
     Args:
         cases: All of them.
@@ -35,9 +35,8 @@ def few(
     taken = [at for at, answer in enumerate(answers) if not isinstance(answer, SourceRefusal)]
     if any(run is not None and run.verdict == "declined" for row in runs for run in row):
         return taken
-    plain = [at for at in taken[1:] if not cases[at].edge]
-    smallest = min(plain, key=lambda at: _elements(cases[at]), default=0)
-    return [at for at in taken if at in (0, smallest) or cases[at].edge]
+    smallest = min((at for at in taken if not cases[at].edge), key=lambda at: _elements(cases[at]), default=0)
+    return [at for at in taken if at == smallest or cases[at].edge]
 
 
 def _elements(case: Case) -> int:

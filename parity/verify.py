@@ -41,8 +41,8 @@ def verify(
         model: What to judge.
         feeds: The sample first (which the source must take), then others; ``plan_cases`` makes a good list.
         providers: Who runs the model; by default ``cpu``, and as a second opinion ``onnxruntime`` where it is
-            installed, on the file as it is; of a large model, onnxruntime judges all, and ``cpu`` the sample and the
-            smallest other feed. An operator that one of them lacks, or that the second opinion runs on
+            installed, on the file as it is; of a large model, onnxruntime judges all, and ``cpu`` the smallest
+            feed. An operator that one of them lacks, or that the second opinion runs on
             doubles in single precision, is recorded but not a failure, unless the provider is asked for by name.
         tolerance: See ``compare``.
         progress: See ``entrepot.ir.progress``.
