@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
@@ -58,6 +59,8 @@ def traced_behind_text(source: Source, call: Callable[[Any], Any], options: Opti
         ConversionError: Its backend is another.
     """
     if keras.backend.backend() != "tensorflow":
+        if all(np.asarray(tensor).dtype != object for tensor in source.call.tensors):
+            return source
         raise ConversionError(
             f"on the backend {keras.backend.backend()}, functional models alone can begin behind text",
             hint="make a functional model of it, or export a model that begins there",
