@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+import joblib  # type: ignore[import-untyped]
 import numpy as np
 from onnx_ir.passes import common
 
@@ -21,7 +22,7 @@ from entrepot.exporters.sklearn.columns import Columns
 from entrepot.exporters.sklearn.source import EstimatorSource, dense
 from entrepot.exporters.sklearn.table import CUT_OFF, Results
 from entrepot.exporters.sklearn.upstream import makes_frames
-from entrepot.exporters.steady import alike
+from entrepot.exporters.steady import check_rest
 from entrepot.exporters.structure import flatten_named
 from entrepot.ir.errors import ConversionError
 
@@ -212,8 +213,7 @@ def behind_text(source: EstimatorSource, options: Options) -> EstimatorSource:
     kept = [name for name in source.call.names if name in read]
     inputs = {name: step for name, step in named.items() if name in read}
     made = BehindText(source, steps, *_called(inputs, steps, kept))
-    if not alike(source, made(made.call.tensors), result):
-        raise ConversionError("what follows the steps on text computes something else when it is called by itself")
+    check_rest(made, result)
     return made
 
 
@@ -245,7 +245,7 @@ def _run(source: EstimatorSource, steps: Sequence[_Step]) -> None:
         source(source.call.tensors)
     for step in steps:
         if not made[id(step)]:
-            raise ConversionError(f"{step} is called in another process, where its result cannot be read")
+            raise ConversionError(f"{step} is not called for the sample, so that its result is not known")
         arrays = [_feedable(step, each, rows) for each in made[id(step)]]
         first = arrays[0]
         if any(first is not None and not np.array_equal(first, each) for each in arrays):
@@ -271,7 +271,8 @@ def _answering(steps: Any, answer: Callable[[_Step, Callable[..., Any], Any], An
     try:
         for step in steps:
             step.model.__dict__["transform"] = _asking(step, own[id(step)], answer)
-        yield
+        with joblib.parallel_config(backend="sequential"):  # in other processes, they would be other objects
+            yield
     finally:
         for step in steps:
             step.model.__dict__.pop("transform", None)

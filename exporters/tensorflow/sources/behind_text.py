@@ -13,7 +13,7 @@ from entrepot.exporters.building import Builder
 from entrepot.exporters.cutting import Beginning, free_name, refuse_rest
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
-from entrepot.exporters.steady import alike
+from entrepot.exporters.steady import check_rest
 from entrepot.exporters.structure import flatten_named, unflatten
 from entrepot.exporters.tensorflow.arrays import TENSORFLOW, tensor_of
 from entrepot.exporters.tensorflow.graphs.body import SAME, Ref, Step
@@ -98,8 +98,7 @@ def behind_text(source: CallableSource, options: Options) -> CallableSource:
         has_python=False, takes=None, keeps=(source.opened, function), unsteadiness=None,
     )  # fmt: skip
     made = BehindText(opened, named, beginnings)
-    if not alike(source, made(made.call.tensors), result):
-        raise ConversionError("what follows the operations on text computes something else when it is called by itself")
+    check_rest(made, result)
     return made
 
 

@@ -74,7 +74,9 @@ def test_each_estimator_of_a_committee_has_an_input_of_its_own(frame):
 def test_what_is_no_array_stays_with_what_reads_it():
     pipeline = make_pipeline(
         FunctionTransformer(lambda texts: [text[::-1].split() for text in texts]),
-        FeatureUnion([(f"h{n}", HashingVectorizer(n_features=n, analyzer=lambda words: words)) for n in (8, 4)]),
+        FeatureUnion(
+            [(f"h{n}", HashingVectorizer(n_features=n, analyzer=lambda words: words)) for n in (8, 4)], n_jobs=2
+        ),
         LogisticRegression(),
     ).fit(TEXTS, LABELS)
     model = ep.export(pipeline, TEXTS[:3], strings="cut", progress=False)
