@@ -42,6 +42,7 @@ _SAMPLE_HINT = "add --sample package.module:attribute: the inputs to call the mo
     "--dynamic/--static", default=True, show_default=True, help="Let every axis vary that the model allows to vary."
 )
 @click.option("--optimize", type=click.Choice(LEVELS), default="basic", show_default=True, help="How far to clean up.")
+@click.option("--cut-strings", is_flag=True, help="Begin behind operations on text that ONNX does not have.")
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Compare with the source.")
 @click.option("--require-proof", is_flag=True, help="Without a proof, write nothing and exit with 1.")
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; 0 when only --rtol is given.")
@@ -56,6 +57,7 @@ def command(
     opset: int | None,
     dynamic: bool,
     optimize: Level,
+    cut_strings: bool,
     verify: bool,
     require_proof: bool,
     atol: float | None,
@@ -87,6 +89,7 @@ def command(
             opset=opset,
             dynamic="auto" if dynamic else False,
             optimize=optimize,
+            strings="cut" if cut_strings else "refuse",
             verify=verify,
             tolerance=None if atol is None and rtol is None else Tolerance(atol or 0.0, rtol or 0.0),
             progress=output.progress,

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from entrepot.exporters.collector import sparing
 from entrepot.exporters.dispatch import exporter_of
-from entrepot.exporters.options import Dynamic, Judging, Options, State, as_dynamic
+from entrepot.exporters.options import Dynamic, Judging, Options, State, Strings, as_dynamic
 from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_names, as_opset, as_path
 from entrepot.ir.errors import InputError
 from entrepot.ir.passes.levels import LEVELS, Level
@@ -40,6 +41,7 @@ def export(
     state: State = "refuse",
     random: bool = False,
     training: bool = False,
+    strings: Strings = "refuse",
     weights: PathLike | None = None,
     progress: Progress = None,
 ) -> Model:
@@ -76,6 +78,8 @@ def export(
             then judged by their distribution.
         training: Export a torch module in its own mode instead of evaluation mode: batch statistics, and dropout that
             drops.
+        strings: Operations on text that ONNX does not have, such as hashes: ``"refuse"`` raises, ``"cut"`` exports what
+            follows them, with their results as inputs, which ``notes`` name; for TensorFlow, Keras and scikit-learn.
         weights: For a torch module on the meta device: the safetensors file, or the folder of them, that has its
             weights. They stay there: the model refers to them, and is saved into that folder.
         progress: ``True``, ``False``, or a function that is given each line; by default, long work is reported on a
@@ -94,12 +98,9 @@ def export(
         MissingDependencyError: The framework is not installed.
     """
     target = None if path is None else as_path(path)
-    dynamic = as_dynamic(dynamic)
-    if dynamic_shapes is not None and dynamic != "auto":
-        raise InputError("dynamic and dynamic_shapes are two ways to say the same thing", hint="give one of them")
     options = Options(
         opset=None if opset is None else as_opset(opset),
-        dynamic=dynamic,
+        dynamic=_dynamic(dynamic, dynamic_shapes),
         verify=as_flag(verify, "verify"),
         tolerance=_tolerance(tolerance),
         input_names=None if input_names is None else as_names(input_names, "input_names"),
@@ -112,11 +113,11 @@ def export(
         state=as_choice(state, ("refuse", "outputs", "freeze"), "state"),
         random=as_flag(random, "random"),
         training=as_flag(training, "training"),
+        strings=as_choice(strings, ("refuse", "cut"), "strings"),
         weights=_place(weights),
     )
-    if options.weights is not None and target is not None:
-        _check_beside(Path(target), options.weights)
-    with announcing(options.tell):
+    _check_beside(target, options.weights)
+    with announcing(options.tell), sparing():
         model = exporter_of(obj, sample).export(obj, sample, options)
         if target is not None:
             options.tell(f"saving {os.fspath(target)}")
@@ -164,9 +165,18 @@ def _place(given: PathLike | None) -> Path | None:
     return None if given is None else Path(as_path(given))
 
 
-def _check_beside(target: Path, weights: Path) -> None:
+def _dynamic(given: Any, shapes: Any) -> Dynamic:
+    dynamic = as_dynamic(given)
+    if shapes is not None and dynamic != "auto":
+        raise InputError("dynamic and dynamic_shapes are two ways to say the same thing", hint="give one of them")
+    return dynamic
+
+
+def _check_beside(target: PathLike | None, weights: Path | None) -> None:
+    if weights is None or target is None:
+        return
     folder = weights if weights.is_dir() else weights.parent
-    if target.absolute().parent.resolve() != folder.resolve():
+    if Path(target).absolute().parent.resolve() != folder.resolve():
         raise InputError(
             f"the weights lie in {folder}, and a model refers to files beside it only",
             path=target,

@@ -65,6 +65,11 @@ class Builder:
         """Whether it is no body of another."""
         return self._is_main
 
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The part of the model that nodes come from at the moment."""
+        return tuple(self._path)
+
     # what comes in ---------------------------------------------------------------------------------------------------
 
     def input(self, name: str, dtype: Any, shape: Sequence[Dim] | None) -> ir.Value:
@@ -83,8 +88,7 @@ class Builder:
         store, key = self._store, id(tensor)
         if key not in store.same:
             store.kept.append(tensor)
-            known = tensor if isinstance(tensor, ir.TensorProtocol) else ir.tensor(np.asarray(tensor))
-            return store.add(key, name, known)
+            return store.add(key, name, ir.Tensor(tensor) if _is_plain(tensor) else _tensor(tensor))
         return store.same[key]
 
     def constant(self, value: Any, dtype: Any = None) -> ir.Value:
@@ -126,7 +130,7 @@ class Builder:
         values = [self._operand(item, names, at, operands) for at, item in enumerate(operands)]
         while values and values[-1] is None:
             values.pop()
-        made = ir.convenience.convert_attributes({name: item for name, item in attributes.items() if item is not None})
+        made = [_attribute(name, item) for name, item in attributes.items() if item is not None]
         node = ir.Node(domain, op_type, values, made, num_outputs=outputs)
         if self._path:
             node.metadata_props["entrepot.module"] = "/".join(self._path)
@@ -277,6 +281,29 @@ def _name_apart(graph: ir.Graph) -> None:
         names = itertools.chain((value.name,), (f"{value.name}_{number}" for number in itertools.count(1)))
         value.name = next(name for name in names if name == "" or name not in known)
         known.add(value.name)
+
+
+def _is_plain(array: Any) -> bool:
+    return type(array) is np.ndarray and array.dtype.isbuiltin == 1 and array.dtype.kind in "fiub"
+
+
+def _tensor(array: Any) -> ir.TensorProtocol:
+    return array if isinstance(array, ir.TensorProtocol) else ir.tensor(np.asarray(array))
+
+
+def _attribute(name: str, item: Any) -> ir.Attr:
+    """An attribute by its name; onnx_ir (1.1) takes Python 3.11 longer to tell of what kind it is."""
+    if type(item) in (int, bool):
+        return ir.AttrInt64(name, int(item))
+    if type(item) is float:
+        return ir.AttrFloat32(name, item)
+    if type(item) is str:
+        return ir.AttrString(name, item)
+    if isinstance(item, ir.Graph):
+        return ir.AttrGraph(name, item)
+    if isinstance(item, list | tuple) and item and all(type(each) is int for each in item):
+        return ir.AttrInt64s(name, item)
+    return ir.convenience.convert_attribute(name, item)
 
 
 def _text(array: np.ndarray[Any, Any]) -> ir.StringTensor:

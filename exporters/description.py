@@ -46,7 +46,7 @@ def modes_in(metadata: Mapping[str, str]) -> Options:
         return Options()  # not one of ours
 
 
-_MODES = ("state", "random", "training")
+_MODES = ("state", "random", "training", "strings")
 
 
 def numbers_in(metadata: Mapping[str, str], result: Flat) -> frozenset[str]:

@@ -186,6 +186,15 @@ class Source(Callee, Protocol):
             raise InputError(f"the weights of this {self.noun} cannot be shared", hint="leave share out to copy them")
         refuse_modes(options)
 
+    def behind_text(self, options: Options) -> Source:
+        """The model from behind its operations on text that no graph can express; itself if it has none.
+
+        Raises:
+            InputError: Models of this framework have no such operations.
+            ConversionError: Nothing is left.
+        """
+        raise InputError(f"strings is for models of TensorFlow, Keras and scikit-learn, and this {self.noun} is none")
+
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
         """Inside, the model is ready to be called and captured; afterwards everything is as it was before."""

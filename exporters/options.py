@@ -24,6 +24,9 @@ Dynamic: TypeAlias = "Literal['auto', 'all'] | bool | Mapping[str, Axes]"
 State: TypeAlias = Literal["refuse", "outputs", "freeze"]
 """What becomes of state that forward changes: an error, inputs and outputs, or constants."""
 
+Strings: TypeAlias = Literal["refuse", "cut"]
+"""What becomes of operations on text that ONNX does not have: an error, or inputs in place of their results."""
+
 
 def as_dynamic(given: Any) -> Dynamic:
     """What a caller means by ``dynamic``; axes come as ``{"x": {0: "batch"}}``, without those that stay fixed.
@@ -109,6 +112,7 @@ class Options:
         state: What becomes of buffers and attributes that forward changes, if results depend on them.
         random: Whether random numbers may be drawn by the graph.
         training: Whether the module is exported in its own mode instead of evaluation mode.
+        strings: What becomes of operations on text that ONNX does not have.
         weights: Where a module that was built without weights has them.
         bounded: Whether an axis of ``dynamic`` may end where the source takes another path, well beyond the sample.
     """
@@ -127,6 +131,7 @@ class Options:
     state: State = "refuse"
     random: bool = False
     training: bool = False
+    strings: Strings = "refuse"
     weights: Path | None = None
     bounded: bool = False
 

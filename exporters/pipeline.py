@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import onnx_ir
@@ -56,18 +56,32 @@ _MORE_STEPS = 1.5
 def export(source: Source, options: Options) -> Model:
     """See ``entrepot.export``."""
     source.accept(options)
-    with source.guard():
-        return _Export(source, options).run()
+    with _guarded(source, options) as behind:
+        return _Export(behind, options).run()
 
 
 def verify(source: Source, model: Model, judging: Judging) -> Report:
     """See ``entrepot.verify``."""
-    source.accept(replace(modes_in(model.metadata), weights=judging.weights))
-    with source.guard():
-        source.required = required_in(model.metadata)
+    modes = replace(modes_in(model.metadata), weights=judging.weights)
+    source.accept(modes)
+    with _guarded(source, modes) as behind:
+        behind.required = required_in(model.metadata)
         with contextlib.suppress(Refusal):  # the report will say so
-            source.numbers = numbers_in(model.metadata, source(source.call.tensors))
-        return compare(source, model, judging)
+            behind.numbers = numbers_in(model.metadata, behind(behind.call.tensors))
+        return compare(behind, model, judging)
+
+
+@contextlib.contextmanager
+def _guarded(source: Source, options: Options) -> Iterator[Source]:
+    """The source, ready to be called, or what is left of it behind text."""
+    with source.guard():
+        if options.strings == "refuse":
+            yield source
+            return
+        options.tell("looking for operations on text that have no counterpart")
+        behind = source.behind_text(options)
+        with behind.guard():
+            yield behind
 
 
 class _Export:

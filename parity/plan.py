@@ -10,6 +10,7 @@ import numpy as np
 
 from entrepot.ir.typing.formula import Formula
 from entrepot.parity.feeds import Feeds, bind, followed, formulas, largest, resize, stepped, symbolic_axes, vary
+from entrepot.parity.tolerance import classify
 
 if TYPE_CHECKING:
     from entrepot.ir.model import Model
@@ -27,15 +28,19 @@ class Case:
         symbol: The symbol whose size it changes, or several that it gives one size, joined by ``TOGETHER``; empty when
             it changes none, or all at once.
         edge: ``"finite"`` for edge values, ``"special"`` for some that are NaN or infinite; see ``parity.edges``.
+        spare: Whether it is left out where the source takes another size, whose values are others as well.
     """
 
     label: str
     feeds: Feeds
     symbol: str = ""
     edge: Literal["", "finite", "special"] = ""
+    spare: bool = False
 
 
-def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = None) -> tuple[Case, ...]:
+def plan_cases(
+    model: Model, sample: Feeds, rng: np.random.Generator | None = None, *, sparing: bool = False
+) -> tuple[Case, ...]:
     """The sample, the sample with other values, and every symbol of the input shapes at other sizes.
 
     Each symbol is tried alone at one more than its size in the sample, at twice that size, at 1 and at 0 (whatever the
@@ -44,21 +49,37 @@ def plan_cases(model: Model, sample: Feeds, rng: np.random.Generator | None = No
     or a largest size, none but 0 beyond it. Axes that share a symbol change together, and those whose symbol is a
     formula over others change with them.
 
+    Args:
+        model: What is judged.
+        sample: Its inputs.
+        rng: Draws other values.
+        sparing: Whether no case is wanted that tells hardly anything new: twice a size beside one more; other values
+            where all are floats and come with other sizes.
+
     Raises:
         InputError: The sample gives one symbol two sizes.
     """
     rng = rng or np.random.default_rng(0)
-    cases = [Case("sample", sample), Case("other values", {name: _vary(value, rng) for name, value in sample.items()})]
+    other_values = Case("other values", {name: _vary(value, rng) for name, value in sample.items()})
     sizes, most = independent(model, sample), largest(model)
+    spare = sparing and len(sizes) == 1 and all(_is_resized(model, *item) for item in sample.items())
+    cases = [Case("sample", sample)] if spare else [Case("sample", sample), other_values]
     for symbol, size in sizes.items():
-        wished = (min(least, most.get(symbol, least)) for least in (size + 1, 2 * size, 1))
+        more = (size + 1, 1) if sparing else (size + 1, 2 * size, 1)
+        wished = (min(least, most.get(symbol, least)) for least in more)
         steps = (*(stepped(model, symbol, least) for least in wished), 0)
         others = [other for other in dict.fromkeys(steps) if other != size]
         cases += [case for other in others for case in sized_cases(model, sample, {symbol: other}, rng)]
     if len(sizes) > 1:
         changed = {symbol: stepped(model, symbol, size + 1 + at) for at, (symbol, size) in enumerate(sizes.items())}
         cases += sized_cases(model, sample, changed, rng)
-    return tuple(cases)
+    return tuple([*cases, replace(other_values, spare=True)] if spare else cases)
+
+
+def _is_resized(model: Model, name: str, value: Any) -> bool:
+    """Whether an input consists of floats, and has an axis that varies."""
+    axes = any(spec.name == name for spec, _, _ in symbolic_axes(model))
+    return axes and not isinstance(value, list) and classify(np.asarray(value).dtype) == "float"
 
 
 def joint_cases(model: Model, sample: Feeds, symbols: Collection[str]) -> Iterator[Case]:

@@ -18,6 +18,7 @@ from entrepot.parity.report.facts import ModelFacts
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.runner import Runner
 from entrepot.parity.sources import Outputs, Source, SourceRefusal, model_name
+from entrepot.parity.sparing import few, is_large
 from entrepot.parity.tolerance import ToleranceLike
 from entrepot.parity.totals import told_sizes
 from entrepot.parity.untouched import Untouched
@@ -40,7 +41,8 @@ def verify(
         model: What to judge.
         feeds: The sample first (which the source must take), then others; ``plan_cases`` makes a good list.
         providers: Who runs the model; by default ``cpu``, and as a second opinion ``onnxruntime`` where it is
-            installed, on the file as it is. An operator that one of them lacks, or that the second opinion runs on
+            installed, on the file as it is; of a large model, onnxruntime judges all, and ``cpu`` the smallest
+            feed. An operator that one of them lacks, or that the second opinion runs on
             doubles in single precision, is recorded but not a failure, unless the provider is asked for by name.
         tolerance: See ``compare``.
         progress: See ``entrepot.ir.progress``.
@@ -56,7 +58,10 @@ def verify(
     tell, tolerance = reporter(progress), Tolerance.of(tolerance)
     cases = [feed if isinstance(feed, Case) else Case(f"feeds {at}", feed) for at, feed in enumerate(feeds)]
     names = default_providers(model) if providers is None else as_providers(providers)
-    asked = [_ask(source, case, cases[0], tell) for case in cases]
+    asked: list[tuple[Case, Outputs | SourceRefusal]] = []
+    for case in cases:
+        if not (case.spare and any(each.symbol and not isinstance(answer, SourceRefusal) for each, answer in asked)):
+            asked.append(_ask(source, case, cases[0], tell))
     asked += [_ask(source, case, cases[0], tell) for case in _together(model, asked)]
     cases, answers = [case for case, _ in asked], [answer for _, answer in asked]
     # a small result near zero says little about its own scale: all runs of the source together say more
@@ -64,16 +69,19 @@ def verify(
     scales = scales_of([answer for answer in tame if not isinstance(answer, SourceRefusal)])
     rows = [[_refused(case, answer, at)] for at, (case, answer) in enumerate(zip(cases, answers, strict=True))]
     judge = Judge(source, model, tolerance, scales)
-    for name in names:
+    sparing = providers is None and names == ("cpu", "onnxruntime") and is_large(model)
+    for name in reversed(names) if sparing else names:
+        chosen = few(cases, answers, rows) if sparing and name == "cpu" else range(len(cases))
         runner = Runner(model, name, judge, unasked=providers is None)
         if providers is None and (reason := runner.declines):
             rows[0].append(Run("every input", name, "declined", reason))
             continue
-        for row, case, answer in zip(rows, cases, answers, strict=True):
+        for at in chosen:
+            case, answer = cases[at], answers[at]
             if not isinstance(answer, SourceRefusal):
                 tell(f"verifying on {name}: {case.label}")
                 run = runner.run(case, answer)
-                row.append(run)
+                rows[at].append(run)
                 if run.verdict == "declined":
                     break
         del runner  # its weights, before the next has its own

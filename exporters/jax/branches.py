@@ -75,7 +75,7 @@ class Branches:
         while boxes:
             box = boxes.pop()
             other = self._trace(box) if len(found) < _MOST else None
-            if other is None or not _are_alike(first, other):
+            if other is None or not are_alike(first, other):
                 return None
             found.append(self._from_one(box, other))
             boxes += self._beyond(box, found[-1])
@@ -128,7 +128,7 @@ class Branches:
         return Path(found.graph, sizes, [], self._weights & set(found.graph.graph.initializers), found.numbers)
 
 
-def _are_alike(one: Traced, other: Traced) -> bool:
+def are_alike(one: Traced, other: Traced) -> bool:
     """Whether two graphs return results of the same types and ranks."""
     kinds = [[_kind(value) for value in each.graph.graph.outputs] for each in (one, other)]
     return one.numbers == other.numbers and kinds[0] == kinds[1]

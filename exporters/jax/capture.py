@@ -31,6 +31,7 @@ from entrepot.exporters.jax.ranges import (
     symbols_of,
 )
 from entrepot.exporters.jax.running import model_errors
+from entrepot.exporters.jax.sides import both_sides, is_joint
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.jax.upstream import Comparison, undecided
 from entrepot.exporters.notes import CAPTURED, Fixed
@@ -87,9 +88,10 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
     fixed: dict[Axis, Fixed] = {}
     found, failure = _with_all(source, prober, groups)
     kept = groups
+    if found is None and not groups:
+        raise _untraceable(source, failure)
+    found = found or _on_both_sides(source, prober, groups, failure)
     if found is None:
-        if not groups:
-            raise _untraceable(source, failure)
         found, kept, fixed = _one_by_one(source, prober, groups)
     found = _everywhere(source, prober, kept, found)
     graph, numbers, ranges = found
@@ -157,11 +159,34 @@ def _one_by_one(
     return found, kept, fixed
 
 
-def _graph(source: JaxSource, prober: Prober, groups: list[Group], ranges: Ranges) -> Traced:
+def _on_both_sides(
+    source: JaxSource, prober: Prober, groups: list[Group], failure: _Unfollowed | None
+) -> Traced | None:
+    """A graph in which every group varies, made of several, where conditions on more than one of them decide."""
+    if failure is None or not any(map(is_joint, failure.undecided)):
+        return None
+    two: Ranges = {group.symbol: FROM_TWO for group in groups}
+
+    def trace(conditions: Sequence[str]) -> Traced | Sequence[Comparison]:
+        compared: list[Comparison] = []
+        for ranges in ({}, two):
+            try:
+                return _graph(source, prober, groups, ranges, conditions)
+            except _Unfollowed as error:
+                compared += error.undecided
+        return compared
+
+    return both_sides(source, prober, groups, trace, frozenset(source.model.weights.values()))
+
+
+def _graph(
+    source: JaxSource, prober: Prober, groups: list[Group], ranges: Ranges, conditions: Sequence[str] = ()
+) -> Traced:
     known = {
         group.symbol: size for name, group in symbols_of(groups).items() if (size := only_size(group, ranges.get(name)))
     }
-    traced = _traced(source, symbolic_specs(prober.sample, groups, constraints(ranges), known), bool(groups))
+    told = [*constraints(ranges), *conditions]
+    traced = _traced(source, symbolic_specs(prober.sample, groups, told, known), bool(groups))
     assert traced.flat is not None
     try:
         graph, numbers = _translated(source, traced, prober, groups), traced.flat.numbers

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import numpy as np
 
-from entrepot.exporters.jax.followed.classes import follow_nnx
 from entrepot.exporters.jax.followed.copies import Copies
+from entrepot.exporters.jax.held import NNX, Held, caller, modules_of
 from entrepot.exporters.recognition import Found, surroundings
 from entrepot.ir.errors import InputError
 
 _DEEPEST = 6
 _LINEN = "flax.linen"
-_NNX = "flax.nnx"
-_MODULES = (_NNX, "equinox")
+_MODULES = (NNX, "equinox")
 _COLLECTIONS = ("params", "batch_stats", "cache", "constants")
 
 
@@ -92,8 +90,8 @@ def model_of(obj: Any) -> Model:
         )
     if isinstance(obj, functools.partial) and Found(getattr(obj.func, "__self__", None)).is_of(_LINEN):
         return _applied(obj)
-    if found.is_of(_NNX):
-        return _copied(obj)
+    if modules := modules_of(obj):
+        return _holding(obj, modules)
     noun = "module" if found.is_of(*_MODULES) else "function"
     return _of(obj, _named(obj), noun).name_weights(dict(_held(obj)))
 
@@ -115,41 +113,17 @@ def _applied(function: Any) -> Model:
     return _of(call, module, "module").name_weights({"": _inner(function.args[0])})
 
 
-def _copied(module: Any) -> Model:
-    """A module of nnx, of which each call has a copy: variables may be written to only where they are made."""
-    nnx = sys.modules[_NNX]
-    graph, state = nnx.split(module)
-
-    def call(*args: Any, copies: Copies | None = None, **kwargs: Any) -> Any:
-        fresh = nnx.merge(graph, state, copy=True)
-        if copies is not None:
-            follow_nnx(copies, fresh)
-        before = _contents(nnx, fresh)
-        result = fresh(*args, **kwargs)
-        changed = {path for path, value in _contents(nnx, fresh).items() if before.get(path, value) is not value}
-        random = {path for path in changed if isinstance(_at(fresh, path), nnx.RngState)}
-        model.draws = model.draws or bool(random)
-        if changed - random:
-            raise InputError(
-                f"each call of the module changes its {'/'.join(map(str, min(changed - random, key=str)))}",
-                hint="call module.eval() first; or take what it keeps as an argument, and return what it becomes",
-            )
-        return result
-
-    call.__signature__ = inspect.signature(module)  # type: ignore[attr-defined]
-    model = _of(call, module, "module").name_weights({"": module})
-    model.following = lambda copies: functools.partial(call, copies=copies)
+def _holding(obj: Any, modules: Sequence[Any]) -> Model:
+    """What calls modules of nnx, or is one."""
+    held = Held(obj, modules)
+    call = caller(held)
+    call.__signature__ = inspect.signature(obj)  # type: ignore[attr-defined]
+    noun = "module" if any(obj is each for each in modules) else "function"
+    model = _of(call, _named(obj), noun).name_weights(
+        {"": obj} if any(obj is each for each in modules) else dict(_held(obj))
+    )
+    model.following, held.model = functools.partial(caller, held), model
     return model
-
-
-def _contents(nnx: Any, module: Any) -> dict[tuple[Any, ...], Any]:
-    return {path: each.get_value() for path, each in nnx.to_flat_state(nnx.state(module))}
-
-
-def _at(module: Any, path: tuple[Any, ...]) -> Any:
-    for key in path:
-        module = module[key] if isinstance(key, int) else getattr(module, key)
-    return module
 
 
 def _takes_any(parameters: list[inspect.Parameter]) -> bool:

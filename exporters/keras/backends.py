@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
 from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.options import Options
+from entrepot.exporters.structure import flatten_named
 from entrepot.ir.errors import ConversionError
 
 Function = Callable[..., Any]
@@ -48,6 +50,28 @@ def capture_traced(
         captured = traced.capture(Prober(traced, tensors, result), groups, options)
         traced.own_weights(captured.graph, share=False)
     return captured
+
+
+def traced_behind_text(source: Source, call: Callable[[Any], Any], options: Options) -> Source:
+    """What follows the operations on text in a model, as a function of TensorFlow; see ``Source.behind_text``.
+
+    Raises:
+        ConversionError: Its backend is another.
+    """
+    if keras.backend.backend() != "tensorflow":
+        if all(np.asarray(tensor).dtype != object for tensor in source.call.tensors):
+            return source
+        raise ConversionError(
+            f"on the backend {keras.backend.backend()}, functional models alone can begin behind text",
+            hint="make a functional model of it, or export a model that begins there",
+        )
+    traced = _tensorflow(lambda *tensors: call(list(tensors)), source)
+    traced.call = flatten_named(list(zip(source.call.names, traced.call.tensors, strict=True)), {}, traced.arrays)
+    behind = traced.behind_text(options)
+    if behind is traced:
+        return source
+    behind.framework = source.framework
+    return behind
 
 
 def _tensorflow(function: Function, source: Source) -> Source:

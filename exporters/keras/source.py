@@ -22,7 +22,7 @@ from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.keras import upstream
 from entrepot.exporters.keras.arrays import KERAS, KerasArrays, numpy_of
 from entrepot.exporters.keras.axes import is_batch_alone, is_deterministic, is_plain, stated_groups
-from entrepot.exporters.keras.backends import capture_traced
+from entrepot.exporters.keras.backends import capture_traced, traced_behind_text
 from entrepot.exporters.keras.dtypes import element_of
 from entrepot.exporters.keras.reading.reader import FAULTS, Reader
 from entrepot.exporters.keras.running import Call, careful, compiled
@@ -139,6 +139,14 @@ class KerasSource(Source):
         if self.graph is None or options.dynamic not in ("auto", "all") or options.dynamic_shapes is not None:
             return super().groups(prober, options)
         return stated_groups(self.graph, self, prober, options)
+
+    def behind_text(self, options: Options) -> Source:
+        """Behind layers, or, of a model that is none of layers, behind operations of TensorFlow."""
+        if self.graph is None:
+            return traced_behind_text(self, self._called, options)
+        from entrepot.exporters.keras.behind_text import behind_text
+
+        return behind_text(self)
 
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Read the model layer by layer, or let its backend trace it."""

@@ -53,9 +53,10 @@ EXPORTER = OnnxExporter()
 def _check(options: Options) -> None:
     if options.dynamic not in ("auto", "all", False) or options.input_names or options.output_names:
         raise InputError("an ONNX model comes with its axes and names", hint="leave dynamic and names out")
-    if options.share or options.checks or options.dynamic_shapes is not None:
+    if options.share or options.checks or options.dynamic_shapes is not None or options.strings != "refuse":
         raise InputError(
-            "share, checks and dynamic_shapes are for models of a framework", hint="leave them out for an ONNX model"
+            "share, checks, strings and dynamic_shapes are for models of a framework",
+            hint="leave them out for an ONNX model",
         )
     refuse_modes(options)
 

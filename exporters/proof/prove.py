@@ -23,6 +23,7 @@ from entrepot.parity.feeds import Feeds, holds_nothing, vary
 from entrepot.parity.plan import Case, plan_cases, sized_cases
 from entrepot.parity.report.report import Report, Run
 from entrepot.parity.sources import ExactSource, Source
+from entrepot.parity.sparing import is_large
 from entrepot.parity.tolerance import classify
 
 BRANCH = "other branches"
@@ -82,7 +83,8 @@ def _nobody(report: Report) -> str:
 
 
 def _cases(source: Source, model: Model, sample: Feeds, edges: Mapping[str, int]) -> list[Case]:
-    cases = [_untied(case, sample) for case in (*plan_cases(model, sample), *_small_cases(model, sample, edges))]
+    planned = plan_cases(model, sample, sparing=is_large(model))
+    cases = [_untied(case, sample) for case in (*planned, *_small_cases(model, sample, edges))]
     if may_not_end(model.ir):  # nor may the source: a sum of nothing never grows
         counted = getattr(source, "counts_turns", True)
         return cases if counted else [*cases[:1], *(case for case in cases[1:] if not _is_empty(case))]

@@ -59,7 +59,7 @@ class EstimatorSource(Source):
                 warnings.simplefilter("ignore")  # of names of columns, of versions: they were there when it was fitted
                 x = self.table.rebuild(arrays)
                 found = {
-                    name: _dense(call(method, (x,), {}, self._refusals), len(arrays[0]))
+                    name: dense(call(method, (x,), {}, self._refusals), len(arrays[0]))
                     for name, (_, method) in self._methods.items()
                 }
         except self._refusals as error:
@@ -78,7 +78,7 @@ class EstimatorSource(Source):
         rows = [group for group in groups if all(axis == 0 for _, axis in group.axes)]
         symbols = {axis: group.symbol for group in rows for axis in group.axes}
         build: Any = Scope(Builder(self.name))
-        found = results(self.model, self._inputs(build, prober.base, symbols))
+        found = self.formulas(self.inputs(build, prober.base, symbols))
         rows_called = next(iter(symbols.values()), None)
         outputs = [
             typed(part.value, part.dtype, [rows_called if dim is None else dim for dim in part.shape])
@@ -90,12 +90,23 @@ class EstimatorSource(Source):
         self._rounded = rounded_types(written)
         return Captured(written, rows, lost, weights=())
 
+    def formulas(self, x: Any) -> Mapping[str, Any]:
+        """What its methods return, written into the graph of ``x``."""
+        return results(self.model, x)
+
+    def behind_text(self, options: Options) -> Source:
+        """See ``Source``."""
+        from entrepot.exporters.sklearn.behind_text import behind_text
+
+        return behind_text(self, options)
+
     def precision(self) -> np.dtype[Any] | None:
         """See ``Source``; boosted trees ask what they start from about rows in single precision, and add to doubles."""
         single = ir.DataType.FLOAT
         return single.numpy() if single in self._rounded else super().precision()
 
-    def _inputs(self, build: Builder, base: Sequence[Any], symbols: Mapping[Axis, str]) -> Any:
+    def inputs(self, build: Builder, base: Sequence[Any], symbols: Mapping[Axis, str]) -> Any:
+        """What the formulas are of: inputs of a graph, shaped as ``base``, arranged as the model takes them."""
         arrays = []
         for at, (name, array) in enumerate(zip(self.call.names, base, strict=True)):
             dims = [symbols.get((at, axis), size) for axis, size in enumerate(array.shape)]
@@ -113,13 +124,14 @@ def _others(groups: Sequence[Group], rows: Sequence[Group]) -> set[Axis]:
     return {axis for group in groups if group not in rows for axis in group.axes}
 
 
-def _dense(result: Any, rows: int) -> Any:
+def dense(result: Any, rows: int) -> Any:
+    """A result as arrays."""
     if hasattr(result, "toarray"):
         return result.toarray()
     if hasattr(result, "to_numpy"):
         return result.to_numpy()
     if isinstance(result, list | tuple):
-        return [_dense(item, rows) for item in result]
+        return [dense(item, rows) for item in result]
     array = np.asarray(result)
     if array.ndim == 1 and rows == 1 != len(array):
         return array[None]  # SparsePCA (scikit-learn 1.9) drops the axis of rows where there is one

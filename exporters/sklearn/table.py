@@ -6,9 +6,11 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from entrepot.exporters.calls import MODEL_ERRORS, call, user_line
+from entrepot.exporters.cutting import CUT, REFUSALS
 from entrepot.exporters.recognition import TABULAR
 from entrepot.exporters.sklearn.registration import REGISTERED, Converter
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
@@ -48,7 +50,27 @@ def results(model: Any, x: Any) -> Results:
         UnsupportedOpError: Nothing is known about its class.
         ConversionError: It is fitted in a way that a graph cannot express.
     """
-    return _converter(model)(model, x)
+    cut = CUT_OFF.get()
+    return _written(model, x) if cut is None else cut(model, x, _written)
+
+
+CUT_OFF: ContextVar[Callable[[Any, Any, Converter], Results] | None] = ContextVar("cut_off", default=None)
+"""What answers in place of formulas, where a model is exported from behind its steps of text."""
+
+
+def _written(model: Any, x: Any) -> Results:
+    try:
+        return _converter(model)(model, x)
+    except REFUSALS as error:
+        if error.node is None:  # else it was one of the estimators in this one
+            error.node = f"estimator {type(model).__name__}"
+            if hasattr(model, "transform") and _has_text(x):
+                error.hint = CUT
+        raise
+
+
+def _has_text(x: Any) -> bool:
+    return any(array.dtype == object for array in getattr(x, "arrays", [x]))
 
 
 def result(model: Any, x: Any, method: str) -> Any:

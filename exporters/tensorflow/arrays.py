@@ -106,6 +106,14 @@ def texts(array: Any) -> np.ndarray[Any, Any]:
     return np.array(texts, object).reshape(array.shape)
 
 
+def tensor_of(array: Any) -> tf.Tensor:
+    """An array as a tensor; strings as the bytes that ``texts`` read, which need not be text."""
+    if getattr(array, "dtype", None) != np.dtype(object):
+        return tf.constant(array)
+    found = (each.encode("utf-8", "surrogateescape") if isinstance(each, str) else each for each in array.ravel())
+    return tf.constant([*found], tf.string, array.shape)
+
+
 def shared(tensor: Any) -> np.ndarray[Any, Any]:
     """The value of an eager tensor, without a copy where NumPy has its type."""
     try:

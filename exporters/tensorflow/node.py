@@ -92,6 +92,10 @@ class Node:
         """The value of an input, where it is the same in every run."""
         return known(self.values[index])
 
+    def has_text(self) -> bool:
+        """Whether it reads or makes text."""
+        return any(each.dtype == tf.string for each in (*self.operation.inputs, *self.operation.outputs))
+
     def refuse(self, reason: str) -> NoReturn:
         """Say that the node has no counterpart, used as it is.
 

@@ -12,10 +12,10 @@ from entrepot.exporters.building import Builder
 from entrepot.exporters.tensorflow.arrays import texts
 from entrepot.exporters.tensorflow.dtypes import numpy_type, onnx_type
 from entrepot.exporters.tensorflow.flow.variables import Handle
-from entrepot.exporters.tensorflow.graphs.body import of_graph
+from entrepot.exporters.tensorflow.graphs.body import Body, of_graph
 from entrepot.exporters.tensorflow.graphs.expanding import Library
 from entrepot.exporters.tensorflow.graphs.walk import Walk
-from entrepot.exporters.tensorflow.upstream import captured
+from entrepot.exporters.tensorflow.upstream import captured, variable_names
 from entrepot.ir.errors import ConversionError, InputError
 
 
@@ -52,10 +52,47 @@ def translated(
     Raises:
         UnsupportedOpError: An operator has no counterpart.
     """
+    build = Builder(title)
+    begun = opened_graph(function, build, names, dims, title, called)
+    walk = Walk(begun.library)
+    outputs = walk.body(begun.body, build, begun.values, begun.types)
+    for tensor, value in zip(function.graph.outputs, outputs, strict=True):
+        _refuse_result(tensor, value)
+    _refuse_state(outputs, begun.values)
+    model = build.model([_own(build, value) for value in outputs])
+    return Translated(model, frozenset(model.graph.initializers), frozenset(walk.ungrouped))
+
+
+class Begun(NamedTuple):
+    """A graph whose inputs are written.
+
+    Attributes:
+        body: What it computes.
+        library: The functions that it calls.
+        values: Its arguments: inputs, then handles and constants from around it.
+        types: Their element types.
+        outer: What comes from around it, TensorFlow's own, in the order of the last arguments.
+    """
+
+    body: Body
+    library: Library
+    values: Sequence[Any]
+    types: Sequence[tf.DType]
+    outer: Sequence[Any]
+
+
+def opened_graph(
+    function: Any,
+    build: Builder,
+    names: Sequence[str],
+    dims: Sequence[Sequence[int | str | None]],
+    title: str,
+    called: Mapping[int, str],
+) -> Begun:
+    """What a concrete function computes, for inputs of a graph; see ``translated``."""
     definition = function.graph.as_graph_def()
     outer = dict(captured(function))
     free = [tensor for tensor in function.graph.inputs if tensor.op.name not in outer]
-    build = Builder(title)
     values = [_input(build, *each) for each in zip(free, names, dims, strict=True)]
     handles = [_outside(build, value, function, called) for value in outer.values()]
     arguments = [(tensor.op.name, 0) for tensor in free] + [(name, 0) for name in outer]
@@ -63,13 +100,7 @@ def translated(
     results = [(tensor.op.name, tensor.value_index) for tensor in function.graph.outputs]
     library = Library(definition.library.function)
     body = library.functional(of_graph(title, definition.node, arguments, results), types)
-    walk = Walk(library)
-    outputs = walk.body(body, build, [*values, *handles], types)
-    for tensor, value in zip(function.graph.outputs, outputs, strict=True):
-        _refuse_result(tensor, value)
-    _refuse_state(outputs, handles)
-    model = build.model([_own(build, value) for value in outputs])
-    return Translated(model, frozenset(model.graph.initializers), frozenset(walk.ungrouped))
+    return Begun(body, library, [*values, *handles], types, list(outer.values()))
 
 
 def _input(build: Builder, tensor: Any, name: str, dims: Sequence[int | str | None]) -> ir.Value:
@@ -127,8 +158,6 @@ def _own(build: Builder, value: ir.Value) -> ir.Value:
 def _outside(build: Builder, value: Any, function: Any, called: Mapping[int, str]) -> Any:
     """What a function reads from around it: a handle, or a constant."""
     if value.dtype in (tf.resource, tf.variant):
-        variables = {id(each.handle): each.name.partition(":")[0] for each in function.graph.variables}
-        name = called.get(id(value)) or variables.get(id(value), "variable")
-        return Handle.of(value, name)
+        return Handle.of(value, variable_names(function, called).get(id(value), "variable"))
     array = texts(value.numpy())
     return build.constant(array, onnx_type(array.dtype)) if array.ndim == 0 else build.weight("captured", array)

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from entrepot.exporters.exporter import Refusal
+from entrepot.exporters.tensorflow.arrays import tensor_of
 
 _TRANSFORMS = frozenset(f"{way}RFFT{axes}" for way in ("", "I") for axes in ("", "2D", "3D"))
 _ROWS = "RaggedTensorToTensor"
@@ -50,7 +51,7 @@ def refuse_unchecked(function: Callable[..., Any], arrays: Sequence[Any], failur
         if operation.type == _NUMBERS and 0 in (operation.inputs[0].shape.dims or ()):
             raise Refusal(ValueError("integers without elements, to be brought back to numbers"))
         if operation.type == _ROWS:
-            _refuse_rows(concrete, operation, [tf.constant(array) for array in arrays], failures)
+            _refuse_rows(concrete, operation, [tensor_of(array) for array in arrays], failures)
 
 
 def _refuse_transforms(concrete: Any) -> None:

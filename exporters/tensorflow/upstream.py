@@ -6,7 +6,7 @@ import contextlib
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,22 @@ def captured(function: Any) -> Iterator[tuple[str, Any]]:
     placeholders: Sequence[Any] = function.graph.internal_captures
     for placeholder, value in zip(placeholders, function.captured_inputs, strict=True):
         yield placeholder.op.name, value
+
+
+def variable_names(function: Any, known: Mapping[int, str]) -> dict[int, str]:
+    """What variables are called, by ``id`` of their handles, where those are not known under other names."""
+    return {id(each.handle): each.name.partition(":")[0] for each in function.graph.variables} | dict(known)
+
+
+def output_name(kind: str, attributes: Any, at: int) -> str:
+    """What a result of a node is called; nothing where it is the only one."""
+    definition = operator_definition(kind)
+    offsets = {} if definition is None else output_offsets(definition, attributes)
+    name, first = next(((name, first) for name, first in reversed(offsets.items()) if first <= at), ("", 0))
+    argument = next((each for each in definition.output_arg if each.name == name), None) if definition else None
+    if argument is not None and (argument.number_attr or argument.type_list_attr):
+        return f"{name}_{at - first}"
+    return name if len(offsets) > 1 else ""
 
 
 def tag_sets(folder: Path) -> list[list[str]]:

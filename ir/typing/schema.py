@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+from collections import Counter
 from collections.abc import Iterable
 
 import onnx
@@ -114,6 +116,8 @@ def _with_rank(node: ir.Node, found: Spec, shown: Shown) -> Spec:
     perm = node.attributes.get("perm")
     if found.shape is None and node.op_type == "Transpose" and perm is not None and not perm.is_ref():
         return Spec(found.type, ir.Shape([None] * len(perm.as_ints())))
+    if node.op_type == "Reshape" and found.shape is not None and len(shown.specs) > 1:
+        return Spec(found.type, _with_rest(node, found.shape, shown))
     if found.shape is not None or node.op_type not in _SHAPED_BY:
         return found
     shapes = [spec.shape for spec in shown.specs if spec is not None]
@@ -123,6 +127,27 @@ def _with_rank(node: ir.Node, found: Spec, shown: Shown) -> Spec:
         return found
     least = shapes[0] if node.op_type == "Expand" else ()
     return found if least is None else Spec(found.type, ir.Shape([None] * max(wanted[0], len(least))))
+
+
+def _with_rest(node: ir.Node, found: ir.Shape, shown: Shown) -> ir.Shape:
+    """The shape, with the size that a Reshape leaves over (-1) where that is one that varies; onnx knows numbers."""
+    given, target = shown.specs[0], shown.arrays[1]
+    if given is None or given.shape is None or target is None or "allowzero" in node.attributes:
+        return found
+    wanted = [given.shape[at] if size == 0 and at < len(given.shape) else int(size) for at, size in enumerate(target)]
+    (before, names), (after, others) = _factors(given.shape), _factors(dim for dim in wanted if dim != -1)
+    rest = names - others
+    if wanted.count(-1) != 1 or before != after or not before or others - names or rest.total() != 1 or None in rest:
+        return found
+    name = next(iter(rest))
+    return ir.Shape([ir.SymbolicDim(name) if size == -1 else dim for size, dim in zip(wanted, found, strict=True)])
+
+
+def _factors(dims: Iterable[object]) -> tuple[int, Counter[str | None]]:
+    """Of how many elements numbers speak, and which names there are besides."""
+    dims = list(dims)
+    named = Counter(dim.value for dim in dims if isinstance(dim, ir.SymbolicDim))
+    return math.prod(dim for dim in dims if isinstance(dim, int)), named
 
 
 def _is_half_spectrum(node: onnx.NodeProto) -> bool:

@@ -1,3 +1,4 @@
+import gc
 import subprocess
 import sys
 
@@ -100,6 +101,32 @@ def test_an_onnx_file_is_converted_and_verified_against_itself(relu, tmp_path):
     assert model.opset == 17
     assert model.report is not None
     assert model.report.ok
+
+
+def test_text_is_cut_off_where_a_framework_has_it_only(relu):
+    for model, sample in ((relu, None), (torch.nn.ReLU(), torch.ones(2))):
+        with pytest.raises(ep.InputError, match="strings"):
+            ep.export(model, sample, strings="cut", progress=False)
+    with pytest.raises(ep.InputError, match="strings"):
+        ep.export(torch.nn.ReLU(), torch.ones(2), strings="keep", progress=False)
+
+
+def test_objects_that_were_there_are_spared_by_the_garbage_collector_meanwhile():
+    class Counting(torch.nn.Module):
+        def forward(self, x):
+            if not torch.compiler.is_compiling():
+                counts.append(gc.get_freeze_count())
+            return x * 2
+
+    counts: list[int] = []
+    ep.export(Counting(), torch.ones(2), progress=False)
+    assert min(counts) > 0 == gc.get_freeze_count()
+    gc.freeze()
+    try:
+        ep.export(Counting(), torch.ones(2), progress=False)
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
 
 
 def test_an_onnx_model_cannot_be_given_other_axes(relu):

@@ -46,6 +46,7 @@ def _pairs() -> Iterator[tuple[Any, Any]]:
     yield jnp.squeeze, _squeezed
     yield jax.lax.associative_scan, associative_scan
     yield jax.lax.scan, _scanned
+    yield jnp.searchsorted, _searched
 
 
 _KINDS = (np.ufunc, type(np.sum), type(np.tri), type(np.arange))
@@ -90,7 +91,25 @@ def _product(sizes: Any, *args: Any, **kwargs: Any) -> Any:
     return math.prod(sizes) if are_sizes and not args and not kwargs else jnp.prod(sizes, *args, **kwargs)
 
 
-_OTHERS: dict[str, Callable[..., Any]] = {"prod": _product}
+def _extreme(name: str, array: Callable[..., Any]) -> Callable[..., Any]:
+    """``np.minimum`` or ``np.maximum``: a size again, of two sizes."""
+
+    def found(*args: Any, **kwargs: Any) -> Any:
+        are_sizes = len(args) == 2 and not kwargs and all(map(_is_size, args))
+        return _EXTREMES[name](*args) if are_sizes else array(*args, **kwargs)
+
+    return found
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int or bool(jax.export.is_symbolic_dim(value))
+
+
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "prod": _product,
+    "minimum": _extreme("min", jnp.minimum),
+    "maximum": _extreme("max", jnp.maximum),
+}
 
 
 def length(value: Any) -> Any:
@@ -113,9 +132,60 @@ def _scanned(f: Any, init: Any, xs: Any = None, length: Any = None, *args: Any, 
     return jax.lax.scan(f, init, xs, None if stated else length, *args, **kwargs)
 
 
+def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
+    """``jnp.searchsorted``, which takes as many steps as the logarithm of a number: how many come before, NaN last."""
+    if not isinstance(a, jax.core.Tracer) or a.ndim != 1 or is_known(a.shape[0]) or side not in ("left", "right"):
+        return jnp.searchsorted(a, v, side, sorter, method=method)
+    v = jnp.asarray(v)
+    ordered = (a if sorter is None else a[sorter]).reshape(-1, *[1] * v.ndim)
+    before = ordered < v if side == "left" else ordered <= v
+    last = jnp.isnan(v) & (~jnp.isnan(ordered) if side == "left" else True)
+    return (before | last).sum(0, dtype=np.int32)
+
+
 def squeezed(x: Any, *args: Any, **kwargs: Any) -> Any:
     """The method ``x.squeeze``."""
     return x.squeeze(*args, **kwargs) if not isinstance(x, jax.core.Tracer) else _squeezed(x, *args, **kwargs)
+
+
+def whole(function: Callable[[Any], Any], value: Any) -> Any:
+    """``int(value)``; a size is a whole number."""
+    return value if jax.export.is_symbolic_dim(value) else function(value)
+
+
+def quotient(function: Callable[[Any], Any], up: bool, left: Any, right: Any) -> Any:
+    """``ceil(left / right)``, or ``floor``; of sizes, a size."""
+    if (_is_size(left) and _is_size(right)) and not (type(left) is int and type(right) is int):
+        return -(-left // right) if up else left // right
+    return function(left / right)
+
+
+def whole_quotient(function: Callable[[Any], Any], left: Any, right: Any) -> Any:
+    """``int(left / right)``, of sizes a size where it is known that none is negative: ``int`` rounds towards zero."""
+    if (type(right) is int and right > 0) and _is_never_negative(left):
+        return left // right
+    return whole(function, left / right)
+
+
+def whole_product(function: Callable[[Any], Any], left: Any, right: Any) -> Any:
+    """``int(left * right)``, of a size and a fraction such as 0.5 or 0.75, by which products are exact."""
+    size, factor = (right, left) if isinstance(left, float) else (left, right)
+    if isinstance(factor, float) and 0 <= factor < _MOST and _is_never_negative(size):
+        above, below = factor.as_integer_ratio()
+        if below <= _MOST:
+            return size * above // below
+    return whole(function, left * right)
+
+
+_MOST = 1 << 10
+
+
+def _is_never_negative(size: Any) -> bool:
+    """Whether it is a symbol, or an expression of symbols, that JAX knows to be no less than 0."""
+    try:
+        return bool(jax.export.is_symbolic_dim(size) and size >= 0)
+    except jax.errors.InconclusiveDimensionOperation:
+        return False
 
 
 def remainder(left: Any, right: Any) -> Any:

@@ -16,7 +16,16 @@ from typing import Any, ClassVar
 
 import jax
 
-from entrepot.exporters.jax.followed.answers import answers, own_builtins, remainder, squeezed
+from entrepot.exporters.jax.followed.answers import (
+    answers,
+    own_builtins,
+    quotient,
+    remainder,
+    squeezed,
+    whole,
+    whole_product,
+    whole_quotient,
+)
 from entrepot.exporters.jax.followed.classes import above, copied_class, copied_object
 from entrepot.exporters.jax.followed.equalities import Equalities
 from entrepot.exporters.jax.followed.respelling import constants, respelled
@@ -88,6 +97,10 @@ class Copies:
             "__builtins__": self._builtins,
             "_ep_squeezed": squeezed,
             "_ep_remainder": remainder,
+            "_ep_whole": whole,
+            "_ep_quotient": quotient,
+            "_ep_whole_quotient": whole_quotient,
+            "_ep_whole_product": whole_product,
             **self.equalities.functions(),
         }
 

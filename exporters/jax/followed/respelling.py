@@ -1,8 +1,8 @@
 """Code of a user's functions, in which what no name stands for is spelled as a call.
 
 ``x.squeeze()`` becomes ``_ep_squeezed(x)``, and ``x.shape[0] == 16`` becomes ``_ep_equal(x.shape[0], 16)``: JAX says no
-where it cannot know, and nobody would learn that it was asked. A file is compiled as a whole, so that what is found
-in it fits a function as its own code does.
+where it cannot know, and nobody would learn that it was asked. So do ``int(x.shape[0])`` and ``ceil(x.shape[0] / 2)``,
+which would fix a size. A file is compiled as a whole, so that what is found in it fits a function as its own code does.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
     ast.In: "_ep_among",
     ast.NotIn: "_ep_not_among",
 }
+_TRUNCATED: dict[type[ast.operator], str] = {ast.Div: "_ep_whole_quotient", ast.Mult: "_ep_whole_product"}
 _METHODS = {"squeeze": "_ep_squeezed", "get": "_ep_got"}
 
 
@@ -77,6 +78,8 @@ class _Respelling(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
+        if self._comparisons and len(node.args) == 1 and not node.keywords and (new := _whole(node)) is not None:
+            return ast.copy_location(new, node)
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in _METHODS:
             return node
         owner = node.func.value
@@ -106,3 +109,17 @@ class _Respelling(ast.NodeTransformer):
         if name is None:
             return node
         return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [node.left, *node.comparators], []), node)
+
+
+def _whole(node: ast.Call) -> ast.Call | None:
+    """``int(x)``, ``int(x * 0.5)`` and ``ceil(x / y)``, which sizes answer with sizes."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    (given,) = node.args
+    if name == "int" and isinstance(node.func, ast.Name):
+        if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Div | ast.Mult):
+            return ast.Call(ast.Name(_TRUNCATED[type(given.op)], ast.Load()), [node.func, given.left, given.right], [])
+        return ast.Call(ast.Name("_ep_whole", ast.Load()), [node.func, given], [])
+    if name in ("ceil", "floor") and isinstance(given, ast.BinOp) and isinstance(given.op, ast.Div):
+        operands = [node.func, ast.Constant(name == "ceil"), given.left, given.right]
+        return ast.Call(ast.Name("_ep_quotient", ast.Load()), operands, [])
+    return None

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import typed
+from entrepot.exporters.cutting import CUT
 from entrepot.exporters.functions.texts import replaced, words_of
 from entrepot.exporters.keras.arrays import numpy_of
 from entrepot.exporters.keras.dtypes import element_of
@@ -149,7 +150,7 @@ def text_vectorization(step: Step, inputs: Any) -> ir.Value:
     given = step.operation
     config = given.get_config()
     if config["split"] != "whitespace" or callable(config["standardize"]):
-        raise step.refuse("text is split at white space alone: keep this layer in Python and export what follows it")
+        raise step.refuse("text is split at white space alone")
     value = step.value(inputs)
     if rank_of(value) > 1:
         value = typed(step.op("Squeeze", value, [-1]), value.dtype, shape_of(value)[:-1])
@@ -208,6 +209,4 @@ def _run(step: Step, words: ir.Value, length: int, last: int) -> ir.Value:
 @layer("Hashing", "HashedCrossing")
 def hashing(step: Step, inputs: Any) -> ir.Value:
     """ONNX has no fingerprints."""
-    raise step.refuse(
-        "fingerprints of text are no operators of ONNX: keep this layer in Python and export what follows it"
-    )
+    raise step.refuse("fingerprints are no operators of ONNX", hint=CUT)  # of numbers, they are those of their digits

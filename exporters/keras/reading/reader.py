@@ -13,6 +13,7 @@ from keras import tree
 
 from entrepot.exporters.building import Builder, typed
 from entrepot.exporters.calls import MODEL_ERRORS, call, user_line
+from entrepot.exporters.cutting import CUT, REFUSALS
 from entrepot.exporters.keras import upstream
 from entrepot.exporters.keras.dtypes import element_of, is_float, keras_dtype
 from entrepot.exporters.keras.reading.masks import Masks
@@ -58,11 +59,20 @@ class Reader:
             The same structure of values.
         """
         for node in nodes:
-            specs = upstream.outputs_of(node)
-            args, kwargs = (self._filled(part, known) for part in upstream.arguments_of(node))
-            made = self._applied(node.operation, args, kwargs, specs)
-            known.update(zip(map(id, specs), made, strict=True))
+            self.apply(node, known)
         return self._filled(results, known)
+
+    def apply(self, node: Any, known: dict[int, Any]) -> None:
+        """Write one call, whose results are added to the values of symbolic tensors that are known."""
+        specs = upstream.outputs_of(node)
+        args, kwargs = (self._filled(part, known) for part in upstream.arguments_of(node))
+        try:
+            made = self._applied(node.operation, args, kwargs, specs)
+        except REFUSALS as error:
+            if any(spec.dtype == "string" for spec in (*specs, *upstream.parents_of(node))):
+                error.hint = CUT
+            raise
+        known.update(zip(map(id, specs), made, strict=True))
 
     def _filled(self, structure: Any, known: Mapping[int, Any]) -> Any:
         return tree.map_structure(lambda item: self._operand(item, known), structure)

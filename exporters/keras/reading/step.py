@@ -52,10 +52,10 @@ class Step:
         """Write a node."""
         return self.build.op(op_type, *operands, **attributes)
 
-    def refuse(self, why: str) -> ConversionError:
-        """Why this call has no counterpart."""
+    def refuse(self, why: str, hint: str | None = None) -> ConversionError:
+        """Why this call has no counterpart, and what can be done about it."""
         name = getattr(self.operation, "name", "")
-        return ConversionError(f"'{name}', a {type(self.operation).__name__}: {why}")
+        return ConversionError(f"'{name}', a {type(self.operation).__name__}: {why}", hint=hint)
 
     def value(self, item: Any, dtype: Any = None) -> ir.Value:
         """An operand as a value, of a certain type."""

@@ -17,7 +17,7 @@ def voting_classifier(model: Any, x: Any) -> Results:
     """The class that most classifiers, or their probabilities, are for."""
     count, weights = len(model.classes_), model._weights_not_none
     if model.voting == "soft":
-        stacked = np.stack([result(each_, x, "predict_proba") for each_ in model.estimators_], axis=0)
+        stacked = np.stack([_asked(x, *part, "predict_proba") for part in _members(model)], axis=0)
         mean = _average(stacked, weights)
         apart = stacked.transpose(1, 0, 2).reshape(-1, count * len(model.estimators_))
         return {
@@ -25,10 +25,21 @@ def voting_classifier(model: Any, x: Any) -> Results:
             "predict_proba": mean,
             "transform": apart if model.flatten_transform else stacked,
         }
-    labels = np.stack([_code(result(each_, x, "predict"), each_.classes_) for each_ in model.estimators_], axis=1)
+    labels = np.stack([_code(_asked(x, *part, "predict"), part[1].classes_) for part in _members(model)], axis=1)
     share = np.ones(len(model.estimators_)) if weights is None else np.asarray(weights, float)
     ballots = ((labels[:, :, None] == np.arange(count)).astype(np.float64) * share[:, None]).sum(1)
     return {"predict": voted(model.classes_, ballots), "transform": labels}
+
+
+def _members(model: Any) -> list[tuple[str, Any]]:
+    """The fitted estimators, with the names that they have in it."""
+    names = [name for name, each_ in model.named_estimators_.items() if not isinstance(each_, str)]
+    return list(zip(names, model.estimators_, strict=True))
+
+
+def _asked(x: Any, name: str, model: Any, method: str) -> Any:
+    with x.build.module(name):
+        return result(model, x, method)
 
 
 def _code(labels: Symbolic, classes: Any) -> Symbolic:
@@ -48,7 +59,7 @@ def _average(stacked: Symbolic, weights: Any) -> Symbolic:
 @converts("sklearn.VotingRegressor")
 def voting_regressor(model: Any, x: Any) -> Results:
     """The mean of regressors."""
-    apart = np.stack([result(each_, x, "predict") for each_ in model.estimators_], axis=1)
+    apart = np.stack([_asked(x, *part, "predict") for part in _members(model)], axis=1)
     share = np.ones(len(model.estimators_)) if model.weights is None else np.asarray(model._weights_not_none, float)
     return {"predict": (apart * share).sum(1) / share.sum(), "transform": apart}
 
@@ -57,10 +68,10 @@ def voting_regressor(model: Any, x: Any) -> Results:
 def stacking(model: Any, x: Any) -> Results:
     """An estimator of what others say."""
     parts = []
-    for each_, method in zip(model.estimators_, model.stack_method_, strict=True):
-        found = result(each_, x, method)
+    for part, method in zip(_members(model), model.stack_method_, strict=True):
+        found = _asked(x, *part, method)
         if isinstance(found, list):
-            parts += [part[:, 1:] for part in found]
+            parts += [share[:, 1:] for share in found]
         elif found.ndim == 1:
             parts.append(found[:, None])
         elif method == "predict_proba" and len(getattr(model, "classes_", ())) == 2:

@@ -101,8 +101,8 @@ def _labels(x: Any) -> Symbolic:
 def hashing(model: Any, x: Any) -> Results:
     """Hashes of text are no operator of ONNX."""
     raise ConversionError(
-        f"{type(model).__name__} hashes text (MurmurHash3), which ONNX has no operator for",
-        hint="use a CountVectorizer or TfidfVectorizer with a vocabulary; or export what follows it by itself",
+        f"{type(model).__name__} hashes text (MurmurHash3), which ONNX has no operator for: a CountVectorizer or a "
+        "TfidfVectorizer has a vocabulary instead"
     )
 
 

@@ -90,7 +90,7 @@ def _refuse_unknown(model: Any) -> int:
         said = getattr(value, "__name__", "a function") if callable(value) else repr(value)
         raise ConversionError(
             f"a vectoriser with {what}={said} cannot be written: ONNX splits at given characters",
-            hint="use analyzer='word' with the default token_pattern; or export what follows it by itself",
+            hint="use analyzer='word' with the default token_pattern",
         )
     return _PATTERNS[model.token_pattern]
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 import tensorflow as tf
 
-from entrepot.exporters.building import Builder
+from entrepot.exporters.building import Builder, typed
 from entrepot.exporters.tensorflow.arrays import shared
 from entrepot.exporters.tensorflow.graphs.inference import Placed
 from entrepot.exporters.tensorflow.node import VARIABLE, Node
@@ -61,7 +61,8 @@ class Handle:
         """
         if not build.is_main:
             node.refuse("assigns a variable in a branch or a loop")
-        self.current = value
+        known = self.place.shape
+        self.current = value if value.shape is not None or known is None else typed(value, value.dtype, known)
         return ()
 
 

@@ -14,8 +14,9 @@ from entrepot.ir.errors import UnsupportedOpError
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 WRITES = frozenset({
-    "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceScatterUpdate", "ResourceScatterAdd",
-    "ResourceScatterNdUpdate", "ResourceScatterNdAdd", "ResourceStridedSliceAssign",
+    "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceStridedSliceAssign",
+    *(f"ResourceScatter{name}" for name in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")),
+    *(f"ResourceScatterNd{name}" for name in ("Update", "Add", "Sub", "Min", "Max")),
 })  # fmt: skip
 """Operators without results that others read."""
 

@@ -126,3 +126,51 @@ def _placed(name: str, place: Placed) -> Any:
         node.op = "VarHandleOp" if place.variable else node.op
         node.attr["shape"].shape.CopyFrom(tf.TensorShape(place.shape).as_proto())
     return node
+
+
+def part_of(
+    flat: Flat, graph: tf.Graph, library: Library, wanted: Sequence[Ref], given: Sequence[Ref]
+) -> tuple[Any, dict[Ref, int]]:
+    """The steps that some results depend on, as a ``GraphDef`` that TensorFlow can run.
+
+    Args:
+        flat: The graph that it is a part of.
+        graph: That graph, with shapes.
+        library: Its functions.
+        wanted: The results.
+        given: Results that the part does not compute: ``given_0``, ``given_1``, ... in it.
+
+    Returns:
+        It, and the arguments of the graph that it takes, each with its number: ``argument_0`` in it.
+    """
+    places = {ref: f"given_{at}" for at, ref in enumerate(given)}
+    by_name = {step.name: step for step in flat.steps}
+    numbers = {ref: at for at, ref in enumerate(flat.arguments)}
+    arguments, seen, waiting = dict[Ref, int](), set[str](), [ref for ref in wanted if ref not in places]
+    while waiting:
+        ref = waiting.pop()
+        if ref in numbers:
+            arguments[ref] = numbers[ref]
+        elif ref[0] not in seen:
+            seen.add(ref[0])
+            waiting += [each for each in by_name[ref[0]].inputs if each not in places]
+    places |= {ref: f"argument_{at}" for ref, at in arguments.items()}
+    steps = [step for step in flat.steps if step.name in seen]
+    definition = tf.compat.v1.GraphDef()
+    definition.versions.producer = tf.version.GRAPH_DEF_VERSION
+    for ref, name in places.items():
+        tensor = graph.get_tensor_by_name(f"{ref[0]}:{ref[1]}")
+        known = None if tensor.dtype == tf.resource or tensor.shape.rank is None else tensor.shape.as_list()
+        definition.node.append(_placed(name, Placed(tensor.dtype, known)))
+    definition.node.extend(_whole(step, places) for step in steps)
+    definition.library.function.extend(library.called_by(steps))
+    return definition, arguments
+
+
+def _whole(step: Step, places: Mapping[Ref, str]) -> Any:
+    node = tf.compat.v1.NodeDef(name=step.name, op=step.op)
+    node.input.extend(f"{places[ref]}:0" if ref in places else f"{ref[0]}:{ref[1]}" for ref in step.inputs)
+    for key, value in step.attributes.items():
+        if key not in _DROPPED:
+            node.attr[key].CopyFrom(value)
+    return node

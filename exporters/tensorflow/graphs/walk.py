@@ -11,6 +11,7 @@ import onnx_ir as ir
 import tensorflow as tf
 
 from entrepot.exporters.building import Builder, typed
+from entrepot.exporters.cutting import CUT, REFUSALS
 from entrepot.exporters.tensorflow.arrays import texts
 from entrepot.exporters.tensorflow.dtypes import numpy_type, onnx_type
 from entrepot.exporters.tensorflow.graphs.body import SAME, Body, Ref, Step
@@ -102,10 +103,21 @@ class Walk:
 
     def _walked(self, flat: Flat, graph: tf.Graph, values: dict[Ref, Any], build: Builder) -> list[Any]:
         for step in flat.steps:
-            with build.module(step.path) if step.path else contextlib.nullcontext():
-                results = self._translated(step, graph, [values[ref] for ref in step.inputs], build)
+            results = self.results_of(step, graph, [values[ref] for ref in step.inputs], build)
             values.update({(step.name, at): result for at, result in enumerate(results)})
         return [values[ref] for ref in flat.results]
+
+    def results_of(self, step: Step, graph: tf.Graph, inputs: Sequence[Any], build: Builder) -> Sequence[Any]:
+        """Write a node; returns its results.
+
+        Args:
+            step: It.
+            graph: Has the same node, with shapes.
+            inputs: What it reads.
+            build: Where it is written.
+        """
+        with build.module(step.path) if step.path else contextlib.nullcontext():
+            return self._translated(step, graph, inputs, build)
 
     def _translated(self, step: Step, graph: tf.Graph, inputs: Sequence[Any], build: Builder) -> Sequence[Any]:
         if step.op == "Const":
@@ -116,8 +128,12 @@ class Walk:
         constants = folded(node)
         if constants is not None:
             return [build.constant(array, onnx_type(array.dtype)) for array in constants]
-        rule = _rule(node)
-        made = rule.function(node, build, *inputs)
+        try:
+            made = _rule(node).function(node, build, *inputs)
+        except REFUSALS as error:
+            if node.has_text():
+                error.hint = CUT
+            raise
         results = made if isinstance(made, tuple | list) else (made,)
         stated = [_stated(build, node, at, result) for at, result in enumerate(results)]
         follow_sizes(node, stated)

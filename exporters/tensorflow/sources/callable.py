@@ -21,7 +21,7 @@ from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, same_structure, unflatten
-from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, NotingArrays, joined, shared
+from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, NotingArrays, joined, shared, tensor_of
 from entrepot.exporters.tensorflow.sources.samples import made_sample
 from entrepot.exporters.tensorflow.sources.tracing import FAILURES, Tracing
 from entrepot.exporters.tensorflow.unchecked import has_unchecked, refuse_unchecked
@@ -107,7 +107,7 @@ class CallableSource(Source):
         try:
             if self._unchecked:
                 refuse_unchecked(self._flat, arrays, FAILURES)
-            args, kwargs = self._arguments([tf.constant(array) for array in arrays])
+            args, kwargs = self._arguments([tensor_of(array) for array in arrays])
             with self._eagerly():
                 result = call(self.opened.function, args, kwargs, FAILURES)
         except FAILURES as error:
@@ -140,7 +140,7 @@ class CallableSource(Source):
     def unsteadiness(self, arrays: Sequence[Array]) -> Sequence[float]:
         """How far each result may move because a number between two steps is rounded to the other."""
         found = self.opened.unsteadiness
-        return [] if found is None else found([tf.constant(array) for array in arrays])
+        return [] if found is None else found([tensor_of(array) for array in arrays])
 
     @contextlib.contextmanager
     def _eagerly(self) -> Iterator[None]:
@@ -157,6 +157,12 @@ class CallableSource(Source):
             self._unchecked |= has_unchecked(count)
         finally:
             tf.config.run_functions_eagerly(before)
+
+    def behind_text(self, options: Options) -> Source:
+        """See ``Source``."""
+        from entrepot.exporters.tensorflow.sources.behind_text import behind_text
+
+        return behind_text(self, options)
 
     def own_weights(self, graph: onnx_ir.Model, *, share: bool) -> None:
         """Nothing has to be done: TensorFlow copies a variable that is read elsewhere before it writes to it."""

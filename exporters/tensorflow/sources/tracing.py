@@ -11,6 +11,7 @@ from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.calls import MODEL_ERRORS
 from entrepot.exporters.notes import CAPTURED, Fixed
+from entrepot.exporters.tensorflow.arrays import tensor_of
 from entrepot.exporters.tensorflow.translation import Translated, translated
 from entrepot.exporters.tensorflow.upstream import reason_of
 from entrepot.ir.errors import ConversionError
@@ -36,7 +37,7 @@ class Tracing:
 
     def widest(self, groups: Sequence[Group]) -> tuple[Translated, list[Group], dict[Axis, Fixed]]:
         """A translation in which as many groups vary as it allows, which those are, and why others do not."""
-        function, kept, fixed = self._traced(groups)
+        function, kept, fixed = self.traced(groups)
         found = self._translated(function, kept)
         if kept and found.ungrouped:
             found, kept, unknown = self._with_channels(kept)
@@ -60,14 +61,17 @@ class Tracing:
 
     def _translated(self, function: Any, groups: Sequence[Group]) -> Translated:
         source = self._source
+        return translated(function, source.call.names, self.dims(groups), source.name, source.opened.names or {})
+
+    def dims(self, groups: Sequence[Group]) -> list[list[int | str]]:
+        """The shapes of what is traced: names for the sizes of axes that vary."""
         symbols = {axis: group.symbol for group in groups for axis in group.axes}
-        dims = [
+        return [
             [symbols.get((at, axis), size) for axis, size in enumerate(array.shape)]
             for at, array in enumerate(self._prober.sample)
         ]
-        return translated(function, source.call.names, dims, source.name, source.opened.names or {})
 
-    def _traced(self, groups: Sequence[Group]) -> tuple[Any, list[Group], dict[Axis, Fixed]]:
+    def traced(self, groups: Sequence[Group]) -> tuple[Any, list[Group], dict[Axis, Fixed]]:
         """A trace in which as many groups vary as it allows."""
         try:
             return self._trace(groups), list(groups), {}
@@ -97,7 +101,7 @@ class Tracing:
         specs = [
             tf.TensorSpec(
                 [None if (at, axis) in open_axes else size for axis, size in enumerate(array.shape)],
-                tf.constant(array).dtype,
+                tensor_of(array).dtype,
                 name=f"input_{at}",
             )
             for at, array in enumerate(self._prober.sample)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.tensorflow.flow.variables import Handle
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.numeric import computed
 from entrepot.exporters.tensorflow.sizes import (
@@ -35,11 +36,26 @@ def strided_slice(node: Node, build: Builder, x: Any, begin: Any, end: Any, stri
 @translates("TensorStridedSliceUpdate")
 def strided_slice_update(node: Node, build: Builder, x: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
     """Other elements where a slice would be taken."""
+    return _replaced(node, build, x, rank_of(node), begin, end, value)
+
+
+@translates("ResourceStridedSliceAssign", handles=True)
+def strided_slice_assign(
+    node: Node, build: Builder, handle: Handle, begin: Any, end: Any, strides: Any, value: Any
+) -> Any:
+    """The same in a variable."""
+    shape = handle.place.shape
+    if shape is None:
+        node.refuse("writes to a variable of no known rank")
+    return handle.assign(node, build, _replaced(node, build, handle.read(build), len(shape), begin, end, value))
+
+
+def _replaced(node: Node, build: Builder, x: Any, rank: int, begin: Any, end: Any, value: Any) -> Any:
     from entrepot.exporters.tensorflow.sizes import reshaped
 
     count = build.op("Size", x)
     places = reshaped(build, build.op("Range", 0, count, 1), build.shape(x))
-    spots = Strides.of(node, rank_of(node), known(node, 3)).sliced(build, places, begin, end)
+    spots = Strides.of(node, rank, known(node, 3)).sliced(build, places, begin, end)
     flat = build.op("Reshape", x, [-1])
     rows = build.op("Reshape", computed(build, "Expand", value, build.op("Shape", spots)), [-1])
     changed = build.op("ScatterElements", flat, build.op("Reshape", spots, [-1]), rows, axis=0)

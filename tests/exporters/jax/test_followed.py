@@ -35,6 +35,13 @@ FUNCTIONS = {
     "convolve": lambda x: jnp.convolve(x[:, 0], jnp.array([0.2, 0.5, 0.3]), mode="same"),
     "diagflat": lambda x: jnp.diagflat(x[:, 0]),
     "scans of a stated length": lambda x: jax.lax.scan(lambda c, e: (c + e, c * e), x[0], x, length=x.shape[0]),
+    "quotients rounded up": lambda x: x[: math.ceil(x.shape[0] / 2) + math.floor(x.shape[0] / 3)],
+    "quotients of NumPy": lambda x: jnp.pad(x, ((0, int(np.ceil(x.shape[0] / 4) * 4) - x.shape[0]), (0, 0))),
+    "whole parts": lambda x: (x[: int(x.shape[0] / 2)], x[: int(0.75 * x.shape[0])] * int(7 / 2), x + int("3")),
+    "extremes of NumPy": lambda x: x[: np.minimum(x.shape[0], 8)] * np.maximum(3, x.shape[0]),
+    "searches": lambda x: jnp.searchsorted(jnp.sort(x[:, 0]), x, side="right"),
+    "searches with NaN": lambda x: jnp.searchsorted(jnp.sort(x[:, 0]), jnp.where(x > 1, jnp.nan, x).at[0].set(x[0])),
+    "searches in another order": lambda x: jnp.searchsorted(x[:, 0], x[:, 1], sorter=jnp.argsort(x[:, 0])),
     "functions in a tuple with names": lambda x: PAIR.apply(x) + 0,
 }
 

@@ -124,8 +124,25 @@ def _closed(model):
     return lambda x: model(x) + len(x)
 
 
+class Stateful(nnx.Module):
+    """Draws the state that it begins with, zeros, from a generator that counts its draws."""
+
+    def __init__(self):
+        self.rnn = nnx.RNN(nnx.GRUCell(4, 3, rngs=nnx.Rngs(0)))
+
+    def encode(self, x):
+        return self.rnn(x[None])[0] / len(x)
+
+
+def _around_two():
+    one, other = Stateful(), Stateful()
+    return lambda x: one.encode(x) - 2 * other.encode(x[:1])
+
+
 MODELS = {
     "nnx": Nnx,
+    "a method of nnx": lambda: Stateful().encode,
+    "nnx that counts": _around_two,
     "linen": _bound_linen,
     "equinox": Equinox,
     "plain": Plain,

@@ -103,3 +103,33 @@ def test_an_axis_whose_size_is_computed_with_while_tracing_stays_fixed() -> None
 
     model = ep.export(function, jnp.ones((2, 5)))
     assert model.inputs[0].shape == ("batch", 5)
+
+
+def by_product(x):
+    return x.sum((0, 1)) if x.shape[0] * x.shape[1] > 20 else x.mean((0, 1))
+
+
+def by_order(x):
+    rows, columns = x.shape[:2]
+    if rows * columns < 6:
+        return x.sum((0, 1))
+    return x.max((0, 1)) if rows > columns else x[:rows].min((0, 1))
+
+
+@pytest.mark.parametrize("function", [by_product, by_order])
+def test_conditions_on_several_sizes_are_asked_for(function):
+    model = ep.export(function, jnp.ones((2, 3, 4)), dynamic={"x": {0: "rows", 1: "columns"}}, progress=False)
+    session = ep.Session(model, providers=["onnxruntime"])
+    for rows, columns in ((1, 1), (2, 2), (4, 5), (3, 7), (7, 3), (1, 21), (21, 1), (5, 5)):
+        x = np.random.default_rng(rows).standard_normal((rows, columns, 4)).astype(np.float32)
+        (found,) = session.run({"x": x}).values()
+        np.testing.assert_allclose(found, function(jnp.asarray(x)), rtol=1e-5, atol=1e-6)
+    assert [node.op_type for node in model.ir.graph][-1] in ("If", "Identity")
+
+
+def test_a_side_that_nobody_can_try_is_not_taken():
+    def function(x):
+        return x * 2 if x.shape[0] * x.shape[1] > 10**9 else x
+
+    model = ep.export(function, jnp.ones((2, 3)), progress=False)
+    assert not all(isinstance(size, str) for size in model.inputs[0].shape)

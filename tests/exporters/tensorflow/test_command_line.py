@@ -24,3 +24,17 @@ def test_a_signature_of_a_saved_model_is_named_behind_its_folder(tmp_path, monke
     refused = run("export", "saved#triple", "-o", "triple.onnx")
     assert refused.exit_code == 2
     assert "it has: double" in refused.output
+
+
+def test_what_follows_text_is_exported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = tf.Module()
+    module.lengths = tf.function(lambda text: tf.strings.length(text) * 2).get_concrete_function(
+        text=tf.TensorSpec([None], tf.string)
+    )
+    tf.saved_model.save(module, "saved", signatures={"lengths": module.lengths})
+    refused = run("export", "saved", "-o", "lengths.onnx")
+    assert refused.exit_code != 0
+    assert 'strings="cut"' in refused.output
+    made = run("export", "saved", "-o", "lengths.onnx", "--cut-strings", "--json")
+    assert json.loads(made.stdout)["inputs"] == ["StringLength: int32[batch]"]

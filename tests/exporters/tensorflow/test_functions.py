@@ -298,3 +298,39 @@ def test_results_that_are_passed_on_or_looked_up_have_a_shape() -> None:
 
     model = ep.export(function, (_x(3), np.array(["a", "z"], object)))
     assert [spec.shape for spec in model.outputs] == [("batch",), ("batch",), (model.inputs[1].shape[0],)]
+
+
+_ROWS = {
+    "update": "scatter_update", "add": "scatter_add", "sub": "scatter_sub", "mul": "scatter_mul", "max": "scatter_max",
+    "min": "scatter_min",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", _ROWS.values(), ids=_ROWS)
+def test_rows_of_variables_are_written(method):
+    variable = tf.Variable(tf.zeros([5, 3]))
+
+    def function(x, at):
+        variable.assign(tf.fill([5, 3], 0.5))
+        getattr(variable, method)(tf.IndexedSlices(x, at))
+        return variable * 2
+
+    x, at = np.linspace(-1, 2, 6, dtype=np.float32).reshape(2, 3), np.array([1, 3])
+    model = ep.export(function, (x, at), progress=False)
+    found = ep.Session(model).run({"x": x[::-1].copy(), "at": np.array([4, 0])})
+    np.testing.assert_allclose(*found.values(), function(x[::-1], [4, 0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["update", "add", "sub", "max", "min"])
+def test_elements_of_variables_are_written(name):
+    variable = tf.Variable(tf.zeros([5, 3]))
+
+    def function(x):
+        variable.assign(tf.fill([5, 3], 0.5))
+        getattr(variable, f"scatter_nd_{name}")([[1, 2], [3, 0]], x)
+        variable[::2, 1].assign(x[0] + [0.0, 1.0, 2.0])
+        return variable * 2
+
+    x = np.float32([1, -1])
+    (found,) = ep.Session(ep.export(function, x, progress=False)).run([x + 3]).values()
+    np.testing.assert_allclose(found, function(x + 3), rtol=1e-6)

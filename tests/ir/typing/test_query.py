@@ -36,6 +36,19 @@ def test_a_known_shape_input_gives_the_rank() -> None:
     assert len(shape) == 3
 
 
+def test_a_size_that_a_reshape_leaves_over_is_the_one_that_varies() -> None:
+    expected = {
+        "-1, 4, 1": ["N", 4, 1], "1, -1, 2, 2": [1, "N", 2, 2], "0, -1": ["N", 4], "-1, 2": [None, 2], "-1": [None],
+    }  # fmt: skip
+    for sizes, shape in expected.items():
+        count = sizes.count(",") + 1
+        model = parse("t = Reshape(x, s) y = Relu(t)", 18, stored=f"int64[{count}] s = {{{sizes}}}")
+        types, values = types_of(model)
+        found = types.shape(values["t"])
+        assert found is not None
+        assert [dim if isinstance(dim, int) else dim.value for dim in found] == shape
+
+
 def test_both_branches_of_an_if_agree_or_the_shape_is_unknown() -> None:
     body = "t = If(c) <then_branch = a () => (p) {{ p = {} }}, else_branch = b () => (q) {{ q = Relu(x) }}> y = Relu(t)"
     signature = "float[3,4] x, bool c) => (float[3,4] y"
