@@ -98,7 +98,9 @@ def _in_blocks(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: floa
         if added is None:
             scores.mul_(scale)
         else:
-            whole = scores.shape[0] == heads and scores.shape[1] == length  # an index of slices costs four of one number
+            whole = (
+                scores.shape[0] == heads and scores.shape[1] == length
+            )  # an index of slices costs four of one number
             torch.add(added[image] if whole else added[image, some, rows], scores, alpha=scale, out=scores)
         torch.softmax(scores, -1, out=scores)
         blas.product(array, value[image, some], result[image, some, rows])
