@@ -96,6 +96,41 @@ def captured_loop(turn, count, going_on, *carried):
     return torch.while_loop(unfinished, following, start)[2:]
 
 
+def collected(turn, count, going_on, carried, kinds):
+    """What at most ``count`` turns leave behind, and what they make, put together along a new axis."""
+    if torch.compiler.is_compiling():
+        return captured_collection(turn, count, going_on, carried)
+    made, trip = [[] for _ in kinds], 0
+    while going_on and trip < count:
+        going_on, *results = turn(torch.tensor(trip), *carried)
+        carried, trip = results[: len(carried)], trip + 1
+        for items, item in zip(made, results[len(carried) :], strict=True):
+            items.append(item)
+    return *carried, *(stack(items, 0, kind) for items, kind in zip(made, kinds, strict=True))
+
+
+def captured_collection(turn, count, going_on, carried):
+    """Such turns as an operator, which writes into tensors with room for all of them; what is left over is cut off."""
+    most = count.item() if isinstance(count, torch.Tensor) else count
+    most = torch.sym_max(most, 0)
+    states = len(carried)
+    samples = turn(torch.zeros((), dtype=torch.int64), *carried)[1 + states :]
+    rooms = [torch.zeros((most, *each.shape), dtype=each.dtype, device=each.device) for each in samples]
+
+    def following(trip, *values):
+        going_on, *results = turn(trip, *values[:states])
+        place = trip.reshape(1)
+        made = zip(values[states + 1 :], results[states:], strict=True)
+        filled = [room.index_copy(0, place.to(room.device), each.unsqueeze(0)) for room, each in made]
+        return going_on, *results[:states], values[states] + 1, *filled
+
+    left = captured_loop(following, count, going_on, *carried, torch.zeros((), dtype=torch.int64), *rooms)
+    turns = left[states].item()
+    torch._check(turns >= 0)  # noqa: SLF001 - as torch's documentation asks for it
+    torch._check(turns <= most)  # noqa: SLF001
+    return *left[:states], *(room.narrow(0, 0, turns) for room in left[states + 1 :])
+
+
 def scanned(turn, carried, rows, kinds):
     """What turns over the rows of tensors leave behind, and what they make, put together along a new axis."""
     if torch.compiler.is_compiling():
