@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     from entrepot.parity.report.report import Report
 
 
+class NoGainError(ConversionError):
+    """A capture is no better than a result there is; ``reasons`` says why it fixes axes."""
+
+    def __init__(self, message: str, *, reasons: Mapping[Axis, Fixed]) -> None:
+        super().__init__(message)
+        self.reasons = reasons
+
+
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
     """A model itself does not take these inputs.
 
@@ -183,16 +191,19 @@ class Source(Callee, Protocol):
         """Inside, the model is ready to be called and captured; afterwards everything is as it was before."""
         yield
 
-    def check_gain(self, groups: Iterable[Group], captured: Iterable[Group]) -> None:
+    def check_gain(
+        self, groups: Iterable[Group], captured: Iterable[Group], reasons: Mapping[Axis, Fixed] | None = None
+    ) -> None:
         """Leave a capture alone that is no better than a result there is: translating and proving it takes longer.
 
         Raises:
-            ConversionError: What is lost is fixed in it as well.
+            NoGainError: What is lost is fixed in it as well, for these reasons.
         """
         varying = {axis for group in captured for axis in group.axes}
         if self.found and varying.isdisjoint(self.lost):
             fixed = sorted({axis for group in groups for axis in group.axes} - varying)
-            raise ConversionError(f"fixes {', '.join(axis_name(axis, self.call.names) for axis in fixed)}")
+            names = ", ".join(axis_name(axis, self.call.names) for axis in fixed)
+            raise NoGainError(f"fixes {names}", reasons=reasons or {})
 
     def follows_sizes(self) -> bool:
         """Whether, captured in this way, a size at which one capture turns out wrong may get another."""

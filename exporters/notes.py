@@ -20,6 +20,7 @@ from entrepot.parity.report.facts import REFUSED, ModelFacts
 from entrepot.parity.report.report import Report
 
 CAPTURED = "the capture fixed it"
+FAILED = "the capture fails with it dynamic"
 UNFOLLOWED = "the graph does not follow other sizes"
 UNTRANSLATED = "ONNX has an operator at given sizes only"
 UNASKED = "it was not asked to vary"
@@ -27,6 +28,7 @@ PROGRAMMED = "the program was captured so"
 _REMEDIES = {
     REFUSED: "it can vary once the module takes other sizes there",
     CAPTURED: "it can vary if that code uses the size in tensor operators, not in Python branches, loops and numbers",
+    FAILED: "it can vary if that code uses the size, and values of tensors, in tensor operators only, not in Python",
     UNFOLLOWED: "it can vary if what depends on its size is written with tensor operators",
     UNTRANSLATED: "it can vary if that operator is written with others, or called once for each size",
     UNASKED: "name it in dynamic to let it vary",

@@ -20,9 +20,10 @@ from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.cleanup.narrow import narrow_weights
 from entrepot.exporters.cleanup.refine import forget_contradicted, refine_shapes
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
-from entrepot.exporters.exporter import Captured, Refusal, Source
+from entrepot.exporters.exporter import Captured, NoGainError, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import (
+    FAILED,
     UNFOLLOWED,
     Fixed,
     add_note,
@@ -95,7 +96,8 @@ class _Export:
             self.attempts.postponed = reason
             ways = [self.source.looping, *(way for way in ways if way != self.source.looping)]
         self._try(ways, groups, known)
-        again = [way for way in self.source.sized if len(ways) > 1 and way in ways]
+        settled = {attempt.way for attempt in self.attempts.made if attempt.whatever}
+        again = [way for way in self.source.sized if len(ways) > 1 and way in ways and way not in settled]
         if again and self.attempts.best is not None and not self.attempts.enough and (roomier := self._roomier(groups)):
             self._try(again, roomier, known, where=" at larger sizes")
         if self.attempts.best is None and self.options.verify:
@@ -144,8 +146,12 @@ class _Export:
             model, varying = self._proved(groups)
         except FAILURES as error:
             self.options.tell(f"{way}: {error.message}")
-            return Attempt(way, error=error)
-        return Attempt(way, model, varying, frozenset(self.limited) & varying)
+            return Attempt(way, error=error, whatever=isinstance(error, NoGainError) and self._failed(error.reasons))
+        return Attempt(way, model, varying, frozenset(self.limited) & varying, whatever=self._failed(self.fixed))
+
+    def _failed(self, reasons: Mapping[Axis, Fixed]) -> bool:
+        """Whether a capture fixed axes for nothing but failures that have to do with no size."""
+        return {reason.why for axis, reason in reasons.items() if axis in self.attempts.wanted} == {FAILED}
 
     def _proved(self, groups: list[Group]) -> tuple[Model, frozenset[Axis]]:
         """Capture, finish, prove; with fewer dynamic axes again where the proof fails because of one."""

@@ -61,6 +61,7 @@ class Attempt:
         varying: The axes that vary in it.
         limited: Those of them that do not take the smallest sizes which the source takes.
         error: Why there is none.
+        whatever: Whether the others are fixed whatever sizes it is captured at.
     """
 
     way: str
@@ -68,6 +69,7 @@ class Attempt:
     varying: frozenset[Axis] = frozenset()
     limited: frozenset[Axis] = frozenset()
     error: EntrepotError | None = None
+    whatever: bool = False
 
     def describe(self, wanted: Collection[Axis], name: Callable[[Axis], str]) -> str:
         """Its outcome in a few words."""

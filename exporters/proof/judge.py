@@ -6,9 +6,11 @@ result, so its word proves nothing here; it is asked last, and then says so.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import locale
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,21 @@ _FAILURES = (
 """What onnx's reference raises about a model or its inputs: plain Python, with no errors of its own."""
 
 _OWN = "nobody but our own runtime runs the original, with the kernels and adapters that are to be judged"
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Runs onnx's reference without its warnings, and with the process's locale as it was afterwards.
+
+    Its StringNormalizer sets the locale and leaves it so; in ``C``, Python then reads text files as ASCII.
+    """
+    before = locale.setlocale(locale.LC_ALL)
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        locale.setlocale(locale.LC_ALL, before)
 
 
 class OnnxRuntime:
@@ -130,8 +147,7 @@ class OnnxReference:
             SourceRefusal: It cannot run the model on these feeds.
         """
         try:
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with undisturbed():
                 results = self._evaluator.run(None, feeds_of(self._model, feeds))
         except (*_FAILURES, EntrepotError) as error:
             raise SourceRefusal(f"onnx.reference: {error}") from error

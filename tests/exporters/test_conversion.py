@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 import entrepot as ep
+from entrepot.exporters.proof.judge import OnnxReference
 from entrepot.ir.opset import rules
 from tests.ir.opset.evaluate import parse
 
@@ -102,3 +104,14 @@ def test_a_size_that_a_provider_refuses_in_the_original_too_is_no_failure():
     assert "h=1" in [run.label for run in report.noted if "window" in run.message]
     assert "cpu does the same with the original" in report.summary()
     assert {run.label for run in report.runs if run.verdict == "agrees"} >= {"sample", "n=1", "h=5"}
+
+
+def test_a_judge_leaves_the_locale_alone() -> None:
+    """That of onnx sets it to run StringNormalizer; torch's compiler could not read its own files afterwards."""
+    before = locale.setlocale(locale.LC_ALL)
+    lower = 'y = StringNormalizer<case_change_action = "LOWER", locale = "C">(x)'
+    try:
+        OnnxReference(parse(lower, 10, "string[N] x) => (string[N] y")).run({"x": np.array(["aB"], dtype=object)})
+        assert locale.setlocale(locale.LC_ALL) == before
+    finally:
+        locale.setlocale(locale.LC_ALL, before)

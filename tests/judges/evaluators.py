@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import functools
 import itertools
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 
+from entrepot.exporters.proof.judge import undisturbed
 from entrepot.ir.opset.rules import Step, find, keep
 from entrepot.ir.opset.schemas import CEILINGS, canonical, histories, since
 from tests.judges.apart import Apart
@@ -128,8 +128,7 @@ def _reference(proto: onnx.ModelProto, feeds: dict[str, Any]) -> Answers:
     from onnx.reference import ReferenceEvaluator
 
     try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with undisturbed():
             return Answers("reference", ReferenceEvaluator(proto).run(None, feeds))
     except Exception as error:  # noqa: BLE001 - whatever the reference cannot do is not judged
         return Answers(None, [], str(error).partition("\n")[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import onnx_ir as ir
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+from entrepot.exporters.proof.judge import undisturbed
 from tests.op_cases.case import Case
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -49,8 +49,7 @@ def by_onnxruntime(case: Case) -> list[Any] | None:
 
 def _asked(oracle: str, case: Case) -> list[Any] | str:
     """The outputs, or what stops the oracle."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with undisturbed():
         try:
             if oracle == "reference":
                 return list(ReferenceEvaluator(case.model()).run(None, case.feeds()))

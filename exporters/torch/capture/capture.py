@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import torch
 
@@ -13,14 +15,14 @@ from entrepot.exporters.axes.groups import settled as still_varying
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.axes.related import tied_groups
 from entrepot.exporters.axes.together import bound_groups
-from entrepot.exporters.notes import CAPTURED, Fixed
+from entrepot.exporters.notes import CAPTURED, FAILED, Fixed
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.capture.automatic import Broken, broken_condition, pinning_condition
 from entrepot.exporters.torch.capture.blame import captured_blame, guard_line, noted_line, plain
 from entrepot.exporters.torch.capture.dims import export_along, leave_open
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import NO_NEWS, keep_within
-from entrepot.exporters.torch.capture.ranges import capture_open
+from entrepot.exporters.torch.capture.ranges import Opening, capture_open
 from entrepot.exporters.torch.messages import (
     is_about_sizes,
     of_size,
@@ -32,6 +34,9 @@ from entrepot.exporters.torch.messages import (
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.ir.errors import ConversionError, EntrepotError
+
+_Settled: TypeAlias = tuple[list[Group], list[tuple[Group, Fixed]]]
+"""The groups to try next, and why others are given up."""
 
 _MOST_ATTEMPTS = 12  # each attempt settles at least one axis; more attempts mean that settling does not converge
 
@@ -45,7 +50,7 @@ def capture(
     progress: Callable[[str], None],
     stepper: Stepper | None = None,
     tied: bool = False,
-    gain: Callable[[Sequence[Group]], None] = lambda _: None,
+    gain: Callable[[Sequence[Group], Mapping[Axis, Fixed]], None] = lambda *_: None,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -58,24 +63,28 @@ def capture(
         progress: Told which axes were given up.
         stepper: What is called instead of the module, where its state is among the arguments.
         tied: Whether what follows is told at the beginning that the axes of a group are equal.
-        gain: Given the axes that are left before another attempt; may raise, where that is of no use.
+        gain: Given the axes that are left before another attempt, and why others are not; may raise, where that is of
+            no use.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
     """
     fixed: dict[Axis, Fixed] = {}
     first: EntrepotError | None = None
-    settled: tuple[list[Group], list[tuple[Group, str]]] | None
+    settled: _Settled | None
     opened = capture_open(module, call, prober, groups, stepper)
     if opened.capture is not None:
+        _tell(opened.capture.fixed, call, progress)
         return opened.capture
-    _check_hope(opened.error, module, call, prober, stepper)
+    failing = _for_no_size(opened.error, module, call, prober, stepper)
     for _ in range(_MOST_ATTEMPTS):
         tensors = capture_sample(call, prober, groups)
         flat = FlatModule(module, call.tree, stepper, groups, tied=tied)
         flat.training = False
         leave_open(groups)
         try:
+            if failing is not None:
+                raise failing
             program = export_along(flat, tensors, groups)
             broken = [(group, why) for group in groups if (why := _broken(program, group))]
             if not broken:
@@ -89,32 +98,43 @@ def capture(
                 settled = _fewer(groups, prober, first)
             if settled is None or required - {group.symbol for group in settled[0]}:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
+        failing = None
         before, (groups, reasons) = groups, settled
         groups = still_varying(groups, prober.base)
         for group, reason in reasons:
-            if opened.program is None:
-                line = guard_line(flat, tensors, [*before, group], group)
-            else:
-                line = noted_line(opened.program, opened.tensors, group)
-            for axis in sorted(group.axes):
-                fixed[axis] = Fixed(CAPTURED, reason, line)
-                progress(f"axis {axis_name(axis, call.names)} is fixed: {fixed[axis]}")
-        gain(groups)
+            known = replace(reason, line=_line(opened, flat, tensors, before, group))
+            _tell(own := dict.fromkeys(sorted(group.axes), known), call, progress)
+            fixed |= own
+        gain(groups, fixed)
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
 
 
-def _check_hope(
+def _tell(fixed: Mapping[Axis, Fixed], call: Flat, progress: Callable[[str], None]) -> None:
+    for axis, reason in fixed.items():
+        progress(f"axis {axis_name(axis, call.names)} is fixed: {reason}")
+
+
+def _line(
+    opened: Opening, flat: torch.nn.Module, tensors: Sequence[torch.Tensor], others: Sequence[Group], group: Group
+) -> str:
+    """The user's line that fixed a group, as far as a capture with open sizes can tell."""
+    if opened.program is not None:
+        return noted_line(opened.program, opened.tensors, group)
+    return "" if opened.error is not None else guard_line(flat, tensors, [*others, group], group)
+
+
+def _for_no_size(
     error: BaseException | None, module: torch.nn.Module, call: Flat, prober: Prober, stepper: Stepper | None
-) -> None:
-    """Where a capture failed for no size, see whether it does with every axis fixed, before one after the other is.
+) -> BaseException | None:
+    """Why a capture with open sizes failed, if for no size: with names for the sizes, it fails as well.
 
     Raises:
-        ConversionError: It does.
+        ConversionError: It even fails with every axis fixed; no use trying with one after the other.
     """
     if error is None or is_about_sizes(plain(error)):
-        return
+        return None
     tensors = capture_sample(call, prober, [])
     flat = FlatModule(module, call.tree, stepper, [])
     flat.training = False
@@ -122,6 +142,7 @@ def _check_hope(
         export_along(flat, tensors, [])
     except MODEL_ERRORS as again:
         raise captured_blame(again, flat, tensors, [], call.names) from again
+    return error
 
 
 def _broken(program: torch.export.ExportedProgram, group: Group) -> Broken | None:
@@ -131,9 +152,7 @@ def _broken(program: torch.export.ExportedProgram, group: Group) -> Broken | Non
     return pinning_condition(program, group) if group.step > 1 and group.formula is None else None
 
 
-def _without_broken(
-    groups: list[Group], broken: Sequence[tuple[Group, Broken]], prober: Prober
-) -> tuple[list[Group], list[tuple[Group, str]]]:
+def _without_broken(groups: list[Group], broken: Sequence[tuple[Group, Broken]], prober: Prober) -> _Settled:
     """What to try when a capture holds for some sizes only: where others matter, axes of one size bound, else fewer.
 
     Raises:
@@ -147,12 +166,12 @@ def _without_broken(
         if group.required:
             raise ConversionError(f"'{group.symbol}' cannot be dynamic: {why.reason}")
     lost = [group for group, _ in broken]
-    return [group for group in groups if group not in lost], [(group, why.reason) for group, why in broken]
+    return [group for group in groups if group not in lost], [
+        (group, Fixed(CAPTURED, why.reason)) for group, why in broken
+    ]
 
 
-def _fewer(
-    groups: list[Group], prober: Prober, error: EntrepotError
-) -> tuple[list[Group], list[tuple[Group, str]]] | None:
+def _fewer(groups: list[Group], prober: Prober, error: EntrepotError) -> _Settled | None:
     """What else to try when a capture fails without a suggestion: axes of one size bound, then one axis, then none."""
     tied = tied_groups(prober, groups)
     if tied is not None:
@@ -163,13 +182,11 @@ def _fewer(
             return bound, []
     free = [group for group in groups if group.formula is None]
     kept = free[:1] if len(free) > 1 else []
-    dropped = [(group, f"the capture fails with it dynamic: {error.message}") for group in groups if group not in kept]
+    dropped = [(group, Fixed(FAILED, error.message)) for group in groups if group not in kept]
     return (kept, dropped) if dropped else None
 
 
-def _settle(
-    message: str, groups: list[Group], prober: Prober, tensors: Sequence[torch.Tensor]
-) -> tuple[list[Group], list[tuple[Group, str]]] | None:
+def _settle(message: str, groups: list[Group], prober: Prober, tensors: Sequence[torch.Tensor]) -> _Settled | None:
     """Follow torch.export's conditions and suggestions; ``None`` when there are none that concern our symbols."""
     by_symbol = {group.symbol: group for group in groups if group.formula is None}
     derived = [group for group in groups if group.formula is not None]
@@ -194,7 +211,7 @@ def _settle(
     for symbol in specialised(message):
         if symbol in by_symbol:
             dropped.setdefault(symbol, "forward turns it into a constant")
-    reasons = [(by_symbol.pop(symbol), reason) for symbol, reason in dropped.items()]
+    reasons = [(by_symbol.pop(symbol), Fixed(CAPTURED, reason)) for symbol, reason in dropped.items()]
     return ([*by_symbol.values(), *derived], reasons) if linked or narrowed or reasons else None
 
 

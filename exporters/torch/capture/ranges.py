@@ -6,6 +6,7 @@ anew with what it suggests. Left to itself, it notes the same in the program.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +16,12 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.axes.conditions import holding_range
-from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat
-from entrepot.exporters.torch.capture.automatic import broken_condition, terms_of
+from entrepot.exporters.torch.capture.automatic import broken_condition, symbols_of, terms_of
+from entrepot.exporters.torch.capture.blame import noted_line
 from entrepot.exporters.torch.capture.dims import export_along
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import keep_within
@@ -34,7 +37,7 @@ class Opening:
     """What came of a capture in which every size was left to torch.export.
 
     Attributes:
-        capture: It, if it holds for every group by itself.
+        capture: It, if it holds for every group by itself that it left open.
         program: What torch.export made, if anything, also where that does not hold.
         tensors: What it was made with.
         error: Why there is no program.
@@ -60,13 +63,36 @@ def capture_open(
         program = export_along(flat, tensors, automatic)
     except MODEL_ERRORS as error:
         return Opening(error=error)
-    found = _bounded(program, groups)
+    kept, fixed = _without_pinned(program, tensors, call, prober, groups)
+    found = _bounded(program, kept)
     if found is None:
         return Opening(None, program, tensors)
-    more = [_takes_more(group, own, prober) for group, own in zip(groups, found, strict=True)]
+    more = [_takes_more(group, own, prober) for group, own in zip(kept, found, strict=True)]
     if any(more):
         return Opening(None, program, tensors)
-    return Opening(Capture(program, tensors, found, numbers=frozenset(flat.numbers)), program, tensors)
+    return Opening(Capture(program, tensors, found, fixed, frozenset(flat.numbers)), program, tensors)
+
+
+def _without_pinned(
+    program: torch.export.ExportedProgram,
+    tensors: Sequence[torch.Tensor],
+    call: Flat,
+    prober: Prober,
+    groups: list[Group],
+) -> tuple[list[Group], dict[Axis, Fixed]]:
+    """The groups whose sizes the program did not make numbers; all, if those are not the numbers of the sample."""
+    pinned = [group for group in groups if group.formula is None and not symbols_of(program, group)]
+    if not pinned or any(group.required for group in pinned):
+        return groups, {}
+    kept = settled(copy.deepcopy([group for group in groups if group not in pinned]), prober.base)
+    if [tensor.shape for tensor in capture_sample(call, prober, kept)] != [tensor.shape for tensor in tensors]:
+        return groups, {}
+    fixed: dict[Axis, Fixed] = {}
+    for group in pinned:
+        index, axis = min(group.axes)
+        reason = f"the capture needs {group.symbol} = {tensors[index].shape[axis]}"
+        fixed |= dict.fromkeys(sorted(group.axes), Fixed(CAPTURED, reason, noted_line(program, tensors, group)))
+    return kept, fixed
 
 
 def _bounded(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> list[Group] | None:

@@ -49,6 +49,7 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
             check_constants(program)
             result = to_onnx_program(program, registry=registry)
             _settle_versions(result.model)
+            _settle_numbers(result.model.graph)
             return convert_version(result.model, NATURAL_OPSET)
     except MODEL_ERRORS as error:
         raise _refusal(error, program) from error
@@ -73,6 +74,19 @@ def _settle_versions(model: onnx_ir.Model) -> None:
     scopes: list[onnx_ir.Graph | onnx_ir.Function] = [model.graph, *model.functions.values()]
     for graph in scopes:
         graph.opset_imports.update(dict.fromkeys(domains & graph.opset_imports.keys(), 1))
+
+
+def _settle_numbers(graph: onnx_ir.Graph) -> None:
+    """Sizes that torch.export found to be numbers are numbers: torch.onnx (2.13) makes symbols of them, such as "7"."""
+    inner = (value for node in onnx_ir.traversal.RecursiveGraphIterator(graph) for value in node.outputs)
+    for value in (*graph.inputs, *inner):
+        if value.shape is not None:
+            value.shape = onnx_ir.Shape([_number(dim) for dim in value.shape])
+
+
+def _number(dim: int | onnx_ir.SymbolicDim) -> int | onnx_ir.SymbolicDim:
+    text = dim.value if isinstance(dim, onnx_ir.SymbolicDim) else None
+    return int(text) if text is not None and text.isdecimal() else dim
 
 
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:

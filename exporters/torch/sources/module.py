@@ -73,7 +73,7 @@ class ModuleSource(TorchSource):
 
     ways: Sequence[str] = (_PLAIN, _REWRITTEN, _PARTS, _SCRIPTED, _TRACED)
     looping: str = _REWRITTEN
-    sized: Sequence[str] = (_PLAIN, _REWRITTEN, _PARTS)
+    sized: Sequence[str] = (_PLAIN, _REWRITTEN)
     last: Sequence[str] = (_DECIDED,)
 
     more: list[list[torch.Tensor]]
@@ -155,7 +155,7 @@ class ModuleSource(TorchSource):
             return joined
         if refusal is not None:
             raise refusal
-        self.check_gain(groups, captured.groups)
+        self.check_gain(groups, captured.groups, captured.fixed)
         options.tell("translating to ONNX")
         captured, graph = translated(
             captured, prober, self._lowered, lambda fewer: self._capture(prober, fewer, options.tell)

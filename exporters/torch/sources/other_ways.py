@@ -51,7 +51,7 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
     try:
         gain = functools.partial(source.check_gain, groups)
         captured = capture(module, source.call, prober, groups, progress=options.tell, tied=True, gain=gain)
-        gain(captured.groups)
+        gain(captured.groups, captured.fixed)
         options.tell("translating to ONNX")
         graph = translate(captured.program)
         hints = size_notes(captured.program).sizes

@@ -83,8 +83,26 @@ def test_a_way_that_gains_nothing_is_not_translated_and_what_is_known_of_a_captu
     model = ep.export(Bits(), torch.randn(5, 4), progress=lines.append)
     assert shapes(model)["x"][0] == 5
     assert any("branches and loops rewritten: fixes x.0, x.1; in parts: " in note for note in model.notes)
-    assert lines.count("capturing the module") == len(("at the sample's sizes", "at larger ones"))
+    assert lines.count("capturing the module") == 1  # larger sizes become no text either
     assert lines.count("translating to ONNX") == 1
+
+
+class Five(nn.Module):
+    """Another path at one size: a capture at this size holds for it alone."""
+
+    def forward(self, x):
+        return x * 2 if x.shape[1] == 5 else x + 1
+
+
+def test_a_capture_that_made_a_number_of_a_size_is_taken_for_the_other_axes(monkeypatch):
+    captures, export = [], torch.export.export
+    monkeypatch.setattr(
+        torch.export, "export", lambda *args, **kwargs: captures.append(args) or export(*args, **kwargs)
+    )
+    made = {}
+    ep.export(Five(), torch.randn(2, 5), progress=lambda line: made.setdefault(line, len(captures)))
+    assert made["translating to ONNX"] == 1
+    assert any(line.startswith("axis x.1 is fixed: the capture fixed it at test_dynamic.py") for line in made)
 
 
 def test_a_required_axis_that_one_way_refuses_is_followed_by_another():
