@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,9 +73,11 @@ class Helpers:
         host = range(len(step.inputs)) if near else host_operands(step.key)
         attributes = [f"{name}={self._attribute(value)}" for name, value in call.attributes.items()]
 
-        def written(texts: Sequence[str], device: str) -> str:
+        def written(texts: Sequence[str], device: str, inside: Collection[int] = ()) -> str:
             backend = f"{self.bundle.backend(shared_with)}({'' if near else device})" if shared_with else ""
+            seen = [at for at in host if at in inside]
             given = [self._host(op, at, text) if at in host else text for at, text in enumerate(texts)]
+            given = [f"on_host({texts[at]})" if at in seen else text for at, text in enumerate(given)]
             text = f"{function}({', '.join([*filter(None, [backend]), *given, *attributes])})"
             if near:
                 text = f"{self.need('from_host')}({text}{f', {device}' if device else ''})"
@@ -85,18 +87,32 @@ class Helpers:
 
         texts = op.operands()
         text = written(texts, op.writer.device())
-        return self._as_operator(step, entry, texts, written) or text if "on_host(" in text else text
+        if "on_host(" not in text:
+            return text
+        fixed = [at for at in host if at < len(step.inputs) and self._is_fixed(op, at)]
+        return self._as_operator(step, entry, texts, fixed, written) or text
+
+    def _is_fixed(self, op: Op, position: int) -> bool:
+        """Whether numbers that an operand consists of are known, and not only once a forward runs."""
+        value = op.value(position)
+        known = None if value is None or op.writer.exists(value) else op.writer.sizes.get(value) or of_constant(value)
+        return known is not None and known.known is not None
 
     def _as_operator(
-        self, step: Step, entry: Callable[..., Any], texts: Sequence[str], written: Callable[[Sequence[str], str], str]
+        self,
+        step: Step,
+        entry: Callable[..., Any],
+        texts: Sequence[str],
+        fixed: Collection[int],
+        written: Callable[[Sequence[str], str, Collection[int]], str],
     ) -> str:
         """The call of a kernel that looks at values, as an operator; empty where too little is known of its results."""
-        inside = opaque.operands(step, texts)
-        told = opaque.results(step, list(inside))
-        if told is None:
+        inside = opaque.operands(step, fixed)
+        told = None if inside is None else opaque.results(step, list(inside))
+        if inside is None or told is None:
             return ""
         names = list(inside.values())
-        text = written([inside.get(at, text) for at, text in enumerate(texts)], f"{names[0]}.device")
+        text = written([inside.get(at, text) for at, text in enumerate(texts)], f"{names[0]}.device", inside)
         name, definition = opaque.definition(step.op_type, entry, names, told, text)
         self.need("opaque")
         self._opaque[name] = definition

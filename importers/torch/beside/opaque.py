@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import entrepot
@@ -12,10 +12,16 @@ from entrepot.importers.torch.dtypes import COMPUTED, NAMES
 from entrepot.runtime.planning.plan import Step, Value
 
 
-def operands(step: Step, written: Sequence[str]) -> dict[int, str]:
-    """The tensors among what a kernel is called with, by position, and what they are called inside of it."""
-    tensors = [at for at, value in enumerate(step.inputs) if value is not None and re.match(r"[A-Za-z_]", written[at])]
-    return {at: f"x{at}" for at in tensors if not written[at].startswith(("np.", "torch."))}
+def operands(step: Step, fixed: Collection[int]) -> dict[int, str] | None:
+    """What the operands of a kernel are called inside of it, by position, but for those that are ``fixed``.
+
+    ``None`` where one is no tensor.
+    """
+    given = {at: value for at, value in enumerate(step.inputs) if value is not None and at not in fixed}
+    kinds = [value.type for value in given.values()]
+    if not given or any(kind is None or kind.kind != "tensor" or kind.dtype not in NAMES for kind in kinds):
+        return None
+    return {at: f"x{at}" for at in given}
 
 
 def results(step: Step, given: Sequence[int]) -> list[str] | None:

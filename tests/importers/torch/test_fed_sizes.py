@@ -50,6 +50,12 @@ CASES: dict[str, Case] = {
         [f32(5, 6), _ints(1, -5), _ints(4, 100)],
         [f32(5, 6), _ints(-2, 0), _ints(7, -3)],
     ),
+    "Slice up to a size": (
+        """(float[n, 6] x, int64[1] a) => (float[p, 6] y) <int64[1] zero = {0}, int64[1] two = {2}> {
+            s = Shape<end = 1>(x)  m = Mul(s, two)  y = Slice(x, a, m, zero) }""",
+        [f32(5, 6), _ints(1)],
+        [f32(5, 6), _ints(-2)],
+    ),
     "Slice backwards": (
         """(float[n, 6] x, int64[1] a, int64[1] b, int64[1] c, int64[1] d) => (float[p, q] y)
         { y = Slice(x, a, b, c, d) }""",
