@@ -10,10 +10,11 @@ import numpy as np
 from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.parity.feeds import Feeds, formulas, generate, stepped, symbolic_axes
+from entrepot.parity.fixed_by_weights import by_weights
 from entrepot.parity.tolerance import classify
 from entrepot.runtime.session import Session
 
-_SIZES = (4, 2, 16, 32, 64, 3, 1)
+_SIZES = (4, 2, 16, 32, 64, 3, 1, 8)
 """Sizes for the axes of a model that does not run on small ones: a window may be larger than the first."""
 
 _FEW, _NEAR = 3, 0.05
@@ -63,12 +64,14 @@ def _sizings(model: Model) -> Iterator[dict[str, int]]:
     symbols = sorted(times)
     place = {symbol: axis if times[symbol] == 1 else len(axes) + at for at, (_, axis, symbol) in enumerate(axes)}
     order = {at: number for number, at in enumerate(sorted({*place.values()}))}
+    fixed = by_weights(model)
     tried: list[dict[str, int]] = []
     for size in _SIZES:
         apart = {symbol: size + at for at, symbol in enumerate(symbols)}
         by_place = {symbol: size + order[place[symbol]] for symbol in symbols}
         for sizes in (apart, by_place, dict.fromkeys(symbols, size)):
             dims = {symbol: stepped(model, symbol, least) for symbol, least in sizes.items()}
+            dims.update(fixed)
             if dims not in tried:
                 tried.append(dims)
                 yield dims

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,9 @@ from entrepot.runtime.providers.torch.dtypes import tensor_of
 
 _NEEDS = (("import numpy", "numpy"), ("import ml_dtypes", "ml_dtypes"), ("import onnx_ir", "onnx-ir"))
 
+_UNSHIFTED = re.compile(r"nn\.(Batch|Group|Instance)Norm\w*(\(|\):(?s:.*?)super\(\)\.__init__\().*bias=False")
+"""Norms of channels with a weight and no bias, which came to torch after those of rows."""
+
 
 def save(folder: Path, text: Text) -> None:
     """Write all of them or, where one cannot be written, none."""
@@ -22,7 +26,8 @@ def save(folder: Path, text: Text) -> None:
         return packed({name: tensor_of(text.tensors[name]).contiguous().clone() for name in sorted(names)})
 
     own = text.tensors.keys() - text.ties.keys() - text.written
-    needed = ["torch>=2.4", "safetensors", *(name for line, name in _NEEDS if line in text.module)]
+    oldest = "2.13" if _UNSHIFTED.search(text.module) else "2.4"
+    needed = [f"torch>={oldest}", "safetensors", *(name for line, name in _NEEDS if line in text.module)]
     contents = {
         "model.safetensors": pack(own - text.beside),
         **({"buffers.safetensors": pack(own & text.beside)} if text.beside else {}),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.importers.torch.beside import support
+from entrepot.importers.torch.beside import opaque, support
 from entrepot.importers.torch.beside.bundle import Bundle
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.op import Op
@@ -35,6 +35,7 @@ class Helpers:
     def __init__(self, limits: Limits) -> None:
         self._needed: dict[str, str] = {}
         self._limits = limits
+        self._opaque: dict[str, str] = {}
         self.bundle = Bundle(Names((*OWN, *self.reserved)))
 
     @property
@@ -60,7 +61,7 @@ class Helpers:
 
     def texts(self) -> list[str]:
         """The functions, those that others call first."""
-        return [*self.bundle.texts(), *self._needed.values()]
+        return [*self.bundle.texts(), *self._needed.values(), *self._opaque.values()]
 
     def kernel(self, op: Op) -> str:
         """The call of a kernel that is written out in the file."""
@@ -69,19 +70,53 @@ class Helpers:
         entry, shared_with = self._entry(step, HOST if near else TORCH, "NumpyBackend" if near else "TorchBackend")
         call = Call(entry, "", (), attributes_of(step, entry))
         function = self.bundle.add(entry)
-        given = []
-        if shared_with:
-            given.append(f"{self.bundle.backend(shared_with)}({'' if near else op.writer.device()})")
         host = range(len(step.inputs)) if near else host_operands(step.key)
-        given += [self._host(op, at) if at in host else op[at] for at in range(len(step.inputs))]
-        given += [f"{name}={self._attribute(value)}" for name, value in call.attributes.items()]
-        text = f"{function}({', '.join(given)})"
-        if near:
-            device = op.writer.device()
-            text = f"{self.need('from_host')}({text}{f', {device}' if device else ''})"
-        if step.many and len(step.outputs) == 1:
-            return f"{self.need('first')}({text})"
-        return text if not step.many or "n_outputs" in call.attributes else f"{text}[:{len(step.outputs)}]"
+        attributes = [f"{name}={self._attribute(value)}" for name, value in call.attributes.items()]
+
+        def written(texts: Sequence[str], device: str, inside: Collection[int] = ()) -> str:
+            backend = f"{self.bundle.backend(shared_with)}({'' if near else device})" if shared_with else ""
+            seen = [at for at in host if at in inside]
+            given = [self._host(op, at, text) if at in host else text for at, text in enumerate(texts)]
+            given = [f"on_host({texts[at]})" if at in seen else text for at, text in enumerate(given)]
+            text = f"{function}({', '.join([*filter(None, [backend]), *given, *attributes])})"
+            if near:
+                text = f"{self.need('from_host')}({text}{f', {device}' if device else ''})"
+            if step.many and len(step.outputs) == 1:
+                return f"{self.need('first')}({text})"
+            return text if not step.many or "n_outputs" in call.attributes else f"{text}[:{len(step.outputs)}]"
+
+        texts = op.operands()
+        text = written(texts, op.writer.device())
+        if "on_host(" not in text:
+            return text
+        fixed = [at for at in host if at < len(step.inputs) and self._is_fixed(op, at)]
+        return self._as_operator(step, entry, texts, fixed, written) or text
+
+    def _is_fixed(self, op: Op, position: int) -> bool:
+        """Whether numbers that an operand consists of are known, and not only once a forward runs."""
+        value = op.value(position)
+        known = None if value is None or op.writer.exists(value) else op.writer.sizes.get(value) or of_constant(value)
+        return known is not None and known.known is not None
+
+    def _as_operator(
+        self,
+        step: Step,
+        entry: Callable[..., Any],
+        texts: Sequence[str],
+        fixed: Collection[int],
+        written: Callable[[Sequence[str], str, Collection[int]], str],
+    ) -> str:
+        """The call of a kernel that looks at values, as an operator; empty where too little is known of its results."""
+        inside = opaque.operands(step, fixed)
+        told = None if inside is None else opaque.results(step, list(inside))
+        if inside is None or told is None:
+            return ""
+        names = list(inside.values())
+        text = written([inside.get(at, text) for at, text in enumerate(texts)], f"{names[0]}.device", inside)
+        name, definition = opaque.definition(step.op_type, entry, names, told, text)
+        self.need("opaque")
+        self._opaque[name] = definition
+        return f"{name}({', '.join(texts[at] for at in inside)})"
 
     def _runs_there(self, step: Step) -> bool:
         """Whether torch has a kernel for a step, and its element types."""
@@ -95,13 +130,12 @@ class Helpers:
             return entry.function, ""
         return shared.get(*step.key).function, backend
 
-    def _host(self, op: Op, position: int) -> str:
+    def _host(self, op: Op, position: int, text: str) -> str:
         value = op.value(position)
         if value is None:
             return "None"
         sizes = op.writer.sizes.get(value) or (None if op.writer.exists(value) else of_constant(value))
         if sizes is None:
-            text = op[position]
             return f"{self.need('on_host')}({text})" if _is_torchs(value.type) else text
         self.bundle.imports["import numpy as np"] = None
         dtype = "" if sizes.dtype == ir.DataType.INT64 and sizes.items else f", np.{sizes.dtype.numpy()}"

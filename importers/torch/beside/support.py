@@ -96,6 +96,41 @@ def captured_loop(turn, count, going_on, *carried):
     return torch.while_loop(unfinished, following, start)[2:]
 
 
+def collected(turn, count, going_on, carried, kinds):
+    """What at most ``count`` turns leave behind, and what they make, put together along a new axis."""
+    if torch.compiler.is_compiling():
+        return captured_collection(turn, count, going_on, carried)
+    made, trip = [[] for _ in kinds], 0
+    while going_on and trip < count:
+        going_on, *results = turn(torch.tensor(trip), *carried)
+        carried, trip = results[: len(carried)], trip + 1
+        for items, item in zip(made, results[len(carried) :], strict=True):
+            items.append(item)
+    return *carried, *(stack(items, 0, kind) for items, kind in zip(made, kinds, strict=True))
+
+
+def captured_collection(turn, count, going_on, carried):
+    """Such turns as an operator, which writes into tensors with room for all of them; what is left over is cut off."""
+    most = count.item() if isinstance(count, torch.Tensor) else count
+    most = torch.sym_max(most, 0)
+    states = len(carried)
+    samples = turn(torch.zeros((), dtype=torch.int64), *carried)[1 + states :]
+    rooms = [torch.zeros((most, *each.shape), dtype=each.dtype, device=each.device) for each in samples]
+
+    def following(trip, *values):
+        going_on, *results = turn(trip, *values[:states])
+        place = trip.reshape(1)
+        made = zip(values[states + 1 :], results[states:], strict=True)
+        filled = [room.index_copy(0, place.to(room.device), each.unsqueeze(0)) for room, each in made]
+        return going_on, *results[:states], values[states] + 1, *filled
+
+    left = captured_loop(following, count, going_on, *carried, torch.zeros((), dtype=torch.int64), *rooms)
+    turns = left[states].item()
+    torch._check(turns >= 0)  # noqa: SLF001 - as torch's documentation asks for it
+    torch._check(turns <= most)  # noqa: SLF001
+    return *left[:states], *(room.narrow(0, 0, turns) for room in left[states + 1 :])
+
+
 def scanned(turn, carried, rows, kinds):
     """What turns over the rows of tensors leave behind, and what they make, put together along a new axis."""
     if torch.compiler.is_compiling():
@@ -120,6 +155,122 @@ def captured_scan(turn, carried, rows):
     start = [torch.zeros(()), *(each.clone() for each in carried)]  # a scan must carry something
     last, made = scan(step, start, rows)
     return *last[1:], *made
+
+
+def opaque(kinds):
+    """A kernel that looks at the values of tensors, which in a graph that is captured is one operator.
+
+    There its results have the element types and sizes that ``kinds`` tells: those of operands, or fixed ones; sizes
+    that are None are open.
+    """
+
+    def operator(kernel):
+        name = kernel.__name__
+        if not hasattr(torch.ops.entrepot_imported, name):  # another model may have the same one
+            define_operator(kernel, kinds)
+        captured = getattr(torch.ops.entrepot_imported, name).default
+
+        def run(*operands):
+            return captured(*operands) if torch.compiler.is_compiling() else kernel(*operands)
+
+        return run
+
+    return operator
+
+
+def define_operator(kernel, kinds):
+    """A kernel as an operator of torch, and its gradient as another one."""
+
+    def computed(*operands):
+        results = zip(kinds, parts(kernel(*operands)), strict=True)
+        return several(apart(operands, [None if kind is None else each for kind, each in results]))
+
+    def fake(*operands):
+        def size(dim):
+            if isinstance(dim, tuple):
+                return operands[dim[0]].shape[dim[1]]
+            return torch.library.get_ctx().new_dynamic_size() if dim is None else dim
+
+        def result(kind, shape):
+            dtype = operands[kind].dtype if isinstance(kind, int) else kind
+            return operands[0].new_empty([size(dim) for dim in shape], dtype=dtype)
+
+        return several([operands[0].new_empty(0) if kind is None else result(*kind) for kind in kinds])
+
+    def pulled(*given):
+        grads, operands = given[: len(kinds)], given[len(kinds) :]
+        return several(apart(given, in_thread(gradients, kernel, grads, operands)))
+
+    def fake_pulled(*given):
+        return several([x.new_empty(x.shape if x.is_floating_point() else 0) for x in given[len(kinds) :]])
+
+    def kept(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def pull(ctx, *grads):
+        given = ctx.saved_tensors
+        made = parts(backward(*(given[0].new_empty(0) if grad is None else grad for grad in grads), *given))
+        return tuple(grad if x.is_floating_point() else None for x, grad in zip(given, made, strict=True))
+
+    count = kernel.__code__.co_argcount
+    name = f"entrepot_imported::{kernel.__name__}"
+    forward = torch.library.custom_op(name, computed, mutates_args=(), schema=signature(count, len(kinds)))
+    forward.register_fake(fake)
+    backward = signature(len(kinds) + count, count)
+    backward = torch.library.custom_op(f"{name}_backward", pulled, mutates_args=(), schema=backward)
+    backward.register_fake(fake_pulled)
+    forward.register_autograd(pull, setup_context=kept)
+
+
+def gradients(kernel, grads, operands):
+    """For each operand its gradient, from those of a kernel's results; empty for integers."""
+    leaves = [x.detach().requires_grad_(x.is_floating_point()) for x in operands]
+    results = zip(parts(kernel(*leaves)), grads, strict=True)
+    pairs = [(y, grad) for y, grad in results if grad.numel() and y.requires_grad]
+    wanted = [x for x in leaves if x.requires_grad]
+    found = iter(
+        torch.autograd.grad([y for y, _ in pairs], wanted, [grad for _, grad in pairs], allow_unused=True)
+        if pairs
+        else [None] * len(wanted)
+    )
+    made = [next(found) if x.requires_grad else x.new_empty(0) for x in leaves]
+    return [torch.zeros_like(x) if grad is None else grad for x, grad in zip(leaves, made, strict=True)]
+
+
+def in_thread(function, *given):
+    """What a function returns on another thread: within an operator, torch records no gradients."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *given).result()
+
+
+def signature(taken, made):
+    """An operator's, as torch writes it."""
+    given = ", ".join(f"Tensor x{at}" for at in range(taken))
+    return f"({given}) -> ({', '.join(['Tensor'] * made)})"
+
+
+def parts(results):
+    """The results of a kernel."""
+    return list(results) if isinstance(results, tuple | list) else [results]
+
+
+def several(results):
+    """Results as an operator returns them."""
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def apart(operands, results):
+    """Results that share no memory with operands, nor with each other, as torch takes it for granted."""
+    places = {each.untyped_storage().data_ptr() for each in operands}
+    made = []
+    for each in results:
+        result = operands[0].new_empty(0) if each is None else each.detach()
+        shared = result.untyped_storage().data_ptr() in places
+        made.append(result.clone(memory_format=torch.contiguous_format) if shared else result.contiguous())
+        places.add(made[-1].untyped_storage().data_ptr())
+    return made
 
 
 def first(results):

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from entrepot.importers.torch.layers.layer import Layer, keywords, positional
-from entrepot.importers.torch.layers.weights import is_neutral, name_at, present, unless_default, weight_at
+from entrepot.importers.torch.layers.layer import Argument, Layer, keywords, positional
+from entrepot.importers.torch.layers.weights import (
+    is_neutral,
+    is_unshifted,
+    name_at,
+    present,
+    unless_default,
+    weight_at,
+)
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.words.elementwise import short
 
@@ -30,7 +37,14 @@ def batch_norm(op: Op) -> Layer | None:
         return Layer(
             f"BatchNorm{kind}d", (*size, *given, *keywords(affine=False)), counted, buffers, source=name_at(op, 3)
         )
+    given, shift = (*given, *_shift(op)), {} if is_unshifted(op, 2) else {"bias": held["bias"]}
+    held = {"weight": held["weight"], **shift, **{name: held[name] for name in held if name in buffers}}
     return Layer(f"BatchNorm{kind}d", (*size, *given), held, buffers, source=name_at(op))
+
+
+def _shift(op: Op) -> tuple[Argument, ...]:
+    """An argument that leaves the bias out, where there was none."""
+    return keywords(bias=False) if is_unshifted(op, 2) else ()
 
 
 def _momentum(op: Op) -> str:
@@ -47,8 +61,9 @@ def instance_norm(op: Op) -> Layer | None:
     size = positional(num_features=weight.size)
     if is_neutral(op, 1, 2):
         return Layer(f"InstanceNorm{rank - 2}d", (*size, *given))
-    arguments = (*size, *given, *keywords(affine=True))
-    return Layer(f"InstanceNorm{rank - 2}d", arguments, present(weight=weight, bias=bias), source=name_at(op))
+    arguments = (*size, *given, *keywords(affine=True), *_shift(op))
+    held = present(weight=weight, bias=None if is_unshifted(op, 2) else bias)
+    return Layer(f"InstanceNorm{rank - 2}d", arguments, held, source=name_at(op))
 
 
 def group_norm(op: Op) -> Layer | None:
@@ -60,7 +75,8 @@ def group_norm(op: Op) -> Layer | None:
     given = unless_default(eps=(short(op.attribute("epsilon")), "1e-05"))
     if is_neutral(op, 1, 2):
         return Layer("GroupNorm", (*sizes, *given, *keywords(affine=False)))
-    return Layer("GroupNorm", (*sizes, *given), present(weight=weight, bias=bias), source=name_at(op))
+    held = present(weight=weight, bias=None if is_unshifted(op, 2) else bias)
+    return Layer("GroupNorm", (*sizes, *given, *_shift(op)), held, source=name_at(op))
 
 
 def layer_norm(op: Op) -> Layer | None:

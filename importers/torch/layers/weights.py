@@ -23,10 +23,18 @@ def weight_at(op: Op, position: int, rank: int | None = None) -> Array | None:
 
 def is_neutral(op: Op, weight: int, bias: int) -> bool:
     """Whether the file says that a scale and a shift were nobody's weights, and they are one and zero throughout."""
-    return all(
-        value is None or (value.constant is not None and (value.constant == number).all() and _is_nobodys(op, value))
-        for value, number in ((op.value(weight), 1), (op.value(bias), 0))
-    )
+    return all(op.value(at) is None or _is_filler(op, at, number) for at, number in ((weight, 1), (bias, 0)))
+
+
+def is_unshifted(op: Op, bias: int) -> bool:
+    """Whether a shift is zero throughout because the operator asks for one, and was nobody's weight."""
+    return _is_filler(op, bias, 0)
+
+
+def _is_filler(op: Op, position: int, number: int) -> bool:
+    value = op.value(position)
+    is_filled = value is not None and value.constant is not None and bool((value.constant == number).all())
+    return is_filled and value is not None and _is_nobodys(op, value)
 
 
 def _is_nobodys(op: Op, value: Value) -> bool:

@@ -89,11 +89,14 @@ def _hold_one(state: State, value: Value, readers: Path) -> None:
         if tensor is not None and tensor.shape == array.shape and np.array_equal(tensor, array, equal_nan=True):
             state.held[value] = path, leaf
             return
+        if not path:
+            break  # the module is the layer
         path = path[:-1]
     while path and (found := state.tree.find(path)) is not None and found.is_indexed:
         path, leaf = path[:-1], f"{path[-1]}_{leaf}" if "." in name else leaf
     node, stem, number = state.tree.at(path), leaf, 1
-    while leaf in node.children or (leaf in node.held and not _is_that(node.held[leaf], array)):
+    taken = {*node.children, *(node.layer.tensors if node.layer is not None else ())}
+    while leaf in taken or (leaf in node.held and not _is_that(node.held[leaf], array)):
         number += 1
         leaf = f"{stem}_{number}"
     saved = not state.plan.roles or state.plan.roles.get(name) in ("parameter", "buffer")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -14,18 +16,30 @@ from entrepot.runtime.planning import attention_pattern
 from entrepot.runtime.planning.fuse import Neighbours, Rules
 from entrepot.runtime.planning.plan import Step, Value
 
+Kept = Callable[[Value], bool]
+"""Whether a constant is part of the module's state, so that it may be trained or loaded."""
 
-def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
+
+def rules(kept: Kept) -> Rules:
+    """What is tried on the steps of a model."""
+    return {"Softmax": (partial(_fuse_attention, kept),)}
+
+
+def _fuse_attention(kept: Kept, graph: Neighbours, softmax: Step) -> None:
     """``softmax(q @ k' [* scale] [+ mask]) @ v``, as a step of its own.
 
     Where a mask hides all keys from a query, torch gives zeros, and so does a graph with a guard. Without one it gives
     NaN, or an average over what is hidden: such a mask makes it no match.
     """
     ending, rank = attention_pattern.ending(graph, softmax), _rank(softmax.inputs[0])
-    found = _scores(graph, softmax)
-    if ending is None or found is None or rank < 3 or softmax.attributes.get("axis", -1) not in (-1, rank - 1):
+    found = _scores(kept, graph, softmax)
+    if found is None or rank < 3 or softmax.attributes.get("axis", -1) not in (-1, rank - 1):
         return
     steps, mask, scale = found
+    if ending is None:
+        ending, mask = _zeroed(graph, softmax, mask)
+    if not ending:
+        return
     keys = graph.maker(steps[0].inputs[1])
     if keys is None or not keys.is_a("Transpose") or graph.only_reader(keys) is not steps[0]:
         return
@@ -38,11 +52,60 @@ def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
     if heads[1] is None:
         return
     gone = [] if heads[1] is keys.outputs[0] else [keys]
+    scaled = alone(graph, heads[0], steps[0])
+    if scaled is not None and scaled.is_a("Mul") and (factor := _factor(kept, scaled)) is not None:
+        query = next((value for value in scaled.inputs if value is not None and value.constant is None), None)
+        if _rank(query) == rank:
+            scale, heads[0] = scale * factor, query
+            gone.append(scaled)
     attention = replace(
         ending[-1], key=OpKey(LAYERS, "Attention", 1), inputs=[*heads, *([] if mask is None else [mask])],
         attributes={"scale": scale},
     )  # fmt: skip
     graph.replace([*gone, *steps, softmax, *ending], attention)
+
+
+def _zeroed(graph: Neighbours, softmax: Step, mask: Value | None) -> tuple[list[Step], Value | None]:
+    """The product with the value, after weights of queries that see no key are set to zero; and which keys are seen.
+
+    ``softmax(scores + Where(sees, mask, 0)) * Cast(sees)``, as our exporter writes a mask of truths.
+    """
+    times, chosen = graph.only_reader(softmax), graph.maker(mask)
+    product = None if times is None else graph.only_reader(times)
+    if times is None or product is None or chosen is None or not (times.is_a("Mul") and chosen.is_a("Where")):
+        return [], mask
+    factor = times.inputs[1] if times.inputs[0] is softmax.outputs[0] else times.inputs[0]
+    cast, sees, hidden = graph.maker(factor), chosen.inputs[0], graph.maker(chosen.inputs[1])
+    if cast is None or not cast.is_a("Cast") or cast.inputs[0] is not sees or not _is(chosen.inputs[2], 0.0):
+        return [], mask
+    if hidden is None or not hidden.is_a("Where") or not _is(hidden.inputs[1], 0.0):
+        return [], mask
+    if not _is(hidden.inputs[2], -np.inf) or not _sees_any(graph, sees, hidden.inputs[0]):
+        return [], mask
+    is_last = product.is_a("MatMul") and product.inputs[0] is times.outputs[0]
+    return ([times, product], hidden.inputs[0]) if is_last else ([], mask)
+
+
+def _sees_any(graph: Neighbours, sees: Value | None, allowed: Value | None) -> bool:
+    """Whether a truth says of each row of another that not all of it is false: more than none of them count."""
+    more = graph.maker(sees)
+    count = graph.maker(more.inputs[0]) if more is not None and more.is_a("Greater") else None
+    if more is None or count is None or not _is(more.inputs[1], 0) or not count.is_a("ReduceSum"):
+        return False
+    axes = count.inputs[1].constant if len(count.inputs) > 1 and count.inputs[1] is not None else None
+    counted, rank = graph.maker(count.inputs[0]), _rank(allowed)
+    if axes is None or list(axes.reshape(-1)) not in ([-1], [rank - 1]) or not count.attributes.get("keepdims", 1):
+        return False
+    return counted is not None and counted.is_a("Cast") and counted.inputs[0] is allowed and _is_truth(allowed)
+
+
+def _is_truth(value: Value | None) -> bool:
+    return value is not None and value.type is not None and value.type.numpy == np.bool_
+
+
+def _is(value: Value | None, number: float) -> bool:
+    array = None if value is None else value.constant
+    return isinstance(array, np.ndarray) and array.size > 0 and bool((array == number).all())
 
 
 def _is_finite(graph: Neighbours, mask: Value | None) -> bool:
@@ -65,7 +128,7 @@ def _is_finite(graph: Neighbours, mask: Value | None) -> bool:
 _MOVES = ("Expand", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 
 
-def _scores(graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None, float] | None:
+def _scores(kept: Kept, graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None, float] | None:
     """The product that a softmax is of and what follows it, the mask that is added, and the factor."""
     steps: list[Step] = []
     mask, scale = None, 1.0
@@ -75,15 +138,17 @@ def _scores(graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None,
         mask = made.inputs[1] if made.inputs[0] is scores else made.inputs[0]
         steps.insert(0, made)
         made = alone(graph, scores, made)
-    if made is not None and made.is_a("Mul", "Div") and (factor := _factor(made)) is not None:
+    if made is not None and made.is_a("Mul", "Div") and (factor := _factor(kept, made)) is not None:
         scale = factor
         steps.insert(0, made)
         made = alone(graph, next((v for v in made.inputs if v is not None and v.constant is None), None), made)
     return ([made, *steps], mask, scale) if made is not None and made.is_a("MatMul") else None
 
 
-def _factor(step: Step) -> float | None:
-    """What a step multiplies by, if that is a constant number."""
+def _factor(kept: Kept, step: Step) -> float | None:
+    """What a step multiplies by, if that is a constant number and no weight."""
+    if any(value is not None and value.constant is not None and kept(value) for value in step.inputs):
+        return None
     if step.is_a("Div"):
         divisor = step.inputs[1]
         by = number(step) if divisor is not None and divisor.constant is not None else None
@@ -137,6 +202,3 @@ def _untransposed(keys: Step) -> Value | None:
     keys.attributes = {**keys.attributes, "perm": tuple(left)}
     made.type = replace(made.type, shape=(*shape[:-2], shape[-1], shape[-2]))
     return made
-
-
-RULES: Rules = {"Softmax": (_fuse_attention,)}

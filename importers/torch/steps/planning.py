@@ -11,7 +11,7 @@ import onnx_ir
 
 from entrepot.importers.fixed import fixed_sizes
 from entrepot.importers.torch.layers.layer import LAYERS
-from entrepot.importers.torch.steps.attention import RULES as ATTENTION
+from entrepot.importers.torch.steps import attention
 from entrepot.importers.torch.steps.natural import natural
 from entrepot.importers.torch.steps.patterns import RULES as PATTERNS
 from entrepot.importers.torch.steps.stacking import RULES as STACKING
@@ -69,7 +69,13 @@ def planned(model: Model, limits: Limits) -> Plan:
     block = lowering.lower(hub.graph, hub.graph.opset_imports)
     pairs = zip(block.inputs, hub.graph.inputs, strict=True)
     block.inputs = [value for value, given in pairs if given.name not in hub.graph.initializers]
-    block = fuse.fused(without_unread(merged(pruned(block))), {**fuse.RULES, **_RULES})
+    named = saved if any(roles.values()) else {name for name in roles if "." in name}
+
+    def is_kept(value: Value) -> bool:
+        return origins.get(value, value).name in named
+
+    rules = {**fuse.RULES, **_RULES, **attention.rules(is_kept)}
+    block = fuse.fused(without_unread(merged(pruned(block))), rules)
     block = pruned(block)
     _forget_unread(block)
     weights = hub.graph.initializers
@@ -147,4 +153,4 @@ def _is_matrix(value: Value) -> bool:
     return isinstance(value.constant, np.ndarray) and value.constant.ndim == 2
 
 
-_RULES: fuse.Rules = {**PATTERNS, **ATTENTION, **STACKING, "MatMul": (_fuse_linear,)}
+_RULES: fuse.Rules = {**PATTERNS, **STACKING, "MatMul": (_fuse_linear,)}

@@ -1,7 +1,7 @@
 """Loop and Scan as functions of one turn: Python's own loop, and torch's operator where a graph is captured.
 
 torch has no operator for loops that carry lists or values of changing shapes, for those that collect what they make
-until a condition ends them, nor for those with sizes that only a turn knows: these are left to Python.
+without a bound to their turns, nor for those with sizes that only a turn knows: these are left to Python.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def write_steady_loop(writer: ModuleWriter, step: Step) -> bool:
     )
     if not loop.is_steady or _reads_condition(body) or _reads_sizes(writer, body):
         return False
-    return _write_counted(writer, loop, count, condition) if made else _write_repeated(writer, loop, count, condition)
+    if not made:
+        return _write_repeated(writer, loop, count, condition)
+    return _write_counted(writer, loop, count, condition) or _write_collected(writer, loop, count, condition)
 
 
 def _write_repeated(writer: ModuleWriter, loop: _Loop, count: Value | None, condition: Value | None) -> bool:
@@ -91,6 +93,22 @@ def _write_counted(writer: ModuleWriter, loop: _Loop, count: Value | None, condi
         return False
     rows = [f"torch.arange({turns}{f', device={device}' if device else ''})"]
     _write_scanned(writer, loop, [loop.body.inputs[0]], rows)
+    return True
+
+
+def _write_collected(writer: ModuleWriter, loop: _Loop, count: Value | None, condition: Value | None) -> bool:
+    """A loop that makes something in each turn, and whose number of turns shows when it ends, if that has a bound."""
+    turns = _turns(writer, count)
+    endless = _is_endless(loop.body, condition)
+    if turns == "None" or (loop.body.outputs[0] is loop.body.inputs[1] and not endless):
+        return False
+    start = "True" if condition is None or endless else writer.read(condition)
+    first = ", ".join(map(writer.read, loop.first))
+    kinds = ", ".join(writer.thing(value.type, "kind") for value in loop.made if value is not None)
+    after = None if endless else loop.body.outputs[0]
+    name = _turn(writer, loop.body, [loop.body.inputs[0], *loop.inputs], [after, *loop.results, *loop.made])
+    call = f"{writer.helper('collected')}({name}, {turns}, {start}, [{first}], [{kinds}])"
+    _assign(writer, loop.targets, call)
     return True
 
 

@@ -16,8 +16,8 @@ def reshape(op: Op) -> str | None:
     shape = op.sizes(1)
     if shape is None:
         return None
-    if shape.items is None:
-        return f"{op.writer.helper('reshaped')}({op[0]}, {shape}{', True' if op.attribute('allowzero') else ''})"
+    if shape.items is None:  # a 0 is looked for, which a graph that is captured cannot do but in an operator
+        return f"{op[0]}.reshape({shape})" if op.attribute("allowzero") else None
     if op.attribute("allowzero") or "0" not in shape.items:
         risky = [item for item in shape.items if not is_number(item)]
         return f"{op[0]}.reshape({shape.arguments or '()'})" if shape.items or risky else f"{op[0]}.reshape(())"
@@ -130,7 +130,9 @@ def expand(op: Op) -> str | None:
     if number is not None and op.made is not None and rank is not None and len(shape.items or ()) >= rank:
         dtype, device = op.dtype_text(op.made), op.writer.device()
         return f"torch.full({shape}, {number}, dtype={dtype}{f', device={device}' if device else ''})"
-    if shape.items is None or known is None or rank is None or len(shape.items) < rank:
+    if shape.items is None:
+        return None
+    if known is None or rank is None or len(shape.items) < rank:
         return f"{op[0]}.expand(torch.broadcast_shapes({op[0]}.shape, {shape}))"
     items, ahead = [], len(shape.items) - rank
     for at, item in enumerate(shape.items):

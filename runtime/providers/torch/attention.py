@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -19,6 +20,9 @@ _SCORES = 1 << 18
 
 _LEAST = 1 << 20
 """Multiplications of each product from which the calls cost little beside them."""
+
+_Block: TypeAlias = tuple[int, slice, slice]
+"""An image, some of its heads, and some of their rows."""
 
 _NARROWEST = 16
 """Rows, columns or features below which a product is bound by memory, whatever multiplies."""
@@ -51,12 +55,12 @@ def _fastest(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float)
 
 def _has_nan(y: Tensor) -> bool:
     """Whether the weights of a row may be NaN: then each of its features is."""
-    return bool(y.numel()) and math.isnan(y[..., 0].sum().item())
+    return bool(y.numel()) and math.isnan(y.numpy()[..., 0].sum())
 
 
 def _has_zero(y: Tensor) -> bool:
     """Whether a row may have been made zero: then each of its features is."""
-    return bool(y.numel()) and not y[..., 0].all().item()
+    return bool(y.numel()) and not y.numpy()[..., 0].all()
 
 
 def _spelled_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, *, guarded: bool) -> Tensor:
@@ -81,29 +85,44 @@ def _is_better_in_blocks(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -
 def _in_blocks(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
     """Softmax of all scores of some rows at a time; the result lies in memory as its heads are joined."""
     batch, heads, length, _ = q.shape
+    keys = k.shape[2]
     y = torch.empty(batch, length, heads, v.shape[3]).transpose(1, 2)
     left, right, value, result = q.numpy(), k.transpose(2, 3).numpy(), v.numpy(), y.numpy()
-    added = None if mask is None else mask.expand(batch, heads, length, k.shape[2])
+    added = None if mask is None else mask.expand(batch, heads, length, keys)
 
-    def make(block: tuple[int, slice, slice]) -> None:
+    def make(block: _Block) -> None:
         image, some, rows = block
-        with torch.inference_mode():  # which is each thread's own
-            scores = torch.empty(some.stop - some.start, rows.stop - rows.start, k.shape[2])
-            array = scores.numpy()
-            blas.product(left[image, some, rows], right[image, some], array)
-            if added is None:
-                scores.mul_(scale)
-            else:
-                torch.add(added[image, some, rows], scores, alpha=scale, out=scores)
-            torch.softmax(scores, -1, out=scores)
-            blas.product(array, value[image, some], result[image, some, rows])
+        scores = torch.empty(some.stop - some.start, rows.stop - rows.start, keys)
+        array = scores.numpy()
+        blas.product(left[image, some, rows], right[image, some], array)
+        if added is None:
+            scores.mul_(scale)
+        else:
+            whole = (
+                scores.shape[0] == heads and scores.shape[1] == length
+            )  # an index of slices costs four of one number
+            torch.add(added[image] if whole else added[image, some, rows], scores, alpha=scale, out=scores)
+        torch.softmax(scores, -1, out=scores)
+        blas.product(array, value[image, some], result[image, some, rows])
 
+    blocks = list(_blocks(batch, heads, length, keys))
     with one_blas_thread:
-        each(make, list(_blocks(batch, heads, length, k.shape[2])), 2 * y.numel() * k.shape[2])
+        if len(blocks) == 1:
+            make(blocks[0])
+        else:
+            each(_without_gradients(make), blocks, 2 * y.numel() * keys)
     return y
 
 
-def _blocks(batch: int, heads: int, length: int, keys: int) -> Iterator[tuple[int, slice, slice]]:
+def _without_gradients(make: Callable[[_Block], None]) -> Callable[[_Block], None]:
+    def run(block: _Block) -> None:
+        with torch.inference_mode():  # which is each thread's own
+            make(block)
+
+    return run
+
+
+def _blocks(batch: int, heads: int, length: int, keys: int) -> Iterator[_Block]:
     """Whole heads, or where one has more scores than a block some of its rows."""
     rows = max(_NARROWEST, min(length, _SCORES // keys))
     some = max(1, _SCORES // (keys * rows)) if rows >= length else 1

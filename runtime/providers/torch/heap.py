@@ -2,18 +2,28 @@
 
 The C library asks the system for every array of more than 32 MiB and gives it back at once; the next one is then filled
 page by page again, which takes longer than most kernels. ``trim`` returns what is not in use.
+
+Weights that every run reads from end to end lie in large pages: with those of 4 KiB the processor waits for addresses
+as well as for data, which costs a decoder of one token more than a tenth of its time.
 """
 
 from __future__ import annotations
 
 import ctypes
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of glibc's ``mallopt``."""
 
 _LARGEST = 256 << 20
+
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
+"""What Linux says about them: whether they may be used, and their size."""
+
+_COLLAPSE = 25
+"""``MADV_COLLAPSE`` of Linux 6.1, which puts memory into large pages at once; older ones refuse it."""
 
 
 @cache
@@ -32,6 +42,33 @@ def keep() -> bool:
     if library is None:
         return False
     return bool(library.mallopt(_MMAP_THRESHOLD, _LARGEST) and library.mallopt(_TRIM_THRESHOLD, _LARGEST))
+
+
+def gather(address: int, size: int) -> bool:
+    """Put memory into large pages, with what shares the first and the last of them; whether the system did.
+
+    Args:
+        address: Where it begins.
+        size: In bytes.
+    """
+    library, page = _library(), _large_page()
+    if library is None or not page or size < page:
+        return False
+    start = address // page * page
+    madvise = library.madvise
+    madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    return bool(madvise(start, -(-(address + size - start) // page) * page, _COLLAPSE) == 0)
+
+
+@cache
+def _large_page(told: Path = _HUGE_PAGES) -> int:
+    """Bytes of a large page; 0 where the system has none, or its owner does not want them."""
+    try:
+        if "[never]" in (told / "enabled").read_text("ascii"):
+            return 0
+        return int((told / "hpage_pmd_size").read_text("ascii"))
+    except (OSError, ValueError):
+        return 0
 
 
 def trim() -> bool:

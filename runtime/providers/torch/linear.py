@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from entrepot.runtime import room
-from entrepot.runtime.providers.torch import private, vectors
+from entrepot.runtime.providers.torch import heap, private, vectors
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 from entrepot.runtime.providers.torch.epilogues import Activation
 
@@ -88,6 +88,8 @@ def _packed(weights: HostArray, bias: HostArray | None, rows: int) -> Product | 
         return None
     like = tensor_of(weights).t()
     run, packed, row = made.run, made.pack(like.contiguous(), rows), None if bias is None else tensor_of(bias)
+    if (memory := private.memory_of(packed)) is not None:
+        heap.gather(*memory)
 
     def product(x: Tensor) -> Tensor:
         return run(x, packed, like, row, rows)

@@ -71,6 +71,14 @@ def linear_of_rows() -> Linear | None:
     return _tried(_linear_of_rows, _multiplies)
 
 
+def memory_of(packed: Packed) -> tuple[int, int] | None:
+    """Where packed weights begin, and their bytes; ``None`` where this torch does not say."""
+    try:
+        return int(torch.ops.mkldnn.data_ptr(packed)), int(torch.ops.mkldnn._nbytes(packed))
+    except _ERRORS:
+        return None
+
+
 def _tried(make: Callable[[], Any], works: Callable[[Any], bool]) -> Any:
     try:
         with torch.inference_mode():

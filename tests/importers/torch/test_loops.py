@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import entrepot as ep
-from entrepot.ir.errors import ConversionError
 from tests.importers.torch.networks import model, results
 
 F32 = np.float32
@@ -90,6 +89,25 @@ CASES = {
         }""",
         {"x": X},
         "scan",
+    ),
+    "slices until a condition, at most nine": Case(
+        """g (float[B, 3] x) => (float[B, 3] y, float[K, 3] z)
+        <int64 most = {9}, float limit = {50.0}, int64[1] ax = {0}> {
+            y, z = Loop(most, , x) <body = b (int64 i, bool go, float[B, 3] a) => (bool on, float[B, 3] c, float[3] d) {
+                c = Add(a, a)  d = ReduceMax<keepdims = 0>(c, ax)  s = ReduceMax<keepdims = 0>(c)  on = Less(s, limit)
+            }>
+        }""",
+        {"x": X},
+        "while_loop",
+    ),
+    "slices of as many turns as are fed": Case(
+        """g (float[B, 3] x, int64 n) => (float[B, 3] y, float[K, B, 3] z) {
+            y, z = Loop(n, , x) <body = b (int64 i, bool go, float[B, 3] a) => (bool on, float[B, 3] c, float[B, 3] d) {
+                on = Constant<value = bool {1}>()  c = Add(a, x)  d = Neg(c)
+            }>
+        }""",
+        {"x": X, "n": np.array(3)},
+        "while_loop",
     ),
     "a scan": Case(
         """g (float[B, 3] x) => (float[3] y, float[B, 3] z) <float[3] start = {0, 0, 0}> {
@@ -187,7 +205,16 @@ def test_a_loop_stays_a_loop_in_a_captured_graph(name: str) -> None:
             _agree(results(program.module(), given), _expected(case, given))
 
 
-@pytest.mark.parametrize("name", ["a condition", "a loop and a branch in a loop", "a slice from each turn", "a scan"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a condition",
+        "a loop and a branch in a loop",
+        "a slice from each turn",
+        "a scan",
+        "slices until a condition, at most nine",
+    ],
+)
 def test_a_loop_compiles_with_what_is_around_it(name: str) -> None:
     case = CASES[name]
     compiled = torch.compile(ep.to_torch(model(case.graph), verify=False), fullgraph=True, backend="eager")
@@ -215,11 +242,17 @@ def test_a_loop_that_goes_on_without_a_condition_is_exported_again() -> None:
     np.testing.assert_array_equal(next(iter(made.values())), [4, 4, 4])
 
 
-def test_a_loop_that_ends_by_what_it_computes_and_keeps_each_turn_is_refused_in_a_graph() -> None:
+@pytest.mark.parametrize("start", [2, 1, 4])
+def test_a_loop_that_ends_by_what_it_computes_and_keeps_each_turn_is_exported_again(start: int) -> None:
     graph = """g (float[V, V] w, int64 s) => (int64 last, int64[K] ys)
             <bool going = {1}, int64 n = {6}, int64 e = {0}> {
         last, ys = Loop(n, going, s) <body = b (int64 i, bool go, int64 p) => (bool on, int64 q, int64 o) {
             r = Gather(w, p)  q = ArgMax<keepdims = 0>(r)  o = Identity(q)  z = Equal(q, e)  on = Not(z) }> }"""
     net = ep.to_torch(model(graph), verify=False)
-    with pytest.raises(ConversionError, match=r"decides|branches"):
-        ep.export(net, (torch.eye(5).roll(1, 0), torch.tensor(2)), progress=False)
+    weights = torch.eye(5).roll(1, 0)
+    again = ep.export(net, (weights, torch.tensor(2)), progress=False)
+    feeds = dict(zip(again.ir.graph.inputs, (weights.numpy(), np.array(start)), strict=True))
+    made = ep.Session(again, providers=["onnxruntime"]).run({value.name: array for value, array in feeds.items()})
+    wanted = ep.Session(model(graph), providers=["onnxruntime"]).run({"w": weights.numpy(), "s": np.array(start)})
+    for left, right in zip(made.values(), wanted.values(), strict=True):
+        np.testing.assert_array_equal(left, right)

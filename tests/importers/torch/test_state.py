@@ -31,6 +31,11 @@ ALONE = {
     "PReLU": (nn.PReLU, X.reshape(6, 4)),
     "LSTMCell": (lambda: nn.LSTMCell(4, 3), X.reshape(6, 4)),
     "TransformerDecoderLayer": (lambda: nn.TransformerDecoderLayer(4, 2, 8), (X.reshape(3, 2, 4),) * 2),
+    "group norm without a bias": (lambda: nn.GroupNorm(2, 4, bias=False), torch.randn(2, 4, 5)),
+    "instance norm without a bias": (
+        lambda: nn.InstanceNorm2d(4, affine=True, bias=False),
+        torch.randn(2, 4, 5, 6),
+    ),
 }
 
 
@@ -62,6 +67,32 @@ def test_a_layer_exported_alone_takes_the_state_of_the_original(name: str, optim
     net.load_state_dict(original.state_dict())
     for left, right in zip(_results(net, given), _results(original, given), strict=True):
         torch.testing.assert_close(left, right)
+
+
+def test_a_batch_norm_without_a_bias_has_none_and_needs_a_torch_that_knows_it(tmp_path: Path) -> None:
+    original = _drawn(nn.BatchNorm2d(4, bias=False))
+    net = ep.to_torch(ep.export(original, torch.randn(2, 4, 5, 6), progress=False), source=tmp_path / "net")
+    assert net.state_dict().keys() == original.state_dict().keys()
+    assert "torch>=2.13" in (tmp_path / "net" / "requirements.txt").read_text("utf-8").split()
+
+
+class Scaled(nn.Module):
+    """A weight of its own that a norm reads as it is, and another one as something else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = nn.functional.instance_norm(nn.functional.group_norm(x, 2, self.weight, None), weight=self.weight * 2)
+        return nn.functional.batch_norm(y, torch.zeros(4), torch.ones(4), self.weight)
+
+
+def test_a_norm_in_the_place_of_the_module_leaves_room_for_its_other_weights() -> None:
+    x = torch.randn(2, 4, 5, 6)
+    original = Scaled().eval()
+    net = ep.to_torch(ep.export(original, x, progress=False))
+    torch.testing.assert_close(net(x), original(x))
 
 
 class Mixed(nn.Module):

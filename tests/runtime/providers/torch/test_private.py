@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,20 @@ def test_this_torch_has_the_operators_that_the_fast_kernels_are_made_of() -> Non
     assert (private.convolution() is not None) == torch.backends.mkldnn.is_available()
     assert (private.linear() is not None) == torch.backends.mkldnn.is_available()
     assert (private.linear_of_rows() is not None) == torch.backends.mkl.is_available()
+
+
+def test_packed_weights_tell_where_they_lie() -> None:
+    made = private.linear()
+    assert made is not None
+    found = private.memory_of(made.pack(torch.ones(64, 48), 0))
+    assert found is not None
+    address, size = found
+    assert size >= 64 * 48 * 4
+    assert set(np.frombuffer(ctypes.string_at(address, 64 * 48 * 4), np.float32)) == {1.0}
+
+
+def test_what_is_not_packed_tells_nothing() -> None:
+    assert private.memory_of("weights") is None
 
 
 def test_a_convolution_of_onednn_that_ends_in_relu_loses_nan() -> None:
