@@ -22,6 +22,7 @@ from entrepot.parity.report.report import Report
 CAPTURED = "the capture fixed it"
 FAILED = "the capture fails with it dynamic"
 UNFOLLOWED = "the graph does not follow other sizes"
+UNCOMPUTED = "the source itself computes nothing but NaN and infinities at smaller sizes"
 UNTRANSLATED = "ONNX has an operator at given sizes only"
 UNASKED = "it was not asked to vary"
 PROGRAMMED = "the program was captured so"

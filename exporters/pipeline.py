@@ -24,6 +24,7 @@ from entrepot.exporters.exporter import Captured, NoGainError, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import (
     FAILED,
+    UNCOMPUTED,
     UNFOLLOWED,
     Fixed,
     add_note,
@@ -36,12 +37,13 @@ from entrepot.exporters.notes import (
     weight_notes,
 )
 from entrepot.exporters.options import Judging, Options
-from entrepot.exporters.proof.beginnings import begin_at, begin_where_agreeing
+from entrepot.exporters.proof.beginnings import begin_at, begin_where_agreeing, computes_numbers
 from entrepot.exporters.proof.prove import BRANCH, agrees, unequal
 from entrepot.exporters.proof.side_by_side import agrees_at, compare
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.value_checks import require_values, required_in, state_required
 from entrepot.exporters.ways import FAILURES, Attempt, Attempts, unrolled
+from entrepot.ir.copying import copy_graphs
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
@@ -161,7 +163,8 @@ class _Export:
         except FAILURES as error:
             self.options.tell(f"{way}: {error.message}")
             return Attempt(way, error=error, whatever=isinstance(error, NoGainError) and self._failed(error.reasons))
-        return Attempt(way, model, varying, frozenset(self.limited) & varying, whatever=self._failed(self.fixed))
+        limited = {axis for axis, reason in self.limited.items() if reason.why != UNCOMPUTED}
+        return Attempt(way, model, varying, varying & limited, whatever=self._failed(self.fixed))
 
     def _failed(self, reasons: Mapping[Axis, Fixed]) -> bool:
         """Whether a capture fixed axes for nothing but failures that have to do with no size."""
@@ -169,9 +172,9 @@ class _Export:
 
     def _proved(self, groups: list[Group]) -> tuple[Model, frozenset[Axis]]:
         """Capture, finish, prove; with fewer dynamic axes again where the proof fails because of one."""
+        captured = self._capture(groups)
         while True:
-            captured = self._capture(groups)
-            model = self._finish(captured)
+            model = self._finish(replace(captured, graph=copy_graphs(captured.graph)))
             if not self.options.verify:
                 return model, _axes(captured.groups)
             report = compare(self.source, model, self.options.judging, captured.groups)
@@ -180,7 +183,10 @@ class _Export:
                     raise ConversionError(objection)
                 model.report = report
                 return model, _axes(captured.groups)
+            before = [(id(group), group.single) for group in captured.groups]
             groups = settled(self._without_guilty(model, captured.groups, report), self.prober.base)
+            if [(id(group), group.single) for group in groups] != before:  # not only where they begin
+                captured = self._capture(groups)
 
     def _capture(self, groups: list[Group]) -> Captured:
         captured = self.source.capture(self.prober, groups, self.options)
@@ -275,16 +281,16 @@ class _Export:
             free, report, self._present, functools.partial(agrees_at, self.source, model, self.options.judging, groups)
         )
         for group in limited:
-            self._limit(group, failed[group.symbol])
+            numbers = computes_numbers(report, group.symbol)
+            self._limit(group, _unfollowed(failed[group.symbol]) if numbers else Fixed(UNCOMPUTED))
         return bool(limited)
 
     def _present(self, group: Group) -> int:
         return self.prober.size(min(group.axes))
 
-    def _limit(self, group: Group, run: Run) -> None:
-        for axis in sorted(group.axes):
-            self.limited[axis] = _unfollowed(run)
-        self.options.tell(f"'{group.symbol}' begins at {group.asked[0]}: {_unfollowed(run)}")
+    def _limit(self, group: Group, reason: Fixed) -> None:
+        self.limited |= dict.fromkeys(sorted(group.axes), reason)
+        self.options.tell(f"'{group.symbol}' begins at {group.asked[0]}: {reason}")
 
     def _fix(self, group: Group, run: Run | None) -> None:
         reason = Fixed(UNFOLLOWED) if run is None else _unfollowed(run)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from entrepot.exporters.axes.groups import Group
+from entrepot.parity.compare import OutputComparison
 from entrepot.parity.report.report import Report
 
 
@@ -42,6 +43,17 @@ def begin_where_agreeing(
     for group in found:
         group.asked = _first(group, max(failed[group.symbol]), present(group), agrees), group.asked[1]
     return found
+
+
+def computes_numbers(report: Report, symbol: str) -> bool:
+    """Whether a source computes numbers where a graph fails at sizes of one symbol, not NaN and infinities alone."""
+    failed = (run.comparison for run in report.failures if run.symbol == symbol)
+    return any(found is None or any(map(_has_numbers, found.outputs)) for found in failed)
+
+
+def _has_numbers(output: OutputComparison) -> bool:
+    metrics = output.metrics
+    return not output.ok and (metrics is None or metrics.nans[0] + metrics.infs[0] < metrics.size)
 
 
 def _first(group: Group, low: int, high: int, agrees: Callable[[Group, int], bool]) -> int:

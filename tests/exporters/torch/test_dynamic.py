@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 import entrepot as ep
 from entrepot.exporters.torch.capture import blame, dims
@@ -210,3 +211,37 @@ def test_a_capture_divides_evenly_where_the_sample_does(monkeypatch):
     x = torch.randn(1, 3, 13, 10)
     y = ep.Session(model).run({"x": x.numpy()})["output"]
     np.testing.assert_allclose(y, Patches()(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+class Shifted(nn.Module):
+    """Columns from a little to the right; the places in a single column are something divided by nothing."""
+
+    def forward(self, x):
+        b, _, h, w = x.shape
+        across = ((torch.arange(w) + 0.25) * 2 / (w - 1) - 1).expand(b, h, w)
+        return F.grid_sample(x, torch.stack([across, torch.zeros_like(across)], -1), align_corners=True)
+
+
+def test_sizes_at_which_a_module_computes_no_number_are_left_out_at_once():
+    lines: list[str] = []
+    model = ep.export(Shifted(), torch.randn(2, 3, 4, 5), progress=lines.append)
+    assert all(isinstance(size, str) for size in shapes(model)["x"])
+    assert any("x.3 is at least 2: the source itself computes nothing but NaN" in note for note in model.notes)
+    assert lines.count("capturing the module") == lines.count("translating to ONNX") == 1
+
+
+class Masked(nn.Module):
+    """A mask that is not looked at where it does not fit, as models may do that know whether they are captured."""
+
+    def forward(self, x, mask):
+        if not torch.compiler.is_exporting() and mask.shape[1] != x.shape[1]:
+            return x
+        return x * mask[:, torch.arange(x.shape[1])]
+
+
+def test_axes_that_a_program_takes_only_together_are_bound_before_it_is_translated():
+    lines: list[str] = []
+    sample = {"x": torch.randn(2, 5), "mask": torch.randint(0, 2, (2, 5)).float()}
+    model = ep.export(Masked(), sample, progress=lines.append)
+    assert shapes(model)["x"][1] == shapes(model)["mask"][1]
+    assert lines.count("translating to ONNX") == 1
