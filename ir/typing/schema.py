@@ -134,6 +134,8 @@ def _with_rest(node: ir.Node, found: ir.Shape, shown: Shown) -> ir.Shape:
     given, target = shown.specs[0], shown.arrays[1]
     if given is None or given.shape is None or target is None or "allowzero" in node.attributes:
         return found
+    if target.ndim != 1 or target.dtype.kind != "i" or len(target) != len(found):  # nothing that fits
+        return found
     wanted = [given.shape[at] if size == 0 and at < len(given.shape) else int(size) for at, size in enumerate(target)]
     (before, names), (after, others) = _factors(given.shape), _factors(dim for dim in wanted if dim != -1)
     rest = names - others
