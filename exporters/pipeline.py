@@ -43,7 +43,6 @@ from entrepot.exporters.proof.side_by_side import agrees_at, compare
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.value_checks import require_values, required_in, state_required
 from entrepot.exporters.ways import FAILURES, Attempt, Attempts, unrolled
-from entrepot.ir.copying import copy_graphs
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
 from entrepot.ir.opset import DEFAULT
@@ -172,9 +171,9 @@ class _Export:
 
     def _proved(self, groups: list[Group]) -> tuple[Model, frozenset[Axis]]:
         """Capture, finish, prove; with fewer dynamic axes again where the proof fails because of one."""
-        captured = self._capture(groups)
         while True:
-            model = self._finish(replace(captured, graph=copy_graphs(captured.graph)))
+            captured = self._capture(groups)
+            model = self._finish(captured)
             if not self.options.verify:
                 return model, _axes(captured.groups)
             report = compare(self.source, model, self.options.judging, captured.groups)
@@ -183,10 +182,7 @@ class _Export:
                     raise ConversionError(objection)
                 model.report = report
                 return model, _axes(captured.groups)
-            before = [(id(group), group.single) for group in captured.groups]
             groups = settled(self._without_guilty(model, captured.groups, report), self.prober.base)
-            if [(id(group), group.single) for group in groups] != before:  # not only where they begin
-                captured = self._capture(groups)
 
     def _capture(self, groups: list[Group]) -> Captured:
         captured = self.source.capture(self.prober, groups, self.options)

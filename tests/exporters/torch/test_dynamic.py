@@ -227,7 +227,7 @@ def test_sizes_at_which_a_module_computes_no_number_are_left_out_at_once():
     model = ep.export(Shifted(), torch.randn(2, 3, 4, 5), progress=lines.append)
     assert all(isinstance(size, str) for size in shapes(model)["x"])
     assert any("x.3 is at least 2: the source itself computes nothing but NaN" in note for note in model.notes)
-    assert lines.count("capturing the module") == lines.count("translating to ONNX") == 1
+    assert not any(line.startswith("trying another way") for line in lines)
 
 
 class Masked(nn.Module):
