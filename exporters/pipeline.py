@@ -111,8 +111,8 @@ class _Export:
             self.attempts.postponed = reason
             ways = [self.source.looping, *(way for way in ways if way != self.source.looping)]
         self._try(ways, groups, known)
-        settled = {attempt.way for attempt in self.attempts.made if attempt.whatever}
-        again = [way for way in self.source.sized if len(ways) > 1 and way in ways and way not in settled]
+        hopeless = {attempt.way for attempt in self.attempts.made if attempt.whatever}
+        again = [way for way in self.source.sized if len(ways) > 1 and way in ways and way not in hopeless]
         if again and self.attempts.best is not None and not self.attempts.enough and (roomier := self._roomier(groups)):
             self._try(again, roomier, known, where=" at larger sizes")
         if self.attempts.best is None and self.options.verify:
