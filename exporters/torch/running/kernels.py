@@ -59,5 +59,10 @@ def _note(entered: list[FrameType], frame: FrameType, event: str) -> None:
 
 def _function(frame: FrameType) -> Callable[..., Any] | None:
     """The function that a frame runs, if there is only one with its code."""
+    frozen = gc.get_freeze_count()  # as exports do with what was there before; the collector finds nothing of that
+    if frozen:
+        gc.unfreeze()
     found = [each for each in gc.get_referrers(frame.f_code) if isinstance(each, FunctionType)]
+    if frozen:
+        gc.freeze()
     return found[0] if len(found) == 1 else None
