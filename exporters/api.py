@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entrepot.exporters.collector import sparing
 from entrepot.exporters.dispatch import exporter_of
 from entrepot.exporters.options import Dynamic, Judging, Options, State, Strings, as_dynamic
 from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_names, as_opset, as_path
+from entrepot.ir.collector import collector_sparing
 from entrepot.ir.errors import InputError
 from entrepot.ir.passes.levels import LEVELS, Level
 from entrepot.ir.progress import Progress, announcing, reporter
@@ -117,7 +117,7 @@ def export(
         weights=_place(weights),
     )
     _check_beside(target, options.weights)
-    with announcing(options.tell), sparing():
+    with announcing(options.tell), collector_sparing():
         model = exporter_of(obj, sample).export(obj, sample, options)
         if target is not None:
             options.tell(f"saving {os.fspath(target)}")

@@ -1,4 +1,4 @@
-"""Python's cycle collector, paused while a graph is built, copied or written."""
+"""Python's cycle collector, paused or spared while a graph is built, copied or written."""
 
 from __future__ import annotations
 
@@ -23,3 +23,20 @@ def collector_paused() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+@contextlib.contextmanager
+def collector_sparing() -> Iterator[None]:
+    """Inside, the collector does not look at what was there before, afterwards it does again.
+
+    Frameworks consist of some 100,000 objects, all of which it would go through each time that a graph has grown by a
+    quarter: up to a third of the time in which one is written. Whoever has frozen objects already is left alone.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

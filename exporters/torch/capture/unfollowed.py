@@ -36,8 +36,10 @@ def bound_by_program(
 
 
 def _takes(program: torch.export.ExportedProgram, prober: Prober, group: Group) -> Iterator[bool]:
+    """Whether a program runs at each size of a group that the module takes, within the bounds of the capture."""
     for size in group.sizes[1:]:
-        yield _runs(program, prober, dict.fromkeys(group.axes, size))
+        if group.bounds["min"] <= size <= group.bounds.get("max", size):
+            yield _runs(program, prober, dict.fromkeys(group.axes, size))
 
 
 def _runs(program: torch.export.ExportedProgram, prober: Prober, sizes: Mapping[Axis, int]) -> bool:
