@@ -43,11 +43,12 @@ def test_this_torch_has_the_operators_that_the_fast_kernels_are_made_of() -> Non
 def test_packed_weights_tell_where_they_lie() -> None:
     made = private.linear()
     assert made is not None
-    found = private.memory_of(made.pack(torch.ones(64, 48), 0))
+    packed = made.pack(torch.ones(64, 48), 0)  # held, or its memory is another's when it is read
+    found = private.memory_of(packed)
     assert found is not None
-    address, size = found
-    assert size >= 64 * 48 * 4
-    assert set(np.frombuffer(ctypes.string_at(address, 64 * 48 * 4), np.float32)) == {1.0}
+    numbers = np.frombuffer(ctypes.string_at(*found), np.float32)
+    assert np.count_nonzero(numbers == 1.0) == 64 * 48
+    assert set(numbers) <= {0.0, 1.0}  # a layout may pad
 
 
 def test_what_is_not_packed_tells_nothing() -> None:
