@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
-from torch.fx import Graph, GraphModule, Node
+from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
 from entrepot.exporters.torch.lowering.writes import without_writes
@@ -196,17 +196,11 @@ class _Copy:
     def program(self, source: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
         """The copy as a program with the weights of ``source``."""
         signature = copy.deepcopy(source.graph_signature)
-        results = self.graph.output_node().args[0]
-        for spec, result in zip(signature.output_specs, results, strict=True):  # type: ignore[arg-type]
-            if isinstance(result, Node):
-                spec.arg = replace(spec.arg, name=result.name)
-        self.graph.eliminate_dead_code(
-            lambda node: node.op in {"placeholder", "output"}
-        )  # numbers drawn for nobody, too
-        module = GraphModule(torch.nn.Module(), self.graph)
-        module.meta.update(source.graph_module.meta)
-        return torch.export.ExportedProgram(
-            root=module,
+        name_results(signature, self.graph)
+        # numbers that are drawn for nobody, too
+        self.graph.eliminate_dead_code(lambda node: node.op in {"placeholder", "output"})
+        program = torch.export.ExportedProgram(
+            root=torch.nn.Module(),
             graph=self.graph,
             graph_signature=signature,
             state_dict=source.state_dict,
@@ -215,6 +209,16 @@ class _Copy:
             example_inputs=source.example_inputs,
             constants=source.constants,
         )
+        program.graph_module.meta.update(source.graph_module.meta)
+        return program
+
+
+def name_results(signature: torch.export.ExportGraphSignature, graph: Graph) -> None:
+    """Let a signature, in place, name the results that a graph returns."""
+    results: Any = graph.output_node().args[0]
+    for spec, result in zip(signature.output_specs, results, strict=True):
+        if isinstance(result, Node):
+            spec.arg = replace(spec.arg, name=result.name)
 
 
 _OF_RESULTS = {"val", "tensor_meta"}

@@ -146,20 +146,21 @@ def test_what_a_table_does_not_take_apart_stays() -> None:
     assert operators(decomposed(program, {aten.sin.default: lambda x: NotImplemented})) == [aten.sin.default]
 
 
-def test_sizes_that_only_later_values_have_are_computed() -> None:
-    def twice(x: torch.Tensor) -> torch.Tensor:
-        return nn.functional.softplus(x), torch.cat([x, x]).sigmoid()
+def test_a_size_that_the_program_asks_for_later_only_is_known_where_it_is_needed() -> None:
+    def halved(x: torch.Tensor) -> Any:
+        y = x[::2]
+        return nn.functional.softplus(y), torch.full((y.shape[0],), 2.0)
 
-    def doubled(x: torch.Tensor) -> torch.Tensor:
-        return torch.cat([x, x]).new_zeros(x.shape[0] * 2)[: x.shape[0]] + x
-
-    table = {aten.softplus.default: doubled, aten.sigmoid.default: lambda x: 1 / (1 + torch.exp(-x))}
-    program = captured(twice, torch.randn(5))
-    apart = decomposed(program, table)
-    x = torch.randn(7)
-    first, second = apart.module()(x)
-    torch.testing.assert_close(first, x)
-    torch.testing.assert_close(second, torch.cat([x, x]).sigmoid())
+    table = {
+        aten.softplus.default: lambda x: x.new_zeros(x.shape[0]) + x,
+        aten.full.default: lambda size, value, **how: torch.ones(size, **how) * value,
+    }
+    program = captured(halved, torch.randn(6))
+    named = [node.name for node in program.graph.nodes]
+    assert named.index("softplus") < named.index("floordiv")
+    first, second = decomposed(program, table).module()(torch.arange(9.0))
+    assert first.tolist() == [0, 2, 4, 6, 8]
+    assert second.tolist() == [2] * 5
 
 
 def test_numbers_that_are_drawn_for_nobody_are_dropped() -> None:
