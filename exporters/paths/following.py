@@ -164,9 +164,15 @@ class _Follower:
         for condition in list(family.conditions):
             others = [each for each in family.conditions if each is not condition]
             beyond = self._beyond(condition, others)
-            if beyond and not self._trials.wrong(family.graph, beyond, family.numbers):
+            if beyond and self._is_right(family, beyond):
                 family = replace(family, conditions=others)
         self._families[at] = (family, members)
+
+    def _is_right(self, family: Path, points: Sequence[tuple[int, ...]]) -> bool:
+        """Whether a family holds at all points; most that do not fail at the first, and judging that takes long."""
+        return not any(
+            self._trials.wrong(family.graph, each, family.numbers) for each in (points[:1], points[1:]) if each
+        )
 
     def _beyond(self, condition: Expression, others: Sequence[Expression]) -> list[tuple[int, ...]]:
         """Points that break one condition, and as few others as possible."""
