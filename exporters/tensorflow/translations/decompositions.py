@@ -52,8 +52,10 @@ def singular_values(node: Node, build: Builder, x: Any) -> Any:
     rank, shape = rank_of(node), node.shape(0) or ()
     rows, columns = shape[-2:]
     wide = build.cast(x, np.float64)
-    is_known = rows is not None and columns is not None
-    tall: Any = rows >= columns if is_known else build.op("GreaterOrEqual", build.size(x, -2), build.size(x, -1))
+    if rows is None or columns is None:
+        tall = build.op("GreaterOrEqual", build.size(x, -2), build.size(x, -1))
+    else:
+        tall = rows >= columns
     matrix = _either(build, tall, wide, swapped(build, wide, rank))
     sizes, order, parts, vectors = _decomposed(build, matrix, rank, largest=1)
     values = build.cast(sizes, x.dtype)
@@ -64,7 +66,7 @@ def singular_values(node: Node, build: Builder, x: Any) -> Any:
     safe = build.op("Where", build.op("Equal", across, 0.0), build.constant(np.array(1.0)), across)
     left = build.op("Div", _columns(build, parts, order, build.op("Shape", parts, start=-2, end=-1)), safe)
     right = _columns(build, vectors, order, build.op("Shape", order, start=-1))
-    if node["full_matrices"] and not (is_known and rows == columns):
+    if node["full_matrices"] and (rows is None or rows != columns):
         left = _completed(build, left)
     first, second = _either(build, tall, left, right), _either(build, tall, right, left)
     return values, build.cast(first, x.dtype), build.cast(second, x.dtype)
