@@ -78,21 +78,19 @@ def name_graph(model: onnx_ir.Model, input_names: Sequence[str], output_names: S
     Checks keep theirs.
     """
     graph = model.graph
-    used = set(graph.initializers)
     wanted = [*zip(graph.inputs, input_names, strict=True), *zip(graph.outputs, output_names, strict=True)]
     reserved = {id(value) for value, _ in wanted}
+    values = _Names([*graph.initializers, *(name for _, name in wanted)])
     for value in _inner_values(graph):  # an inner value may already have a wanted name
         if id(value) not in reserved:
-            value.name = _unique(value.name or "value", used | {name for _, name in wanted})
-            used.add(value.name)
+            value.name = values.new(value.name or "value")
     for value, name in wanted:
         value.name = name
-    names: set[str] = set()
+    names = _Names()
     for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
         path = node.metadata_props.get("entrepot.module", "")
         wish = node.name if says_what_it_needs(node) else f"{path}/{node.op_type}" if path else node.op_type
-        node.name = _unique(str(wish), names)
-        names.add(node.name)
+        node.name = names.new(str(wish))
 
 
 def _inner_values(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
@@ -103,13 +101,22 @@ def _inner_values(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
         yield from node.outputs
 
 
-def _unique(name: str, used: Iterable[str]) -> str:
-    taken = used if isinstance(used, set) else set(used)
-    candidate, number = name, 0
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}_{number}"
-    return candidate
+class _Names:
+    """Names that are taken; of thousands that are wished for alike, each is found at once."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._last: dict[str, int] = {}
+
+    def new(self, wish: str) -> str:
+        """The name that is wished for, or the next one with a number behind it."""
+        name, number = wish, self._last.get(wish, 0)
+        while name in self._taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self._last[wish] = number
+        self._taken.add(name)
+        return name
 
 
 def _chosen(

@@ -45,6 +45,7 @@ from entrepot.exporters.value_checks import require_values, required_in, state_r
 from entrepot.exporters.ways import FAILURES, Attempt, Attempts, unrolled
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
+from entrepot.ir.nesting import check_nesting
 from entrepot.ir.opset import DEFAULT
 from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.passes.widen_bfloat16 import WidenBfloat16
@@ -186,6 +187,7 @@ class _Export:
 
     def _capture(self, groups: list[Group]) -> Captured:
         captured = self.source.capture(self.prober, groups, self.options)
+        check_nesting(captured.graph)
         self.fixed |= captured.fixed
         self.source.numbers, self.source.required = captured.numbers, captured.required
         varying = _axes(captured.groups)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CellType, ModuleType
+from types import CellType, CodeType, ModuleType
 from typing import Any
 
 from entrepot.exporters.sample import Sample
@@ -107,14 +107,21 @@ class Found:
 
 
 def surroundings(function: Any) -> dict[str, Any]:
-    """What a function is a method of, and the variables around it that it reads."""
+    """What a function is a method of, and the variables around it that it, or a function inside it, reads."""
     code, owner = getattr(function, "__code__", None), getattr(function, "__self__", None)
     around = {} if owner is None else {"module": owner}
     if code is None:
         return around
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     around |= {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
-    return around | {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
+    return around | {name: function.__globals__[name] for name in _names(code) if name in function.__globals__}
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 def _is_of_user(value: Any) -> bool:

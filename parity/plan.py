@@ -29,6 +29,7 @@ class Case:
             it changes none, or all at once.
         edge: ``"finite"`` for edge values, ``"special"`` for some that are NaN or infinite; see ``parity.edges``.
         spare: Whether it is left out where the source takes another size, whose values are others as well.
+        own: Whether our own runtime alone is asked, once nothing else speaks against the model; it may refuse it.
     """
 
     label: str
@@ -36,6 +37,7 @@ class Case:
     symbol: str = ""
     edge: Literal["", "finite", "special"] = ""
     spare: bool = False
+    own: bool = False
 
 
 def plan_cases(

@@ -64,7 +64,8 @@ class Runner:
 
     def _error(self, case: Case, error: EntrepotError) -> Run:
         lacking = self._unasked and isinstance(error, UnsupportedOpError)
-        return Run(case.label, self._provider, "declined" if lacking else "error", str(error), symbol=case.symbol)
+        verdict: Verdict = "refused" if case.own else "declined" if lacking else "error"
+        return Run(case.label, self._provider, verdict, str(error), symbol=case.symbol)
 
     def run(self, case: Case, expected: Outputs) -> Run:
         """The model on one case, and the verdict."""

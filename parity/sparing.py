@@ -25,7 +25,7 @@ def is_large(model: Model) -> bool:
 def few(
     cases: Sequence[Case], answers: Sequence[Outputs | SourceRefusal], runs: Sequence[Sequence[Run | None]]
 ) -> list[int]:
-    """The cases that our own runtime is asked about where onnxruntime has judged all: the smallest one, and edges.
+    """Which cases our own runtime is asked about where onnxruntime has judged all: the smallest, edges, and its own.
 
     Args:
         cases: All of them.
@@ -35,8 +35,9 @@ def few(
     taken = [at for at, answer in enumerate(answers) if not isinstance(answer, SourceRefusal)]
     if any(run is not None and run.verdict == "declined" for row in runs for run in row):
         return taken
-    smallest = min((at for at in taken if not cases[at].edge), key=lambda at: _elements(cases[at]), default=0)
-    return [at for at in taken if at == smallest or cases[at].edge]
+    extreme = {at for at in taken if cases[at].edge or cases[at].own}
+    smallest = min((at for at in taken if at not in extreme), key=lambda at: _elements(cases[at]), default=0)
+    return [at for at in taken if at == smallest or at in extreme]
 
 
 def _elements(case: Case) -> int:

@@ -60,12 +60,15 @@ def verify(
     names = default_providers(model) if providers is None else as_providers(providers)
     asked: list[tuple[Case, Outputs | SourceRefusal]] = []
     for case in cases:
+        if case.own:
+            continue
         if not (case.spare and any(each.symbol and not isinstance(answer, SourceRefusal) for each, answer in asked)):
             asked.append(_ask(source, case, cases[0], tell))
     asked += [_ask(source, case, cases[0], tell) for case in _together(model, asked)]
+    asked += [_ask(source, case, cases[0], tell) for case in cases if case.own]
     cases, answers = [case for case, _ in asked], [answer for _, answer in asked]
     # a small result near zero says little about its own scale: all runs of the source together say more
-    tame = (answer for case, answer in zip(cases, answers, strict=True) if not case.edge)
+    tame = (answer for case, answer in zip(cases, answers, strict=True) if not (case.edge or case.own))
     scales = scales_of([answer for answer in tame if not isinstance(answer, SourceRefusal)])
     rows = [[_refused(case, answer, at)] for at, (case, answer) in enumerate(zip(cases, answers, strict=True))]
     judge = Judge(source, model, tolerance, scales)
@@ -78,7 +81,7 @@ def verify(
             continue
         for at in chosen:
             case, answer = cases[at], answers[at]
-            if not isinstance(answer, SourceRefusal):
+            if not isinstance(answer, SourceRefusal) and not (case.own and (name != "cpu" or _speak_against(rows))):
                 tell(f"verifying on {name}: {case.label}")
                 run = runner.run(case, answer)
                 rows[at].append(run)
@@ -138,6 +141,10 @@ def _answer(source: Source, feeds: Feeds) -> Outputs | SourceRefusal:
         return source.run({name: copy.deepcopy(value) for name, value in feeds.items()})
     except SourceRefusal as refusal:
         return refusal
+
+
+def _speak_against(rows: Sequence[Sequence[Run | None]]) -> bool:
+    return any(run is not None and run.verdict in ("differs", "error") for row in rows for run in row)
 
 
 def _refused(case: Case, answer: Outputs | SourceRefusal, at: int) -> Run | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.exporter import Captured
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError
+from entrepot.ir.nesting import check_nesting
 
 _FAILURES = (ConversionError, UnsupportedOpError)
 
@@ -26,6 +28,7 @@ def widest(capture: Callable[[list[Group]], Captured], groups: list[Group], tens
         ConversionError: There is no such graph whatever varies; the error is that of all groups.
         UnsupportedOpError: The same.
     """
+    capture = functools.partial(_readable, capture)
     try:
         return capture(groups)
     except _FAILURES as error:
@@ -40,6 +43,13 @@ def widest(capture: Callable[[list[Group]], Captured], groups: list[Group], tens
         except _FAILURES as error:
             fixed |= dict.fromkeys(group.axes, Fixed(CAPTURED, error.message))
     return replace(found, fixed={**found.fixed, **fixed})
+
+
+def _readable(capture: Callable[[list[Group]], Captured], groups: list[Group]) -> Captured:
+    """A capture that a file can hold: where a size varies, recursion over it may be written out for every size."""
+    found = capture(groups)
+    check_nesting(found.graph)
+    return found
 
 
 def _with_required(

@@ -99,12 +99,9 @@ def _run(source: Source, model: Model, cases: Sequence[Case], judging: Judging) 
     if not full:  # the graph takes nothing else
         chosen = ("cpu",) if judging.providers is None else names
         return parity.verify(source, model, empty, providers=chosen, tolerance=tolerance, progress=progress)
-    report = parity.verify(source, model, full, providers=judging.providers, tolerance=tolerance, progress=progress)
-    able = {*names} - {run.provider for run in report.declined}
-    if not empty or "cpu" not in able or not report.ok:
-        return report
-    extra = parity.verify(source, model, empty, providers=("cpu",), tolerance=tolerance, progress=progress)
-    return dataclasses.replace(report, runs=report.runs + tuple(map(_excused, extra.runs)))
+    own = [dataclasses.replace(case, own=True) for case in empty] if "cpu" in names else []
+    cases = [*full, *own]
+    return parity.verify(source, model, cases, providers=judging.providers, tolerance=tolerance, progress=progress)
 
 
 def _small_cases(model: Model, sample: Feeds, edges: Mapping[str, int]) -> Iterator[Case]:
@@ -129,7 +126,3 @@ def _is_float(value: Any) -> bool:
 
 def _is_empty(case: Case) -> bool:
     return any(map(holds_nothing, case.feeds.values()))
-
-
-def _excused(run: Run) -> Run:
-    return dataclasses.replace(run, verdict="refused") if run.verdict == "error" else run

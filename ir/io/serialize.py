@@ -16,6 +16,7 @@ from entrepot.ir.io.graphs import QUANTIZATION, UNUSED_INFO, UNUSED_QUANTIZATION
 from entrepot.ir.io.signatures import Signatures
 from entrepot.ir.io.sparse import SparseTensor
 from entrepot.ir.io.value_types import write_type
+from entrepot.ir.nesting import check_nesting
 
 FillTensor = Callable[[onnx.TensorProto, onnx_ir.TensorProtocol, bool], None]
 """Puts a tensor's data into a proto; the flag is true for the initializers of the main graph."""
@@ -30,7 +31,11 @@ def serialize(model: onnx_ir.Model, fill: FillTensor) -> onnx.ModelProto:
     Args:
         model: Not changed.
         fill: Decides where each tensor's data goes.
+
+    Raises:
+        ConversionError: No file holds it; see ``check_nesting``.
     """
+    check_nesting(model)
     with collector_paused():
         return _serialize(model, fill)
 

@@ -7,8 +7,9 @@ import pytest
 
 from entrepot.exporters.options import Judging
 from entrepot.exporters.proof.prove import prove
-from entrepot.parity import sparing
+from entrepot.parity import sparing, verify
 from entrepot.parity.plan import plan_cases
+from entrepot.parity.runner import Runner
 from tests.parity.test_verify import Function, X, model_of, relu
 
 
@@ -47,6 +48,24 @@ def test_ours_runs_all_where_onnxruntime_lacks_an_operator():
     declined = [sparing.Run("every input", "onnxruntime", "declined", "no Gelu")]
     assert sparing.few(cases, answers, [declined, [], [], [], []]) == [0, 1, 2, 3, 4]
     assert sparing.few(cases, answers, [[], [], [], [], []]) == [3]
+
+
+def test_ours_is_opened_once_for_full_inputs_and_empty_ones(monkeypatch):
+    opened = []
+    monkeypatch.setattr(
+        verify,
+        "Runner",
+        lambda model, name, *rest, **options: opened.append(name) or Runner(model, name, *rest, **options),
+    )
+    report = prove(Function(relu), model_of("y = Relu(x)"), X, Judging())
+    assert opened == ["onnxruntime", "cpu"]
+    assert ("cpu", "batch=0") in runs_of(report)
+
+
+def test_empty_inputs_are_not_tried_on_what_is_wrong_anyway():
+    report = prove(Function(lambda x: -x), model_of("y = Relu(x)"), X, Judging())
+    assert report.failures
+    assert ("cpu", "batch=0") not in runs_of(report)
 
 
 def test_integers_get_other_values():

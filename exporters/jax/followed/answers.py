@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from entrepot.exporters.jax.dims import is_known
+from entrepot.exporters.jax.followed import circles
 from entrepot.exporters.jax.followed.prefixes import associative_scan
 
 
@@ -47,6 +48,8 @@ def _pairs() -> Iterator[tuple[Any, Any]]:
     yield jax.lax.associative_scan, associative_scan
     yield jax.lax.scan, _scanned
     yield jnp.searchsorted, _searched
+    yield jnp.take, circles.take
+    yield jnp.pad, circles.pad
 
 
 _KINDS = (np.ufunc, type(np.sum), type(np.tri), type(np.arange))

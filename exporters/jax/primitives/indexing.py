@@ -7,10 +7,14 @@ an element lies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import jax.extend
+import jax.numpy as jnp
 import numpy as np
 import onnx_ir as ir
 from jax import lax
@@ -18,6 +22,7 @@ from jax import lax
 from entrepot.exporters.jax.dims import is_known
 from entrepot.exporters.jax.keys import is_key
 from entrepot.exporters.jax.primitives.arithmetic import chosen
+from entrepot.exporters.jax.primitives.reductions import vectorised
 from entrepot.exporters.jax.primitives.shapes import along
 from entrepot.exporters.jax.step import Step
 from entrepot.exporters.jax.table import rule
@@ -181,9 +186,36 @@ def _scatter(reduction: str | None) -> Any:
 
 
 for _name, _reduction in {
-    "scatter": None, "scatter-add": "add", "scatter-mul": "mul", "scatter-max": "max", "scatter-min": "min",
+    "scatter-add": "add", "scatter-mul": "mul", "scatter-max": "max", "scatter-min": "min",
 }.items():  # fmt: skip
     rule(_name)(_scatter(_reduction))
+
+
+@rule("scatter")
+def scatter(step: Step, x: ir.Value, indices: ir.Value, updates: ir.Value) -> Any:
+    """Updates in the place of elements, or, by ``x.at[i].apply(f)``, what a function makes of the elements."""
+    combine = step.params["update_jaxpr"]
+    if combine is None:
+        return _scattered(step, x, indices, updates, None)
+    if str(combine.invars[1]) in map(str, (*combine.outvars, *(each for eqn in combine.eqns for each in eqn.invars))):
+        raise step.unsupported("its function combines elements and updates", hint="use at[...].add, max, min or mul")
+    return step.in_jax(functools.partial(_applied, step.params), x, indices, updates)
+
+
+def _applied(params: Mapping[str, Any], x: Any, indices: Any, updates: Any) -> Any:
+    """The function of every element, as often as an index points to it."""
+    combine = vectorised(jax.extend.core.ClosedJaxpr(params["update_jaxpr"], params["update_consts"]), len(x.shape))
+
+    def apply(elements: Any) -> Any:
+        return combine(elements, elements)[0]
+
+    ones = jnp.ones(updates.shape, np.int32)
+    how = {name: params[name] for name in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
+    times = lax.scatter_add(jnp.zeros(x.shape, np.int32), indices, ones, **how)
+    if params["unique_indices"]:
+        return jnp.where(times > 0, apply(x), x)
+    most = jnp.max(times, initial=0)
+    return lax.fori_loop(0, most, lambda done, found: jnp.where(done < times, apply(found), found), x)
 
 
 @rule("scatter-sub")

@@ -126,10 +126,7 @@ def laplace(model: Any, x: Any) -> Results:
     solved = (near * model.W_sr_) @ np.linalg.inv(model.L_).T
     variance = _own_variance(model.kernel_, x) - (solved * solved).sum(1)
     alpha = 1 / (2 * variance)
-    total: Any = 0.5 * COEFS.sum()
-    for size, coefficient in zip(LAMBDAS.ravel(), COEFS.ravel(), strict=True):
-        inside = mean * size * np.sqrt(alpha / (alpha + size**2))
-        total = total + erf(inside) * np.sqrt(np.pi / alpha) * (coefficient / (2 * math.sqrt(2 * np.pi))) / np.sqrt(
-            variance
-        )
+    sizes, coefficients = LAMBDAS.reshape(-1, 1), COEFS.reshape(-1, 1)
+    terms = erf(mean * sizes * np.sqrt(alpha / (alpha + sizes**2))) * (coefficients / (2 * math.sqrt(2 * np.pi)))
+    total = 0.5 * COEFS.sum() + terms.sum(0) * np.sqrt(np.pi / alpha) / np.sqrt(variance)
     return {"predict": by_sign(model.classes_, mean), "predict_proba": np.stack([1 - total, total], axis=1)}

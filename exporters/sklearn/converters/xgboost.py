@@ -89,7 +89,7 @@ def _margin(model: Any, x: Any) -> Symbolic:
     x = as_float(coded(x, _categories(learner))).astype(np.float32)
     if kind == "gblinear":
         weights = np.array(learner["gradient_booster"]["model"]["weights"], np.float32).reshape(-1, count)
-        return x @ weights[:-1] + (weights[-1] + _start(learner, count))
+        return x @ weights[:-1] + (weights[-1] + _start(learner, count)[:1])  # the first score for all outputs (3.2)
     inner = learner["gradient_booster"].get("gbtree", learner["gradient_booster"])["model"]
     scales = learner["gradient_booster"].get("weight_drop", [1.0] * len(inner["trees"]))
     largest = max((code for tree in inner["trees"] for code in tree["categories"]), default=-1)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
-from entrepot.exporters.building import Builder
+from entrepot.exporters.building import Builder, typed
 from entrepot.exporters.functions import matrix_loops as loops
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.sizes import END, joined, part, rank_of
@@ -50,11 +51,13 @@ def singular_values(node: Node, build: Builder, x: Any) -> Any:
     """The singular values, the largest first, U and V; of a matrix and its transpose the one with more rows."""
     rank, shape = rank_of(node), node.shape(0) or ()
     rows, columns = shape[-2:]
-    if rows is None or columns is None:
-        node.refuse("takes matrices of which it is not known whether they have more rows or columns")
     wide = build.cast(x, np.float64)
-    tall = rows >= columns
-    sizes, order, parts, vectors = _decomposed(build, wide if tall else swapped(build, wide, rank), rank, largest=1)
+    if rows is None or columns is None:
+        tall = build.op("GreaterOrEqual", build.size(x, -2), build.size(x, -1))
+    else:
+        tall = rows >= columns
+    matrix = _either(build, tall, wide, swapped(build, wide, rank))
+    sizes, order, parts, vectors = _decomposed(build, matrix, rank, largest=1)
     values = build.cast(sizes, x.dtype)
     if not node["compute_uv"]:
         nothing = build.constant(np.zeros(0, x.dtype.numpy()))
@@ -63,10 +66,19 @@ def singular_values(node: Node, build: Builder, x: Any) -> Any:
     safe = build.op("Where", build.op("Equal", across, 0.0), build.constant(np.array(1.0)), across)
     left = build.op("Div", _columns(build, parts, order, build.op("Shape", parts, start=-2, end=-1)), safe)
     right = _columns(build, vectors, order, build.op("Shape", order, start=-1))
-    if node["full_matrices"] and rows != columns:
+    if node["full_matrices"] and (rows is None or rows != columns):
         left = _completed(build, left)
-    first, second = (left, right) if tall else (right, left)
+    first, second = _either(build, tall, left, right), _either(build, tall, right, left)
     return values, build.cast(first, x.dtype), build.cast(second, x.dtype)
+
+
+def _either(build: Builder, condition: Any, one: ir.Value, other: ir.Value) -> ir.Value:
+    """One of two matrices, by what is known, or by what the graph finds out."""
+    if isinstance(condition, bool):
+        return one if condition else other
+    branches = [build.body(name).graph([value]) for name, value in (("then", one), ("else", other))]
+    result: ir.Value = build.op("If", condition, then_branch=branches[0], else_branch=branches[1])
+    return typed(result, one.dtype, None if one.shape is None else [None] * len(one.shape))
 
 
 def _decomposed(build: Builder, matrix: Any, rank: int, *, largest: int) -> tuple[Any, Any, Any, Any]:

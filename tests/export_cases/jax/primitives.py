@@ -167,6 +167,8 @@ functions(
         "index_pairs": (lambda x, i, j: x[i, j], f32("t", 4), i32("b"), i32("b", high=4)),
         "index_mixed": (lambda x, i: x[:, i, ::2], f32("b", "t", 6), i32(3)),
         "scatter": (_scatter(lax.scatter, INTO), f32("t", 4), i32(2, 1, high=2), f32(2, 4)),
+        "scatter_apply": (lambda x, i: x.at[i].apply(lambda y: jnp.sin(y) + 1), f32("t", 4), i32("b", high=2)),
+        "scatter_apply_clip": (lambda x, i: x.at[i, 1:3].apply(jnp.cos, mode="clip"), f32("t", 4), i32("b", high=9)),
         "scatter_add": (_scatter(lax.scatter_add, INTO), f32("t", 4), i32("b", 1), f32("b", 4)),
         "scatter_add_drop": (
             _scatter(lax.scatter_add, INTO, "drop"),

@@ -19,6 +19,10 @@ WHOLE = Given((None, 4), "int32", most=9)
 TRUTH = Given((None, 4), "bool")
 
 
+def _affine(before: Any, now: Any) -> Any:
+    return before[0] * now[0], now[0] * before[1] + now[1]
+
+
 def function(family: str, title: str, call: Callable[..., Any], *given: Given | tuple[int | None, ...]) -> None:
     """A functional model of one call."""
     inputs = tuple(each if isinstance(each, Given) else Given(each) for each in given)
@@ -181,4 +185,6 @@ over("trapezoid with a step", lambda x: ops.trapezoid(x, dx=0.5, axis=-1), STEPS
 over("diff of steps", lambda x: ops.diff(x, axis=1), STEPS)
 over("diff twice", lambda x: ops.diff(x, n=2, axis=-1), STEPS)
 over("associative_scan of sums", lambda x: ops.associative_scan(lambda a, b: a + b, x, axis=1), FIXED)
+over("associative_scan of steps", lambda x: ops.associative_scan(lambda a, b: a * b, x, axis=1), STEPS)
+over("associative_scan backwards", lambda x: ops.associative_scan(_affine, (ops.sigmoid(x), x), True, axis=1)[1], STEPS)
 over("corrcoef of all", ops.corrcoef, (4,))

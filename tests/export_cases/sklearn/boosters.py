@@ -22,6 +22,8 @@ _XGB: dict[str, tuple[Any, dict[str, Any], str]] = {
     "gamma": (xgboost.XGBRegressor, {"objective": "reg:gamma", "base_score": 1.5}, "target"),
     "dart": (xgboost.XGBRegressor, {"booster": "dart", "rate_drop": 0.3}, "target"),
     "linear": (xgboost.XGBRegressor, {"booster": "gblinear"}, "target"),
+    "linear_classes": (xgboost.XGBClassifier, {"booster": "gblinear"}, "three"),
+    "linear_several": (xgboost.XGBRegressor, {"booster": "gblinear"}, "targets"),
     "several": (xgboost.XGBRegressor, {}, "targets"),
     "vector_leaf": (xgboost.XGBRegressor, {"multi_strategy": "multi_output_tree"}, "targets"),
     "binary": (xgboost.XGBClassifier, {}, "two"),

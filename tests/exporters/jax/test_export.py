@@ -57,6 +57,7 @@ DENSE = {"first/kernel", "first/bias", "Dense_0/kernel", "Dense_0/bias"}
 MLP = {f"layers/{at}/{name}" for at in range(3) for name in ("weight", "bias")}
 FORMS = {
     "a closure": (lambda x: dense(PARAMS, x), LAYERS),
+    "a function inside": (lambda x: jax.vmap(lambda row: dense(PARAMS, row))(x) * 2, LAYERS),
     "a partial function": (functools.partial(dense, PARAMS), LAYERS),
     "a jitted function": (jax.jit(lambda x: dense(PARAMS, x)), LAYERS),
     "a bound module": (LINEN.bind(VARIABLES), DENSE),

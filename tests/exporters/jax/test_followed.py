@@ -39,6 +39,8 @@ FUNCTIONS = {
     "quotients of NumPy": lambda x: jnp.pad(x, ((0, int(np.ceil(x.shape[0] / 4) * 4) - x.shape[0]), (0, 0))),
     "whole parts": lambda x: (x[: int(x.shape[0] / 2)], x[: int(0.75 * x.shape[0])] * int(7 / 2), x + int("3")),
     "extremes of NumPy": lambda x: x[: np.minimum(x.shape[0], 8)] * np.maximum(3, x.shape[0]),
+    "taken round": lambda x: jnp.take(x, jnp.arange(-3, 9), axis=0, mode="wrap"),
+    "padded round": lambda x: jnp.pad(x, ((1, 7), (0, 2)), mode="wrap"),
     "searches": lambda x: jnp.searchsorted(jnp.sort(x[:, 0]), x, side="right"),
     "searches with NaN": lambda x: jnp.searchsorted(jnp.sort(x[:, 0]), jnp.where(x > 1, jnp.nan, x).at[0].set(x[0])),
     "searches in another order": lambda x: jnp.searchsorted(x[:, 0], x[:, 1], sorter=jnp.argsort(x[:, 0])),

@@ -24,6 +24,7 @@ SAMPLE = [
     "preprocessing/StringLookup mask",
     "models/Functional nested",
     "models/Functional own layer",
+    "reductions/associative_scan backwards",
 ]
 
 

@@ -130,3 +130,17 @@ def test_functions_that_are_called_by_their_names_return_results_in_their_order(
     model = ep.export(tf.function(loss), (labels, logits, *sizes), progress=False)
     assert model.report.ok
     assert [type(size) for size in model.inputs[1].shape] == [str, str, str]
+
+
+def halved(x: tf.Tensor, most: int = 40) -> tf.Tensor:
+    """A branch inside a branch for each row, as far as sizes are not known."""
+    if most == 0 or x.shape[0] == 1:
+        return x
+    return tf.cond(tf.shape(x)[0] < 2, lambda: x, lambda: tf.concat([x[:1], halved(x[1:] * 0.5, most - 1)], 0))
+
+
+def test_recursion_deeper_than_a_file_holds_keeps_its_axis_static() -> None:
+    exported = ep.export(tf.function(halved), _x(3, 2), progress=False)
+    assert exported.inputs[0].shape == (3, "x_dim1")
+    assert "40 deep inside one another" in exported.metadata["entrepot.fixed_axes"]
+    assert ep.load(exported.to_proto().SerializeToString()).inputs[0].shape == (3, "x_dim1")

@@ -147,8 +147,33 @@ def test_an_axis_of_size_one_that_has_to_be_fixed_keeps_its_size() -> None:
 
 
 def test_an_axis_whose_size_an_operator_has_to_know_is_fixed() -> None:
+    def widened(x: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
+        return tf.nn.dilation2d(x, k, [1, 1, 1, 1], "SAME", "NHWC", [1, 1, 1, 1])
+
+    model = ep.export(widened, (_x(2, 6, 5, 3), _x(3, 2, 3)))
+    assert [isinstance(size, str) for size in model.inputs[0].shape] == [True, True, True, False]
+    assert model.inputs[1].shape == (3, 2, 3)
+
+
+def test_a_pseudo_inverse_is_of_matrices_of_any_shape() -> None:
     model = ep.export(tf.linalg.pinv, _x(2, 4, 3))
-    assert [isinstance(size, str) for size in model.inputs[0].shape] == [True, False, False]
+    assert [isinstance(size, str) for size in model.inputs[0].shape] == [True, True, True]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_singular_values_of_matrices_of_any_shape(full: bool) -> None:
+    def rebuilt(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        sizes, left, right = tf.linalg.svd(x, full_matrices=full)
+        count = tf.shape(sizes)[-1]
+        return sizes, tf.matmul(left[:, :count] * sizes, right[:, :count], adjoint_b=True)
+
+    model = ep.export(tf.function(rebuilt), np.random.default_rng(0).random((5, 3), np.float32), progress=False)
+    session = ep.Session(model, providers=["onnxruntime"])
+    for shape in ((9, 4), (2, 6), (7, 7)):
+        x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+        sizes, found = session.run({"x": x}).values()
+        np.testing.assert_allclose(sizes, np.linalg.svd(x, compute_uv=False), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(found, x, atol=1e-4)
 
 
 def test_the_similarity_of_images_has_filters_as_large_as_their_channels_are_many() -> None:

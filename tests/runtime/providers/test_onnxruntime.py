@@ -142,6 +142,13 @@ def shifted(monkeypatch: pytest.MonkeyPatch) -> ep.Model:
     return ep.load(made)
 
 
+def test_no_thread_waits_busily_for_a_few_runs(shifted: ep.Model) -> None:
+    from entrepot.runtime.providers.onnxruntime.engine import Engine
+
+    options = Engine(shifted, ["x"], ["y"], None, frugal=True)._session.get_session_options()
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+
+
 @pytest.mark.parametrize("frugal", [True, False])
 def test_large_weights_are_read_where_they_are_for_a_few_runs(frugal: bool, shifted: ep.Model) -> None:
     from entrepot.runtime.providers.onnxruntime.engine import Engine
