@@ -156,6 +156,10 @@ class ModuleWriter(Writer):
         """Whether a constant is trained."""
         return self.state.is_parameter(value)
 
+    def is_cut(self, value: Value | None) -> bool:
+        """Whether integers were made of floats."""
+        return self.state.is_cut(value)
+
     def is_buffer(self, value: Value) -> bool:
         """Whether the file says that a constant was a buffer."""
         return self.state.is_buffer(value)
