@@ -100,3 +100,21 @@ def test_a_model_that_takes_nothing_but_empty_inputs_is_proved_on_them() -> None
     assert net.report is not None
     assert net.report.ok
     assert {run.provider for run in net.report.runs} == {"cpu"}
+
+
+def test_sizes_may_be_taken_apart_and_put_together_again() -> None:
+    """As tf2onnx writes the padding of a transposed convolution: with it the module exports at any batch."""
+    body = """n = Shape(x)  none = Sub(n, n)  a, b, c = Split<axis = 0, num_outputs = 3>(none)
+        first, rest = Split<axis = 0>(two, lengths)  q = Div(first, half)  m = Max(q, b)  k = Neg(c)
+        pads = Concat<axis = 0>(a, m, k, a, rest, b)  y = Pad(x, pads)"""
+    proto = model(
+        body, "float[N, 3, 4] x", "float[N, M, K] y",
+        two=np.array([5, 2]), lengths=np.array([1, 1]), half=np.array([2]),
+    )  # fmt: skip
+    proto.opset_import[0].version = 18
+    net, x = ep.to_torch(proto), torch.from_numpy(f32(2, 3, 4))
+    assert "F.pad(" in net.source()
+    expected = run_onnxruntime(proto, {"x": x.numpy()})[0]
+    np.testing.assert_array_equal(net(x), expected)
+    program = torch.export.export(net, (x,), dynamic_shapes=({0: torch.export.Dim("n")},))
+    np.testing.assert_array_equal(program.module()(torch.cat([x, x]))[:2], expected)
