@@ -93,6 +93,8 @@ def captured_loop(turn, count, going_on, *carried):
 
     fresh = [each.clone() for each in carried]
     start = (torch.zeros((), dtype=torch.int64), flag(going_on), *fresh)
+    if torch.compiler.is_compiling() and not torch.compiler.is_dynamo_compiling():
+        torch.compiler.reset()  # or an export takes loops from an earlier one, with the sizes that were fixed there
     return torch.while_loop(unfinished, following, start)[2:]
 
 
