@@ -99,11 +99,11 @@ def captured_loop(turn, count, going_on, *carried):
 
 
 def collected(turn, count, going_on, carried, kinds):
-    """What at most ``count`` turns leave behind, and what they make, put together along a new axis."""
+    """What turns leave behind, at most ``count`` unless it is None, and what they make, along a new axis."""
     if torch.compiler.is_compiling():
         return captured_collection(turn, count, going_on, carried)
     made, trip = [[] for _ in kinds], 0
-    while going_on and trip < count:
+    while going_on and (count is None or trip < count):
         going_on, *results = turn(torch.tensor(trip), *carried)
         carried, trip = results[: len(carried)], trip + 1
         for items, item in zip(made, results[len(carried) :], strict=True):
@@ -111,11 +111,23 @@ def collected(turn, count, going_on, carried, kinds):
     return *carried, *(stack(items, 0, kind) for items, kind in zip(made, kinds, strict=True))
 
 
+def captured_count(turn, going_on, carried):
+    """How many turns there are, which a loop of its own finds out."""
+
+    def following(trip, *values):
+        going_on, *results = turn(trip, *values[:-1])
+        return going_on, *results[: len(carried)], values[-1] + 1
+
+    return captured_loop(following, None, going_on, *carried, torch.zeros((), dtype=torch.int64))[-1]
+
+
 def captured_collection(turn, count, going_on, carried):
     """Such turns as an operator, which writes into tensors with room for all of them; what is left over is cut off."""
+    states = len(carried)
+    if count is None:
+        count = captured_count(turn, going_on, carried)
     most = count.item() if isinstance(count, torch.Tensor) else count
     most = torch.sym_max(most, 0)
-    states = len(carried)
     samples = turn(torch.zeros((), dtype=torch.int64), *carried)[1 + states :]
     rooms = [torch.zeros((most, *each.shape), dtype=each.dtype, device=each.device) for each in samples]
 

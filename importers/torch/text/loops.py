@@ -1,7 +1,7 @@
 """Loop and Scan as functions of one turn: Python's own loop, and torch's operator where a graph is captured.
 
-torch has no operator for loops that carry lists or values of changing shapes, for those that collect what they make
-without a bound to their turns, nor for those with sizes that only a turn knows: these are left to Python.
+torch has no operator for loops that carry lists or values of changing shapes, for those with sizes that only a
+turn knows, nor for those that draw numbers and collect them without a bound to their turns: these are left to Python.
 """
 
 from __future__ import annotations
@@ -97,10 +97,15 @@ def _write_counted(writer: ModuleWriter, loop: _Loop, count: Value | None, condi
 
 
 def _write_collected(writer: ModuleWriter, loop: _Loop, count: Value | None, condition: Value | None) -> bool:
-    """A loop that makes something in each turn, and whose number of turns shows when it ends, if that has a bound."""
+    """A loop that makes something in each turn, and whose number of turns shows when it ends.
+
+    Without a bound, a graph has it twice, the first time to count; so it must do the same both times.
+    """
     turns = _turns(writer, count)
     endless = _is_endless(loop.body, condition)
-    if turns == "None" or (loop.body.outputs[0] is loop.body.inputs[1] and not endless):
+    if loop.body.outputs[0] is loop.body.inputs[1] and not endless:
+        return False
+    if turns == "None" and (endless or any(step.traits.random for step in every_step(loop.body))):
         return False
     start = "True" if condition is None or endless else writer.read(condition)
     first = ", ".join(map(writer.read, loop.first))
