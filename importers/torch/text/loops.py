@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from entrepot.importers.torch.dtypes import COMPUTED
 from entrepot.importers.torch.modules.state import every_step
 from entrepot.importers.torch.text.sizes import is_number
+from entrepot.importers.torch.text.steady import are_steady, are_tensors
 from entrepot.ir.traits import host_operands, unread_operands
 from entrepot.runtime.emitting.emit_control import is_read, is_true, is_wanted
 from entrepot.runtime.planning.plan import Block, Step, Value
@@ -47,7 +47,7 @@ class _Loop:
     @property
     def is_steady(self) -> bool:
         """Whether everything is a tensor, and what is carried keeps its shape."""
-        return _are_steady(self.first, self.inputs, self.results) and _are_tensors(self.made)
+        return are_steady(self.body, self.first, self.inputs, self.results) and are_tensors(self.made)
 
 
 def write_steady_loop(writer: ModuleWriter, step: Step) -> bool:
@@ -125,7 +125,7 @@ def write_steady_scan(writer: ModuleWriter, step: Step) -> bool:
     slices, made = body.inputs[states:], body.outputs[states:]
     targets = [_output(step, at) for at in range(len(body.outputs))]
     loop = _Loop(body, step.inputs[:states], body.inputs[:states], body.outputs[:states], made, targets)
-    if not loop.is_steady or not _are_tensors(slices) or _reads_sizes(writer, body):
+    if not loop.is_steady or not are_tensors(slices) or _reads_sizes(writer, body):
         return False
     axes = given.get("scan_input_axes") or [0] * scanned
     backwards = given.get("scan_input_directions") or [0] * scanned
@@ -211,21 +211,3 @@ def _is_endless(body: Block, condition: Value | None) -> bool:
     after = body.outputs[0]
     goes_on = after is body.inputs[1] or (after is not None and is_true(after))
     return goes_on and (condition is None or is_true(condition))
-
-
-def _are_steady(*versions: Sequence[Value | None]) -> bool:
-    """Whether values before, in and after a turn are tensors of one type and one shape."""
-    return all(map(_are_tensors, versions)) and all(map(_is_steady, zip(*versions, strict=True)))
-
-
-def _is_steady(versions: Sequence[Value | None]) -> bool:
-    kinds = {(value.type.dtype, value.type.shape) for value in versions if value is not None and value.type is not None}
-    ((_, shape),) = kinds if len(kinds) == 1 else [(None, None)]
-    return shape is not None and None not in shape
-
-
-def _are_tensors(values: Sequence[Value | None]) -> bool:
-    return all(
-        value is not None and value.type is not None and value.type.kind == "tensor" and value.type.dtype in COMPUTED
-        for value in values
-    )

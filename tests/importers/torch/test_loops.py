@@ -137,6 +137,25 @@ CASES = {
         {"x": X},
         "scan",
     ),
+    "sizes that are named anew": Case(
+        """g (float[B, 3] x, int64 n) => (float[C, 3] y) <float limit = {1000.0}, float[3] add = {1, 2, 3}> {
+            y = Loop(n, , x) <body = b (int64 i, bool go, float[D, 3] a) => (bool on, float[E, 3] c) {
+                d = MatMul(a, w)  c = Add(d, add)  s = ReduceMax<keepdims = 0>(c)  on = Less(s, limit)
+            }>
+        }""".replace("float[3] add", "float[3, 3] w = {1, 0, 1, 2, 1, 0, 1, 0, 1}, float[3] add"),
+        {"x": X, "n": np.array(2)},
+        "while_loop",
+    ),
+    "values that widen by what is added": Case(
+        """g (float[B, 3] x, int64 n) => (float[C, 3] y) <int64[1] ax = {0}> {
+            r = ReduceMax(x, ax)
+            y = Loop(n, , r) <body = b (int64 i, bool go, float[D, 3] a) => (bool on, float[E, 3] c) {
+                on = Constant<value = bool {1}>()  c = Add(a, x)
+            }>
+        }""",
+        {"x": X, "n": np.array(2)},
+        "",
+    ),
     "values that grow": Case(
         """g (float[B, 3] x, int64 n) => (float[C, 3] y) {
             y = Loop(n, , x) <body = b (int64 i, bool go, float[D, 3] a) => (bool on, float[E, 3] c) {
