@@ -31,7 +31,7 @@ def settled(plan: Plan) -> State:
     for step in steps:
         op = Op(state, step)  # type: ignore[arg-type] # rules ask about types and constants only
         layer = layer_of(op)
-        op.see(0, *((5, 6) if layer is not None and layer.kind in _RECURRENT else ()))
+        op.see(0, *((4, 5, 6) if layer is not None and layer.kind in _RECURRENT else ()))
         if layer is not None and not op.overlooked:
             _place(state, step, layer)
     _place_stateless(state, steps)
