@@ -29,11 +29,13 @@ from torch._dynamo.source import ConstantSource
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
-from torch._ops import OpOverload, OpOverloadPacket
+from torch._ops import OperatorBase, OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.ao.nn import quantized
 from torch.ao.quantization import FakeQuantizeBase
 from torch.export._trace import _export as export_with
+from torch.export.exported_program import _override_composite_implicit_decomp as with_composites
+from torch.export.exported_program import _split_decomp_table_to_cia_and_python_decomp as split_composites
 from torch.fx.experimental import _config as size_settings
 from torch.fx.experimental.proxy_tensor import _sympy_handlers, disable_proxy_modes_tracing, make_fx
 from torch.fx.experimental.sym_node import SymNode
@@ -56,9 +58,11 @@ from torch.onnx._internal.exporter._decomp import (
     create_onnx_friendly_decomposition_table,
     get_onnx_implemented_overloads,
 )
-from torch.onnx._internal.exporter._fx_passes import insert_type_promotion_nodes, remove_assertion_nodes
+from torch.onnx._internal.exporter._fx_passes import remove_assertion_nodes
 from torch.onnx._internal.exporter._registration import ONNXRegistry
 from torch.onnx._internal.exporter._torchlib.ops.hop import call_op
+from torch.onnx._internal.fx.passes.type_promotion import InsertTypePromotion, get_type_promotion_rule
+from torch.onnx._internal.fx.passes.type_promotion import _TypePromotionInterpreter as TypePromotionInterpreter
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
@@ -74,6 +78,7 @@ __all__ = [
     "FakeTensor",
     "FakeTensorMode",
     "FrontendError",
+    "InsertTypePromotion",
     "ONNXRegistry",
     "OpOverload",
     "OpOverloadPacket",
@@ -84,6 +89,7 @@ __all__ = [
     "TorchDispatchMode",
     "TorchTensor",
     "TracerWarning",
+    "TypePromotionInterpreter",
     "WeightNorm",
     "aten_pow_tensor_scalar",
     "aten_scalar_tensor",
@@ -91,18 +97,24 @@ __all__ = [
     "capture_settings",
     "convert_version",
     "create_onnx_friendly_decomposition_table",
+    "decomposing",
     "disable_proxy_modes_tracing",
     "enable_python_dispatcher",
     "export_with",
     "flat_weights",
+    "functional_form",
     "get_decompositions",
     "get_onnx_implemented_overloads",
-    "insert_type_promotion_nodes",
+    "get_type_promotion_rule",
     "int8_product",
     "integer_product",
+    "is_composite",
     "is_natural",
+    "is_operator",
     "know_functions_of_sizes",
     "make_fx",
+    "may_write",
+    "memory_of",
     "pack_padded",
     "pad_packed",
     "pad_rows",
@@ -116,6 +128,7 @@ __all__ = [
     "statically_known_true",
     "sym_log2",
     "to_onnx_program",
+    "viewed",
     "with_formula",
     "without_modes",
 ]
@@ -140,6 +153,57 @@ def flat_weights(layer: Any) -> list[torch.Tensor]:
     By their names: the list that the layer keeps is of its own tensors, not of those that stand in for them in a capture.
     """
     return [getattr(layer, name) for name in layer._flat_weights_names]  # noqa: SLF001 - as the layer makes its list
+
+
+@contextlib.contextmanager
+def decomposing(table: Mapping[Any, Callable[..., Any]]) -> Iterator[tuple[dict[Any, Any], set[Any]]]:
+    """Inside, operators that are made of others are what a table says of them, as in ``run_decompositions``.
+
+    Yields:
+        The rest of the table, for ``make_fx``, and the operators made of others that return new tensors.
+    """
+    composites, rest = split_composites(dict(table))
+    with with_composites(composites):
+        yield rest, set(composites)
+
+
+def is_operator(target: object) -> bool:
+    """Whether it is one of torch's or of a library's, not a function of Python."""
+    return isinstance(target, OperatorBase)
+
+
+def is_composite(operator: OpOverload) -> bool:
+    """Whether it is made of others."""
+    return bool(operator._can_decompose())  # noqa: SLF001
+
+
+def may_write(operator: OpOverload) -> bool:
+    """Whether it writes into what it is given."""
+    return bool(operator._schema.is_mutable)  # noqa: SLF001
+
+
+def memory_of(tensor: torch.Tensor) -> int:
+    """The same number for tensors that share memory, with values or without."""
+    return int(tensor.untyped_storage()._cdata)  # noqa: SLF001
+
+
+def viewed(operator: OpOverload) -> list[int]:
+    """The places of the arguments whose memory its results may share."""
+    schema = operator._schema  # noqa: SLF001
+    return [at for at, argument in enumerate(schema.arguments) if argument.alias_info is not None]
+
+
+def functional_form(operator: OpOverload) -> OpOverload | None:
+    """What computes, as a new tensor, what an operator writes into its first argument."""
+    schema = operator._schema  # noqa: SLF001
+    packet = getattr(getattr(torch.ops, operator.namespace), schema.name.partition("::")[2].removesuffix("_"), None)
+    found = getattr(packet, operator._overloadname, None)  # noqa: SLF001
+    if found is None or found is operator or found._schema.is_mutable:  # noqa: SLF001
+        return None
+    same = [(each.name, str(each.type)) for each in found._schema.arguments]  # noqa: SLF001
+    writes = [each.is_write for argument in schema.arguments if (each := argument.alias_info) is not None]
+    alike = same == [(each.name, str(each.type)) for each in schema.arguments] and len(found._schema.returns) == 1  # noqa: SLF001
+    return found if alike and writes == [True] and schema.arguments[0].alias_info is not None else None
 
 
 CHECK_OF_TENSORS = torch._check_tensor_all_with.__code__  # noqa: SLF001

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.lowering.decomposing import name_results
 from entrepot.exporters.torch.translations.pair import Pair, is_complex
 from entrepot.exporters.torch.translations.pairs import rule_for
 from entrepot.exporters.torch.upstream import make_fx, pytree
@@ -28,6 +29,7 @@ def split_complex(program: torch.export.ExportedProgram, decompositions: dict[An
     splitter = _Splitter(graph, decompositions)
     for node in list(graph.nodes):
         splitter.visit(node)
+    name_results(program.graph_signature, graph)
     graph.eliminate_dead_code()
     graph.lint()
     program.graph_module.recompile()

@@ -12,7 +12,9 @@ import torch
 from entrepot.exporters.torch.capture.rounding import remainders_by_nothing
 from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
+from entrepot.exporters.torch.lowering.decomposing import decomposed
 from entrepot.exporters.torch.lowering.divisions import settle_divisions
+from entrepot.exporters.torch.lowering.promotion import promote_types
 from entrepot.exporters.torch.messages import untranslated
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
@@ -24,7 +26,6 @@ from entrepot.exporters.torch.upstream import (
     convert_version,
     create_onnx_friendly_decomposition_table,
     get_onnx_implemented_overloads,
-    insert_type_promotion_nodes,
     remove_assertion_nodes,
     to_onnx_program,
     unchecked,
@@ -93,10 +94,10 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     """What torch.onnx does before it translates, with our decompositions before torch's."""
     with unchecked(), capture_settings(), remainders_by_nothing():
         table = _decompositions(onnx_translations())
-        program = program.run_decompositions(table)
+        program = decomposed(program, table)
         split_complex(program, table)
         settle_divisions(program)
-        insert_type_promotion_nodes(program.graph_module)
+        promote_types(program.graph_module)
         remove_assertion_nodes(program.graph_module)
     return program
 

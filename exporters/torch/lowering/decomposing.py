@@ -1,0 +1,228 @@
+"""Operators of a captured program that have no translation, taken apart where they stand.
+
+``ExportedProgram.run_decompositions`` (torch 2.13) traces the whole program again, twice, whatever there is to take
+apart: most of what a translation costs. Here only the operators that are taken apart are traced, all at once, and put
+in their places; the rest is copied. Programs that write into tensors, or hold other graphs, are left to torch.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import torch
+from torch.fx import Graph, Node
+from torch.fx.node import map_arg
+
+from entrepot.exporters.torch.lowering.writes import without_writes
+from entrepot.exporters.torch.upstream import (
+    OpOverload,
+    decomposing,
+    enable_python_dispatcher,
+    is_composite,
+    is_operator,
+    make_fx,
+    may_write,
+    pytree,
+)
+
+aten = torch.ops.aten
+
+Table: TypeAlias = Mapping[Any, Callable[..., Any]]
+
+_SAME = {aten.detach.default, aten.detach_.default, aten.alias.default}
+"""What returns what it is given, as far as values go."""
+
+
+def decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.export.ExportedProgram:
+    """A program like ``program`` without the operators of ``table``, and without writes into tensors."""
+    found = _decomposed(program, table) if _is_plain(program) else None
+    return program.run_decompositions(dict(table)) if found is None else found
+
+
+def _is_plain(program: torch.export.ExportedProgram) -> bool:
+    tensors = (*program.state_dict.values(), *program.constants.values())
+    return all(type(each) in _TENSORS for each in tensors)
+
+
+_TENSORS = {torch.Tensor, torch.nn.Parameter, torch.nn.Buffer}
+
+
+def _is_pure(node: Node) -> bool:
+    """Whether nothing but the results of a node tells that it ran, and these are computed by no graph of its own."""
+    target: Any = node.target
+    if node.op != "call_function":
+        return node.op in {"placeholder", "output"}
+    if target in _SAME or not is_operator(target):
+        return True
+    return isinstance(target, OpOverload) and not may_write(target)
+
+
+def _decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.export.ExportedProgram | None:
+    """``None`` if it writes where others look, or what its operators become does."""
+    modes = (node.meta["val"].fake_mode for node in program.graph.nodes if hasattr(node.meta.get("val"), "fake_mode"))
+    mode = next(modes, None)
+    if mode is None:
+        return None
+    with decomposing(table) as (rest, composites):
+        graph = without_writes(program.graph, composites)
+        if graph is None or not all(map(_is_pure, graph.nodes)):
+            return None
+        apart = [node for node in graph.nodes if _comes_apart(node, table, composites)]
+        with mode, enable_python_dispatcher(), torch.no_grad():
+            traced = _Traced.of(apart, rest)
+            if not all(map(_is_pure, traced.graph.nodes)):
+                return None
+            copied = _Copy(traced, lambda node: _Traced.of([node], rest))
+            for node in graph.nodes:
+                copied.add(node)
+    return copied.program(program)
+
+
+def _comes_apart(node: Node, table: Table, composites: Collection[Any]) -> bool:
+    """Whether it is in the table, or made of others and may return what it is given, of which torch takes all apart."""
+    target: Any = node.target
+    if not isinstance(target, OpOverload) or target in _SAME:
+        return False
+    return target in table or (target not in composites and is_composite(target))
+
+
+@dataclass
+class _Traced:
+    """What operators become, side by side in one graph.
+
+    Attributes:
+        graph: Its placeholders are the values that the operators are given.
+        operands: By placeholder, the node that computes its value.
+        results: By operator, the traced nodes (or numbers) that are its results.
+    """
+
+    graph: Graph
+    operands: dict[Node, Node]
+    results: dict[Node, Any]
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node], table: Table) -> _Traced:
+        """Trace some operators on the values that the capture noted."""
+        places = {node: at for at, node in enumerate(nodes[0].graph.nodes)} if nodes else {}
+        operands = sorted({each for node in nodes for each in node.all_input_nodes}, key=places.__getitem__)
+        specs: list[Any] = []
+
+        def together(*values: Any) -> list[Any]:
+            known = dict(zip(operands, values, strict=True))
+            leaves: list[Any] = []
+            for node in nodes:
+                args, kwargs = map_arg((node.args, dict(node.kwargs)), known.__getitem__)
+                compute: Any = node.target
+                parts, spec = pytree.tree_flatten(compute(*args, **kwargs))
+                leaves += parts
+                specs.append(spec)
+            return leaves
+
+        values = [node.meta["val"] for node in operands]
+        graph = make_fx(together, decomposition_table=table)(*values).graph
+        leaves: Any = graph.output_node().args[0]
+        made = iter(leaves)
+        results = {
+            node: pytree.tree_unflatten([next(made) for _ in range(spec.num_leaves)], spec)
+            for node, spec in zip(nodes, specs, strict=True)
+        }
+        return cls(graph, dict(zip(_placeholders(graph), operands, strict=True)), results)
+
+
+class _Copy:
+    """A graph that grows node by node, with what operators become in their places.
+
+    Args:
+        traced: What they become.
+        alone: Traces one of them apart from the others.
+    """
+
+    def __init__(self, traced: _Traced, alone: Callable[[Node], _Traced]) -> None:
+        self.graph = Graph()
+        self._traced = traced
+        self._alone = alone
+        self._made: dict[Node, Any] = {}
+        """By node of the program, or of what was traced: the copy, or what stands for it."""
+
+    def add(self, node: Node) -> None:
+        """Copy a node, or what it becomes."""
+        given: Any = node.args[0] if node.args else None
+        if node in self._traced.results:
+            self._made[node] = self._inserted(node, self._traced)
+        elif node.target in _SAME:
+            self._made[node] = self._made[given]
+        elif node.target is operator.getitem and isinstance(self._made[given], Sequence):
+            self._made[node] = self._made[given][node.args[1]]
+        else:
+            self._made[node] = self.graph.node_copy(node, self._made.__getitem__)
+
+    def _inserted(self, node: Node, traced: _Traced) -> Any:
+        """The results of a node, computed by what it becomes."""
+        results = traced.results[node]
+        needed = self._needed(results)
+        starts = {each: traced.operands[each] for each in needed if each.op == "placeholder"}
+        if not all(start in self._made for start in starts.values()):  # a size that a later value has
+            return self._inserted(node, self._alone(node))
+        self._made.update({each: self._made[start] for each, start in starts.items()})
+        for each in needed:
+            if each not in starts:
+                self._made[each] = self._copied(each, node)
+        return pytree.tree_map_only(Node, self._made.__getitem__, results)
+
+    def _copied(self, traced: Node, origin: Node) -> Node:
+        """A traced node, with what is known of the one it comes from."""
+        new = self.graph.node_copy(traced, self._made.__getitem__)
+        new.meta.update({name: value for name, value in origin.meta.items() if name not in _OF_RESULTS})
+        if "val" not in new.meta:  # arithmetic of sizes
+            compute: Any = new.target
+            new.meta["val"] = compute(*map_arg(new.args, lambda arg: arg.meta["val"]))
+        return new
+
+    def _needed(self, results: Any) -> list[Node]:
+        """What is not copied yet of the traced nodes that some results are computed from, in order."""
+        found: set[Node] = set()
+        waiting = [leaf for leaf in pytree.tree_leaves(results) if isinstance(leaf, Node)]
+        while waiting:
+            node = waiting.pop()
+            if node not in found and node not in self._made:
+                found.add(node)
+                waiting += node.all_input_nodes
+        return sorted(found)
+
+    def program(self, source: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+        """The copy as a program with the weights of ``source``."""
+        signature = copy.deepcopy(source.graph_signature)
+        name_results(signature, self.graph)
+        # numbers that are drawn for nobody, too
+        self.graph.eliminate_dead_code(lambda node: node.op in {"placeholder", "output"})
+        program = torch.export.ExportedProgram(
+            root=torch.nn.Module(),
+            graph=self.graph,
+            graph_signature=signature,
+            state_dict=source.state_dict,
+            range_constraints=source.range_constraints,
+            module_call_graph=source.module_call_graph,
+            example_inputs=source.example_inputs,
+            constants=source.constants,
+        )
+        program.graph_module.meta.update(source.graph_module.meta)
+        return program
+
+
+def name_results(signature: torch.export.ExportGraphSignature, graph: Graph) -> None:
+    """Let a signature, in place, name the results that a graph returns."""
+    results: Any = graph.output_node().args[0]
+    for spec, result in zip(signature.output_specs, results, strict=True):
+        if isinstance(result, Node):
+            spec.arg = replace(spec.arg, name=result.name)
+
+
+_OF_RESULTS = {"val", "tensor_meta"}
+
+
+def _placeholders(graph: Graph) -> list[Node]:
+    return [node for node in graph.nodes if node.op == "placeholder"]

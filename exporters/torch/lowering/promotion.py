@@ -1,0 +1,33 @@
+"""Operands of several types, brought to one by nodes of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.upstream import InsertTypePromotion, TypePromotionInterpreter, get_type_promotion_rule
+
+
+def promote_types(module: torch.fx.GraphModule) -> None:
+    """Insert conversions into a graph and those within it, in place, by torch.onnx's rules.
+
+    Its own pass (2.13) computes every node again, without values; here only those that it changes.
+    """
+    for each in module.modules():
+        if isinstance(each, torch.fx.GraphModule):
+            promotion = InsertTypePromotion(each)
+            promotion.interpreter = _Promotion(each, promotion.interpreter.type_promotion_table)
+            promotion.run()
+
+
+class _Promotion(TypePromotionInterpreter):
+    def run_node(self, n: torch.fx.Node) -> Any:
+        """The value that is noted for a node, if it has one."""
+        if n.op != "call_function" or n.meta.get("val") is None:
+            return super().run_node(n)
+        rule = get_type_promotion_rule(n, self.type_promotion_table)
+        if rule is not None:
+            with self._set_current_node(n):
+                self._maybe_promote_node(n, rule)
+        return n.meta["val"]

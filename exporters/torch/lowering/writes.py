@@ -1,0 +1,164 @@
+"""Writes into tensors of a captured graph, as new tensors where that is the same."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from entrepot.exporters.torch.upstream import (
+    OpOverload,
+    functional_form,
+    is_composite,
+    may_write,
+    memory_of,
+    pytree,
+    viewed,
+)
+
+aten = torch.ops.aten
+
+
+def without_writes(graph: Graph, fresh: Collection[Any]) -> Graph | None:
+    """A copy of a graph in which each write is a new tensor that is read from there on.
+
+    Args:
+        graph: The graph, with the values that its nodes have.
+        fresh: Operators that are made of others and return new tensors.
+
+    Returns:
+        The copy; ``None`` where something that is written to can be read under another name, or from outside.
+    """
+    writes = [node for node in graph.nodes if isinstance(node.target, OpOverload) and may_write(node.target)]
+    if not writes:
+        return graph
+    written = Graph()
+    known: dict[Node, Node] = {}
+    written.graph_copy(graph, known)  # all but the output
+    written.output(torch.fx.node.map_arg(graph.output_node().args[0], known.__getitem__))
+    written.output_node().meta = dict(graph.output_node().meta)
+    memory = _Memory(written, fresh)
+    return written if all(_is_replaced(known[node], memory) for node in writes) else None
+
+
+class _Memory:
+    """Which nodes may share memory."""
+
+    def __init__(self, graph: Graph, fresh: Collection[Any]) -> None:
+        self._next: dict[Node, Node] = {}
+        for node in graph.nodes:
+            for each in _shared(node, fresh):
+                first, second = self._of(each), self._of(node)
+                if first is not second:
+                    self._next[second] = first
+        self._members: dict[Node, list[Node]] = {}
+        for node in graph.nodes:
+            self._members.setdefault(self._of(node), []).append(node)
+
+    def _of(self, node: Node) -> Node:
+        """One node for all that may share its memory."""
+        while node in self._next:
+            node = self._next[node]
+        return node
+
+    def all(self, node: Node) -> list[Node]:
+        """All that may share its memory."""
+        return self._members[self._of(node)]
+
+    def join(self, new: Node, node: Node) -> None:
+        """Note that one more does."""
+        self._next[new] = self._of(node)
+        self.all(node).append(new)
+
+
+def _shared(node: Node, fresh: Collection[Any]) -> list[Node]:
+    """What may share memory with a node's results, of what it is given."""
+    target: Any = node.target
+    if node.op != "call_function":
+        return []
+    if target is operator.getitem:  # parts of a tuple share as much as it does, but not with each other
+        return _shared(node.all_input_nodes[0], fresh)
+    if not isinstance(target, OpOverload):
+        return []  # sizes
+    if is_composite(target) and target not in fresh:  # it may return what it is given: the capture tells
+        mine = _memories(node)
+        return [each for each in node.all_input_nodes if not mine.isdisjoint(_memories(each))]
+    given = (node.args[at] for at in viewed(target) if at < len(node.args))
+    return [each for each in pytree.tree_leaves(list(given)) if isinstance(each, Node)]
+
+
+def _memories(node: Node) -> set[int]:
+    leaves = pytree.tree_leaves(node.meta.get("val"))
+    return {memory_of(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)}
+
+
+def _is_replaced(write: Node, memory: _Memory) -> bool:
+    """Make a write a new tensor, unless someone may read what is written to by another name afterwards."""
+    target: Any = write.target
+    to, function = write.args[0], functional_form(target)
+    if not isinstance(to, Node) or function is None or not _keeps_type(write, to):
+        return False
+    parts = _parts(to)
+    whole = parts[-1].args[0] if parts and _is_read(to, write, memory) else to
+    known = {to, write, whole}
+    if any(each.op == "placeholder" for each in memory.all(to)):
+        return False
+    if any(each < write and _is_read_after(each, write) for each in memory.all(to) if each not in known):
+        return False
+    _read_from(write, to, write)
+    write.target = function
+    if whole is not to:
+        _put_back(write, parts, memory)
+    return True
+
+
+def _is_read(to: Node, write: Node, memory: _Memory) -> bool:
+    """Whether what is written to is read by another name afterwards."""
+    return any(_is_read_after(each, write) for each in memory.all(to) if each not in (to, write) and each < write)
+
+
+def _is_read_after(node: Node, write: Node) -> bool:
+    return any(user > write for user in node.users)
+
+
+def _read_from(new: Node, old: Node, place: Node) -> None:
+    """Whoever reads ``old`` after ``place`` reads ``new``."""
+    old.replace_all_uses_with(new, delete_user_cb=lambda user: user > place)
+
+
+_PUT_BACK = {aten.slice.Tensor: aten.slice_scatter.default, aten.select.int: aten.select_scatter.default}
+"""By operator that takes a part of a tensor, the one that returns the tensor with another part."""
+
+
+def _parts(node: Node) -> list[Node]:
+    """How a tensor is a part of another, the last step first."""
+    found: list[Node] = []
+    while node.target in _PUT_BACK:
+        found.append(node)
+        node = node.args[0]  # type: ignore[assignment]
+    return found
+
+
+def _put_back(write: Node, parts: Sequence[Node], memory: _Memory) -> None:
+    """The tensors that what is written to is a part of, as they are afterwards."""
+    part = write
+    for each in parts:
+        whole: Any = each.args[0]
+        target: Any = each.target
+        with write.graph.inserting_after(part):
+            new = write.graph.call_function(_PUT_BACK[target], (whole, part, *each.args[1:]), dict(each.kwargs))
+        new.meta = {**write.meta, "val": whole.meta["val"]}
+        _read_from(new, whole, new)
+        memory.join(new, whole)
+        part = new
+
+
+def _keeps_type(write: Node, to: Node) -> bool:
+    """Whether the new tensor has the type of the one that is written to, whatever else is given."""
+    kind = to.meta["val"].dtype
+    given = [node.meta.get("val") for node in write.all_input_nodes]
+    kinds = [each.dtype for each in given if isinstance(each, torch.Tensor)]
+    return all(torch.promote_types(kind, each) == kind for each in kinds)

@@ -1,0 +1,192 @@
+"""Captured programs are taken apart where they stand, and writes become tensors where nobody can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from entrepot.exporters.torch.lowering.decomposing import decomposed
+from entrepot.exporters.torch.lowering.promotion import promote_types
+from entrepot.exporters.torch.lowering.writes import without_writes
+from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.upstream import decomposing
+
+Function = Callable[..., Any]
+
+aten = torch.ops.aten
+
+
+def captured(function: Function, *sample: torch.Tensor) -> torch.export.ExportedProgram:
+    class Called(nn.Module):
+        def forward(self, *given: torch.Tensor) -> Any:
+            return function(*given)
+
+    shapes = {"given": tuple({0: torch.export.Dim.AUTO} for _ in sample)}
+    with quiet():
+        return torch.export.export(Called(), sample, dynamic_shapes=shapes, strict=False)
+
+
+def operators(program: torch.export.ExportedProgram) -> list[Any]:
+    return [node.target for node in program.graph.nodes if node.op == "call_function"]
+
+
+def residual(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    y += x
+    return torch.relu_(y) + 1
+
+
+def rows_put(x: torch.Tensor) -> torch.Tensor:
+    y = torch.zeros_like(x)
+    y[1:] = x[:-1]
+    y[0] = 5.0
+    y[2:, 1].add_(x[2:, 2])
+    return y * 2
+
+
+def last_view_read(x: torch.Tensor) -> torch.Tensor:
+    y = (x + 1).reshape(-1)
+    y.mul_(3)
+    return y + 1
+
+
+def one_of_several(x: torch.Tensor) -> torch.Tensor:
+    values, places = x.topk(2)
+    before = values.sum(-1)
+    values /= values.sum(-1, keepdim=True)
+    return values + places + before[:, None]
+
+
+def cleared(x: torch.Tensor) -> torch.Tensor:
+    y = x.exp()
+    y.masked_fill_(x > 0, 0.0)
+    y[x < -1] = 7.0
+    return y
+
+
+def chained(x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    for at in range(3):
+        y[:, at] = y[:, at + 1] + y[:, at]
+    return y
+
+
+@pytest.mark.parametrize("function", [residual, rows_put, last_view_read, one_of_several, cleared, chained])
+def test_a_write_that_nobody_else_sees_is_a_new_tensor(function: Function) -> None:
+    program = captured(function, torch.randn(5, 4))
+    with decomposing({}) as (_, composites):
+        graph = without_writes(program.graph, composites)
+    assert graph is not None
+    assert not any(node.target._schema.is_mutable for node in graph.nodes if hasattr(node.target, "_schema"))
+    for rows in (4, 5, 8):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(decomposed(program, {}).module()(x), function(x.clone()))
+
+
+def base_read(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    y.t().add_(2)
+    return y
+
+
+def view_read(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    seen = y.view(-1)
+    y.add_(2)
+    return seen
+
+
+def part_read(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    first, second = y.split(2, dim=1)
+    y.add_(2)
+    return first + second
+
+
+def other_part_read(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    seen = y[:, 1:3]
+    y[:, 2] = 0.0
+    return seen
+
+
+@pytest.mark.parametrize("function", [base_read, view_read, part_read, other_part_read])
+def test_a_write_that_is_read_by_another_name_is_left_to_torch(function: Function) -> None:
+    program = captured(function, torch.randn(5, 4))
+    with decomposing({}) as (_, composites):
+        assert without_writes(program.graph, composites) is None
+    x = torch.randn(6, 4)
+    with quiet():
+        apart = decomposed(program, {})
+    torch.testing.assert_close(apart.module()(x), function(x.clone()))
+
+
+def test_a_write_into_an_input_is_left_to_torch() -> None:
+    program = captured(lambda x: x.add_(1) * 2, torch.randn(5, 4))
+    with decomposing({}) as (_, composites):
+        assert without_writes(program.graph, composites) is None
+
+
+def test_only_what_the_table_names_is_taken_apart() -> None:
+    program = captured(lambda x: nn.functional.softplus(x) + x.sin(), torch.randn(5))
+    apart = decomposed(program, {aten.softplus.default: lambda x: torch.log1p(torch.exp(x))})
+    assert operators(apart) == [aten.exp.default, aten.log1p.default, aten.sin.default, aten.add.Tensor]
+    kept = [node.meta["val"] for node in program.graph.nodes if node.target is aten.sin.default]
+    assert next(node.meta["val"] for node in apart.graph.nodes if node.target is aten.sin.default) is kept[0]
+    x = torch.randn(7)
+    torch.testing.assert_close(apart.module()(x), program.module()(x))
+
+
+def test_what_a_table_does_not_take_apart_stays() -> None:
+    program = captured(lambda x: x.sin(), torch.randn(5))
+    assert operators(decomposed(program, {aten.sin.default: lambda x: NotImplemented})) == [aten.sin.default]
+
+
+def test_a_size_that_the_program_asks_for_later_only_is_known_where_it_is_needed() -> None:
+    def halved(x: torch.Tensor) -> Any:
+        y = x[::2]
+        return nn.functional.softplus(y), torch.full((y.shape[0],), 2.0)
+
+    table = {
+        aten.softplus.default: lambda x: x.new_zeros(x.shape[0]) + x,
+        aten.full.default: lambda size, value, **how: torch.ones(size, **how) * value,
+    }
+    program = captured(halved, torch.randn(6))
+    named = [node.name for node in program.graph.nodes]
+    assert named.index("softplus") < named.index("floordiv")
+    first, second = decomposed(program, table).module()(torch.arange(9.0))
+    assert first.tolist() == [0, 2, 4, 6, 8]
+    assert second.tolist() == [2] * 5
+
+
+def test_numbers_that_are_drawn_for_nobody_are_dropped() -> None:
+    def drawing(x: torch.Tensor) -> torch.Tensor:
+        torch.rand_like(x)
+        return x + 1
+
+    assert operators(decomposed(captured(drawing, torch.randn(5)), {})) == [aten.add.Tensor]
+
+
+def test_results_keep_their_places_when_they_are_taken_apart() -> None:
+    def several(x: torch.Tensor) -> Any:
+        return x, nn.functional.softplus(x), x.shape[0]
+
+    apart = decomposed(captured(several, torch.randn(5)), {aten.softplus.default: lambda x: x + x})
+    x = torch.randn(7)
+    same, double, size = apart.module()(x)
+    assert torch.equal(same, x)
+    assert torch.equal(double, x + x)
+    assert size == 7
+
+
+def test_operands_are_brought_to_one_type_without_running_the_graph() -> None:
+    program = captured(lambda x, y: (x + y).sin(), torch.ones(2), torch.ones(2, dtype=torch.int64))
+    promoted = decomposed(program, {})
+    values = [node.meta["val"] for node in promoted.graph.nodes if node.target is aten.sin.default]
+    promote_types(promoted.graph_module)
+    assert torch.ops.prims.convert_element_type.default in operators(promoted)
+    assert next(node.meta["val"] for node in promoted.graph.nodes if node.target is aten.sin.default) is values[0]
