@@ -150,7 +150,7 @@ pad_rows: Any = torch._C._nn.pad_sequence  # noqa: SLF001 - what torch.nn.utils.
 def flat_weights(layer: Any) -> list[torch.Tensor]:
     """The weights of an LSTM, GRU or RNN in the order in which its operator takes them.
 
-    By their names: the list that the layer keeps is of its own tensors, not of those that stand in for them in a capture.
+    By their names: the list that the layer keeps is of its own tensors, not of what stands in for them in a capture.
     """
     return [getattr(layer, name) for name in layer._flat_weights_names]  # noqa: SLF001 - as the layer makes its list
 
