@@ -126,9 +126,9 @@ def choice() -> Choice:
     return _chosen()[0]
 
 
-def is_wide() -> bool:
-    """Whether that uses all of the vectors of a processor with AVX-512."""
-    return (choice().wanted or choice().core).lower() in _WIDE_CORES
+def is_tuned() -> bool:
+    """Whether that is a library with kernels for some processor, be it another one: it names the processor then."""
+    return bool(choice().core)
 
 
 @cache

@@ -148,8 +148,11 @@ pad_rows: Any = torch._C._nn.pad_sequence  # noqa: SLF001 - what torch.nn.utils.
 
 
 def flat_weights(layer: Any) -> list[torch.Tensor]:
-    """The weights of an LSTM, GRU or RNN in the order in which its operator takes them."""
-    return list(layer._flat_weights)  # noqa: SLF001 - as its own forward does
+    """The weights of an LSTM, GRU or RNN in the order in which its operator takes them.
+
+    By their names: the list that the layer keeps is of its own tensors, not of what stands in for them in a capture.
+    """
+    return [getattr(layer, name) for name in layer._flat_weights_names]  # noqa: SLF001 - as the layer makes its list
 
 
 @contextlib.contextmanager

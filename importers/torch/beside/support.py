@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 
 import torch
+from torch import nn
 
 
 def quotient(x, y):
@@ -93,15 +94,17 @@ def captured_loop(turn, count, going_on, *carried):
 
     fresh = [each.clone() for each in carried]
     start = (torch.zeros((), dtype=torch.int64), flag(going_on), *fresh)
+    if torch.compiler.is_compiling() and not torch.compiler.is_dynamo_compiling():
+        torch.compiler.reset()  # or an export takes loops from an earlier one, with the sizes that were fixed there
     return torch.while_loop(unfinished, following, start)[2:]
 
 
 def collected(turn, count, going_on, carried, kinds):
-    """What at most ``count`` turns leave behind, and what they make, put together along a new axis."""
+    """What turns leave behind, at most ``count`` unless it is None, and what they make, along a new axis."""
     if torch.compiler.is_compiling():
         return captured_collection(turn, count, going_on, carried)
     made, trip = [[] for _ in kinds], 0
-    while going_on and trip < count:
+    while going_on and (count is None or trip < count):
         going_on, *results = turn(torch.tensor(trip), *carried)
         carried, trip = results[: len(carried)], trip + 1
         for items, item in zip(made, results[len(carried) :], strict=True):
@@ -109,11 +112,23 @@ def collected(turn, count, going_on, carried, kinds):
     return *carried, *(stack(items, 0, kind) for items, kind in zip(made, kinds, strict=True))
 
 
+def captured_count(turn, going_on, carried):
+    """How many turns there are, which a loop of its own finds out."""
+
+    def following(trip, *values):
+        going_on, *results = turn(trip, *values[:-1])
+        return going_on, *results[: len(carried)], values[-1] + 1
+
+    return captured_loop(following, None, going_on, *carried, torch.zeros((), dtype=torch.int64))[-1]
+
+
 def captured_collection(turn, count, going_on, carried):
     """Such turns as an operator, which writes into tensors with room for all of them; what is left over is cut off."""
+    states = len(carried)
+    if count is None:
+        count = captured_count(turn, going_on, carried)
     most = count.item() if isinstance(count, torch.Tensor) else count
     most = torch.sym_max(most, 0)
-    states = len(carried)
     samples = turn(torch.zeros((), dtype=torch.int64), *carried)[1 + states :]
     rooms = [torch.zeros((most, *each.shape), dtype=each.dtype, device=each.device) for each in samples]
 
@@ -155,6 +170,54 @@ def captured_scan(turn, carried, rows):
     start = [torch.zeros(()), *(each.clone() for each in carried)]  # a scan must carry something
     last, made = scan(step, start, rows)
     return *last[1:], *made
+
+
+def packed(layer, x, lengths, states=None):
+    """A recurrent layer over rows of their own lengths: zeros behind the end of each, and its state as it was there."""
+    if torch.compiler.is_compiling():
+        return captured_rows(layer, x, lengths, states)
+    some = (lengths > 0).unsqueeze(-1).to(x.device)  # torch packs no empty row
+    given = nn.utils.rnn.pack_padded_sequence(x, lengths.clamp(min=1).cpu(), enforce_sorted=False)
+    steps, last = layer(given, states)
+    steps, _ = nn.utils.rnn.pad_packed_sequence(steps, total_length=x.shape[0])
+    several = isinstance(last, tuple)
+    last, first = (last, states) if several else ((last,), None if states is None else (states,))
+    first = first or [torch.zeros_like(each) for each in last]
+    last = tuple(torch.where(some, each, before) for each, before in zip(last, first, strict=True))
+    return torch.where(some, steps, 0.0), last if several else last[0]
+
+
+def captured_rows(layer, x, lengths, states):
+    """Such a layer in a graph that is captured: step by step, of which those behind the end of a row change nothing."""
+    cell = getattr(torch, f"{layer.mode.lower()}_cell")
+    several, directions = layer.mode == "LSTM", 2 if layer.bidirectional else 1
+    if states is None:
+        zeros = x.new_zeros(layer.num_layers * directions, x.shape[1], layer.hidden_size)
+        states = (zeros, zeros)
+    states = states if isinstance(states, tuple) else (states,)
+    lasts, sides = [], []
+    for number in range(layer.num_layers * directions):
+        suffix = f"_l{number // directions}{'_reverse' if number % directions else ''}"
+        names = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if layer.bias else [])]
+        weights = [getattr(layer, f"{name}{suffix}") for name in names]
+
+        def turn(*values, weights=weights):
+            *carried, row, place = values
+            new = cell(row, tuple(carried) if several else carried[0], *weights)
+            new = new if several else (new,)
+            inside = (place < lengths).unsqueeze(-1)
+            kept = [torch.where(inside, after, before) for after, before in zip(new, carried, strict=True)]
+            return *kept, torch.where(inside, new[0], 0.0)
+
+        rows = [x, torch.arange(x.shape[0], device=lengths.device)]
+        rows = [row.flip(0) for row in rows] if number % directions else rows
+        *last, made = captured_scan(turn, [state[number] for state in states[: 2 if several else 1]], rows)
+        lasts.append(last)
+        sides.append(made.flip(0) if number % directions else made)
+        if len(sides) == directions:
+            x, sides = torch.cat(sides, -1), []
+    last = tuple(torch.stack(each) for each in zip(*lasts, strict=True))
+    return x, last if several else last[0]
 
 
 def opaque(kinds):

@@ -39,6 +39,11 @@ def applied(op: Op, layer: str) -> str:
     return f"{layer}({op[0]})"
 
 
+def looked_up(op: Op, layer: str) -> str:
+    """A layer applied to the second operand."""
+    return f"{layer}({op[1]})"
+
+
 @dataclass(eq=False)
 class Layer:
     """One layer, found in one step.
@@ -62,7 +67,7 @@ class Layer:
     @property
     def is_plain(self) -> bool:
         """Whether a call of it takes one tensor as it is."""
-        return self.call is applied or self.kind == "Embedding"
+        return self.call in (applied, looked_up)
 
 
 def positional(**given: object) -> tuple[Argument, ...]:

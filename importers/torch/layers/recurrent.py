@@ -58,7 +58,7 @@ def stacked(op: Op) -> Layer:
     if kind == "RNN" and "relu" in told:
         given["nonlinearity"] = '"relu"'
     op.attribute("merged")
-    op.see(1, 2)
+    op.see(1, 2, 3 + 3 * count)
     source = op.value(3)
     name = "" if source is None else source.name
     return Layer(kind, (*size, *keywords(**given)), tensors, call=_call_stack, source=name)
@@ -91,9 +91,9 @@ def _constant(op: Op, position: int) -> Array | None:
 def _activations(op: Op) -> tuple[str, ...]:
     given = op.attribute("activations")
     names = [item.decode() if isinstance(item, bytes) else item for item in given or ()]
-    return tuple(name.capitalize() for name in names) or _ACTIVATIONS[op.step.op_type] * (
-        2 if op.attribute("direction") == "bidirectional" else 1
-    )
+    count, usual = 2 if op.attribute("direction") == "bidirectional" else 1, _ACTIVATIONS[op.step.op_type]
+    # the schema's default for RNN has one for each of two directions, whether there are two or not
+    return tuple(name.capitalize() for name in names[: count * len(usual)]) or usual * count
 
 
 def _plain(op: Op) -> bool:
@@ -106,7 +106,6 @@ def _plain(op: Op) -> bool:
         and op.attribute("clip") is None
         and not op.attribute("input_forget")
         and not op.attribute("layout")
-        and not op.has(4)
         and not op.has(7)
         and (kind != "GRU" or bool(op.attribute("linear_before_reset")))
         and op.rank(0) == 3
@@ -116,6 +115,14 @@ def _plain(op: Op) -> bool:
 def _reordered(array: Array, order: tuple[int, ...]) -> Array:
     gates = np.split(array, len(order))
     return np.concatenate([gates[place] for place in order])
+
+
+def _applied(op: Op, layer: str, given: Sequence[str], lengths: int) -> str:
+    """A layer applied to all of a sequence, or as far as the lengths of its rows say."""
+    if not op.has(lengths):
+        return f"{layer}({', '.join(given)})"
+    x, *states = given
+    return f"{op.writer.helper('packed')}({', '.join([layer, x, op[lengths], *states])})"
 
 
 def _call(op: Op, layer: str) -> str:
@@ -130,7 +137,7 @@ def _call(op: Op, layer: str) -> str:
     kept = op.writer.names.fresh("state") if any(op.asked(at) for at in (1, 2)) else "_"
     hidden = op.attribute("hidden_size") or (op.shape(2) or (0, 0, 0))[2]
     steps = op.writer.names.fresh("steps")
-    op.writer.line(f"{steps}, {kept} = {layer}({', '.join(given)})")
+    op.writer.line(f"{steps}, {kept} = {_applied(op, layer, given, 4)}")
     apart = f"{steps}.unflatten(-1, (2, {hidden})).transpose(1, 2)" if two else f"{steps}.unsqueeze(1)"
     made = [apart, *([f"{kept}[0]", f"{kept}[1]"] if op.step.op_type == "LSTM" else [kept])]
     for value, text in zip(op.step.outputs, made, strict=False):
@@ -148,7 +155,7 @@ def _call_stack(op: Op, layer: str) -> str:
     read = op.step.outputs[0]
     merged = op.attribute("merged")
     steps = op.writer.names.fresh("steps") if read is None or not merged else op.writer.write(read)
-    op.writer.line(f"{steps}, {kept} = {layer}({', '.join(given)})")
+    op.writer.line(f"{steps}, {kept} = {_applied(op, layer, given, 3 + 3 * count)}")
     apart = f".unflatten(-1, (2, {op.attribute('hidden_size')})).transpose(1, 2)" if two else ".unsqueeze(1)"
     lasts = [f"{kept}[0]", f"{kept}[1]"] if op.step.op_type == "StackedLSTM" else [kept, kept]
     each = 2 if two else 1

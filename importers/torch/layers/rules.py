@@ -8,7 +8,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS, NAMES
-from entrepot.importers.torch.layers.layer import LAYERS, Layer, Rule, applied, keywords, positional
+from entrepot.importers.torch.layers.layer import LAYERS, Layer, Rule, applied, keywords, looked_up, positional
 from entrepot.importers.torch.layers.norms import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from entrepot.importers.torch.layers.recurrent import recurrent, stacked
 from entrepot.importers.torch.layers.weights import name_at, present, sizes_of, unless_default, weight_at
@@ -123,9 +123,13 @@ def _embedding(op: Op) -> Layer | None:
     if op.attribute("axis") not in (0, -2) or not op.writer.is_parameter(op.value(0)):
         return None
     sizes = positional(num_embeddings=weight.shape[0], embedding_dim=weight.shape[1])
-    return Layer(
-        "Embedding", sizes, present(weight=weight), call=lambda op, layer: f"{layer}({op[1]})", source=name_at(op, 0)
-    )
+    call = _looked_up_from_front if op.writer.is_cut(index) else looked_up
+    return Layer("Embedding", sizes, present(weight=weight), call=call, source=name_at(op, 0))
+
+
+def _looked_up_from_front(op: Op, layer: str) -> str:
+    """Torch's layer takes no number below 0, which counts from the end."""
+    return f"{layer}({op.writer.helper('from_front')}({op[1]}, {layer}.num_embeddings))"
 
 
 def _prelu(op: Op) -> Layer | None:

@@ -75,6 +75,9 @@ _FEW = 64
 def _hold_one(state: State, value: Value, readers: Path) -> None:
     name = state.source(value)
     array, moved = _as_it_was(state, value)
+    if (layers := _in_layer(state, value, array, moved)) is not None:
+        state.held[value], state.moved[value] = layers
+        return
     if moved:
         state.moved[value] = moved
     if "." in name and "/" not in name and "::" not in name:
@@ -102,6 +105,18 @@ def _hold_one(state: State, value: Value, readers: Path) -> None:
     saved = not state.plan.roles or state.plan.roles.get(name) in ("parameter", "buffer")
     node.held[leaf] = Held(array, not state.is_parameter(value), name, saved, not saved and array.size <= _FEW)
     state.held[value] = path, leaf
+
+
+def _in_layer(state: State, value: Value, array: np.ndarray, moved: str) -> tuple[tuple[Path, str], str] | None:
+    """Where a layer has the same matrix, if nobody knows the module, and what makes the constant of it."""
+    if state.plan.ours or moved or array.ndim != 2 or not state.is_parameter(value):
+        return None
+    for tensor, path in state.matrices_of(state.source(value)):
+        if _is_equal(tensor, array):
+            return (path, "weight"), ""
+        if _is_equal(tensor.T, array):
+            return (path, "weight"), ".T"
+    return None
 
 
 def _as_it_was(state: State, value: Value) -> tuple[np.ndarray, str]:

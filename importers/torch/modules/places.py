@@ -31,7 +31,7 @@ def settled(plan: Plan) -> State:
     for step in steps:
         op = Op(state, step)  # type: ignore[arg-type] # rules ask about types and constants only
         layer = layer_of(op)
-        op.see(0, *((5, 6) if layer is not None and layer.kind in _RECURRENT else ()))
+        op.see(0, *((4, 5, 6) if layer is not None and layer.kind in _RECURRENT else ()))
         if layer is not None and not op.overlooked:
             _place(state, step, layer)
     _place_stateless(state, steps)
@@ -59,9 +59,11 @@ def _containers(plan: Plan) -> frozenset[Path]:
 def _place(state: State, step: Step, layer: Layer) -> None:
     """A layer goes where its weight's name says; else where its step is from."""
     wanted = _wanted(state, step, layer)
-    if wanted is None:
+    if wanted is None or _is_turned(state, layer):
         return
     for path in wanted:
+        if state.tree.is_under_layer(path):
+            continue
         node = state.tree.find(path)
         if node is None or (node.layer is None and (not path or (not node.children and not node.held))):
             state.tree.at(path).layer = layer
@@ -72,6 +74,15 @@ def _place(state: State, step: Step, layer: Layer) -> None:
             state.layers[step] = node.layer, path
             state.scopes[step] = path
             return
+
+
+def _is_turned(state: State, layer: Layer) -> bool:
+    """Whether another layer has the same weight the other way round, so that they could not be one parameter."""
+    weight = layer.tensors.get("weight")
+    if state.plan.ours or weight is None or weight.ndim != 2:
+        return False
+    there = [tensor for tensor, _ in state.matrices_of(state.named(layer.source))]
+    return bool(there) and not any(np.array_equal(tensor, weight, equal_nan=True) for tensor in there)
 
 
 def _wanted(state: State, step: Step, layer: Layer) -> Iterator[Path] | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import onnx_ir as ir
 
 from entrepot.importers.torch.dtypes import FLOATS
-from entrepot.importers.torch.layers.layer import Layer
+from entrepot.importers.torch.layers.layer import Array, Layer
 from entrepot.importers.torch.modules.scopes import Path
 from entrepot.importers.torch.modules.tree import Node
 from entrepot.importers.torch.steps.planning import Plan
@@ -57,6 +58,26 @@ class State:
     def is_buffer(self, value: Value) -> bool:
         """Whether the file says that a constant was a buffer."""
         return self.plan.roles.get(self.source(value)) in ("buffer", "unsaved")
+
+    def is_cut(self, value: Value | None) -> bool:
+        """Whether integers were made of floats."""
+        return value in self.plan.cut
+
+    def matrices_of(self, name: str) -> list[tuple[Array, Path]]:
+        """What layers have made of a weight of the file, and their paths."""
+        return [
+            (layer.tensors["weight"], path)
+            for layer, path in self.layers.values()
+            if self.named(layer.source) == name and "weight" in layer.tensors and layer.tensors["weight"].ndim == 2
+        ]
+
+    def named(self, name: str) -> str:
+        """The name of the weight that a constant of this name is, or is a rearrangement of."""
+        return self._named.get(name, name)
+
+    @cached_property
+    def _named(self) -> dict[str, str]:
+        return {value.name: origin.name for value, origin in self.plan.origins.items()}
 
     def source(self, value: Value) -> str:
         """The name of the weight that a constant is, or is a rearrangement of."""

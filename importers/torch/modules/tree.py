@@ -94,6 +94,12 @@ class Node:
             node = None if node is None else node.children.get(name)
         return node
 
+    def is_under_layer(self, path: Path) -> bool:
+        """Whether a place is inside a layer that is no module by itself, which has no room for others."""
+        return any(
+            (node := self.find(path[:end])) is not None and node.layer is not None for end in range(1, len(path))
+        )
+
     def walk(self, path: Path = ()) -> Iterator[tuple[Path, Node]]:
         """Every place below, and this one."""
         yield path, self
@@ -101,8 +107,8 @@ class Node:
             yield from child.walk((*path, name))
 
 
-_TAKEN = frozenset({*dir(nn.Module), "training"})
-"""What ``nn.Module`` uses itself."""
+_TAKEN = frozenset(dir(nn.Module()))
+"""What ``nn.Module`` uses itself, ``_modules`` and the like included, which only its instances have."""
 
 
 def attribute(name: str) -> str:

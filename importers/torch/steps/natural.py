@@ -1,4 +1,4 @@
-"""Which integers are never below 0: what is counted, or where something was found."""
+"""Which integers are never below 0: what is counted, or where something was found; and which may well be."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.importers.torch.dtypes import FLOATS
 from entrepot.runtime.planning.plan import Block, Step, Value
 
 Known = Callable[[int], bool]
@@ -66,6 +67,28 @@ def _is_natural(step: Step, output: int, found: set[Value]) -> bool:
         return all(map(known, everything))
     rule = _RULES.get(step.op_type)
     return rule is not None and rule(step, known)
+
+
+def cut(block: Block) -> frozenset[Value]:
+    """The integers that a block, or one within it, makes of floats by leaving out what is behind the point."""
+    found: set[Value] = set()
+    _follow_cut(block, found)
+    return frozenset(found)
+
+
+def _follow_cut(block: Block, found: set[Value]) -> None:
+    for step in block.steps:
+        for inner in step.blocks.values():
+            _follow_cut(inner, found)
+        given, made = step.inputs[0] if step.inputs else None, step.outputs[0]
+        if step.domain or step.op_type not in _OF_FIRST or made is None or _is_float(made):
+            continue
+        if given in found or (step.op_type == "Cast" and _is_float(given)):
+            found.add(made)
+
+
+def _is_float(value: Value | None) -> bool:
+    return value is not None and value.type is not None and value.type.dtype in FLOATS
 
 
 def is_stated(value: Value) -> bool:

@@ -12,7 +12,7 @@ import onnx_ir
 from entrepot.importers.fixed import fixed_sizes
 from entrepot.importers.torch.layers.layer import LAYERS
 from entrepot.importers.torch.steps import attention
-from entrepot.importers.torch.steps.natural import natural
+from entrepot.importers.torch.steps.natural import cut, natural
 from entrepot.importers.torch.steps.patterns import RULES as PATTERNS
 from entrepot.importers.torch.steps.stacking import RULES as STACKING
 from entrepot.importers.torch.table import WORDS
@@ -41,6 +41,7 @@ class Plan:
         ours: Whether the file says of every weight how its module had it.
         roles: What weights were to their module: ``parameter``, ``buffer``, ``unsaved``; empty if nothing says it.
         natural: Integers that are never below 0.
+        cut: Integers that were made of floats, which may be below 0.
         fixed: Sizes of inputs that the export had to fix, though its source takes others: value, axis, size.
     """
 
@@ -51,6 +52,7 @@ class Plan:
     ours: bool
     roles: Mapping[str, str]
     natural: frozenset[Value]
+    cut: frozenset[Value]
     fixed: tuple[tuple[Value, int, int], ...]
 
 
@@ -83,7 +85,7 @@ def planned(model: Model, limits: Limits) -> Plan:
     ours = model.metadata.get("entrepot.framework", "").startswith("torch")
     roles = roles if any(roles.values()) else {}
     fixed = tuple((block.inputs[at], axis, size) for at, axis, size in fixed_sizes(model))
-    return Plan(block, origins, frozenset(weights), stored, ours, roles, natural(block), fixed)
+    return Plan(block, origins, frozenset(weights), stored, ours, roles, natural(block), cut(block), fixed)
 
 
 def _as_narrow(hub: onnx_ir.Model) -> onnx_ir.Model:

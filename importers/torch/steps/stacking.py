@@ -46,13 +46,14 @@ def _stack(graph: Neighbours, first: Step) -> None:
     apart = [[] if value else _outputs(stack.layers, at) for at, value in zip((1, 2), gathered, strict=True)]
     for values in apart:
         outputs += values or [None] * len(stack.layers)
+    lengths = [value for value in [_padded(first.inputs)[4]] if value is not None]
     weights = [value for step in stack.layers for value in _padded(step.inputs)[1:4]]
     attributes = {
         "layers": len(stack.layers), "merged": stack.result is not None, "hidden_size": first.attributes["hidden_size"],
         "direction": first.attributes.get("direction", "forward"), "activations": first.attributes.get("activations"),
     }  # fmt: skip
     joined = replace(
-        top, key=OpKey(LAYERS, f"Stacked{first.op_type}", 1), inputs=[first.inputs[0], *states, *weights],
+        top, key=OpKey(LAYERS, f"Stacked{first.op_type}", 1), inputs=[first.inputs[0], *states, *weights, *lengths],
         outputs=outputs, attributes=attributes, metadata=first.metadata,
     )  # fmt: skip
     graph.replace([*stack.between, *stack.layers], joined)
@@ -116,8 +117,8 @@ def _outputs(layers: Sequence[Step], at: int) -> list[Value | None]:
 
 
 def _is_layer(layers: Sequence[Step]) -> bool:
-    """Whether torch has each of them as a layer, with a bias or without one like the others."""
-    alike = len({_padded(step.inputs)[3] is None for step in layers}) == 1
+    """Whether torch has each of them as a layer, with a bias or without one like the others, over rows as long."""
+    alike = len({(_padded(step.inputs)[3] is None, _padded(step.inputs)[4]) for step in layers}) == 1
     return alike and all(recurrent(Op(None, step)) is not None for step in layers)  # type: ignore[arg-type]
 
 
@@ -141,6 +142,8 @@ def _is_zero(graph: Neighbours, value: Value) -> bool:
     made = graph.maker(value)
     if made is not None and made.is_a("Slice", "Expand") and made.inputs[0] is not None:
         return _is_zero(graph, made.inputs[0])
+    if made is not None and made.is_a("ConstantOfShape"):
+        return not np.any(made.attributes.get("value", 0))
     return isinstance(value.constant, np.ndarray) and not value.constant.any()
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -43,6 +44,21 @@ def computed(step: Step, given: Sequence[Sizes | None]) -> Sizes | None:
     return made
 
 
+def parted(step: Step, given: Sequence[Sizes | None]) -> list[Sizes] | None:
+    """The parts that Split makes of a list of numbers; ``None`` where it is left to tensors."""
+    data, lengths = given[0], given[1].known if len(given) > 1 and given[1] is not None else None
+    if data is None or data.items is None or data.rank != 1 or data.dtype not in _KINDS:
+        return None
+    count = len(data.items)
+    if lengths is None:
+        most = -(-count // len(step.outputs))
+        lengths = [max(0, min(most, count - at * most)) for at in range(len(step.outputs))]
+    ends = [0, *itertools.accumulate(lengths)]
+    if len(lengths) != len(step.outputs) or min(lengths) < 0 or ends[-1] != count:
+        return None  # an error, which the tensors' own operator raises
+    return [Sizes(data.items[start:end], 1, data.dtype, data.natural) for start, end in itertools.pairwise(ends)]
+
+
 def _pairs(given: Sequence[Sizes]) -> tuple[list[tuple[str, ...]], int] | None:
     """The operands of each element, broadcast."""
     length = max(len(sizes.items or ()) for sizes in given)
@@ -68,6 +84,7 @@ def _elementwise(write: Callable[[Step, Sequence[Sizes], tuple[str, ...]], str |
     return rule
 
 
+_EXTREMES: dict[str, Callable[[Iterable[int]], int]] = {"min": min, "max": max}
 _FOLDED = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
@@ -106,7 +123,14 @@ def _divided(step: Step, given: Sequence[Sizes], row: tuple[str, ...]) -> str | 
         return left
     if right == "0":
         return None
+    if is_number(left) and is_number(right):
+        return str(_truncated(int(left), int(right)))
     return _quotient(left, right, given[0].natural, given[1].natural)
+
+
+def _truncated(left: int, right: int) -> int:
+    """The quotient rounded to 0, as ONNX does."""
+    return abs(left) // abs(right) * (1 if left * right >= 0 else -1)
 
 
 def _quotient(left: str, right: str, is_natural: bool, by_natural: bool) -> str:
@@ -127,9 +151,15 @@ def _remainder(step: Step, given: Sequence[Sizes], row: tuple[str, ...]) -> str 
     return f"{bracketed(row[0])} % {bracketed(row[1])}" if row[1] != "0" else None
 
 
+def _negative(step: Step, given: Sequence[Sizes], row: tuple[str, ...]) -> str:
+    return str(-int(row[0])) if is_number(row[0]) else f"-{bracketed(row[0])}"
+
+
 def _call(name: str) -> Rule:
     def write(step: Step, given: Sequence[Sizes], row: tuple[str, ...]) -> str:
         distinct = list(dict.fromkeys(row))
+        if all(map(is_number, distinct)):
+            return str(_EXTREMES[name](map(int, distinct)))
         return distinct[0] if len(distinct) == 1 else f"{name}({', '.join(distinct)})"
 
     return _elementwise(write)
@@ -236,7 +266,7 @@ _RULES: dict[str, Rule] = {
     "Mod": _elementwise(_remainder),
     "Min": _call("min"),
     "Max": _call("max"),
-    "Neg": _elementwise(lambda step, given, row: f"-{bracketed(row[0])}", natural=False),
+    "Neg": _elementwise(_negative, natural=False),
     "Abs": _elementwise(lambda step, given, row: f"abs({row[0]})"),
     "Sqrt": _elementwise(lambda step, given, row: f"math.sqrt({row[0]})"),
     "Floor": _rounded("floor"),

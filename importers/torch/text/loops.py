@@ -1,7 +1,7 @@
 """Loop and Scan as functions of one turn: Python's own loop, and torch's operator where a graph is captured.
 
-torch has no operator for loops that carry lists or values of changing shapes, for those that collect what they make
-without a bound to their turns, nor for those with sizes that only a turn knows: these are left to Python.
+torch has no operator for loops that carry lists or values of changing shapes, for those with sizes that only a
+turn knows, nor for those that draw numbers and collect them without a bound to their turns: these are left to Python.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from entrepot.importers.torch.dtypes import COMPUTED
 from entrepot.importers.torch.modules.state import every_step
 from entrepot.importers.torch.text.sizes import is_number
+from entrepot.importers.torch.text.steady import are_steady, are_tensors
 from entrepot.ir.traits import host_operands, unread_operands
 from entrepot.runtime.emitting.emit_control import is_read, is_true, is_wanted
 from entrepot.runtime.planning.plan import Block, Step, Value
@@ -47,7 +47,7 @@ class _Loop:
     @property
     def is_steady(self) -> bool:
         """Whether everything is a tensor, and what is carried keeps its shape."""
-        return _are_steady(self.first, self.inputs, self.results) and _are_tensors(self.made)
+        return are_steady(self.body, self.first, self.inputs, self.results) and are_tensors(self.made)
 
 
 def write_steady_loop(writer: ModuleWriter, step: Step) -> bool:
@@ -97,10 +97,15 @@ def _write_counted(writer: ModuleWriter, loop: _Loop, count: Value | None, condi
 
 
 def _write_collected(writer: ModuleWriter, loop: _Loop, count: Value | None, condition: Value | None) -> bool:
-    """A loop that makes something in each turn, and whose number of turns shows when it ends, if that has a bound."""
+    """A loop that makes something in each turn, and whose number of turns shows when it ends.
+
+    Without a bound, a graph has it twice, the first time to count; so it must do the same both times.
+    """
     turns = _turns(writer, count)
     endless = _is_endless(loop.body, condition)
-    if turns == "None" or (loop.body.outputs[0] is loop.body.inputs[1] and not endless):
+    if loop.body.outputs[0] is loop.body.inputs[1] and not endless:
+        return False
+    if turns == "None" and (endless or any(step.traits.random for step in every_step(loop.body))):
         return False
     start = "True" if condition is None or endless else writer.read(condition)
     first = ", ".join(map(writer.read, loop.first))
@@ -120,7 +125,7 @@ def write_steady_scan(writer: ModuleWriter, step: Step) -> bool:
     slices, made = body.inputs[states:], body.outputs[states:]
     targets = [_output(step, at) for at in range(len(body.outputs))]
     loop = _Loop(body, step.inputs[:states], body.inputs[:states], body.outputs[:states], made, targets)
-    if not loop.is_steady or not _are_tensors(slices) or _reads_sizes(writer, body):
+    if not loop.is_steady or not are_tensors(slices) or _reads_sizes(writer, body):
         return False
     axes = given.get("scan_input_axes") or [0] * scanned
     backwards = given.get("scan_input_directions") or [0] * scanned
@@ -206,21 +211,3 @@ def _is_endless(body: Block, condition: Value | None) -> bool:
     after = body.outputs[0]
     goes_on = after is body.inputs[1] or (after is not None and is_true(after))
     return goes_on and (condition is None or is_true(condition))
-
-
-def _are_steady(*versions: Sequence[Value | None]) -> bool:
-    """Whether values before, in and after a turn are tensors of one type and one shape."""
-    return all(map(_are_tensors, versions)) and all(map(_is_steady, zip(*versions, strict=True)))
-
-
-def _is_steady(versions: Sequence[Value | None]) -> bool:
-    kinds = {(value.type.dtype, value.type.shape) for value in versions if value is not None and value.type is not None}
-    ((_, shape),) = kinds if len(kinds) == 1 else [(None, None)]
-    return shape is not None and None not in shape
-
-
-def _are_tensors(values: Sequence[Value | None]) -> bool:
-    return all(
-        value is not None and value.type is not None and value.type.kind == "tensor" and value.type.dtype in COMPUTED
-        for value in values
-    )

@@ -172,11 +172,10 @@ class _Drawing:
     def _sources(self) -> dict[str, str]:
         """For each tensor the weight of the file that it was."""
         found: dict[str, str] = {}
-        origins = {value.name: origin.name for value, origin in self.state.plan.origins.items()}
         for path, node in self.state.tree.walk():
             layer = node.layer
             for name in () if layer is None else layer.tensors:
-                found[".".join([*path, name])] = origins.get(layer.source, layer.source) if layer is not None else ""
+                found[".".join([*path, name])] = self.state.named(layer.source) if layer is not None else ""
             found.update({".".join([*path, name]): held.source for name, held in node.held.items()})
         return found
 

@@ -156,6 +156,10 @@ class ModuleWriter(Writer):
         """Whether a constant is trained."""
         return self.state.is_parameter(value)
 
+    def is_cut(self, value: Value | None) -> bool:
+        """Whether integers were made of floats."""
+        return self.state.is_cut(value)
+
     def is_buffer(self, value: Value) -> bool:
         """Whether the file says that a constant was a buffer."""
         return self.state.is_buffer(value)
@@ -241,6 +245,8 @@ class ModuleWriter(Writer):
 
     def _sized(self, step: Step) -> bool:
         """Whether a step computes numbers of Python, which are then written as such."""
+        if step.is_a("Split"):
+            return self._parted(step)
         out = step.outputs[0] if len(step.outputs) == 1 else None
         if out is None or step.domain:
             return False
@@ -257,6 +263,14 @@ class ModuleWriter(Writer):
             return False
         self.sizes[out] = self.dimensions.named(made, out)
         return True
+
+    def _parted(self, step: Step) -> bool:
+        """Whether Split takes numbers apart."""
+        parts = lane.parted(step, [None if value is None else self.known(value) for value in step.inputs])
+        for value, part in zip(step.outputs, parts or (), strict=False):
+            if value is not None:
+                self.sizes[value] = part
+        return parts is not None
 
     def known(self, value: Value) -> Sizes | None:
         """A value as numbers of Python, if no tensor has to be read for them."""

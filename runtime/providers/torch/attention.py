@@ -1,4 +1,4 @@
-"""Attention as one kernel of torch, or block by block where NumPy's BLAS multiplies much faster than torch's."""
+"""Attention as one kernel of torch, or block by block where NumPy's BLAS multiplies faster than torch's."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _spelled_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: fl
 
 
 def _is_better_in_blocks(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> bool:
-    if not (vectors.is_mkl_narrow() and blas.is_wide()) or any(
+    if not (vectors.is_mkl_narrow() and blas.is_tuned()) or any(
         each.ndim != 4 or each.device.type != "cpu" for each in (q, k, v)
     ):
         return False

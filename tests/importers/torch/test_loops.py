@@ -16,7 +16,7 @@ F32 = np.float32
 
 
 class Case(NamedTuple):
-    """A graph, what it is fed with, and the operator that its loop is in a captured graph; ``{}`` for Python's loop."""
+    """A graph, what it is fed with, and the operators that its loop is in a captured graph; none for Python's loop."""
 
     graph: str
     feeds: dict[str, np.ndarray]
@@ -137,6 +137,25 @@ CASES = {
         {"x": X},
         "scan",
     ),
+    "sizes that are named anew": Case(
+        """g (float[B, 3] x, int64 n) => (float[C, 3] y) <float limit = {1000.0}, float[3] add = {1, 2, 3}> {
+            y = Loop(n, , x) <body = b (int64 i, bool go, float[D, 3] a) => (bool on, float[E, 3] c) {
+                d = MatMul(a, w)  c = Add(d, add)  s = ReduceMax<keepdims = 0>(c)  on = Less(s, limit)
+            }>
+        }""".replace("float[3] add", "float[3, 3] w = {1, 0, 1, 2, 1, 0, 1, 0, 1}, float[3] add"),
+        {"x": X, "n": np.array(2)},
+        "while_loop",
+    ),
+    "values that widen by what is added": Case(
+        """g (float[B, 3] x, int64 n) => (float[C, 3] y) <int64[1] ax = {0}> {
+            r = ReduceMax(x, ax)
+            y = Loop(n, , r) <body = b (int64 i, bool go, float[D, 3] a) => (bool on, float[E, 3] c) {
+                on = Constant<value = bool {1}>()  c = Add(a, x)
+            }>
+        }""",
+        {"x": X, "n": np.array(2)},
+        "",
+    ),
     "values that grow": Case(
         """g (float[B, 3] x, int64 n) => (float[C, 3] y) {
             y = Loop(n, , x) <body = b (int64 i, bool go, float[D, 3] a) => (bool on, float[E, 3] c) {
@@ -153,7 +172,7 @@ CASES = {
             }>
         }""".replace("limit = {50.0}", "limit = {50.0}, int64[1] ax = {0}"),
         {"x": X},
-        "",
+        "while_loop while_loop",  # the first one counts
     ),
 }
 CAPTURED = [name for name, case in CASES.items() if case.operator]
@@ -198,7 +217,7 @@ def test_a_loop_stays_a_loop_in_a_captured_graph(name: str) -> None:
         warnings.simplefilter("ignore")  # torch's own loop operators warn of each other
         program = torch.export.export(net, tuple(given), dynamic_shapes=free, strict=False)
     calls = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
-    assert [call for call in calls if call in ("while_loop", "scan")] == [case.operator]
+    assert [call for call in calls if call in ("while_loop", "scan")] == case.operator.split()
     for rows in (4, 2):
         given = _given(case, rows)
         with torch.no_grad():
@@ -221,6 +240,32 @@ def test_a_loop_compiles_with_what_is_around_it(name: str) -> None:
     given = _given(case)
     with torch.no_grad():  # scan has no gradients for integers beside others
         _agree(results(compiled, given), _expected(case, given))
+
+
+def test_a_loop_is_captured_with_open_sizes_after_one_with_fixed_ones() -> None:
+    """Torch keeps what it has compiled of a loop, and would take the sizes from there."""
+    case = CASES["slices of as many turns as are fed"]
+    net = ep.to_torch(model(case.graph), verify=False)
+    given = tuple(_given(case))
+    with torch.no_grad():
+        torch.export.export(net, given, strict=False)
+        program = torch.export.export(net, given, dynamic_shapes=({0: torch.export.Dim("rows")}, None), strict=False)
+        smaller = _given(case, 2)
+        _agree(results(program.module(), smaller), _expected(case, smaller))
+
+
+def test_a_loop_that_draws_and_collects_without_a_bound_is_never_run_twice() -> None:
+    graph = """g (float[3] x) => (float[3] y, float[K, 3] z) <float limit = {2.0}> {
+        y, z = Loop(, , x) <body = b (int64 i, bool go, float[3] a) => (bool on, float[3] c, float[3] d) {
+            r = RandomUniformLike(a)  c = Add(a, r)  d = Identity(r)
+            s = ReduceMax<keepdims = 0>(c)  on = Less(s, limit)
+        }> }"""
+    net = ep.to_torch(model(graph), verify=False)
+    assert "while " in net.source()
+    y, z = net(torch.zeros(3))
+    torch.testing.assert_close(y, z.sum(0))
+    with pytest.raises(torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode):
+        torch.export.export(net, (torch.zeros(3),), strict=False)
 
 
 @pytest.mark.parametrize("name", ["turns counted", "a slice from each turn", "a scan"])

@@ -8,7 +8,6 @@ import torch
 
 from entrepot.runtime.kernels.convolution import conv_window
 from entrepot.runtime.kernels.window import Window
-from entrepot.runtime.providers.torch import vectors
 from entrepot.runtime.providers.torch.convolutions.packed import Geometry, PackedPlan
 from entrepot.runtime.providers.torch.convolutions.plans import Fixed, OfNothing, Plan
 from entrepot.runtime.providers.torch.convolutions.products import Matrix, ProductPlan
@@ -45,7 +44,7 @@ class Planner:
             return OfNothing(fixed)
         if self._matrix.suits(window, group, shape[0]):
             return ProductPlan(fixed, self._matrix, result)
-        if vectors.is_mkl_narrow() or not suits(window, fixed.weights, group, shape[0]):  # its products would be MKL's
+        if not suits(window, fixed.weights, group, shape[0]):
             return self._direct(window, group, shape, result)
         return WinogradPlan(
             fixed, self._transformed, window, result, lambda: self._direct(window, group, shape, result)

@@ -6,6 +6,7 @@ over the four results of a tile: images that may hold one are for another plan.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from entrepot.runtime.kernels.window import Window
+from entrepot.runtime.providers.torch import heap, private, vectors
 from entrepot.runtime.providers.torch.convolutions.plans import Fixed, Plan
 from entrepot.runtime.providers.torch.convolutions.reach import LIMIT
 
@@ -22,8 +24,17 @@ CHANNELS = 256
 TILES = 48
 """Tiles from which the products are that large that their weights, nearly twice as many as before, pay."""
 
+CHANNELS_NARROW, WORK_NARROW = 128, 1 << 22
+"""Channels, and multiplications of one product, where oneDNN multiplies because MKL is slow."""
+
 _BYTES = 5 << 20
 """Memory that a pass over some of the tiles works on, so that it stays in a core's cache."""
+
+_BYTES_NARROW = 8 << 20
+"""The same where oneDNN multiplies, which gains more by large products."""
+
+_WHOLE = 10
+"""The product that takes part in each of the four results once, with a plus: what is added there is added to all."""
 
 _KERNEL = torch.tensor([[1, 0, 0], [0, 0, -1], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5]], dtype=torch.float64)
 """Of each axis; the order is that in which differences of two points come before sums."""
@@ -31,11 +42,14 @@ _KERNEL = torch.tensor([[1, 0, 0], [0, 0, -1], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5]
 
 def suits(window: Window, weights: Tensor, group: int, images: int) -> bool:
     """Whether the transform is possible and pays."""
+    is_narrow = vectors.is_mkl_narrow()
     is_square = (window.kernel, window.strides, window.dilations) == ((3, 3), (1, 1), (1, 1))
-    if not is_square or group != 1 or min(weights.shape[:2]) < CHANNELS or not bool((weights.abs() < LIMIT).all()):
+    outputs, inputs = weights.shape[:2]
+    least, work = (CHANNELS_NARROW, WORK_NARROW) if is_narrow else (CHANNELS, 0)
+    if not is_square or group != 1 or min(outputs, inputs) < least or (is_narrow and private.linear() is None):
         return False
-    down, right = _tiles(window)
-    return images * down * right >= TILES
+    tiles = images * math.prod(_tiles(window))
+    return tiles >= TILES and tiles * outputs * inputs >= work and bool((weights.abs() < LIMIT).all())
 
 
 def _tiles(window: Window) -> tuple[int, int]:
@@ -52,8 +66,24 @@ class Transformed:
     @cached_property
     def matrices(self) -> Tensor:
         """(16, inputs, outputs), columns of the window first; rounded once."""
-        points = torch.einsum("ai,bj,ocij->baco", _KERNEL, _KERNEL, self._given.double())
-        return points.flatten(0, 1).float().contiguous()
+        return self._transformed().contiguous()
+
+    def _transformed(self) -> Tensor:
+        return torch.einsum("ai,bj,ocij->baco", _KERNEL, _KERNEL, self._given.double()).flatten(0, 1).float()
+
+    @cached_property
+    def packed(self) -> list[Callable[[Tensor, Tensor | None], Tensor]]:
+        """The same 16 as products with something added to each row, for oneDNN."""
+        made = private.linear()
+        assert made is not None
+        return [_product(made, matrix.t().contiguous()) for matrix in self._transformed()]
+
+
+def _product(made: private.Linear, weights: Tensor) -> Callable[[Tensor, Tensor | None], Tensor]:
+    run, packed, unread = made.run, made.pack(weights, 0), torch.empty(0)
+    if (memory := private.memory_of(packed)) is not None:
+        heap.gather(*memory)
+    return lambda x, bias: run(x, packed, unread, bias, 0)
 
 
 class WinogradPlan:
@@ -84,7 +114,7 @@ class WinogradPlan:
     def _passes(self, channels: int) -> list[tuple[slice, int, int]]:
         """Images, and from which row of tiles to which."""
         (images, *_), (down, right) = self._shape, self._tiles
-        rows = max(1, _BYTES // (64 * channels * right))
+        rows = max(1, (_BYTES_NARROW if vectors.is_mkl_narrow() else _BYTES) // (64 * channels * right))
         if rows < down:
             return [(slice(n, n + 1), at, min(at + rows, down)) for n in range(images) for at in range(0, down, rows)]
         step = rows // down
@@ -95,14 +125,25 @@ class WinogradPlan:
         images, rows, columns, outputs = y.shape
         down, right, inputs = rows // 2, columns // 2, x.shape[-1]
         points = _points(_points(x, 1, down), 3, right)  # (of columns, of rows, image, row, column, channel)
-        products = torch.bmm(points.view(16, -1, inputs), self._weights.matrices)
-        products = products.view(4, 4, images, down, right, outputs)
-        if self._fixed.bias is not None:
-            products[2, 2].add_(self._fixed.bias)
-        by_column = x.new_empty((2, *products.shape[1:]))
-        _results(products, by_column)
+        by_column = self._by_column(points.view(16, -1, inputs)).view(2, 4, images, down, right, outputs)
         tiled = y.view(images, down, 2, right, 2, outputs).permute(2, 4, 0, 1, 3, 5)
-        _results(by_column.transpose(0, 1), tiled)
+        _results(*by_column.unbind(1), results=tiled)
+
+    def _by_column(self, points: Tensor) -> Tensor:
+        """(2, 4, tile, output): the products, taken together along the columns."""
+        bias, size = self._fixed.bias, self._shape[1]
+        by_column = points.new_empty((2, 4, points.shape[1], size))
+        if vectors.is_mkl_narrow():
+            made = self._weights.packed
+            products = [made[at](points[at], bias if at == _WHOLE else None) for at in range(16)]
+            for row in range(4):
+                _results(*products[row::4], results=by_column[:, row])
+            return by_column
+        whole = torch.bmm(points, self._weights.matrices)
+        if bias is not None:
+            whole[_WHOLE].add_(bias)
+        _results(*whole.view(4, 4, -1, size), results=by_column)
+        return by_column
 
 
 def _points(x: Tensor, axis: int, tiles: int) -> Tensor:
@@ -122,8 +163,9 @@ def _points(x: Tensor, axis: int, tiles: int) -> Tensor:
     return points
 
 
-def _results(products: Tensor, results: Tensor) -> None:
-    """The two results along an axis from the four products in front."""
-    torch.add(products[2], products[3], out=results[0])
-    torch.sub(products[2], products[3], out=results[1])
-    results += products[:2]
+def _results(first: Tensor, second: Tensor, third: Tensor, fourth: Tensor, *, results: Tensor) -> None:
+    """The two results along an axis from the four products."""
+    torch.add(third, fourth, out=results[0])
+    torch.sub(third, fourth, out=results[1])
+    results[0] += first
+    results[1] += second

@@ -92,7 +92,7 @@ def test_blocks_are_the_whole(monkeypatch: pytest.MonkeyPatch, end: str, scores:
     in_blocks = attention._in_blocks
     monkeypatch.setattr(attention, "_in_blocks", lambda *given: counted.append(given) or in_blocks(*given))
     monkeypatch.setattr(attention.vectors, "is_mkl_narrow", lambda: True)
-    monkeypatch.setattr(attention.blas, "is_wide", lambda: True)
+    monkeypatch.setattr(attention.blas, "is_tuned", lambda: True)
     monkeypatch.setattr(attention, "_SCORES", scores)
     masked = end == "guarded"
     weights = "n = IsNaN(p)  z = Where(n, zero, p)" if masked else "z = Identity(p)"

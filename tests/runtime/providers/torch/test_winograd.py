@@ -17,12 +17,12 @@ W, B = image(10, 12, 3, 3), image(10)
 SUM_LAST = "c = Conv<pads = [1, 1, 1, 1]>(x, w, b)  s = Add(c, r)  y = Relu(s)"
 
 
-@pytest.fixture(autouse=True)
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+@pytest.fixture(autouse=True, params=[False, True], ids=["by MKL", "by oneDNN"])
+def runs(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[tuple[int, ...]]:
     """Small ones are transformed, too; the shapes of the passes that were run."""
-    monkeypatch.setattr(vectors, "is_mkl_narrow", lambda: False)
-    monkeypatch.setattr(winograd, "CHANNELS", 1)
-    monkeypatch.setattr(winograd, "TILES", 1)
+    monkeypatch.setattr(vectors, "is_mkl_narrow", lambda: request.param)
+    for name in ("CHANNELS", "CHANNELS_NARROW", "TILES", "WORK_NARROW"):
+        monkeypatch.setattr(winograd, name, 1)
     ran: list[tuple[int, ...]] = []
     run = winograd.WinogradPlan._run
 
@@ -59,7 +59,8 @@ def test_it_agrees_with_the_direct_sum(
     runs: list[tuple[int, ...]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(winograd, "_BYTES", rows * 64 * 22 * (sizes[1] + 1) // 2)
+    for name in ("_BYTES", "_BYTES_NARROW"):
+        monkeypatch.setattr(winograd, name, rows * 64 * 22 * (sizes[1] + 1) // 2)
     x = image(3, 12, *sizes)
     got = convolved(x, pads)
     assert_convolves(got, x, W, B, times=WINOGRAD, pads=pads)
@@ -111,4 +112,14 @@ def test_other_windows_are_not_transformed(attributes: str, runs: list[tuple[int
     got = session(f"y = Conv<{attributes}>(x, w, b)", weights).run({"x": x, "r": x})["y"]
     key, _, value = attributes.partition(" = ")
     assert_convolves(got, x, weights, B, **{key: eval(value)})
+    assert not runs
+
+
+def test_without_packed_products_it_is_summed_directly(
+    runs: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(winograd.private, "linear", lambda: None)
+    monkeypatch.setattr(vectors, "is_mkl_narrow", lambda: True)
+    x = image(1, 12, 10, 10)
+    assert_convolves(convolved(x, [1] * 4), x, W, B, pads=[1] * 4)
     assert not runs
