@@ -102,19 +102,15 @@ __all__ = [
     "enable_python_dispatcher",
     "export_with",
     "flat_weights",
-    "functional_form",
     "get_decompositions",
     "get_onnx_implemented_overloads",
     "get_type_promotion_rule",
     "int8_product",
     "integer_product",
-    "is_composite",
     "is_natural",
     "is_operator",
     "know_functions_of_sizes",
     "make_fx",
-    "may_write",
-    "memory_of",
     "pack_padded",
     "pad_packed",
     "pad_rows",
@@ -128,7 +124,6 @@ __all__ = [
     "statically_known_true",
     "sym_log2",
     "to_onnx_program",
-    "viewed",
     "with_formula",
     "without_modes",
 ]
@@ -170,40 +165,6 @@ def decomposing(table: Mapping[Any, Callable[..., Any]]) -> Iterator[tuple[dict[
 def is_operator(target: object) -> bool:
     """Whether it is one of torch's or of a library's, not a function of Python."""
     return isinstance(target, OperatorBase)
-
-
-def is_composite(operator: OpOverload) -> bool:
-    """Whether it is made of others."""
-    return bool(operator._can_decompose())  # noqa: SLF001
-
-
-def may_write(operator: OpOverload) -> bool:
-    """Whether it writes into what it is given."""
-    return bool(operator._schema.is_mutable)  # noqa: SLF001
-
-
-def memory_of(tensor: torch.Tensor) -> int:
-    """The same number for tensors that share memory, with values or without."""
-    return int(tensor.untyped_storage()._cdata)  # noqa: SLF001
-
-
-def viewed(operator: OpOverload) -> list[int]:
-    """The places of the arguments whose memory its results may share."""
-    schema = operator._schema  # noqa: SLF001
-    return [at for at, argument in enumerate(schema.arguments) if argument.alias_info is not None]
-
-
-def functional_form(operator: OpOverload) -> OpOverload | None:
-    """What computes, as a new tensor, what an operator writes into its first argument."""
-    schema = operator._schema  # noqa: SLF001
-    packet = getattr(getattr(torch.ops, operator.namespace), schema.name.partition("::")[2].removesuffix("_"), None)
-    found = getattr(packet, operator._overloadname, None)  # noqa: SLF001
-    if found is None or found is operator or found._schema.is_mutable:  # noqa: SLF001
-        return None
-    same = [(each.name, str(each.type)) for each in found._schema.arguments]  # noqa: SLF001
-    writes = [each.is_write for argument in schema.arguments if (each := argument.alias_info) is not None]
-    alike = same == [(each.name, str(each.type)) for each in schema.arguments] and len(found._schema.returns) == 1  # noqa: SLF001
-    return found if alike and writes == [True] and schema.arguments[0].alias_info is not None else None
 
 
 CHECK_OF_TENSORS = torch._check_tensor_all_with.__code__  # noqa: SLF001

@@ -17,15 +17,14 @@ import torch
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
+from entrepot.exporters.torch.lowering.schemas import is_composite, may_write
 from entrepot.exporters.torch.lowering.writes import without_writes
 from entrepot.exporters.torch.upstream import (
     OpOverload,
     decomposing,
     enable_python_dispatcher,
-    is_composite,
     is_operator,
     make_fx,
-    may_write,
     pytree,
 )
 
@@ -158,7 +157,9 @@ class _Copy:
         elif node.target is operator.getitem and isinstance(self._made[given], Sequence):
             self._made[node] = self._made[given][node.args[1]]
         else:
-            self._made[node] = self.graph.node_copy(node, self._made.__getitem__)
+            self._made[node] = new = self.graph.node_copy(node, self._made.__getitem__)
+            if node.op == "placeholder":  # the signature knows it by this name, be it one of Python's own
+                new.name = str(node.target)
 
     def _inserted(self, node: Node, traced: _Traced) -> Any:
         """The results of a node, computed by what it becomes."""

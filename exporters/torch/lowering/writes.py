@@ -9,15 +9,8 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from entrepot.exporters.torch.upstream import (
-    OpOverload,
-    functional_form,
-    is_composite,
-    may_write,
-    memory_of,
-    pytree,
-    viewed,
-)
+from entrepot.exporters.torch.lowering.schemas import functional_form, is_composite, may_write, memory_of, viewed
+from entrepot.exporters.torch.upstream import OpOverload, pytree
 
 aten = torch.ops.aten
 

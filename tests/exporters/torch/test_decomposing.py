@@ -183,6 +183,21 @@ def test_results_keep_their_places_when_they_are_taken_apart() -> None:
     assert size == 7
 
 
+def test_inputs_keep_names_that_python_has_taken() -> None:
+    class Named(nn.Module):
+        def forward(self, input: torch.Tensor, range: torch.Tensor) -> torch.Tensor:
+            y = nn.functional.softplus(input)
+            y += range
+            return y
+
+    with quiet():
+        program = torch.export.export(Named(), (torch.randn(5), torch.randn(5)))
+    apart = decomposed(program, {aten.softplus.default: lambda x: x + x})
+    assert [node.name for node in apart.graph.nodes if node.op == "placeholder"] == ["input", "range"]
+    x, y = torch.randn(5), torch.randn(5)
+    torch.testing.assert_close(apart.module()(x, y), x + x + y)
+
+
 def test_operands_are_brought_to_one_type_without_running_the_graph() -> None:
     program = captured(lambda x, y: (x + y).sin(), torch.ones(2), torch.ones(2, dtype=torch.int64))
     promoted = decomposed(program, {})
