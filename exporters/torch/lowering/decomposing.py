@@ -2,7 +2,7 @@
 
 ``ExportedProgram.run_decompositions`` (torch 2.13) traces the whole program again, twice, whatever there is to take
 apart: most of what a translation costs. Here only the operators that are taken apart are traced, all at once, and put
-in their places; the rest is copied. Programs that write into tensors, or hold other graphs, are left to torch.
+in their places; the rest is copied. Programs that write where others look, or hold other graphs, are left to torch.
 """
 
 from __future__ import annotations
@@ -28,12 +28,10 @@ from entrepot.exporters.torch.upstream import (
     pytree,
 )
 
-aten = torch.ops.aten
-
 Table: TypeAlias = Mapping[Any, Callable[..., Any]]
 
-_SAME = {aten.detach.default, aten.detach_.default, aten.alias.default}
-"""What returns what it is given, as far as values go."""
+_SAME = torch.ops.aten.detach_.default
+"""What returns what it is given."""
 
 
 def decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.export.ExportedProgram:
@@ -55,9 +53,7 @@ def _is_pure(node: Node) -> bool:
     target: Any = node.target
     if node.op != "call_function":
         return node.op in {"placeholder", "output"}
-    if target in _SAME or not is_operator(target):
-        return True
-    return isinstance(target, OpOverload) and not may_write(target)
+    return not is_operator(target) or (isinstance(target, OpOverload) and not may_write(target))
 
 
 def _decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.export.ExportedProgram | None:
@@ -84,7 +80,7 @@ def _decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.ex
 def _comes_apart(node: Node, table: Table, composites: Collection[Any]) -> bool:
     """Whether it is in the table, or made of others and may return what it is given, of which torch takes all apart."""
     target: Any = node.target
-    if not isinstance(target, OpOverload) or target in _SAME:
+    if not isinstance(target, OpOverload):
         return False
     return target in table or (target not in composites and is_composite(target))
 
@@ -152,7 +148,7 @@ class _Copy:
         given: Any = node.args[0] if node.args else None
         if node in self._traced.results:
             self._made[node] = self._inserted(node, self._traced)
-        elif node.target in _SAME:
+        elif node.target is _SAME:
             self._made[node] = self._made[given]
         elif node.target is operator.getitem and isinstance(self._made[given], Sequence):
             self._made[node] = self._made[given][node.args[1]]

@@ -13,8 +13,8 @@ def is_composite(operator: OpOverload) -> bool:
 
 
 def may_write(operator: OpOverload) -> bool:
-    """Whether it writes into what it is given."""
-    return bool(operator._schema.is_mutable)  # noqa: SLF001
+    """Whether it writes into what it is given; what forgets how that was computed only claims to."""
+    return bool(operator._schema.is_mutable) and operator is not torch.ops.aten.detach_.default  # noqa: SLF001
 
 
 def memory_of(tensor: torch.Tensor) -> int:
