@@ -157,27 +157,26 @@ class _Follower:
             raise Unfollowed("every size takes a path of its own, and they are not one loop")
 
     def _loosen(self, at: int) -> None:
-        """Drop the conditions that a family turns out not to need."""
+        """Drop the conditions that a family turns out not to need.
+
+        Those that it needs fail at the first point, mostly, and all are judged together: to open a graph takes long.
+        """
         family, members = self._families[at]
         if family.fixed:
             return
-        for condition in list(family.conditions):
-            others = [each for each in family.conditions if each is not condition]
-            beyond = self._beyond(condition, others)
-            if beyond and self._is_right(family, beyond):
-                family = replace(family, conditions=others)
-        self._families[at] = (family, members)
+        beyond = [self._beyond(condition, family.conditions) for condition in family.conditions]
+        dropped = {number for number, points in enumerate(beyond) if points}
+        for part in (slice(1), slice(1, None)):
+            asked = list(dict.fromkeys(point for number in dropped for point in beyond[number][part]))
+            wrong = self._trials.wrong(family.graph, asked, family.numbers) if asked else []
+            dropped = {number for number in dropped if set(wrong).isdisjoint(beyond[number][part])}
+        kept = [condition for number, condition in enumerate(family.conditions) if number not in dropped]
+        self._families[at] = (replace(family, conditions=kept), members)
 
-    def _is_right(self, family: Path, points: Sequence[tuple[int, ...]]) -> bool:
-        """Whether a family holds at all points; most that do not fail at the first, and judging that takes long."""
-        return not any(
-            self._trials.wrong(family.graph, each, family.numbers) for each in (points[:1], points[1:]) if each
-        )
-
-    def _beyond(self, condition: Expression, others: Sequence[Expression]) -> list[tuple[int, ...]]:
+    def _beyond(self, condition: Expression, conditions: Sequence[Expression]) -> list[tuple[int, ...]]:
         """Points that break one condition, and as few others as possible."""
         broken = [point for point in self._trials.points if not condition(self._trials.sizes(point))]
-        broken.sort(key=lambda point: sum(not each(self._trials.sizes(point)) for each in others))
+        broken.sort(key=lambda point: sum(not each(self._trials.sizes(point)) for each in conditions))
         found: list[tuple[int, ...]] = []
         for point in broken[:20]:
             if self._trials.taken(point):
