@@ -63,7 +63,7 @@ def _decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.ex
     if mode is None:
         return None
     with decomposing(table) as (rest, composites):
-        graph = without_writes(program.graph, composites)
+        graph = without_writes(program.graph)
         if graph is None or not all(map(_is_pure, graph.nodes)):
             return None
         apart = [node for node in graph.nodes if _comes_apart(node, table, composites)]

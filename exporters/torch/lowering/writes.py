@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.fx import Graph, Node
+from torch.fx.node import map_arg
 
 from entrepot.exporters.torch.lowering.schemas import functional_form, is_composite, may_write, memory_of, viewed
 from entrepot.exporters.torch.upstream import OpOverload, pytree
@@ -15,12 +16,11 @@ from entrepot.exporters.torch.upstream import OpOverload, pytree
 aten = torch.ops.aten
 
 
-def without_writes(graph: Graph, fresh: Collection[Any]) -> Graph | None:
+def without_writes(graph: Graph) -> Graph | None:
     """A copy of a graph in which each write is a new tensor that is read from there on.
 
     Args:
-        graph: The graph, with the values that its nodes have.
-        fresh: Operators that are made of others and return new tensors.
+        graph: The graph, with the values that its nodes had when it was captured.
 
     Returns:
         The copy; ``None`` where something that is written to can be read under another name, or from outside.
@@ -31,19 +31,19 @@ def without_writes(graph: Graph, fresh: Collection[Any]) -> Graph | None:
     written = Graph()
     known: dict[Node, Node] = {}
     written.graph_copy(graph, known)  # all but the output
-    written.output(torch.fx.node.map_arg(graph.output_node().args[0], known.__getitem__))
+    written.output(map_arg(graph.output_node().args[0], known.__getitem__))
     written.output_node().meta = dict(graph.output_node().meta)
-    memory = _Memory(written, fresh)
+    memory = _Memory(written)
     return written if all(_is_replaced(known[node], memory) for node in writes) else None
 
 
 class _Memory:
     """Which nodes may share memory."""
 
-    def __init__(self, graph: Graph, fresh: Collection[Any]) -> None:
+    def __init__(self, graph: Graph) -> None:
         self._next: dict[Node, Node] = {}
         for node in graph.nodes:
-            for each in _shared(node, fresh):
+            for each in _shared(node):
                 first, second = self._of(each), self._of(node)
                 if first is not second:
                     self._next[second] = first
@@ -67,32 +67,44 @@ class _Memory:
         self.all(node).append(new)
 
 
-def _shared(node: Node, fresh: Collection[Any]) -> list[Node]:
+def _shared(node: Node) -> list[Node]:
     """What may share memory with a node's results, of what it is given."""
     target: Any = node.target
     if node.op != "call_function":
         return []
     if target is operator.getitem:  # parts of a tuple share as much as it does, but not with each other
-        return _shared(node.all_input_nodes[0], fresh)
+        return _shared(node.all_input_nodes[0])
     if not isinstance(target, OpOverload):
         return []  # sizes
-    if is_composite(target) and target not in fresh:  # it may return what it is given: the capture tells
-        mine = _memories(node)
-        return [each for each in node.all_input_nodes if not mine.isdisjoint(_memories(each))]
+    if is_composite(target):  # it may return what it is given, whatever its schema says
+        return [each for each in node.all_input_nodes if _may_be(node, each)]
     given = (node.args[at] for at in viewed(target) if at < len(node.args))
     return [each for each in pytree.tree_leaves(list(given)) if isinstance(each, Node)]
 
 
+def _may_be(node: Node, given: Node) -> bool:
+    """Whether a result may be what is given: the capture found the same memory, or a tensor that is like it.
+
+    Some operators return what they are given where there is nothing to do, but a copy while they are captured.
+    """
+    if not _memories(node).isdisjoint(_memories(given)):
+        return True
+    made, was = node.meta.get("val"), given.meta.get("val")
+    if given is not node.args[0] or not (isinstance(made, torch.Tensor) and isinstance(was, torch.Tensor)):
+        return False
+    return made.dtype == was.dtype and [*map(str, made.shape)] == [*map(str, was.shape)]
+
+
 def _memories(node: Node) -> set[int]:
     leaves = pytree.tree_leaves(node.meta.get("val"))
-    return {memory_of(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)}
+    return {memory_of(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided}
 
 
 def _is_replaced(write: Node, memory: _Memory) -> bool:
     """Make a write a new tensor, unless someone may read what is written to by another name afterwards."""
     target: Any = write.target
     to, function = write.args[0], functional_form(target)
-    if not isinstance(to, Node) or function is None or not _keeps_type(write, to):
+    if not isinstance(to, Node) or function is None or not _keeps_type(write, to, function):
         return False
     parts = _parts(to)
     whole = parts[-1].args[0] if parts and _is_read(to, write, memory) else to
@@ -149,9 +161,8 @@ def _put_back(write: Node, parts: Sequence[Node], memory: _Memory) -> None:
         part = new
 
 
-def _keeps_type(write: Node, to: Node) -> bool:
-    """Whether the new tensor has the type of the one that is written to, whatever else is given."""
-    kind = to.meta["val"].dtype
-    given = [node.meta.get("val") for node in write.all_input_nodes]
-    kinds = [each.dtype for each in given if isinstance(each, torch.Tensor)]
-    return all(torch.promote_types(kind, each) == kind for each in kinds)
+def _keeps_type(write: Node, to: Node, function: OpOverload) -> bool:
+    """Whether the new tensor has the type of the one that is written to, which comparisons, for one, have not."""
+    args, kwargs = map_arg((write.args, dict(write.kwargs)), lambda node: node.meta["val"])
+    made: torch.Tensor = function(*args, **kwargs)
+    return made.dtype == to.meta["val"].dtype
