@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.lowering.decomposing import name_results
+from entrepot.exporters.torch.lowering.decomposing import name_results, note_value
 from entrepot.exporters.torch.translations.pair import Pair, is_complex
 from entrepot.exporters.torch.translations.pairs import rule_for
 from entrepot.exporters.torch.upstream import make_fx, pytree
@@ -141,9 +141,7 @@ class _Splitter:
         made = iter(made)
         for node in reversed(list(_since(traced, self.graph, place))):
             node.meta.setdefault("stack_trace", place.meta.get("stack_trace"))
-            if "val" not in node.meta:  # arithmetic of sizes
-                compute: Any = node.target
-                node.meta["val"] = compute(*torch.fx.node.map_arg(node.args, lambda each: each.meta["val"]))
+            note_value(node)
         leaves, spec = shape
         results = [Pair(next(made), next(made)) if isinstance(leaf, Pair) else next(made) for leaf in leaves]
         return pytree.tree_unflatten(results, spec)

@@ -174,9 +174,7 @@ class _Copy:
         """A traced node, with what is known of the one it comes from."""
         new = self.graph.node_copy(traced, self._made.__getitem__)
         new.meta.update({name: value for name, value in origin.meta.items() if name not in _OF_RESULTS})
-        if "val" not in new.meta:  # arithmetic of sizes
-            compute: Any = new.target
-            new.meta["val"] = compute(*map_arg(new.args, lambda arg: arg.meta["val"]))
+        note_value(new)
         return new
 
     def _needed(self, results: Any) -> list[Node]:
@@ -216,6 +214,13 @@ def name_results(signature: torch.export.ExportGraphSignature, graph: Graph) -> 
     for spec, result in zip(signature.output_specs, results, strict=True):
         if isinstance(result, Node):
             spec.arg = replace(spec.arg, name=result.name)
+
+
+def note_value(node: Node) -> None:
+    """Note the value of a traced node, if the trace has noted none: those of arithmetic of sizes."""
+    if "val" not in node.meta:
+        compute: Any = node.target
+        node.meta["val"] = compute(*map_arg(node.args, lambda arg: arg.meta["val"]))
 
 
 _OF_RESULTS = {"val", "tensor_meta"}
