@@ -149,7 +149,7 @@ class Graphs:
         try:
             replay, results = self._accelerator.capture(lambda: self._run(*given))
         except RuntimeError as error:  # the same work ran twice: what fails is capturing it
-            return _Direct(str(error).splitlines()[0])
+            return _Direct((str(error) or type(error).__name__).splitlines()[0])
         made = _Captured(given, steady, results, replay, tuple(self._uploads.kept.values()))
         seconds = self._accelerator.seconds
         is_slower = seconds(lambda: made.run(inputs)) > seconds(lambda: self._run(*inputs))
@@ -163,6 +163,7 @@ class Graphs:
     def trim(self) -> None:
         """Forget what was captured, with its memory."""
         self._runs.clear()
+        self._uploads = Uploads()
 
 
 def _is_same(one: Any, other: Any) -> bool:
