@@ -54,6 +54,22 @@ class Expression:
         except (ArithmeticError, ValueError):
             return None
 
+    def numbers(self) -> list[Expression]:
+        """Of a comparison the difference of its sides, and a number that is 1 on one side of it and 0 on the other."""
+        match self.tree:
+            case ast.Call(ast.Name("Eq" | "Ne"), [left, right]) | ast.Compare(left, [ast.Eq() | ast.NotEq()], [right]):
+                one, other = (f"({ast.unparse(side)})" for side in (left, right))
+                differs = f"Min(1, Max({one} - {other}, {other} - {one}))"
+            case ast.Compare(left, [ast.Gt() | ast.LtE()], [right]):
+                one, other = (f"({ast.unparse(side)})" for side in (left, right))
+                differs = f"Min(1, Max(0, {one} - {other}))"
+            case ast.Compare(left, [ast.GtE() | ast.Lt()], [right]):
+                one, other = (f"({ast.unparse(side)})" for side in (left, right))
+                differs = f"Min(1, Max(0, {one} - {other} + 1))"
+            case _:
+                return []
+        return [Expression(f"{one} - {other}"), Expression(differs)]
+
     def specialised(self) -> tuple[Expression, float] | None:
         """The formula and the number that it was equal to: ``height // 2`` and 5 of ``Eq(height // 2, 5)``."""
         match self.tree:

@@ -102,13 +102,13 @@ class _Follower:
                     self._families[at] = replace(family, conditions=[*family.conditions, but]), members
 
     def _open(self) -> tuple[int, ...] | None:
-        """A point that the model takes and no family covers."""
-        looked = 0
+        """A point that the model takes and no family covers; at each something is captured but once."""
+        looked, captured = 0, [path.sizes for path in self._captures]
         for point in self._trials.points:
             sizes = self._trials.sizes(point)
             if looked > _MOST_LOOKED_AT:
                 return None
-            if any(family.holds(sizes) for family, _ in self._families):
+            if sizes in captured or any(family.holds(sizes) for family, _ in self._families):
                 continue
             looked += 1
             if self._trials.taken(point):

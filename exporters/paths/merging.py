@@ -53,14 +53,17 @@ def symbolic_inputs(graph: onnx_ir.Model, groups: Sequence[Group]) -> None:
 
 
 def known_formulas(paths: Sequence[Path]) -> list[Expression]:
-    """Formulas that a capture took for constants."""
-    return [found[0] for condition in paths[0].conditions if (found := condition.specialised())]
+    """Formulas that a capture took for constants, and what tells apart where a condition holds and where not."""
+    known = [found[0] for condition in paths[0].conditions if (found := condition.specialised())]
+    asked = dict.fromkeys(condition for path in paths for condition in path.conditions)
+    telling = [each for each in asked if len({bool(each(path.sizes)) for path in paths}) > 1]
+    return list(dict.fromkeys([*known, *(formula for condition in telling for formula in condition.numbers())]))
 
 
 def common_conditions(paths: Sequence[Path]) -> list[Expression]:
     """What all rely on; a formula that is one number in one capture and another in the next is computed now.
 
-    What a capture relies on because it fixed a size says nothing of other sizes.
+    What a capture relies on because it fixed a size says nothing of other sizes, nor does what another does without.
     """
     numbers: dict[str, set[float]] = {}
     for path in paths:
@@ -72,7 +75,8 @@ def common_conditions(paths: Sequence[Path]) -> list[Expression]:
     for path in paths:
         known = path.fixed & varying
         conditions |= dict.fromkeys(each for each in path.conditions if not each.names or not each.names <= known)
-    return [each for each in conditions if (found := each.specialised()) is None or found[0].text not in varying]
+    shared = [each for each in conditions if not any(each(path.sizes) is False for path in paths)]
+    return [each for each in shared if (found := each.specialised()) is None or found[0].text not in varying]
 
 
 def _differing(

@@ -100,6 +100,21 @@ def test_a_written_formula_computes_what_it_says(text, sizes):
         assert written(expression, sizes) == pytest.approx(float(expression(sizes)), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "text", ["Eq(n, m)", "Ne(n, m)", "n == m", "n != m", "n > m", "n <= m", "n >= m", "n < m", "Eq(n // 2, 2*(m // 4))"]
+)
+def test_a_comparison_is_told_by_a_number(text):
+    _, number = Expression(text).numbers()
+    seen = {}
+    for sizes in ({"n": n, "m": m} for n in range(1, 9) for m in range(1, 9)):
+        seen.setdefault(bool(Expression(text)(sizes)), set()).add(number(sizes))
+    assert sorted(map(sorted, seen.values())) == [[0], [1]]
+
+
+def test_other_conditions_are_told_by_no_number():
+    assert Expression("(n >= 4) & (m >= 4)").numbers() == []
+
+
 @pytest.mark.parametrize("text", ["__import__('os')", "n.real", "[n]", "n if m else 1", "lambda: n", "f(n)", "n +"])
 def test_nothing_but_arithmetic_is_a_formula(text):
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the text is all there is to say

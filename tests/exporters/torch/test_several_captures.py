@@ -106,7 +106,24 @@ def first_one_kept(x):
     return torch.stack(states, 1)
 
 
+def up_and_joined(x):
+    """As U-Nets do that take any size: what was halved is doubled, and widened by one where the size was odd."""
+    levels = [x]
+    for _ in range(2):
+        levels.append(F.max_pool2d(levels[-1], 2))
+    y = levels.pop()
+    for level in levels[::-1]:
+        y = y.repeat_interleave(2, 2).repeat_interleave(2, 3)
+        pads = [0, 0, 0, 0]
+        for axis in range(2):
+            if level.shape[-axis - 1] != y.shape[-axis - 1]:
+                pads[2 * axis + 1] = 1
+        y = level + F.pad(y, pads, "replicate")
+    return y
+
+
 CASES = [
+    (up_and_joined, (1, 2, 8, 8), [(2, 2, 9, 8), (1, 2, 8, 11), (1, 2, 10, 14), (3, 2, 31, 17), (1, 2, 4, 7)]),
     (parity, (2, 6, 8), [(3, 1, 8), (2, 9, 8), (1, 40, 8)]),
     (long_or_short, (2, 6, 8), [(3, 1, 8), (2, 8, 8), (1, 9, 8), (2, 50, 8)]),
     (unless_alone, (4, 8), [(1, 8), (2, 8), (9, 8)]),
