@@ -82,10 +82,16 @@ def _shared(node: Node) -> list[Node]:
         return _shared(node.all_input_nodes[0])
     if not isinstance(target, OpOverload):
         return []  # sizes
+    if target in _NEW:
+        return []
     if is_composite(target):  # it may return what it is given, whatever its schema says
         return [each for each in node.all_input_nodes if _may_be(node, each)]
     given = (node.args[at] for at in viewed(target) if at < len(node.args))
     return [each for each in pytree.tree_leaves(list(given)) if isinstance(each, Node)]
+
+
+_NEW = {aten.linear.default, aten.matmul.default, aten.layer_norm.default, aten.conv1d.default, aten.conv2d.default}
+"""Operators that are made of others and always compute a tensor of their own."""
 
 
 def _may_be(node: Node, given: Node) -> bool:

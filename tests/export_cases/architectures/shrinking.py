@@ -36,7 +36,7 @@ _STAGE_NAMES = ("out_features", "out_indices", "_out_features", "_out_indices", 
 """Of backbones: they follow from the number of stages, and from which of them are returned."""
 _HEADS = (("hidden_size", "num_attention_heads"), ("hidden_size", "num_heads"), ("d_model", "num_heads"))
 _PERIOD, _OFFSET = re.compile(r"_layer_period$"), re.compile(r"_layer_offset$")
-_CHUNKS = re.compile(r"(^|_)chunk_size$")
+_CHUNKS = re.compile(r"^(mamba_)?chunk_size$")
 """Of scans: tensors have this size twice, whatever the length of a text."""
 _VOCABULARY = re.compile(r"vocab_size|^num_embeddings$|^vocab_offset$")
 _TOKEN = re.compile(r"(_token_id|_token_index|_id|_ids)$")

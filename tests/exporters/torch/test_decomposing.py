@@ -81,6 +81,12 @@ def part_of_a_part_read(x: torch.Tensor) -> torch.Tensor:
     return first[None] + y
 
 
+def projected(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    nn.functional.linear(y, torch.eye(4)).div_(2)
+    return y + nn.functional.linear(y, torch.eye(4)).mul_(3)
+
+
 def same_by_another_name(x: torch.Tensor) -> torch.Tensor:
     y = x + 1
     y.type_as(x).add_(2)
@@ -89,7 +95,17 @@ def same_by_another_name(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     "function",
-    [residual, same_by_another_name, part_of_a_part_read, rows_put, last_view_read, one_of_several, cleared, chained],
+    [
+        residual,
+        same_by_another_name,
+        part_of_a_part_read,
+        projected,
+        rows_put,
+        last_view_read,
+        one_of_several,
+        cleared,
+        chained,
+    ],
 )
 def test_a_write_that_nobody_else_sees_is_a_new_tensor(function: Function) -> None:
     program = captured(function, torch.randn(5, 4))
