@@ -111,6 +111,7 @@ __all__ = [
     "is_operator",
     "know_functions_of_sizes",
     "make_fx",
+    "notes_while_captured",
     "pack_padded",
     "pad_packed",
     "pad_rows",
@@ -481,8 +482,20 @@ def size_notes(program: torch.export.ExportedProgram) -> SizeNotes:
     """The notes of a program; none if it was not captured in this process."""
     modes = (getattr(node.meta.get("val"), "fake_mode", None) for node in program.graph.nodes)
     environment = next((mode.shape_env for mode in modes if mode is not None), None)
-    if environment is None:
-        return SizeNotes((), {}, {}, {})
+    return SizeNotes((), {}, {}, {}) if environment is None else _notes(environment)
+
+
+def notes_while_captured(tensors: Sequence[torch.Tensor]) -> Callable[[], SizeNotes] | None:
+    """What asks for the notes of the capture that is being made of some tensors, now or after it failed.
+
+    ``None`` if no size of theirs is a symbol.
+    """
+    sizes: Iterator[Any] = (size for tensor in tensors for size in tensor.shape)
+    environment = next((size.node.shape_env for size in sizes if isinstance(size, torch.SymInt)), None)
+    return None if environment is None else lambda: _notes(environment)
+
+
+def _notes(environment: Any) -> SizeNotes:
     guards = tuple(SizeGuard(guard.expr, _place(guard.sloc)) for guard in environment.guards)
     return SizeNotes(guards, environment.backed_var_to_val, dict(environment.replacements), dict(_axes_of(environment)))
 

@@ -174,12 +174,19 @@ _ABOUT = frozenset(
 
 
 def generated(model: torch.nn.Module, given: Mapping[str, Any], asked: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-    """The tokens that transformers generates, by what all of its models share."""
+    """The tokens that transformers generates, by what all of its models share.
+
+    Raises:
+        ValueError: It makes something else, such as a voice, or refuses what is asked.
+    """
     from transformers import GenerationMixin
 
     generate: Any = GenerationMixin.generate  # some models bring one of their own, which does more
     with torch.no_grad():
-        return generate(model, **given, **asked).numpy()
+        made = generate(model, **given, **asked)
+    if not isinstance(made, torch.Tensor):
+        raise ValueError("what it generates is not tokens alone")  # noqa: TRY004 - as transformers refuses
+    return made.numpy()
 
 
 def config_of(model: torch.nn.Module) -> Any:

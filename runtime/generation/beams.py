@@ -69,6 +69,12 @@ class BeamSearch:
                 f"length_penalty is {settings.length_penalty}, whose powers of {self._most} tokens are no numbers",
                 hint="0 is for no penalty, 1 for the mean score of a token",
             )
+        if decoding.logits.shape[1] * self._count < self._candidates:
+            raise InputError(
+                f"{self._count} beams have {decoding.logits.shape[1] * self._count} continuations, of which a search "
+                f"looks at {self._candidates}",
+                hint="num_beams=1 takes any number of tokens to choose from",
+            )
         self._random = np.random.default_rng(settings.seed)
         decoding.select(np.repeat(np.arange(self._batch), self._count))
         self._padding = padding_of(decoding.mask)

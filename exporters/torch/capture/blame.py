@@ -26,6 +26,7 @@ from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
 from entrepot.exporters.torch.translations.packing import padded_recurrences
 from entrepot.exporters.torch.upstream import (
+    SizeNotes,
     capture_settings,
     custom_operator,
     export_with,
@@ -39,6 +40,7 @@ from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpErro
 
 if TYPE_CHECKING:
     from entrepot.exporters.axes.groups import Axis, Group
+    from entrepot.exporters.torch.capture.flat import FlatModule
 
 DIM_SUFFIX = "__axis"
 """Suffix of names for torch.export, which reads them as formulas: ``sequence`` or ``N`` would be functions."""
@@ -51,7 +53,7 @@ def plain(error: BaseException) -> str:
 
 def captured_blame(
     error: BaseException,
-    flat: torch.nn.Module,
+    flat: FlatModule,
     tensors: Sequence[torch.Tensor],
     groups: Sequence[Group],
     names: Sequence[str],
@@ -84,7 +86,7 @@ def captured_blame(
 
 def _axis_blame(
     error: BaseException,
-    flat: torch.nn.Module,
+    flat: FlatModule,
     tensors: Sequence[torch.Tensor],
     groups: Sequence[Group],
     group: Group,
@@ -107,19 +109,21 @@ def _axis_blame(
     )
 
 
-def guard_line(flat: torch.nn.Module, tensors: Sequence[torch.Tensor], groups: Sequence[Group], group: Group) -> str:
-    """The user's line that fixed a group, found by capturing again with automatic dimensions."""
-    automatic = {axis: torch.export.Dim.AUTO for each in groups for axis in each.axes}
-    try:
-        program = export_flat(flat, tensors, automatic)
-    except MODEL_ERRORS:
-        return ""
-    return noted_line(program, tensors, group)
+def guard_line(flat: FlatModule, tensors: Sequence[torch.Tensor], groups: Sequence[Group], group: Group) -> str:
+    """The user's line that fixed a group in a capture that failed, found by capturing again if it did not begin."""
+    if not flat.noted:
+        automatic = {axis: torch.export.Dim.AUTO for each in groups for axis in each.axes}
+        with contextlib.suppress(*MODEL_ERRORS):
+            export_flat(flat, tensors, automatic)
+    return _line(flat.noted[0](), tensors, group) if flat.noted else ""
 
 
 def noted_line(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tensor], group: Group) -> str:
-    """The same, where there is such a capture already, made with ``tensors``."""
-    notes = size_notes(program)
+    """The same, where there is a capture already, made with ``tensors``."""
+    return _line(size_notes(program), tensors, group)
+
+
+def _line(notes: SizeNotes, tensors: Sequence[torch.Tensor], group: Group) -> str:
     size = tensors[min(group.axes)[0]].shape[min(group.axes)[1]]
     for guard in notes.guards:
         if size in {notes.sizes.get(symbol) for symbol in guard.condition.free_symbols}:

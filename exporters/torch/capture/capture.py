@@ -140,7 +140,7 @@ def _tell(fixed: Mapping[Axis, Fixed], call: Flat, progress: Callable[[str], Non
 
 
 def _line(
-    opened: Opening, flat: torch.nn.Module, tensors: Sequence[torch.Tensor], others: Sequence[Group], group: Group
+    opened: Opening, flat: FlatModule, tensors: Sequence[torch.Tensor], others: Sequence[Group], group: Group
 ) -> str:
     """The user's line that fixed a group, as far as a capture with open sizes can tell."""
     if opened.program is not None:

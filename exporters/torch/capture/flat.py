@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.decided import decisions_followed
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
+from entrepot.exporters.torch.upstream import SizeNotes, notes_while_captured
 
 _MOST_DOUBLED = 1024  # the module is run to see if it takes twice as much
 
@@ -52,6 +53,7 @@ class FlatModule(torch.nn.Module):
 
     Attributes:
         numbers: The results of the last call that were Python numbers and depend on a size.
+        noted: What asks for the notes of the last capture, if one was begun in which sizes vary.
     """
 
     def __init__(
@@ -71,9 +73,12 @@ class FlatModule(torch.nn.Module):
         self._stepped = [group for group in groups if group.step > 1 and group.automatic]
         self._derived = [(group.axes, group.formula) for group in groups if group.formula is not None]
         self.numbers: set[str] = set()  # changed in place: torch.export takes back assignments
+        self.noted: list[Callable[[], SizeNotes]] = []
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Call the module with the structure it expects; the truths that it decides by, if wanted, come last."""
+        if (notes := notes_while_captured(tensors)) is not None:
+            self.noted[:] = [notes]
         for first, *others in self._equal:
             for axis in others:
                 torch._check(_size(tensors, axis) == _size(tensors, first))  # noqa: SLF001 - documented

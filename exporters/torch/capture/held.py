@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from entrepot.exporters.torch.capture.decided import Decisions, decisions_followed
 from entrepot.exporters.torch.capture.numbers import Ratio, computed
+from entrepot.exporters.torch.capture.questions import QUESTIONS
 from entrepot.exporters.torch.upstream import FakeTensor, pytree, remember_number, remembered_number, without_modes
 
 _MOST = 4096
@@ -66,6 +67,8 @@ class _Held(TorchFunctionMode):
         """Read what is known, make any other call, and remember what follows."""
         kwargs = kwargs or {}
         if torch.compiler.is_dynamo_compiling():  # of a branch or a body, whose tensors are others
+            return func(*args, **kwargs)
+        if func in QUESTIONS:
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         leaves, form = pytree.tree_flatten((args, kwargs))

@@ -35,7 +35,10 @@ _SAME = torch.ops.aten.detach_.default
 
 
 def decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.export.ExportedProgram:
-    """A program like ``program`` without the operators of ``table``, and without writes into tensors."""
+    """A program like ``program`` without the operators of ``table``, and without writes into tensors.
+
+    What it writes into its inputs, its caller may see or not: a graph of ONNX has nothing to show it by.
+    """
     found = _decomposed(program, table) if _is_plain(program) else None
     return program.run_decompositions(dict(table)) if found is None else found
 
@@ -63,7 +66,7 @@ def _decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.ex
     if mode is None:
         return None
     with decomposing(table) as (rest, composites):
-        graph = without_writes(program.graph)
+        graph = without_writes(program.graph, program.graph_signature.user_inputs)
         if graph is None or not all(map(_is_pure, graph.nodes)):
             return None
         apart = [node for node in graph.nodes if _comes_apart(node, table, composites)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -16,11 +16,12 @@ from entrepot.exporters.torch.upstream import OpOverload, pytree
 aten = torch.ops.aten
 
 
-def without_writes(graph: Graph) -> Graph | None:
+def without_writes(graph: Graph, given: Collection[str] = ()) -> Graph | None:
     """A copy of a graph in which each write is a new tensor that is read from there on.
 
     Args:
         graph: The graph, with the values that its nodes had when it was captured.
+        given: The names of inputs at which nobody looks afterwards.
 
     Returns:
         The copy; ``None`` where something that is written to can be read under another name, or from outside.
@@ -33,14 +34,15 @@ def without_writes(graph: Graph) -> Graph | None:
     written.graph_copy(graph, known)  # all but the output
     written.output(map_arg(graph.output_node().args[0], known.__getitem__))
     written.output_node().meta = dict(graph.output_node().meta)
-    memory = _Memory(written)
+    memory = _Memory(written, given)
     return written if all(_is_replaced(known[node], memory) for node in writes) else None
 
 
 class _Memory:
     """Which nodes may share memory."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, given: Collection[str]) -> None:
+        self._given = given
         self._next: dict[Node, Node] = {}
         for node in graph.nodes:
             for each in _shared(node):
@@ -61,6 +63,10 @@ class _Memory:
         """All that may share its memory."""
         return self._members[self._of(node)]
 
+    def is_seen(self, node: Node) -> bool:
+        """Whether somebody outside of the graph may read it."""
+        return any(each.op == "placeholder" and each.name not in self._given for each in self.all(node))
+
     def join(self, new: Node, node: Node) -> None:
         """Note that one more does."""
         self._next[new] = self._of(node)
@@ -76,10 +82,16 @@ def _shared(node: Node) -> list[Node]:
         return _shared(node.all_input_nodes[0])
     if not isinstance(target, OpOverload):
         return []  # sizes
+    if target in _NEW:
+        return []
     if is_composite(target):  # it may return what it is given, whatever its schema says
         return [each for each in node.all_input_nodes if _may_be(node, each)]
     given = (node.args[at] for at in viewed(target) if at < len(node.args))
     return [each for each in pytree.tree_leaves(list(given)) if isinstance(each, Node)]
+
+
+_NEW = {aten.linear.default, aten.matmul.default, aten.layer_norm.default, aten.conv1d.default, aten.conv2d.default}
+"""Operators that are made of others and always compute a tensor of their own."""
 
 
 def _may_be(node: Node, given: Node) -> bool:
@@ -107,15 +119,15 @@ def _is_replaced(write: Node, memory: _Memory) -> bool:
     if not isinstance(to, Node) or function is None or not _keeps_type(write, to, function):
         return False
     parts = _parts(to)
-    whole = parts[-1].args[0] if parts and _is_read(to, write, memory) else to
-    known = {to, write, whole}
-    if any(each.op == "placeholder" for each in memory.all(to)):
+    wholes = [each.args[0] for each in parts] if _is_read(to, write, memory) else []
+    known = {to, write, *wholes}
+    if memory.is_seen(to):
         return False
     if any(each < write and _is_read_after(each, write) for each in memory.all(to) if each not in known):
         return False
     _read_from(write, to, write)
     write.target = function
-    if whole is not to:
+    if wholes:
         _put_back(write, parts, memory)
     return True
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from entrepot.exporters.torch.capture.questions import QUESTIONS
 from entrepot.exporters.torch.lowering.custom import qualified_name
 from entrepot.exporters.torch.quantised.operators import run
 from entrepot.exporters.torch.quantised.packed import is_quantised, laid_open, opened
@@ -29,6 +30,8 @@ class Quantised(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Call what a function means for tensors that stand for quantised ones."""
         kwargs = kwargs or {}
+        if func in QUESTIONS:
+            return func(*args, **kwargs)
         name = qualified_name(func)
         if name.startswith("quantized::"):
             return run(name, _opened(args), {key: opened(value) for key, value in kwargs.items()})

@@ -7,6 +7,7 @@ import io
 import logging
 import random
 import warnings
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -198,12 +199,22 @@ def _contents(value: Any) -> Any:
     return None if kind is None else kind(value)  # classes of their own may refuse to be copied
 
 
+def _is_kept(value: Any, contents: Any) -> bool:
+    """Whether a list, dict or set holds what it held; most are hooks of a module, and empty."""
+    if not contents and type(value) in _PLAIN:
+        return not value
+    return _same_members(_contents(value), contents)
+
+
+_PLAIN = (OrderedDict, dict, list, set)
+
+
 def _restore_attributes(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]]) -> None:
     for key in part.__dict__.keys() - attributes.keys():
         del part.__dict__[key]
     for key, (value, contents) in attributes.items():
         part.__dict__[key] = value
-        if _same_members(_contents(value), contents):  # frozen ones refuse to be written to
+        if contents is None or _is_kept(value, contents):  # frozen ones refuse to be written to
             continue
         if isinstance(value, list):
             value[:] = contents

@@ -36,6 +36,8 @@ _STAGE_NAMES = ("out_features", "out_indices", "_out_features", "_out_indices", 
 """Of backbones: they follow from the number of stages, and from which of them are returned."""
 _HEADS = (("hidden_size", "num_attention_heads"), ("hidden_size", "num_heads"), ("d_model", "num_heads"))
 _PERIOD, _OFFSET = re.compile(r"_layer_period$"), re.compile(r"_layer_offset$")
+_CHUNKS = re.compile(r"^(mamba_)?chunk_size$")
+"""Of scans: tensors have this size twice, whatever the length of a text."""
 _VOCABULARY = re.compile(r"vocab_size|^num_embeddings$|^vocab_offset$")
 _TOKEN = re.compile(r"(_token_id|_token_index|_id|_ids)$")
 _LAYER_INDEX = re.compile(r"ind(ex|ic)e?s?$|insert_layer|feature_layer|_layer_ids?$|no_rope_layers|layers_to_")
@@ -113,7 +115,14 @@ def _value(key: str, value: Any, divisor: int, layers: int, tokens: dict[int, in
         return min(value, layers - 1)
     if _OFFSET.search(key):
         return min(value, layers - 1)
-    for pattern, most in ((_LAYERS, layers), (_STAGES, layers), (_PERIOD, layers), (_EXPERTS, 4), (_CHOSEN, 2)):
+    for pattern, most in (
+        (_LAYERS, layers),
+        (_STAGES, layers),
+        (_PERIOD, layers),
+        (_EXPERTS, 4),
+        (_CHOSEN, 2),
+        (_CHUNKS, 16),
+    ):
         if pattern.search(key):
             return min(value, most)
     if _WIDTH.search(key) and not _NOT_WIDTH.search(key) and value % divisor == 0 and value > divisor:

@@ -22,7 +22,7 @@ VOCABULARY = 5
 def chain(table: np.ndarray[Any, Any], **settings: Any) -> Package:
     """A decoder for which the last token decides about the next one."""
     proto = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
-    chain (int64[batch, sequence] input_ids) => (float[batch, sequence, 5] logits) {
+    chain (int64[batch, sequence] input_ids) => (float[batch, sequence, tokens] logits) {
         logits = Gather<axis = 0>(table, input_ids)
     }""")
     proto.graph.initializer.append(onnx.numpy_helper.from_array(table.astype(np.float32), "table"))
@@ -135,6 +135,13 @@ def test_a_package_survives_its_folder(tmp_path: Path) -> None:
     again.save(tmp_path / "package")  # in place of what it reads
     assert ep.load(tmp_path / "package").using("cpu").generate(input_ids=[[1]], max_new_tokens=1).tolist() == [[1, 2]]
     assert [path.name for path in tmp_path.iterdir()] == ["package"]
+
+
+def test_beams_without_enough_tokens_to_choose_from_are_refused() -> None:
+    package = chain(np.zeros((1, 1), np.float32))
+    assert package.generate(input_ids=[[0]], max_new_tokens=2).tolist() == [[0, 0, 0]]
+    with pytest.raises(ep.InputError, match="4 beams have 4 continuations, of which a search looks at 8"):
+        package.generate(input_ids=[[0]], max_new_tokens=2, num_beams=4)
 
 
 def test_other_folders_are_not_replaced(tmp_path: Path) -> None:
