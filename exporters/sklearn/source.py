@@ -21,7 +21,7 @@ from entrepot.exporters.sklearn.columns import Columns, matrix
 from entrepot.exporters.sklearn.loops import Scope
 from entrepot.exporters.sklearn.samples import Table
 from entrepot.exporters.sklearn.table import results
-from entrepot.exporters.sklearn.upstream import framework_of, methods_of, names_of, raised_by
+from entrepot.exporters.sklearn.upstream import framework_of, methods_of, names_of, raised
 from entrepot.exporters.structure import Flat, flatten
 from entrepot.ir.computed import rounded_types
 from entrepot.ir.errors import InputError
@@ -48,7 +48,7 @@ class EstimatorSource(Source):
         self.origin = f"{type(model).__module__}:{type(model).__qualname__}"
         self.framework = framework_of(model)
         self._methods = methods_of(model, only)
-        self._refusals = raised_by(model)
+        self._refusals = raised()
         self._rounded: set[ir.DataType] = set()
 
     def __call__(self, arrays: Sequence[Any], /) -> Flat:
