@@ -74,7 +74,8 @@ def _described(path: Path, limits: Limits) -> tuple[Any, bool]:
 
 
 def _refusal(path: Path, why: str) -> InputError | ModelFormatError:
-    first = next((line for line in why.strip().splitlines() if line), "no reason")
+    lines = [line.strip() for line in why.splitlines() if line.strip()] or ["no reason"]
+    first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
     if "registered" in why or "custom" in why or "Unknown layer" in why:
         return InputError(
             f"'{path}' has layers that are not Keras' own: {first}",

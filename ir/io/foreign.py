@@ -168,6 +168,14 @@ def _is_tensorflow(head: bytes) -> bool:
     )
 
 
+def is_text_of_graph(head: bytes) -> bool:
+    """A graph of TensorFlow as text, a ``.pbtxt``: nodes, before which there may be comments and a library."""
+    return (
+        re.match(rb"(\s|#[^\n]*\n)*(node|library|versions)\s*\{\s*(name|op|function|signature|producer)\b", head)
+        is not None
+    )
+
+
 def _is_stablehlo(head: bytes) -> bool:
     """A flatbuffer with a program of StableHLO inside, as ``jax.export`` writes."""
     return head.find(b"ML\xefR") > 4 and b"StableHLO_v" in head
@@ -206,5 +214,6 @@ _TESTS: tuple[tuple[Callable[[bytes], bool], Foreign], ...] = (
     ),
     (_starts("{", "["), Foreign("a JSON file", "it describes something, but holds no model")),
     (_is_tensorflow, Foreign("a graph of TensorFlow", _GIVE, framework="tensorflow")),
+    (is_text_of_graph, Foreign("a graph of TensorFlow as text", _GIVE, framework="tensorflow")),
     (_is_stablehlo, Foreign("a function that jax.export wrote", _GIVE, framework="jax")),
 )

@@ -176,6 +176,24 @@ def test_lookup_tables_come_with_their_entries(tmp_path: Path) -> None:
     np.testing.assert_array_equal(next(iter(found.values())), [2, -1, 1])
 
 
+def test_a_graph_as_text_is_exported(old: Path, tmp_path: Path) -> None:
+    definition = V1.GraphDef.FromString((old / "frozen.pb").read_bytes())
+    tf.io.write_graph(definition, str(tmp_path), "frozen.pbtxt", as_text=True)
+    model = ep.export(tmp_path / "frozen.pbtxt", progress=False)
+    assert model.report
+    assert [spec.name for spec in model.outputs] == ["probabilities"]
+    text = (tmp_path / "frozen.pbtxt").read_text()
+    (tmp_path / "cut.pbtxt").write_text(text[: len(text) // 2])
+    with pytest.raises(ep.ModelFormatError, match="it is no GraphDef"):
+        ep.export(tmp_path / "cut.pbtxt", progress=False)
+
+
+def test_an_empty_graph_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "graph.pb").touch()
+    with pytest.raises(ep.ModelFormatError, match="the graph is empty"):
+        ep.export(tmp_path / "graph.pb", progress=False)
+
+
 def _several(folder: Path, *tags: str) -> Path:
     """A SavedModel with a graph for each of these tags, each of which multiplies by its place."""
     with tf.Graph().as_default(), V1.Session() as session:
