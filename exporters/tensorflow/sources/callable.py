@@ -22,7 +22,7 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, same_structure, unflatten
 from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, NotingArrays, joined, shared, tensor_of
-from entrepot.exporters.tensorflow.sources.samples import made_sample
+from entrepot.exporters.tensorflow.sources.samples import hold_to, made_sample
 from entrepot.exporters.tensorflow.sources.tracing import FAILURES, Tracing
 from entrepot.exporters.tensorflow.unchecked import has_unchecked, refuse_unchecked
 from entrepot.exporters.tensorflow.upstream import counting_calls
@@ -108,6 +108,8 @@ class CallableSource(Source):
             if self._unchecked:
                 refuse_unchecked(self._flat, arrays, FAILURES)
             args, kwargs = self._arguments([tensor_of(array) for array in arrays])
+            if self._in_python and self.opened.takes is not None:
+                hold_to(self.opened.takes[0], self.opened.function, args, kwargs)
             with self._eagerly():
                 result = call(self.opened.function, args, kwargs, FAILURES)
         except FAILURES as error:

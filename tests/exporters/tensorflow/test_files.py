@@ -223,3 +223,16 @@ def test_a_saved_model_without_a_graph_is_refused(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").touch()
     with pytest.raises(ep.ModelFormatError, match="it holds no graph"):
         ep.export(tmp_path, progress=False)
+
+
+def test_inputs_and_outputs_of_a_signature_have_one_order(tmp_path: Path) -> None:
+    module = tf.Module()
+    names = "beta", "alpha", "gamma", "delta"
+    module.f = tf.function(
+        lambda beta, alpha, gamma, delta: {"w": beta, "v": alpha * gamma, "z": delta + 1, "u": delta - 1},
+        input_signature=[tf.TensorSpec([None], name=name) for name in names],
+    )
+    tf.saved_model.save(module, str(tmp_path / "net"), signatures={"serving_default": module.f})
+    model = ep.export(tmp_path / "net", progress=False)
+    assert [spec.name for spec in model.inputs] == sorted(names)
+    assert [spec.name for spec in model.outputs] == ["u", "v", "w", "z"]

@@ -34,6 +34,14 @@ def test_a_module_is_exported_with_its_variables_under_their_names() -> None:
     assert "shift" in model.ir.graph.initializers
 
 
+def test_a_function_that_says_what_it_takes_needs_no_sample() -> None:
+    taken = [tf.TensorSpec([None, 4]), {"by": tf.TensorSpec([4])}]
+    scaled = tf.function(lambda x, more: x * more["by"], input_signature=taken)
+    model = ep.export(scaled)
+    assert model.report
+    assert [str(spec) for spec in model.inputs] == ["x: float32[batch, 4]", "more.by: float32[4]"]
+
+
 def test_training_a_module_afterwards_does_not_change_the_model() -> None:
     module = Scaled()
     model = ep.export(module, _x(3, 2))
