@@ -42,6 +42,12 @@ def test_a_function_that_says_what_it_takes_needs_no_sample() -> None:
     assert [str(spec) for spec in model.inputs] == ["x: float32[batch, 4]", "more.by: float32[4]"]
 
 
+def test_an_image_that_a_window_does_not_fit_in_is_no_end_of_the_process() -> None:
+    model = ep.export(lambda x: tf.nn.max_pool2d(x, 3, 1, "VALID"), tf.constant(_x(2, 7, 7, 4)))
+    assert model.report
+    assert all(isinstance(dim, str) for dim in model.inputs[0].shape)
+
+
 def test_training_a_module_afterwards_does_not_change_the_model() -> None:
     module = Scaled()
     model = ep.export(module, _x(3, 2))
