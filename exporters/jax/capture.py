@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -31,12 +31,12 @@ from entrepot.exporters.jax.ranges import (
     symbols_of,
 )
 from entrepot.exporters.jax.running import model_errors
-from entrepot.exporters.jax.several import put_together
 from entrepot.exporters.jax.sides import both_sides, is_joint
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.jax.upstream import Comparison, undecided
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.options import Options
+from entrepot.exporters.paths.several import Take, Taken, put_together
 from entrepot.exporters.size_checks import check_conditions
 from entrepot.exporters.tree import Flat
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
@@ -96,7 +96,7 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group], options: Opt
     if found is None:
         found, kept, fixed = _one_by_one(source, prober, groups)
         if (whole := put_together(source, prober, groups, kept, _at(source, prober, kept), options)) is not None:
-            found, kept, fixed = whole, groups, {}
+            found, kept, fixed = Traced(whole.graph, whole.numbers, {}), groups, {}
     found = _everywhere(source, prober, kept, found)
     graph, numbers, ranges = found
     restrict(kept, ranges)
@@ -106,14 +106,15 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group], options: Opt
     return Captured(graph, kept, fixed, numbers, names)
 
 
-def _at(source: JaxSource, prober: Prober, kept: list[Group]) -> Callable[[Sequence[Any]], Traced | None]:
+def _at(source: JaxSource, prober: Prober, kept: list[Group]) -> Take:
     """Traces at the sizes of other arrays than the sample, where only some axes vary."""
 
-    def trace(arrays: Sequence[Any]) -> Traced | None:
+    def trace(arrays: Sequence[Any]) -> Taken | None:
         try:
-            return _graph(source, prober, kept, {}, sample=arrays)
+            graph, numbers, _ = _graph(source, prober, kept, {}, sample=arrays)
         except (_Unfollowed, EntrepotError):
             return None
+        return Taken(graph, source.model.weights.values(), numbers)
 
     return trace
 
