@@ -87,8 +87,8 @@ elementwise (float[16, 1024, 1024] x) => (float[16, 1024, 1024] y) {
 }"""
 
 
-def gpt2_decode() -> tuple[Any, tuple[Any, ...]]:
-    """GPT-2-small that reads one token after 255 others, whose keys and values it is given."""
+def gpt2_decode(batch: int = 1) -> tuple[Any, tuple[Any, ...]]:
+    """GPT-2-small that reads one token a row after 255 others, whose keys and values it is given."""
     import torch
     from torch import Tensor, nn
     from torch.nn import functional
@@ -101,10 +101,10 @@ def gpt2_decode() -> tuple[Any, tuple[Any, ...]]:
             self.up, self.down = nn.Linear(768, 3072), nn.Linear(3072, 768)
 
         def forward(self, x: Tensor, past: Tensor) -> tuple[Tensor, Tensor]:
-            q, k, v = (part.view(1, 1, 12, 64).transpose(1, 2) for part in self.given(self.first(x)).chunk(3, -1))
+            q, k, v = (part.view(batch, 1, 12, 64).transpose(1, 2) for part in self.given(self.first(x)).chunk(3, -1))
             both = torch.cat((past, torch.stack((k, v))), 3)
             read = functional.scaled_dot_product_attention(q, both[0], both[1])
-            x = x + self.attended(read.transpose(1, 2).reshape(1, 1, 768))
+            x = x + self.attended(read.transpose(1, 2).reshape(batch, 1, 768))
             return x + self.down(functional.gelu(self.up(self.second(x)), approximate="tanh")), both
 
     class Decoder(nn.Module):
@@ -123,7 +123,10 @@ def gpt2_decode() -> tuple[Any, tuple[Any, ...]]:
             return self.head(self.last(x)), *present
 
     torch.manual_seed(0)
-    return Decoder(), (torch.ones(1, 1, dtype=torch.int64), *(torch.randn(2, 1, 12, 255, 64) for _ in range(12)))
+    return Decoder(), (
+        torch.ones(batch, 1, dtype=torch.int64),
+        *(torch.randn(2, batch, 12, 255, 64) for _ in range(12)),
+    )
 
 
 def write(name: str, path: Path) -> None:

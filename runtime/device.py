@@ -47,6 +47,9 @@ class Device(Protocol):
     def holds(self, value: Any) -> bool:
         """Whether a value is an array of this device, ready to be computed with."""
 
+    def adopted(self, value: Any) -> Any:
+        """An array of another library as one of this device over the same memory; what is elsewhere as it is."""
+
     def dtype(self, array: Array) -> np.dtype[Any]:
         """The element type of an array that it holds."""
 
@@ -79,6 +82,10 @@ class Host:
     def holds(self, value: Any) -> bool:
         """Whether it is a NumPy array."""
         return isinstance(value, np.ndarray)
+
+    def adopted(self, value: Any) -> Any:
+        """The value as it is."""
+        return value
 
     def dtype(self, array: Array) -> np.dtype[Any]:
         """The element type of an array."""

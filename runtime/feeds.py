@@ -125,9 +125,10 @@ def arrays(
     symbols: dict[str, tuple[int, str]] = {}
     values = []
     for spec in specs:
-        device = next((device for device in devices if device.holds(feeds[spec.name])), HOST)
+        feed = _adopted(feeds[spec.name], devices)
+        device = next((device for device in devices if device.holds(feed)), HOST)
         far = device is not HOST
-        value = _held(spec, feeds[spec.name], device) if far else _as_declared(spec, feeds[spec.name])
+        value = _held(spec, feed, device) if far else _as_declared(spec, feed)
         if spec.shape is not None:
             _check_shape(spec, device.shape(value) if far else value.shape, symbols)
         values.append(value)
@@ -140,6 +141,15 @@ def arrays(
     for text in related:
         _check_related(text, symbols)
     return values
+
+
+def _adopted(feed: Any, devices: Sequence[Device]) -> Any:
+    """An array of any library that lies in the memory of one of the devices as an array of it."""
+    if type(feed) is np.ndarray or not hasattr(feed, "__dlpack_device__"):
+        return feed
+    for device in devices:
+        feed = device.adopted(feed)
+    return feed
 
 
 def _held(spec: InputSpec, feed: Any, device: Device) -> Any:

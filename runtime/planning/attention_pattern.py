@@ -29,17 +29,22 @@ class Found:
     guarded: bool
 
 
-def find(graph: Neighbours, softmax: Step) -> Found | None:
+def find(graph: Neighbours, softmax: Step, *, masked: bool = False) -> Found | None:
     """The pattern around a Softmax over the last of four axes.
 
-    A row whose keys are all hidden is zero where the guard is, and NaN without it: then a mask makes it no match.
+    A row whose keys are all hidden is zero where the guard is, and NaN without it.
+
+    Args:
+        graph: Where the step is.
+        softmax: The step.
+        masked: Whether a mask without the guard is a match, too.
     """
     after = ending(graph, softmax)
     shape = _shape(softmax.inputs[0])
     if after is None or len(shape) != 4 or softmax.attributes.get("axis", -1) not in (-1, 3):
         return None
     before, mask = _scores(graph, softmax, shape)
-    if not before or (mask is not None and len(after) == 1):
+    if not before or (mask is not None and len(after) == 1 and not masked):
         return None
     product = before[0]
     query, first = _scaled(graph, product.inputs[0], product)

@@ -55,7 +55,7 @@ def after_matmul(graph: Neighbours, product: Step, takes: Takes) -> Chain | None
     if weight is None or not isinstance(weight.constant, np.ndarray) or added is None or not added.is_a("Add"):
         return None
     bias = other_operand(added, product)
-    if bias is None or not isinstance(bias.constant, np.ndarray):
+    if bias is None or not isinstance(bias.constant, np.ndarray) or _widens(bias.constant, product.outputs[0]):
         return None
     after = _taken(graph, added, takes)
     if after is not None:
@@ -65,6 +65,12 @@ def after_matmul(graph: Neighbours, product: Step, takes: Takes) -> Chain | None
     if second is not None and residual is not None and same_shape(residual.type, added.outputs[0]):
         return Chain([product, added, second], bias, residual)
     return Chain([product, added], bias)
+
+
+def _widens(row: np.ndarray[Any, Any], result: Value | None) -> bool:
+    """Whether adding a row may give a product more axes, as ``(1, n)`` does to that of a vector."""
+    shape = None if result is None or result.type is None else result.type.shape
+    return row.ndim > (1 if shape is None else len(shape))
 
 
 def _taken(graph: Neighbours, step: Step, takes: Takes) -> Step | None:

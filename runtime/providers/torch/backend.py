@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import torch
 from torch import Tensor
 
 from entrepot.runtime.kernels.backend import Array
-from entrepot.runtime.providers.torch import moving
+from entrepot.runtime.providers.torch import integers, moving
 from entrepot.runtime.providers.torch.dtypes import NUMPY, WIDE, tensor_of, torch_dtype
 from entrepot.runtime.providers.torch.moving import claim, claim_product
-from entrepot.runtime.providers.torch.unsigned import divided, from_ordered, moved, ordered, wrapping
+from entrepot.runtime.providers.torch.unsigned import chosen, divided, from_ordered, moved, ordered, wrapping
+from entrepot.runtime.providers.torch.uploads import uploaded
 
 _tile = moved(torch.tile)
 
@@ -35,8 +37,8 @@ class TorchBackend:
         """A tensor with the values of a tensor, a NumPy array, numbers or lists of them."""
         if isinstance(value, Tensor):
             return value if dtype is None else self.astype(value, dtype)
-        tensor = tensor_of(np.asarray(value, dtype))
-        return tensor if self.device.type == "cpu" else tensor.to(self.device)
+        array = np.asarray(value, dtype)
+        return tensor_of(array) if self.device.type == "cpu" else uploaded(array, self.device)
 
     @staticmethod
     def scalar(value: float, *, like: Array) -> Array:
@@ -133,10 +135,7 @@ class TorchBackend:
     index = staticmethod(moving.index)
     scatter = staticmethod(moving.scatter)
 
-    @staticmethod
-    def where(condition: Array, x: Array, y: Array) -> Array:
-        """``x`` where the condition holds, else ``y``."""
-        return torch.where(condition, x, y)
+    where = staticmethod(chosen)
 
     @staticmethod
     def nonzero(x: Array) -> tuple[Array, ...]:
@@ -178,7 +177,11 @@ class TorchBackend:
     ceil = staticmethod(torch.ceil)
     rint = staticmethod(torch.round)
     isnan = staticmethod(torch.isnan)
-    isinf = staticmethod(torch.isinf)
+
+    @staticmethod
+    def isinf(x: Array) -> Array:
+        """Of bytes, too, which devices do not compare."""
+        return torch.isinf(x.float() if x.element_size() == 1 else x)
 
     @staticmethod
     def minimum(x: Array, y: Array) -> Array:
@@ -259,13 +262,21 @@ class TorchBackend:
     def matmul(x: Array, y: Array) -> Array:
         """The product of the last two axes, the others broadcast."""
         claim_product(x, y)
-        return wrapping(torch.matmul, x, y)
+        return wrapping(integers.matmul if _lacks_products(x) else torch.matmul, x, y)
 
     @staticmethod
     def einsum(equation: str, xs: Sequence[Array]) -> Array:
         """A sum of products, by the names of the axes."""
         claim(_einsum_shape(equation, xs), 8)
-        return wrapping(lambda *operands: torch.einsum(equation, *operands), *xs)
+        function = partial(torch.einsum, equation)
+        if _lacks_products(xs[0]) and len(xs) == 2:
+            return wrapping(partial(integers.bilinear, function), *xs)
+        return wrapping(function, *xs)
+
+
+def _lacks_products(x: Tensor) -> bool:
+    """Whether libraries multiply no matrices of this type where it is."""
+    return x.device.type not in ("cpu", "meta") and not (x.is_floating_point() or x.is_complex())
 
 
 def _extreme(

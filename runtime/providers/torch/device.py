@@ -33,6 +33,7 @@ class TorchDevice:
         self._accelerator = accelerator
         self.constant_bytes = 0
         self._device = torch.empty(0, device=name).device  # with its index, as tensors have it
+        self._number = torch.empty(0, device=name).__dlpack_device__()  # as all libraries number it
         self._constants: set[int] = set()
 
     @property
@@ -57,6 +58,12 @@ class TorchDevice:
     def holds(self, value: Any) -> bool:
         """Whether it is a dense tensor of this device."""
         return isinstance(value, Tensor) and value.device == self._device and value.layout is torch.strided
+
+    def adopted(self, value: Any) -> Any:
+        """An array of another library that lies on this device as a tensor, without a copy; anything else as it is."""
+        if self._is_host or isinstance(value, Tensor) or value.__dlpack_device__() != self._number:
+            return value
+        return from_dlpack(value)
 
     def dtype(self, array: Array) -> np.dtype[Any]:
         """Its element type."""
@@ -88,8 +95,9 @@ class TorchDevice:
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """A NumPy array of the same values; on the host over the same memory, unless that is a constant's."""
-        if not self._is_host:
-            return array_of_tensor(array.cpu())
+        if self._accelerator is not None:
+            with self._accelerator.telling():
+                return array_of_tensor(array.cpu().contiguous())
         shared = array.untyped_storage().data_ptr() in self._constants
         return array_of_tensor(array.clone() if shared else array.contiguous())
 

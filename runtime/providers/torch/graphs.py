@@ -11,8 +11,9 @@ import numpy as np
 from torch import Tensor
 
 from entrepot.runtime.dividing.copies import COPIES
-from entrepot.runtime.planning.plan import Step
+from entrepot.runtime.planning.plan import FUSED, Step
 from entrepot.runtime.providers.torch.accelerator import Accelerator, Replay
+from entrepot.runtime.providers.torch.uploads import Uploads
 
 _WARM = 2
 """Runs before work is captured: libraries choose their kernels, and take memory, in the first ones."""
@@ -32,29 +33,79 @@ def reason_against(steps: Iterable[Step]) -> str:
             return f"{step.where}: the host computes what the device reads"
         if step.is_a(*_COUNTED):
             return f"{step.where}: how much it makes depends on the data"
-        if step.traits.random:
+        if step.traits.random and step.domain != FUSED:
             return f"{step.where}: it draws other numbers in each run"
     return ""
 
 
 @dataclass
-class _Captured:
-    """Captured work, and the memory that it reads and writes."""
+class _Seen:
+    """Inputs of one choice of shapes that has not been captured yet.
 
-    given: list[Any]
+    Attributes:
+        runs: How often it came.
+        last: What came last; held, so that no other tensor takes its memory.
+        steady: Which inputs came in the same memory each time.
+    """
+
+    runs: int = 0
+    last: Sequence[Any] = ()
+    steady: Sequence[bool] = ()
+
+    def note(self, inputs: Sequence[Any]) -> None:
+        before = self.steady or [True] * len(inputs)
+        if self.runs:
+            self.steady = [was and _is_same(*pair) for was, *pair in zip(before, self.last, inputs, strict=True)]
+        self.runs, self.last = self.runs + 1, inputs
+
+
+@dataclass
+class _Captured:
+    """Captured work, and the memory that it reads and writes.
+
+    Attributes:
+        given: Copies of its inputs, or where one is steady the tensor itself.
+        steady: Which those are.
+        results: What it writes to.
+        replay: Does it.
+        read: What it reads besides.
+    """
+
+    given: Sequence[Any]
+    steady: Sequence[bool]
     results: tuple[Any, ...]
     replay: Replay
+    read: Sequence[Tensor]
+
+    def fits(self, inputs: Sequence[Any]) -> bool:
+        """Whether what should be steady is."""
+        pairs = zip(self.steady, self.given, inputs, strict=True)
+        return all(_is_same(own, fed) for is_steady, own, fed in pairs if is_steady)
 
     def run(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        for own, fed in zip(self.given, inputs, strict=True):
-            if isinstance(own, Tensor):
+        for is_steady, own, fed in zip(self.steady, self.given, inputs, strict=True):
+            if not is_steady and isinstance(own, Tensor):
                 own.copy_(fed)
         self.replay()
         return tuple(_own(result) for result in self.results)
 
 
+@dataclass(frozen=True)
+class _Direct:
+    """A choice of shapes that is run step by step.
+
+    Attributes:
+        reason: Why it is.
+    """
+
+    reason: str
+
+
 class Graphs:
     """A part that replays what it did before with inputs of the same shapes.
+
+    Inputs that come in the same memory from run to run are read where they are; others are copied. Work is captured
+    only where that is measured to be faster, as it is unless results are large, which are copied.
 
     Args:
         run: The part, on tensors; and on NumPy arrays where it takes sizes from the host.
@@ -63,36 +114,61 @@ class Graphs:
     """
 
     def __init__(self, run: Callable[..., tuple[Any, ...]], accelerator: Accelerator, reason: str) -> None:
-        self._run = run
+        self._plain = run
         self._accelerator = accelerator
         self._reason = reason if accelerator.captures else f"{accelerator.device.type} captures nothing"
-        self._runs: OrderedDict[tuple[Any, ...], int | _Captured] = OrderedDict()
+        self._runs: OrderedDict[tuple[Any, ...], _Seen | _Captured | _Direct] = OrderedDict()
+        self._uploads = Uploads()
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """The part's outputs."""
         signature = None if self._reason else _signature(inputs)
         if signature is None:
             return self._run(*inputs)
-        known = self._runs.pop(signature, 0)
-        if isinstance(known, int) and known >= _WARM:
-            known = self._captured(inputs)
-        self._runs[signature] = known + 1 if isinstance(known, int) else known
+        known = self._runs.pop(signature, None) or _Seen()
+        if isinstance(known, _Seen):
+            known = self._captured(inputs, known.steady) if known.runs >= _WARM else known
+        elif isinstance(known, _Captured) and not known.fits(inputs):
+            known = self._captured(inputs, [False] * len(inputs))
+        self._runs[signature] = known
         while len(self._runs) > _KEPT:
             self._runs.popitem(last=False)
-        return known.run(inputs) if isinstance(known, _Captured) else self._run(*inputs)
+        if isinstance(known, _Captured):
+            return known.run(inputs)
+        if isinstance(known, _Seen):
+            known.note(inputs)
+        return self._run(*inputs)
 
-    def _captured(self, inputs: Sequence[Any]) -> _Captured:
-        given = [each.clone() if isinstance(each, Tensor) else each for each in inputs]
-        replay, results = self._accelerator.capture(lambda: self._run(*given))
-        return _Captured(given, results, replay)
+    def _run(self, *inputs: Any) -> tuple[Any, ...]:
+        with self._uploads:
+            return self._plain(*inputs)
+
+    def _captured(self, inputs: Sequence[Any], steady: Sequence[bool]) -> _Captured | _Direct:
+        kept = [is_steady or not isinstance(each, Tensor) for is_steady, each in zip(steady, inputs, strict=True)]
+        given = [each if keeps else each.clone() for keeps, each in zip(kept, inputs, strict=True)]
+        try:
+            replay, results = self._accelerator.capture(lambda: self._run(*given))
+        except RuntimeError as error:  # the same work ran twice: what fails is capturing it
+            return _Direct((str(error) or type(error).__name__).splitlines()[0])
+        made = _Captured(given, steady, results, replay, tuple(self._uploads.kept.values()))
+        seconds = self._accelerator.seconds
+        is_slower = seconds(lambda: made.run(inputs)) > seconds(lambda: self._run(*inputs))
+        return _Direct("copies of what goes in and out take longer than is saved") if is_slower else made
 
     def remark(self) -> str:
-        """Why it is not captured; empty if it is."""
-        return f"not captured as a graph: {self._reason}" if self._reason else ""
+        """Why it is not captured, or not for some shapes; empty if it is."""
+        reasons = [each.reason for each in self._runs.values() if isinstance(each, _Direct)]
+        return "; ".join(f"not captured as a graph: {each}" for each in dict.fromkeys([self._reason, *reasons]) if each)
 
     def trim(self) -> None:
         """Forget what was captured, with its memory."""
         self._runs.clear()
+        self._uploads = Uploads()
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two inputs of one shape are the same memory; both exist, so that equal addresses mean that."""
+    return isinstance(one, Tensor) and one.data_ptr() == other.data_ptr()
 
 
 def _signature(inputs: Sequence[Any]) -> tuple[Any, ...] | None:

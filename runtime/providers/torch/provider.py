@@ -106,8 +106,8 @@ class TorchProvider:
         run = self.made_faster(compiled.run)
         if self._accelerator is None:
             return replace(compiled, run=without_gradients(run))
-        graphs = self._captured(compiled, run)
-        return replace(compiled, run=without_gradients(graphs, self._accelerator), remark=graphs.remark)
+        graphs = self._captured(compiled, exact(run, self._accelerator))
+        return replace(compiled, run=without_gradients(graphs), remark=graphs.remark)
 
     def _compiled_for_numpy(self, part: ir.GraphView) -> Compiled:
         compiled = CpuProvider(self._setting).compile(part)
@@ -169,8 +169,10 @@ class CudaProvider(TorchProvider):
         return Cuda(torch.device("cuda", torch.cuda.current_device()))
 
     def rules(self) -> fuse.Rules:
-        """What is an operator of ONNX by itself; the device's libraries pack nothing."""
-        return fuse.RULES
+        """What the device's libraries do at once."""
+        from entrepot.runtime.providers.torch.fuse_on_device import RULES
+
+        return RULES
 
     def finish(self, block: Block) -> None:
         """Elementwise steps work in place."""
@@ -243,19 +245,22 @@ def in_place(block: Block) -> None:
     reuse(block)
 
 
-def without_gradients(
-    run: Callable[..., tuple[Any, ...]], accelerator: Accelerator | None = None
-) -> Callable[..., tuple[Any, ...]]:
-    """The same function, which notes nothing for a backward pass, and is exact."""
+def without_gradients(run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+    """The same function, which notes nothing for a backward pass."""
     import torch
 
     def quiet(*inputs: Any) -> tuple[Any, ...]:
         with torch.inference_mode():
             return run(*inputs)
 
-    def quiet_and_exact(*inputs: Any) -> tuple[Any, ...]:
-        assert accelerator is not None
-        with torch.inference_mode(), accelerator.exactly():
+    return quiet
+
+
+def exact(run: Callable[..., tuple[Any, ...]], accelerator: Accelerator) -> Callable[..., tuple[Any, ...]]:
+    """The same function, whose products are as exact as their element type."""
+
+    def run_exactly(*inputs: Any) -> tuple[Any, ...]:
+        with accelerator.exactly():
             return run(*inputs)
 
-    return quiet if accelerator is None else quiet_and_exact
+    return run_exactly

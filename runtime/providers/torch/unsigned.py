@@ -55,6 +55,11 @@ def moved(function: Callable[..., Any]) -> Callable[..., Any]:
     return move
 
 
+def chosen(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """``x`` where the condition holds, else ``y``, of any element type."""
+    return torch.where(condition, raw(x), raw(y)).view(x.dtype) if x.dtype in RAW else torch.where(condition, x, y)
+
+
 def wrapping(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
     """Apply a function whose results wrap, to tensors of one type."""
     dtype = tensors[0].dtype

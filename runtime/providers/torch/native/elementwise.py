@@ -11,7 +11,7 @@ from entrepot.runtime.kernels import arithmetic
 from entrepot.runtime.providers.torch.backend import TORCH
 from entrepot.runtime.providers.torch.dtypes import WIDE
 from entrepot.runtime.providers.torch.table import native
-from entrepot.runtime.providers.torch.unsigned import divided, ordered, wrapping
+from entrepot.runtime.providers.torch.unsigned import chosen, divided, ordered, wrapping
 
 native("Sqrt", 13)(torch.sqrt)
 native("Exp", 13)(torch.exp)
@@ -88,7 +88,7 @@ def div(A: Tensor, B: Tensor) -> Tensor:
 def _divided(A: Tensor, B: Tensor) -> Tensor:
     """The smallest integer by -1 wraps, which as a machine's division would end the process."""
     if A.dtype in WIDE:
-        return torch.where(B == 0, B, divided(A, _one_for_zero(B))[0])
+        return chosen(B == 0, B, divided(A, _one_for_zero(B))[0])
     divisor = torch.where(B == 0, torch.ones_like(B), B)
     if A.dtype.is_signed:
         quotient = torch.div(A, torch.where(B == -1, torch.ones_like(B), divisor), rounding_mode="trunc")
@@ -99,7 +99,7 @@ def _divided(A: Tensor, B: Tensor) -> Tensor:
 
 
 def _one_for_zero(x: Tensor) -> Tensor:
-    return torch.where(x == 0, torch.ones_like(x), x)
+    return chosen(x == 0, torch.ones_like(x), x)
 
 
 @native("Mod", 28)

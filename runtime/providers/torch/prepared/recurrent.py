@@ -43,13 +43,17 @@ def _bound(
     check_weights(len(order), given.get("hidden_size"), *[None if each is None else each.shape for each in tensors])
     flat = [each.contiguous() for each in recurrent.flat_weights(tensors[0], tensors[1], tensors[2], order)]
     biased, layout = B is not None, given.get("layout", 0)
+    there = {torch.device("cpu"): flat}
 
     def run(*inputs: Tensor | None) -> tuple[Tensor, ...]:
         initial = [inputs[place] if place < len(inputs) else None for place in states]
         assert inputs[0] is not None
         if not recurrent.plain(inputs[0], flat[1]):
             return general(*inputs, **given)
-        return recurrent.scanned(function, inputs[0], flat, initial, biased, layout)
+        device = inputs[0].device
+        if device not in there:
+            there[device] = [each.to(device) for each in flat]
+        return recurrent.scanned(function, inputs[0], there[device], initial, biased, layout)
 
     return run
 

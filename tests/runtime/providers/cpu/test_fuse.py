@@ -94,6 +94,17 @@ def test_a_residual_of_undeclared_shape_may_broadcast() -> None:
     assert_computes(proto, given, session(proto).run(given))
 
 
+@pytest.mark.parametrize("provider", ["cpu", "torch"])
+@pytest.mark.parametrize("end", ["y = Identity(s)", "y = Relu(s)"])
+def test_a_row_of_two_axes_makes_a_matrix_of_a_vector(provider: str, end: str) -> None:
+    proto = model(
+        f"g (float[5] x) => (float[1, 4] y) {{ p = MatMul(x, w)  s = Add(p, b)  {end} }}", w=f32(5, 4), b=f32(1, 4)
+    )
+    y = ep.Session(proto, providers=[provider]).run({"x": f32(5)})["y"]
+    assert y.shape == (1, 4)
+    assert_computes(proto, {"x": f32(5)}, {"y": y})
+
+
 GELU = """g (float[N, 4] x) => (float[N, 4] y) <float root = {ROOT}, float one = {1.0}, float half = {0.5}>
 { d = Div(x, root)  e = Erf(d)  p = Add(e, one)  REST }""".replace("ROOT", "1.4142135")
 
@@ -117,6 +128,48 @@ def test_gelu_is_found_however_it_is_associated(rest: str) -> None:
     it = session(proto)
     assert ("gelu(" in it.source()) == (rest in WRITTEN.values())
     assert_computes(proto, {"x": x}, it.run({"x": x}))
+
+
+GELU_BY_TANH = """g (float[N, 4] x) => (float[N, 4] y)
+<float root = {0.7978846}, float c = {0.044715}, float cr = {0.0356774}, float one = {1.0}, float half = {0.5},
+ float three = {3.0}, float two = {2.0}> { ARGUMENT t = Tanh(a)  p = Add(t, one)  REST }"""
+
+ARGUMENTS = {
+    "a power": "x3 = Pow(x, three)  cx3 = Mul(c, x3)  s = Add(x, cx3)  a = Mul(root, s)",
+    "products": "x2 = Mul(x, x)  x3 = Mul(x2, x)  cx3 = Mul(x3, c)  s = Add(cx3, x)  a = Mul(s, root)",
+    "x times a sum": "x2 = Pow(x, two)  cx2 = Mul(c, x2)  q = Add(one, cx2)  rx = Mul(root, x)  a = Mul(rx, q)",
+    "a distributed root": "x3 = Pow(x, three)  cx3 = Mul(cr, x3)  rx = Mul(root, x)  a = Add(rx, cx3)",
+}
+
+OTHER_ARGUMENTS = {
+    "another power": "x3 = Pow(x, two)  cx3 = Mul(c, x3)  s = Add(x, cx3)  a = Mul(root, s)",
+    "another factor": "x3 = Pow(x, three)  cx3 = Mul(cr, x3)  s = Add(x, cx3)  a = Mul(root, s)",
+    "a sum with one": "x3 = Pow(x, three)  cx3 = Mul(c, x3)  s = Add(x, cx3)  r = Mul(root, s)  a = Add(r, one)",
+}
+
+
+@pytest.mark.parametrize("rest", WRITTEN.values(), ids=WRITTEN)
+@pytest.mark.parametrize(
+    "argument",
+    [*ARGUMENTS.values(), *OTHER_ARGUMENTS.values()],
+    ids=[*ARGUMENTS, *(f"not {n}" for n in OTHER_ARGUMENTS)],
+)
+def test_gelu_by_tanh_is_found_however_its_polynomial_is_written(argument: str, rest: str) -> None:
+    proto = model(GELU_BY_TANH.replace("ARGUMENT", argument).replace("REST", rest))
+    x = np.array([[-1e4, -3.0, -0.0, 0.0], [0.5, 2.0, 1e4, np.nan]], np.float32)
+    it = session(proto)
+    assert ("gelu(" in it.source()) == (argument in ARGUMENTS.values())
+    assert_computes(proto, {"x": x}, it.run({"x": x}))
+
+
+def test_constants_that_widen_a_result_make_it_no_gelu() -> None:
+    text = (
+        GELU.replace("[N, 4] y", "[1, 4] y")
+        .replace("[N, 4] x", "[4] x")
+        .replace("float half = {0.5}", "float[1, 1] half = {0.5}")
+    )
+    proto = model(text.replace("REST", WRITTEN["half of the sum"]))
+    assert_computes(proto, {"x": f32(4)}, session(proto).run({"x": f32(4)}))
 
 
 @pytest.mark.parametrize("producer", ["Conv<pads = [1, 1, 1, 1]>", "MatMul"])

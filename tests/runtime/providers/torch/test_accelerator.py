@@ -53,6 +53,10 @@ class Recorder(Accelerator):
 
         return replay, results
 
+    def seconds(self, work: Callable[[], Any]) -> float:
+        self.happened.append("time")
+        return float(self.happened.count("time"))  # what is measured first is faster
+
     def trim(self) -> None:
         self.happened.append("trim")
 
@@ -86,7 +90,8 @@ def test_work_is_captured_after_two_runs_and_replayed_with_other_values(happened
         kept.append((session.run(feeds)["y"], feeds["x"] * np.array([1, 2, 3], np.float32) + feeds["z"]))
     for got, wanted in kept:  # no run wrote to what another had handed over
         np.testing.assert_array_equal(got, wanted)
-    assert [each for each in happened if each != "upload"] == ["capture", "replay", "replay", "replay"]
+    seen = [each for each in happened if each != "upload"]
+    assert seen == ["capture", "time", "time", "replay", "replay", "replay"]
 
 
 def test_every_choice_of_shapes_is_captured_by_itself(happened: list[str]) -> None:
@@ -120,6 +125,62 @@ def test_the_plan_says_why_work_is_not_captured(
     assert "capture" not in happened
     assert reason in str(session.plan())
     assert "not captured" in str(session.plan())
+
+
+FUSED = """g (float[1, 2, 4, 4] x) => (float[1, 3, 4, 4] y) <float[3, 2, 1, 1] w = {1, 2, 3, 4, 5, 6}> {
+    c = Conv(x, w)  y = Relu(c) }"""
+
+
+def test_what_runs_in_one_kernel_is_captured_too(happened: list[str]) -> None:
+    session = ep.Session(model(FUSED), providers=["far"])
+    for _ in range(4):
+        session.run({"x": f32(1, 2, 4, 4)})
+    assert "replay" in happened
+    assert "fused" in str(session.plan())
+
+
+def test_work_that_is_faster_step_by_step_is_not_replayed(happened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter([2.0, 1.0])
+    monkeypatch.setattr(Recorder, "seconds", lambda self, work: next(seconds))
+    session = ep.Session(model(ADDED), providers=["far"])
+    feeds = {"x": f32(2, 3), "z": f32(3)}
+    for _ in range(5):
+        session.run(feeds)
+    assert happened.count("capture") == 1
+    assert "replay" not in happened
+    assert "copies of what goes in and out take longer" in str(session.plan())
+
+
+def test_work_that_cannot_be_captured_after_all_runs_step_by_step(
+    happened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Recorder, work: Any) -> Any:
+        raise RuntimeError("operation not permitted when stream is capturing\nand more")
+
+    monkeypatch.setattr(Recorder, "capture", refuse)
+    session = ep.Session(model(ADDED), providers=["far"])
+    feeds = {"x": f32(2, 3), "z": f32(3)}
+    for _ in range(4):
+        y = session.run(feeds)["y"]
+    np.testing.assert_array_equal(y, feeds["x"] * np.array([1, 2, 3], np.float32) + feeds["z"])
+    assert "not captured as a graph: operation not permitted when stream is capturing\n" in str(session.plan()) + "\n"
+
+
+def test_feeds_that_stay_in_their_memory_are_read_there_and_others_copied(happened: list[str]) -> None:
+    session = ep.Session(model(ADDED), providers=["far"])
+    scale = torch.tensor([1.0, 2.0, 3.0])
+    x, z = torch.tensor(f32(2, 3)), torch.tensor(f32(3))
+    for turn in range(5):
+        x += turn  # in place: seen, wherever the work was captured
+        moving = torch.full((3,), float(turn))
+        torch.testing.assert_close(session.run({"x": x, "z": moving})["y"], x * scale + moving, rtol=0, atol=0)
+    assert happened.count("capture") == 1
+    other = x + 1
+    for _ in range(2):  # x was steady, and is elsewhere now
+        torch.testing.assert_close(session.run({"x": other, "z": z})["y"], other * scale + z, rtol=0, atol=0)
+    assert happened.count("capture") == 2
+    torch.testing.assert_close(session.run({"x": x, "z": z})["y"], x * scale + z, rtol=0, atol=0)
+    assert happened.count("capture") == 2
 
 
 def test_weights_go_there_once_and_feeds_in_each_run(happened: list[str]) -> None:
@@ -169,7 +230,9 @@ def test_arrays_of_other_libraries_come_by_dlpack(happened: list[str]) -> None:
     session = ep.Session(model(ADDED), providers=["far"])
     feeds = {"x": Shared(f32(2, 3)), "z": Shared(f32(3))}
     expected = f32(2, 3) * np.array([1, 2, 3], np.float32) + f32(3)
-    np.testing.assert_array_equal(session.run(feeds)["y"], expected)
+    y = session.run(feeds)["y"]
+    np.testing.assert_array_equal(y, expected)
+    assert isinstance(y, torch.Tensor)  # as what was fed lies on the device, so does the result
 
 
 class Library:
@@ -210,8 +273,8 @@ class Library:
         return Graph()
 
     @contextmanager
-    def graph(self, graph: Any) -> Iterator[None]:
-        self.asked.append("capture")
+    def graph(self, graph: Any, capture_error_mode: str) -> Iterator[None]:
+        self.asked.append(f"capture {capture_error_mode}")
         yield
 
     def memory_allocated(self, device: Any) -> int:
@@ -245,6 +308,23 @@ def test_feeds_go_to_cuda_by_pinned_memory_on_a_stream_of_their_own(monkeypatch:
     assert library.asked == []
 
 
+def test_an_index_out_of_range_on_the_device_is_told_as_such() -> None:
+    cuda = Cuda(CPU, Library())
+    with pytest.raises(ep.ExecutionError, match="an index is out of range") as found, cuda.telling():
+        raise RuntimeError("CUDA error: device-side assert triggered")
+    assert "providers=['cpu']" in str(found.value)
+    with pytest.raises(RuntimeError, match="out of memory"), cuda.telling():
+        raise RuntimeError("CUDA error: out of memory")
+
+
+def test_constants_in_another_order_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: pytest.fail("what is pinned loses its order"))
+    x = torch.arange(24.0).reshape(1, 2, 3, 4).contiguous(memory_format=torch.channels_last)
+    there = Cuda(CPU, Library()).upload(x)
+    assert there.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(there, x)
+
+
 def test_cuda_captures_and_gives_back() -> None:
     library = Library()
     cuda = Cuda(CPU, library)
@@ -254,7 +334,7 @@ def test_cuda_captures_and_gives_back() -> None:
     cuda.trim()
     assert results[0].tolist() == [1, 1]
     assert cuda.in_use() == 5
-    assert library.asked == ["capture", "replay", "synchronize", "empty cache"]
+    assert library.asked == ["capture thread_local", "replay", "synchronize", "empty cache"]
 
 
 def test_products_on_cuda_are_exact_while_a_part_runs() -> None:
