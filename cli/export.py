@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from entrepot.exporters.transformers.roles import Task
-    from entrepot.ir.errors import VerificationError
+    from entrepot.ir.errors import EntrepotError, VerificationError
     from entrepot.ir.model import Model
     from entrepot.parity.report import Report
 
@@ -75,7 +75,7 @@ def command(
         return as_package(output, source, sample, target, asked, task=task, opset=opset, verify=verify)
     _check_file(source, target)
     from entrepot.exporters.api import export
-    from entrepot.ir.errors import InputError, VerificationError
+    from entrepot.ir.errors import ConversionError, InputError, UnsupportedOpError, VerificationError
     from entrepot.parity.compare import Tolerance
 
     if require_proof and not verify:
@@ -97,9 +97,8 @@ def command(
     except VerificationError as error:
         _show_failure(error, html, output)
         raise
-    except InputError as error:
-        if sample is None and "needs a sample" in error.message:
-            raise InputError(error.message, hint=_SAMPLE_HINT) from error
+    except (ConversionError, InputError, UnsupportedOpError) as error:
+        error.hint = _hint(error, sample)
         raise
     if html is not None and model.report is not None:
         model.report.to_html(html)
@@ -115,11 +114,22 @@ def command(
 
 def _check_file(source: str, target: Target) -> None:
     context = click.get_current_context()
-    if os.path.isfile(os.path.join(source, "config.json")):
+    from entrepot.ir.io.foreign import recognised
+
+    if os.path.isfile(os.path.join(source, "config.json")) and recognised(Path(source)) is None:
         raise click.UsageError(f"'{source}' is a checkpoint of a transformer: add --task auto", context)
     check_only_file(context)
     if isinstance(target, Path) and target.is_dir():
         raise click.UsageError(f"'{target}' is a directory: name the .onnx file to write", context)
+
+
+def _hint(error: EntrepotError, sample: str | None) -> str | None:
+    """What to do about a refusal, in words of the command line."""
+    from entrepot.exporters.cutting import may_be_cut
+
+    if may_be_cut(error):
+        return "--cut-strings exports what follows it, with its result as an input"
+    return _SAMPLE_HINT if sample is None and "needs a sample" in error.message else error.hint
 
 
 def _show_failure(error: VerificationError, html: Target | None, output: Output) -> None:

@@ -19,6 +19,8 @@ T = TypeVar("T")
 def load_object(spec: str) -> Any:
     """Import what ``spec`` names; a function or class is called without arguments, anything else is used as it is.
 
+    A function that takes arguments makes nothing: it is a model itself.
+
     The current directory is importable.
 
     Raises:
@@ -29,9 +31,20 @@ def load_object(spec: str) -> Any:
     if not (separator and module_name and attribute):
         raise InputError(f"'{spec}' does not name an object", hint="write package.module:attribute")
     found = _attribute(_module(module_name), module_name, attribute)
-    if inspect.isroutine(found) or inspect.isclass(found) or isinstance(found, functools.partial):
+    if inspect.isclass(found) or ((inspect.isroutine(found) or isinstance(found, functools.partial)) and _makes(found)):
         return _run_user_code(found, f"calling {spec}")
     return found
+
+
+def _makes(function: Any) -> bool:
+    """Whether a function can be called without arguments."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return False
+    except ValueError:  # one written in C does not say what it takes
+        return True
+    return True
 
 
 def _module(name: str) -> Any:

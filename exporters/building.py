@@ -32,6 +32,7 @@ class _Store:
     same: dict[object, ir.Value] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)  # whose ids are in use
     functions: dict[Any, ir.Function] = field(default_factory=dict)
+    constants: set[str] = field(default_factory=set)  # those of the weights that are part of the program
 
     def add(self, key: object, name: str, tensor: ir.TensorProtocol) -> ir.Value:
         """An initializer, under the first free name."""
@@ -69,6 +70,11 @@ class Builder:
     def path(self) -> tuple[str, ...]:
         """The part of the model that nodes come from at the moment."""
         return tuple(self._path)
+
+    @property
+    def weights(self) -> frozenset[str]:
+        """The names of what was given as a weight, and not as a constant."""
+        return frozenset(self._store.weights).difference(self._store.constants)
 
     # what comes in ---------------------------------------------------------------------------------------------------
 
@@ -108,7 +114,11 @@ class Builder:
             array.tobytes() if array.dtype != object else tuple(array.flat),
         )
         tensor = _text(array) if array.dtype == object else ir.tensor(array, dtype=kind)
-        return self._store.same.get(key) or self._store.add(key, "constant", tensor)
+        if key in self._store.same:
+            return self._store.same[key]
+        value = self._store.add(key, "constant", tensor)
+        self._store.constants.add(value.name or "")
+        return value
 
     # nodes -----------------------------------------------------------------------------------------------------------
 

@@ -113,7 +113,10 @@ def _registered(found: Found) -> Exporter:
 
 
 _FOLDERS = "a folder may hold a SavedModel, in saved_model.pb, or a checkpoint of transformers, beside config.json"
-_FILES = "give an ONNX model, or a file of PyTorch (.pt2), Keras (.keras, .h5) or TensorFlow (.pb, .meta, .tflite)"
+_FILES = (
+    "give an ONNX model, or a file of PyTorch (.pt2), Keras (.keras, .h5), TensorFlow (.pb, .meta, .tflite), "
+    "jax.export, XGBoost, LightGBM or CatBoost"
+)
 
 
 def _unknown(found: Found) -> InputError:

@@ -197,9 +197,11 @@ TABULAR = ("sklearn", "xgboost", "lightgbm", "catboost")
 
 
 def is_sklearn(found: Found) -> bool:
-    """An estimator of scikit-learn or in its manner, a booster, or a method of one."""
+    """An estimator of scikit-learn or in its manner, a booster or its file, or a method of one."""
+    if found.path is not None:
+        return found.foreign is not None and found.foreign.framework == "sklearn"
     owner = getattr(found.obj, "__self__", None)
-    return found.path is None and (found.is_of(*TABULAR) or (owner is not None and Found(owner).is_of(*TABULAR)))
+    return found.is_of(*TABULAR) or (owner is not None and Found(owner).is_of(*TABULAR))
 
 
 def _is_of_tensorflow(found: Found) -> bool:

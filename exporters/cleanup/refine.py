@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import onnx_ir as ir
 
 from entrepot.ir.inference import scope_types
-from entrepot.ir.opset.extents import is_named
+from entrepot.ir.opset.extents import Axis, Extent, Extents, is_named
+from entrepot.ir.typing.query import Types
+from entrepot.ir.typing.spec import Spec
 
 
 def refine_shapes(model: ir.Model) -> None:
@@ -26,9 +28,34 @@ def refine_shapes(model: ir.Model) -> None:
     for value in open_ended:
         value.shape = None
     types = scope_types(model)[model.graph]
-    found = {value: types.shape(value) for value in open_ended}
+    extents = Extents(types.known, types)
+    found = {value: _computed(value, types, extents) for value in open_ended}
     for value, shape in stated.items():
         value.shape = found[value] if shape is None else _merged(shape, found[value])
+
+
+def _computed(value: ir.Value, types: Types, extents: Extents) -> ir.Shape | None:
+    """The shape of a value, which for what is reshaped is that of its parts: ``Concat(Shape(x)[0:1], [4])``."""
+    node, shape = value.producer(), types.shape(value)
+    if node is None or node.op_type != "Reshape" or shape is None or all(_is_known(dim) for dim in shape):
+        return shape
+    target = node.inputs[1] if len(node.inputs) > 1 and not node.domain else None
+    sizes = None if target is None else extents.of(target)
+    if sizes is None or len(sizes) != len(shape):
+        return shape
+    shape = ir.Shape([_size_of(dim, size, types) for dim, size in zip(shape, sizes, strict=True)])
+    types.remember(value, Spec(types.type(value), shape))
+    return shape
+
+
+def _size_of(dim: int | ir.SymbolicDim, size: Extent, types: Types) -> int | ir.SymbolicDim:
+    """One size of a result: as it was inferred, or as the axis is called whose extent it is."""
+    if isinstance(size, int) and size > 0:
+        return size
+    if _is_known(dim) or not isinstance(size, Axis):
+        return dim
+    shape = types.shape(size.value)
+    return dim if shape is None else shape[size.axis]
 
 
 def forget_contradicted(model: ir.Model, results: Sequence[Sequence[int]]) -> None:

@@ -35,6 +35,8 @@ from entrepot.exporters.jax.sides import both_sides, is_joint
 from entrepot.exporters.jax.step import Unfollowed
 from entrepot.exporters.jax.upstream import Comparison, undecided
 from entrepot.exporters.notes import CAPTURED, Fixed
+from entrepot.exporters.options import Options
+from entrepot.exporters.paths.several import Take, Taken, put_together
 from entrepot.exporters.size_checks import check_conditions
 from entrepot.exporters.tree import Flat
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
@@ -82,7 +84,7 @@ class _Traced:
             )
 
 
-def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
+def capture(source: JaxSource, prober: Prober, groups: list[Group], options: Options) -> Captured:
     """See ``Source.capture``."""
     source.numbers = frozenset()
     fixed: dict[Axis, Fixed] = {}
@@ -93,6 +95,8 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
     found = found or _on_both_sides(source, prober, groups, failure)
     if found is None:
         found, kept, fixed = _one_by_one(source, prober, groups)
+        if (whole := put_together(source, prober, groups, kept, _at(source, prober, kept), options)) is not None:
+            found, kept, fixed = Traced(whole.graph, whole.numbers, {}), groups, {}
     found = _everywhere(source, prober, kept, found)
     graph, numbers, ranges = found
     restrict(kept, ranges)
@@ -100,6 +104,19 @@ def capture(source: JaxSource, prober: Prober, groups: list[Group]) -> Captured:
         check_conditions(graph, checked)
     names = [name for name in graph.graph.initializers if name in source.model.weights.values()]
     return Captured(graph, kept, fixed, numbers, names)
+
+
+def _at(source: JaxSource, prober: Prober, kept: list[Group]) -> Take:
+    """Traces at the sizes of other arrays than the sample, where only some axes vary."""
+
+    def trace(arrays: Sequence[Any]) -> Taken | None:
+        try:
+            graph, numbers, _ = _graph(source, prober, kept, {}, sample=arrays)
+        except (_Unfollowed, EntrepotError):
+            return None
+        return Taken(graph, source.model.weights.values(), numbers)
+
+    return trace
 
 
 _MOST_NARROWED = 8
@@ -180,13 +197,18 @@ def _on_both_sides(
 
 
 def _graph(
-    source: JaxSource, prober: Prober, groups: list[Group], ranges: Ranges, conditions: Sequence[str] = ()
+    source: JaxSource,
+    prober: Prober,
+    groups: list[Group],
+    ranges: Ranges,
+    conditions: Sequence[str] = (),
+    sample: Sequence[Any] | None = None,
 ) -> Traced:
     known = {
         group.symbol: size for name, group in symbols_of(groups).items() if (size := only_size(group, ranges.get(name)))
     }
     told = [*constraints(ranges), *conditions]
-    traced = _traced(source, symbolic_specs(prober.sample, groups, told, known), bool(groups))
+    traced = _traced(source, symbolic_specs(sample or prober.sample, groups, told, known), bool(groups))
     assert traced.flat is not None
     try:
         graph, numbers = _translated(source, traced, prober, groups), traced.flat.numbers

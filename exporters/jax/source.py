@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -107,7 +106,7 @@ class JaxSource(Source):
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Trace the model with symbols for sizes; translate."""
         options.tell(f"tracing the {self.noun}, and translating to ONNX")
-        return widest(functools.partial(capture, self, prober), groups, prober.base)
+        return widest(lambda kept: capture(self, prober, kept, options), groups, prober.base)
 
 
 class _Noting(JaxArrays):

@@ -133,14 +133,15 @@ def stand_in(layer: Any, symbol: Callable[[Any], Any]) -> Any:
     """
     other = object.__new__(type(layer))
     for name, value in layer.__dict__.items():
-        known = symbol(value) if isinstance(value, keras.Variable) else _renamed(value)
+        known = symbol(value) if isinstance(value, keras.Variable) else renamed(value)
         other.__dict__[name] = known
     if type(layer).call.__module__.startswith("keras.src"):
-        other.__dict__["call"] = types.MethodType(_renamed(type(layer).call), other)
+        other.__dict__["call"] = types.MethodType(renamed(type(layer).call), other)
     return other
 
 
-def _renamed(value: Any) -> Any:
+def renamed(value: Any) -> Any:
+    """A function of Keras as one that takes symbolic tensors; its backend as ``keras.ops``; anything else as it is."""
     if isinstance(value, DynamicBackend):
         return _OPERATIONS
     inner = inspect.unwrap(value) if inspect.isfunction(value) else value
@@ -167,8 +168,8 @@ def _static(item: Any) -> Any:
     function = inspect.getattr_static(item, "static_call", None) if inspect.isclass(item) else None
     if not isinstance(function, staticmethod):
         return item
-    renamed = staticmethod(_in(function.__func__, {**function.__func__.__globals__}))
-    return type(item.__name__, (item,), {"static_call": renamed, "__module__": item.__module__})
+    call = staticmethod(_in(function.__func__, {**function.__func__.__globals__}))
+    return type(item.__name__, (item,), {"static_call": call, "__module__": item.__module__})
 
 
 @contextlib.contextmanager

@@ -55,7 +55,7 @@ class Table:
             )
         if type(x).__name__ == "DMatrix":
             raise InputError("a DMatrix cannot be read back", hint="give the array that it was made of")
-        x = np.asarray(x) if not hasattr(x, "to_numpy") else x.to_numpy()
+        x = _array(x)
         if x.dtype == object and x.ndim == 2 and not all(isinstance(item, str) for item in x.ravel()):
             names = list(known) if known is not None else [f"x{at}" for at in range(x.shape[1])]
             return cls._columns(names, [_plain(column) for column in x.T], _mixed)
@@ -108,8 +108,17 @@ def _one(sample: Any) -> Any:
     return given[0]
 
 
+def _array(given: Any) -> np.ndarray:
+    if hasattr(given, "to_numpy"):
+        return np.asarray(given.to_numpy())
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise InputError(f"the sample is no table: {error}", hint="give rows of the same length") from error
+
+
 def _flat(value: Any) -> np.ndarray:
-    array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
+    array = _array(value)
     return _plain(array.reshape(len(array))) if array.ndim == 2 and array.shape[1] == 1 else _plain(array)
 
 

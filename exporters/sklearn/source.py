@@ -21,7 +21,7 @@ from entrepot.exporters.sklearn.columns import Columns, matrix
 from entrepot.exporters.sklearn.loops import Scope
 from entrepot.exporters.sklearn.samples import Table
 from entrepot.exporters.sklearn.table import results
-from entrepot.exporters.sklearn.upstream import framework_of, methods_of, names_of, raised_by
+from entrepot.exporters.sklearn.upstream import framework_of, methods_of, names_of, raised
 from entrepot.exporters.structure import Flat, flatten
 from entrepot.ir.computed import rounded_types
 from entrepot.ir.errors import InputError
@@ -47,9 +47,21 @@ class EstimatorSource(Source):
         self.call, self.name = self.table.call, type(model).__name__
         self.origin = f"{type(model).__module__}:{type(model).__qualname__}"
         self.framework = framework_of(model)
-        self._methods = methods_of(model, only)
-        self._refusals = raised_by(model)
+        self._methods = {name: each for name, each in methods_of(model, only).items() if only or self._has(each[1])}
+        self._refusals = raised()
         self._rounded: set[ir.DataType] = set()
+
+    def _has(self, method: Any) -> bool:
+        """Whether a method is more than a name: some depend on how the estimator was fitted, and say so when called."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call(method, (self.table.rebuild(self.call.tensors),), {}, raised())
+        except NotImplementedError:
+            return False
+        except raised():  # of which the first call will say more
+            return True
+        return True
 
     def __call__(self, arrays: Sequence[Any], /) -> Flat:
         """Call all of its methods, each output under its name."""

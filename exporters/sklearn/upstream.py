@@ -104,7 +104,7 @@ def names_of(model: Any) -> Sequence[str] | None:
     return None if found is None else [str(name) for name in found]
 
 
-def raised_by(model: Any) -> tuple[type[Exception], ...]:
-    """What it raises when it does not take its input."""
+def raised() -> tuple[type[Exception], ...]:
+    """What estimators raise when they do not take their input."""
     own = (("lightgbm.basic", "LightGBMError"), ("catboost", "CatBoostError"))
     return (*MODEL_ERRORS, *(getattr(sys.modules[name], error) for name, error in own if name in sys.modules))

@@ -60,7 +60,7 @@ def translated(
         _refuse_result(tensor, value)
     _refuse_state(outputs, begun.values)
     model = build.model([_own(build, value) for value in outputs])
-    return Translated(model, frozenset(model.graph.initializers), frozenset(walk.ungrouped))
+    return Translated(model, build.weights & model.graph.initializers.keys(), frozenset(walk.ungrouped))
 
 
 class Begun(NamedTuple):

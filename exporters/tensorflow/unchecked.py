@@ -1,7 +1,7 @@
 """Calls at which TensorFlow (2.21) ends the process or returns what lies in memory: they are refused beforehand.
 
-These are Fourier transforms of no length, rows of ragged tensors that do not end where the values do, and integers
-without elements that oneDNN's kernel brings back to numbers.
+These are Fourier transforms of no length, rows of ragged tensors that do not end where the values do, integers
+without elements that oneDNN's kernel brings back to numbers, and maxima of windows that are too wide by one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import tensorflow as tf
 
 from entrepot.exporters.exporter import Refusal
 from entrepot.exporters.tensorflow.arrays import tensor_of
+from entrepot.exporters.tensorflow.upstream import DENSE_POOL, has_no_room
 
 _TRANSFORMS = frozenset(f"{way}RFFT{axes}" for way in ("", "I") for axes in ("", "2D", "3D"))
 _ROWS = "RaggedTensorToTensor"
 _NUMBERS = "Dequantize"
-_KINDS = _TRANSFORMS | {_ROWS, _NUMBERS}
+_KINDS = _TRANSFORMS | {_ROWS, _NUMBERS, DENSE_POOL}
 
 
 def has_unchecked(kinds: Collection[str]) -> bool:
@@ -42,7 +43,9 @@ def refuse_unchecked(function: Callable[..., Any], arrays: Sequence[Any], failur
     tf.config.run_functions_eagerly(True)  # those that are called have traces of their own, of any size, else
     try:
         concrete = tf.compat.v1.wrap_function(function, specs)
-    except failures:
+    except failures as error:
+        if has_no_room(error):
+            raise Refusal(error) from error
         return
     finally:
         tf.config.run_functions_eagerly(before)

@@ -88,8 +88,9 @@ def counting_calls(most: int | None = None) -> Iterator[Counter[str]]:
     """
     count: Counter[str] = Counter()
 
-    def seen(kind: bytes | str, *args: Any, **kwargs: Any) -> None:
-        count[kind.decode() if isinstance(kind, bytes) else kind] += 1
+    def seen(kind: bytes | str, inputs: Any, attributes: Any, *args: Any, **kwargs: Any) -> None:
+        name = kind.decode() if isinstance(kind, bytes) else kind
+        count[DENSE_POOL if name == "MaxPool" and _is_dense(attributes) else name] += 1
         if most is not None and count.total() > most:
             raise RuntimeError(f"it does not come to an end: {most} operators of TensorFlow were run")
 
@@ -98,6 +99,20 @@ def counting_calls(most: int | None = None) -> Iterator[Counter[str]]:
         yield count
     finally:
         op_callbacks.remove_op_callback(seen)
+
+
+DENSE_POOL = "MaxPool, place by place"
+"""What a maximum of each window is counted as that lies within the image, without steps between windows."""
+
+
+def has_no_room(error: BaseException) -> bool:
+    """Whether a trace failed because a window is larger than the image that it moves over."""
+    return "Negative dimension size" in str(error)
+
+
+def _is_dense(attributes: Any) -> bool:
+    named = dict(zip(attributes[::2], attributes[1::2], strict=True)) if isinstance(attributes, tuple) else attributes
+    return named["padding"] in ("VALID", b"VALID") and set(named["strides"]) == {1}
 
 
 def lite_schema() -> Any:

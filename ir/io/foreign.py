@@ -46,12 +46,19 @@ _PACKED = "unpack it first"
 _SOURCE = "export from the framework that the model was made with"
 _DATA = "it holds arrays, not a model"
 
+_KERAS_FOLDER = Foreign("a model of Keras, unpacked", _GIVE, framework="keras")
 _SAVED_MODEL = Foreign("a TensorFlow SavedModel", _GIVE, framework="tensorflow")
+
+_ROWS = "give it to ep.export, with some rows of its data"
+XGBOOST = Foreign("a model of XGBoost", _ROWS, framework="sklearn")
+LIGHTGBM = Foreign("a model of LightGBM", _ROWS, framework="sklearn")
+CATBOOST = Foreign("a model of CatBoost", _ROWS, framework="sklearn")
 
 _PROGRAM = Foreign("an exported program or TorchScript of PyTorch", "give it to ep.export", framework="torch")
 
 _SIGNATURES: tuple[tuple[int, bytes, Foreign], ...] = (
     (0, b"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file, as Keras writes with the suffix .h5", _KERAS, framework="keras")),
+    (0, b"CBM1", CATBOOST),
     (0, b"GGUF", Foreign("a GGUF file of llama.cpp", _WEIGHTS)),
     (0, b"\x93NUMPY", Foreign("a NumPy array", _DATA)),
     (4, b"TFL3", Foreign("a TensorFlow Lite model", _GIVE, framework="tensorflow")),
@@ -87,14 +94,22 @@ _ZIPPED: tuple[tuple[str, Foreign], ...] = (
 )
 
 
+_FOLDERS: tuple[tuple[Foreign, tuple[str, ...]], ...] = (
+    (_SAVED_MODEL, ("saved_model.pb",)),
+    (_KERAS_FOLDER, ("model.weights.h5", "config.json", "metadata.json")),
+)
+
+
 def recognised(content: Path | bytes) -> Foreign | None:
     """What a file or folder is, if it is certainly not an ONNX model; else, or if it cannot be read, ``None``.
 
     Args:
         content: The file, a folder, or the bytes of a file. Nothing in it is loaded or run.
     """
-    if isinstance(content, Path) and os.path.isfile(content / "saved_model.pb"):  # unlike pathlib, it takes any name
-        return _SAVED_MODEL
+    if isinstance(content, Path):
+        for found, names in _FOLDERS:
+            if all(os.path.isfile(content / name) for name in names):  # unlike pathlib, it takes any name
+                return found
     try:
         with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
             return _kind(file)
@@ -146,14 +161,18 @@ def _is_compressed(head: bytes) -> bool:
         return False
 
 
-def _is_textual(head: bytes) -> bool:
-    return re.match(rb"\s*<\s*ir_version", head) is not None
-
-
 def _is_tensorflow(head: bytes) -> bool:
     """A SavedModel or a frozen graph: protobufs as well, whose operators are spelled out."""
     return head[:1] in b"\x08\x0a" and bool(
         re.search(rb"\x12\x0bPlaceholder|NoOp|VarHandleOp|serving_default|AttrValue", head)
+    )
+
+
+def is_text_of_graph(head: bytes) -> bool:
+    """A graph of TensorFlow as text, a ``.pbtxt``: nodes, before which there may be comments and a library."""
+    return (
+        re.match(rb"(\s|#[^\n]*\n)*(node|library|versions)\s*\{\s*(name|op|function|signature|producer)\b", head)
+        is not None
     )
 
 
@@ -171,19 +190,30 @@ def _starts(*texts: str) -> Callable[[bytes], bool]:
     return test
 
 
+def _matches(pattern: bytes) -> Callable[[bytes], bool]:
+    """Whether a file begins with what a pattern describes."""
+    return lambda head: re.match(pattern, head) is not None
+
+
 _TESTS: tuple[tuple[Callable[[bytes], bool], Foreign], ...] = (
     (_is_safetensors, Foreign("a safetensors file: weights without a graph", _WEIGHTS)),
     (_is_tabular, Foreign("a Python pickle of an estimator", _ESTIMATOR)),
     (_is_pickle, Foreign("a Python pickle", _TORCH)),
     (_is_compressed, Foreign("a compressed Python pickle, as joblib writes", _ESTIMATOR)),
-    (_starts("tree\nversion="), Foreign("a model of LightGBM", "give lightgbm.Booster(model_file=...) to ep.export")),
+    (_starts("tree\nversion="), LIGHTGBM),
+    (_matches(rb'\{(L\0{7}\x07learner|\s*"learner"\s*:)'), XGBOOST),  # UBJSON or JSON
+    (_matches(rb'\{\s*"(features_info|ctr_data|model_info|oblivious_trees)"\s*:'), CATBOOST),
     (
         _starts("<!doctype html", "<html"),
         Foreign("a web page, such as an error page saved by a download", "download it again"),
     ),
     (_starts("<?xml"), Foreign("an XML file, such as OpenVINO's", _SOURCE)),
-    (_is_textual, Foreign("a model in ONNX's textual form", "read it with onnx.parser.parse_model")),
+    (
+        _matches(rb"\s*<\s*ir_version"),
+        Foreign("a model in ONNX's textual form", "read it with onnx.parser.parse_model"),
+    ),
     (_starts("{", "["), Foreign("a JSON file", "it describes something, but holds no model")),
     (_is_tensorflow, Foreign("a graph of TensorFlow", _GIVE, framework="tensorflow")),
+    (is_text_of_graph, Foreign("a graph of TensorFlow as text", _GIVE, framework="tensorflow")),
     (_is_stablehlo, Foreign("a function that jax.export wrote", _GIVE, framework="jax")),
 )

@@ -132,9 +132,11 @@ def _with_rank(node: ir.Node, found: Spec, shown: Shown) -> Spec:
 def _with_rest(node: ir.Node, found: ir.Shape, shown: Shown) -> ir.Shape:
     """The shape, with the size that a Reshape leaves over (-1) where that is one that varies; onnx knows numbers."""
     given, target = shown.specs[0], shown.arrays[1]
-    if given is None or given.shape is None or target is None or "allowzero" in node.attributes:
+    if given is None or given.shape is None or target is None:
         return found
     if target.ndim != 1 or target.dtype.kind != "i" or len(target) != len(found):  # nothing that fits
+        return found
+    if "allowzero" in node.attributes and 0 in target:  # which is no size of the operand's then
         return found
     wanted = [given.shape[at] if size == 0 and at < len(given.shape) else int(size) for at, size in enumerate(target)]
     (before, names), (after, others) = _factors(given.shape), _factors(dim for dim in wanted if dim != -1)

@@ -11,6 +11,7 @@ CATALOGUE = (
     Entry("autoencoder", "generation", "vision", "A variational autoencoder that draws by a seed."),
     Entry("masked_rnn", "token-classification", "sequences", "A GRU by tf.scan whose state stays where a mask is off."),
     Entry("transformer", "token-classification", "sequences", "An encoder of pre-normalised blocks with exact GELU."),
+    Entry("tuned_encoder", "text-classification", "tuned", "A saved language model's encoder, trained on with a head."),
     Entry("greedy_decoder", "text-generation", "sequences", "tf.while_loop and a TensorArray: the likeliest tokens."),
     Entry("graph_network", "graphs", "graphs", "Messages along edges, taken together by segment operators."),
     Entry("word_scorer", "text-classification", "texts", "Words looked up in a vocabulary, and their vectors added."),

@@ -35,6 +35,17 @@ def test_a_function_or_class_is_called_and_an_object_taken_as_it_is(module):
     assert load_object("nets:box.inner") == [3]
 
 
+def test_a_function_that_takes_arguments_is_the_object_itself(module):
+    module(
+        "import functools\ndef double(x):\n    return 2 * x\ndef scaled(x, by=3):\n    return by * x\n"
+        "class Net:\n    def forward(self, x):\n        return x\nnet = Net()\nless = functools.partial(scaled, by=2)\n"
+    )
+    assert load_object("nets:double")(4) == 8
+    assert load_object("nets:scaled")(4) == 12
+    assert load_object("nets:less")(4) == 8
+    assert load_object("nets:net.forward")(4) == 4
+
+
 def test_the_module_and_the_attribute_must_exist(module):
     module("def build():\n    return 7\n")
     with pytest.raises(InputError, match=r"no module named 'nots'.*current directory"):

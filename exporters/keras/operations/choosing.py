@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -136,14 +137,51 @@ def slice_from(step: Step, inputs: Any, start_indices: Any) -> ir.Value:
 
 @operation("SliceUpdate")
 def slice_update(step: Step, inputs: Any, start_indices: Any, updates: Any) -> ir.Value:
-    """A part replaced."""
+    """A part replaced, which is moved to where it fits in."""
     value, part = step.value(inputs, step.dtype), step.value(updates, step.dtype)
-    sizes = shape_of(part)
-    if None in sizes or not _plain(start_indices):
-        raise step.refuse("a part whose place or size is computed")
-    grid = np.stack(np.meshgrid(*(np.arange(size) for size in sizes if size is not None), indexing="ij"), -1)
-    places = (grid + np.asarray([int(each) for each in start_indices])).astype(np.int64)
-    return step.op("ScatterND", value, places, part)
+    held, sizes = shape_of(value), shape_of(part)
+    starts = _starts(step, start_indices, len(sizes))
+    moved = [_fitting(*each) for each in zip(starts, held, sizes, strict=True)]
+    if None not in moved:
+        grid = np.stack(np.meshgrid(*(np.arange(size or 0) for size in sizes), indexing="ij"), -1)
+        return step.op("ScatterND", value, (grid + np.array(moved)).astype(np.int64), part)
+    return _replaced(step, value, part, starts, 0)
+
+
+def _fitting(start: Any, whole: int | None, size: int | None) -> int | None:
+    """Where a part begins, if that and the sizes are known."""
+    if whole is None or size is None or not isinstance(start, int):
+        return None
+    return max(0, min(start, whole - size))
+
+
+def _starts(step: Step, given: Any, count: int) -> list[Any]:
+    """Where a part begins: numbers, and int64 scalars of the graph."""
+    if isinstance(given, ir.Value):
+        whole = step.value(given, np.int64)
+        return [step.op("Gather", whole, np.int64(axis)) for axis in range(count)]
+    return [step.value(each, np.int64) if isinstance(each, ir.Value) else int(each) for each in given]
+
+
+def _replaced(step: Step, value: ir.Value, part: ir.Value, starts: Sequence[Any], axis: int) -> ir.Value:
+    """What is before the part along an axis, the part in what is beside it along the next ones, what is behind it."""
+    if axis == len(starts):
+        return part
+    held, size = shape_of(value), shape_of(part)[axis]
+    if size is not None and size == held[axis]:
+        return _replaced(step, value, part, starts, axis + 1)
+    length = step.build.size(part, axis)
+    room = step.op("Sub", step.build.size(value, axis), length)
+    start = step.op("Max", step.op("Min", step.value(starts[axis], np.int64), room), np.int64(0))
+    begin, end = (step.op("Unsqueeze", each, [0]) for each in (start, step.op("Add", start, length)))
+    most = [np.iinfo(np.int64).max]
+    inner = typed(step.op("Slice", value, begin, end, [axis]), value.dtype, [*held[:axis], size, *held[axis + 1 :]])
+    pieces = (
+        step.op("Slice", value, [0], begin, [axis]),
+        _replaced(step, inner, part, starts, axis + 1),
+        step.op("Slice", value, end, most, [axis]),
+    )
+    return typed(step.op("Concat", *pieces, axis=axis), value.dtype, held)
 
 
 def _plain(items: Any) -> bool:

@@ -194,24 +194,31 @@ def pool(step: Step, inputs: Any) -> ir.Value:
 
 @operation("AdaptiveMaxPool", "AdaptiveAveragePool")
 def adaptive_pool(step: Step, inputs: Any) -> ir.Value:
-    """To a certain size, from one that is known."""
+    """To a certain size: each pixel from its own part of the image, and parts may overlap."""
     given, value = step.operation, step.value(inputs, step.dtype)
     rank, last = rank_of(value), is_last(given.data_format)
     reduction = "ReduceMax" if "Max" in type(given).__name__ else "ReduceMean"
     axes = list(range(1, rank - 1)) if last else list(range(2, rank))
+    sizes = step.sizes(value)
     for axis, wanted in zip(axes, per_axis(given.output_size, rank - 2), strict=True):
         if wanted == 1:
             value = typed(step.op(reduction, value, [axis]), step.dtype, [None] * rank)
             continue
-        extent = step.value(inputs).shape[axis]  # type: ignore[index]
-        if not isinstance(extent, int):
-            raise step.refuse("the size of its image has to be known")
         parts = []
         for at in range(wanted):
-            begin, end = at * extent // wanted, -(-(at + 1) * extent // wanted)
-            parts.append(step.op(reduction, step.op("Slice", value, [begin], [end], [axis]), [axis]))
+            ends = (_share(step, sizes[axis], at, wanted), _share(step, sizes[axis], at + 1, wanted, up=True))
+            parts.append(step.op(reduction, step.op("Slice", value, *ends, [axis]), [axis]))
         value = typed(step.op("Concat", *parts, axis=axis), step.dtype, [None] * rank)
     return value
+
+
+def _share(step: Step, size: Any, count: int, whole: int, *, up: bool = False) -> Any:
+    """``size * count / whole``, rounded down or up, as a vector of one."""
+    more = whole - 1 if up else 0
+    if isinstance(size, int):
+        return [(size * count + more) // whole]
+    share = step.op("Div", step.op("Add", step.op("Mul", size, count), more), whole)
+    return step.op("Unsqueeze", share, [0])
 
 
 @operation("Unfold")

@@ -223,6 +223,7 @@ class Reader:
         Returns:
             What it returns, with values in place of symbolic tensors.
         """
+        function = upstream.renamed(function)
         known = {} if known is None else known
         kept: list[Any] = []
 

@@ -64,7 +64,7 @@ def behind_text(source: CallableSource, options: Options) -> CallableSource:
     result = source.settled()
     prober = Prober(source, source.call.tensors, result)
     wanted = replace(options, dynamic="auto" if options.dynamic else False, dynamic_shapes=None)
-    tracing = Tracing(source, prober)
+    tracing = Tracing(source, prober.sample, prober.result)
     function, groups, _ = tracing.traced(source.groups(prober, wanted)[0])
     build = Builder(source.name)
     begun = opened_graph(

@@ -19,14 +19,15 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.calls import call, user_line
 from entrepot.exporters.exporter import Captured, Refusal, Source
 from entrepot.exporters.options import Options
+from entrepot.exporters.paths.several import Taken, put_together
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import Flat, flatten, flatten_call, same_structure, unflatten
 from entrepot.exporters.tensorflow.arrays import TENSORFLOW, TRACED, NotingArrays, joined, shared, tensor_of
-from entrepot.exporters.tensorflow.sources.samples import made_sample
+from entrepot.exporters.tensorflow.sources.samples import hold_to, made_sample
 from entrepot.exporters.tensorflow.sources.tracing import FAILURES, Tracing
 from entrepot.exporters.tensorflow.unchecked import has_unchecked, refuse_unchecked
 from entrepot.exporters.tensorflow.upstream import counting_calls
-from entrepot.ir.errors import ConversionError, InputError
+from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ class CallableSource(Source):
             if self._unchecked:
                 refuse_unchecked(self._flat, arrays, FAILURES)
             args, kwargs = self._arguments([tensor_of(array) for array in arrays])
+            if self._in_python and self.opened.takes is not None:
+                hold_to(self.opened.takes[0], self.opened.function, args, kwargs)
             with self._eagerly():
                 result = call(self.opened.function, args, kwargs, FAILURES)
         except FAILURES as error:
@@ -171,12 +174,25 @@ class CallableSource(Source):
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         """Trace it with the axes of groups left open; axes that the trace needs to know keep their sizes."""
         options.tell("tracing, and translating to ONNX")
-        return widest(functools.partial(self._captured, prober), groups, prober.base)
+        return widest(functools.partial(self._captured, prober, options), groups, prober.base)
 
-    def _captured(self, prober: Prober, groups: list[Group]) -> Captured:
-        found, kept, fixed = Tracing(self, prober).widest(groups)
-        self.parameters = sorted(found.weights - set(map(_original, found.graph.graph.outputs)))
-        return Captured(found.graph, kept, fixed, weights=found.weights)
+    def _captured(self, prober: Prober, options: Options, groups: list[Group]) -> Captured:
+        found, kept, fixed = Tracing(self, prober.sample, prober.result).widest(groups)
+        graph, weights = found.graph, found.weights
+        if any(reason.line for reason in fixed.values()):  # Python is to blame, and may do the same at every size
+            take = functools.partial(self._at, kept)
+            if (whole := put_together(self, prober, groups, kept, take, options)) is not None:
+                graph, weights, kept, fixed = whole.graph, whole.weights, groups, {}
+        self.parameters = sorted(weights - set(map(_original, graph.graph.outputs)))
+        return Captured(graph, kept, fixed, weights=weights)
+
+    def _at(self, kept: Sequence[Group], arrays: Sequence[Any]) -> Taken | None:
+        """A trace at the sizes of other arrays than the sample, where only some axes vary."""
+        try:
+            found, varying, _ = Tracing(self, arrays, self(arrays)).widest(kept)
+        except (Refusal, EntrepotError):
+            return None
+        return Taken(found.graph, found.weights) if varying == list(kept) else None
 
     def computes_in(self) -> Iterable[np.dtype[Any]]:
         """The types that are mentioned in the trace, and in the functions that it calls."""

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf import text_format  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from entrepot.exporters.tensorflow.sources.callable import Opened
 from entrepot.exporters.tensorflow.sources.harmless import check_harmless
 from entrepot.ir.errors import InputError, ModelFormatError
+from entrepot.ir.io.foreign import is_text_of_graph
 
 _SINKS = frozenset({
     "NoOp", "Assert", "Const", "Placeholder", "PlaceholderWithDefault", "SaveV2", "RestoreV2", "Assign", "AssignAdd",
@@ -38,10 +40,13 @@ def opened_graph(path: Path) -> Opened:
     Raises:
         ModelFormatError: It is no graph, or has operators that TensorFlow does not know.
     """
-    definition = tf.compat.v1.GraphDef()
+    definition, content = tf.compat.v1.GraphDef(), path.read_bytes()
     try:
-        definition.ParseFromString(path.read_bytes())
-    except DecodeError as error:
+        if is_text_of_graph(content):
+            text_format.Parse(content, definition)
+        else:
+            definition.ParseFromString(content)
+    except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
         raise ModelFormatError(f"it is no GraphDef of TensorFlow: {error}", path=path) from error
     return opened_definition(definition, path.stem, path)
 
@@ -61,6 +66,8 @@ def opened_definition(
     """
     given = inputs or {node.name: f"{node.name}:0" for node in definition.node if node.op == "Placeholder"}
     wanted = outputs or {name: f"{name}:0" for name in _ends(definition)}
+    if not definition.node:
+        raise ModelFormatError("the graph is empty", path=path)
     if not wanted:
         raise InputError("the graph has no result: something reads every node", path=path)
     try:

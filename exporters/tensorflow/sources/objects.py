@@ -43,8 +43,14 @@ def _module(module: tf.Module) -> Opened:
     cls = type(module)
     return Opened(
         module.__call__, cls.__name__, f"{cls.__module__}:{cls.__qualname__}", "module", tf.function(module.__call__),
-        variables=lambda: module.variables,
+        takes=_stated(module.__call__), variables=lambda: module.variables,
     )  # fmt: skip
+
+
+def _stated(function: Any) -> tuple[Any, Any] | None:
+    """What a ``tf.function`` was told that it takes."""
+    signature = getattr(function, "input_signature", None)
+    return None if signature is None else (tuple(signature), {})
 
 
 def _function(function: Any) -> Opened:
@@ -57,6 +63,6 @@ def _function(function: Any) -> Opened:
     parts = [each for each in around if isinstance(each, tf.Module)]
     own = [each for each in around if isinstance(each, tf.Variable)]
     return Opened(
-        function, name, origin, traceable=None if is_graph else tf.function(function),
+        function, name, origin, traceable=None if is_graph else tf.function(function), takes=_stated(function),
         variables=lambda: [*own, *(variable for part in parts for variable in part.variables)],
     )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,21 @@ def made_sample(takes: tuple[Any, Any], call: Callable[..., Any], failures: tupl
             return Sample(tuple(args), kwargs)
     text = next(iter(str(last).splitlines()), "")
     raise InputError(f"no sample was given, and none of ours is accepted: {text}", hint="give one: ep.export(path, x)")
+
+
+def hold_to(
+    stated: Sequence[Any], function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Hold a call of a function in Python to the sizes that it was told it takes, as its graph does.
+
+    Raises:
+        ValueError: A tensor has another one.
+    """
+    given = inspect.signature(function).bind(*args, **kwargs).arguments
+    for (name, argument), taken in zip(given.items(), stated, strict=False):
+        for tensor, spec in zip(tf.nest.flatten(argument), tf.nest.flatten(taken), strict=False):
+            if isinstance(spec, tf.TensorSpec) and not spec.shape.is_compatible_with(np.shape(tensor)):
+                raise ValueError(f"'{name}' is {tuple(np.shape(tensor))}, and the function takes {spec.shape}")
 
 
 def _array(spec: Any, first: int, other: int, generator: np.random.Generator) -> Any:

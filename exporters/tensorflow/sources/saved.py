@@ -110,6 +110,8 @@ def _concrete(function: Any) -> Any:
 def opened_concrete(concrete: Any, name: str, origin: str, noun: str = "function", keeps: Any = None) -> Opened:
     """A concrete function, which knows what it takes."""
     args, kwargs = concrete.structured_input_signature
+    if noun == "signature":  # a file keeps them in any order, TensorFlow in that of the alphabet
+        kwargs = {name: kwargs[name] for name in sorted(kwargs)}
     only = next(iter(kwargs)) if not args and len(kwargs) == 1 else ""
     parameters = getattr(concrete, "function_type", None)
     names = list(parameters.parameters) if parameters is not None else []
@@ -119,7 +121,8 @@ def opened_concrete(concrete: Any, name: str, origin: str, noun: str = "function
         by_name = bool(only and given)  # there is no doubt which input is meant
         found = tensors({only: given[0]} if by_name else named)
         _check_shapes(found, kwargs)
-        return concrete(*([] if by_name else tensors(given)), **found)
+        result = concrete(*([] if by_name else tensors(given)), **found)
+        return dict(sorted(result.items())) if noun == "signature" and isinstance(result, dict) else result
 
     order = keywords or names
     kind = inspect.Parameter.KEYWORD_ONLY if keywords and not only else inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from entrepot.exporters.arrays import Array
 from entrepot.exporters.axes.groups import Axis, Group
-from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.calls import MODEL_ERRORS
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.tensorflow.arrays import tensor_of
 from entrepot.exporters.tensorflow.translation import Translated, translated
 from entrepot.exporters.tensorflow.upstream import reason_of
+from entrepot.exporters.tree import Flat
 from entrepot.ir.errors import ConversionError
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ class Tracing:
 
     Args:
         source: It.
-        prober: Knows the sample, and what a call with it returns.
+        sample: What it is called with.
+        result: What that call returns.
     """
 
-    def __init__(self, source: CallableSource, prober: Prober) -> None:
-        self._source, self._prober = source, prober
+    def __init__(self, source: CallableSource, sample: Sequence[Array], result: Flat) -> None:
+        self._source, self._sample, self._result = source, sample, result
 
     def widest(self, groups: Sequence[Group]) -> tuple[Translated, list[Group], dict[Axis, Fixed]]:
         """A translation in which as many groups vary as it allows, which those are, and why others do not."""
@@ -68,7 +70,7 @@ class Tracing:
         symbols = {axis: group.symbol for group in groups for axis in group.axes}
         return [
             [symbols.get((at, axis), size) for axis, size in enumerate(array.shape)]
-            for at, array in enumerate(self._prober.sample)
+            for at, array in enumerate(self._sample)
         ]
 
     def traced(self, groups: Sequence[Group]) -> tuple[Any, list[Group], dict[Axis, Fixed]]:
@@ -104,6 +106,6 @@ class Tracing:
                 tensor_of(array).dtype,
                 name=f"input_{at}",
             )
-            for at, array in enumerate(self._prober.sample)
+            for at, array in enumerate(self._sample)
         ]
-        return self._source.traced(specs, self._prober.result)
+        return self._source.traced(specs, self._result)

@@ -7,9 +7,11 @@ import os
 import keras
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from keras import layers
 
 import entrepot as ep
+from entrepot.cli import main
 
 pytestmark = [  # of Keras, as it saves: the format is old, and NumPy's protocol is new
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
@@ -39,10 +41,44 @@ def test_a_saved_model_is_exported(model, suffix, tmp_path):
     np.testing.assert_allclose(next(iter(found.values())), np.asarray(model(x)), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["model.json", "config.json"])
+def test_weights_are_read_into_the_model_that_is_described_beside_them(name, model, tmp_path):
+    model.save_weights(tmp_path / "model.weights.h5")
+    (tmp_path / name).write_text(model.to_json())
+    exported = ep.export(tmp_path / "model.weights.h5", progress=False)
+    x = np.ones((2, 4), np.float32)
+    found = ep.Session(exported).run({exported.inputs[0].name: x})
+    np.testing.assert_allclose(next(iter(found.values())), np.asarray(model(x)), rtol=1e-5, atol=1e-6)
+
+
+def test_weights_that_are_not_of_the_model_beside_them_are_refused(model, tmp_path):
+    other = keras.Sequential([keras.Input((4,)), layers.Dense(5)])
+    model.save_weights(tmp_path / "model.weights.h5")
+    (tmp_path / "model.json").write_text(other.to_json())
+    with pytest.raises(ep.ModelFormatError, match=r"keras .* cannot read it"):
+        ep.export(tmp_path / "model.weights.h5", progress=False)
+
+
+def test_the_code_of_a_lambda_beside_weights_is_not_run(tmp_path):
+    made = keras.Sequential([keras.Input((4,)), layers.Lambda(lambda x: x * 2, name="double")])
+    made.save_weights(tmp_path / "model.weights.h5")
+    (tmp_path / "model.json").write_text(made.to_json())
+    with pytest.raises(ep.InputError, match=r"layer 'double' of .* is a Lambda"):
+        ep.export(tmp_path / "model.weights.h5", progress=False)
+
+
 def test_weights_alone_are_refused(model, tmp_path):
     model.save_weights(tmp_path / "model.weights.h5")
-    with pytest.raises(ep.InputError, match="weights without a model"):
+    with pytest.raises(ep.InputError, match="weights without a model") as caught:
         ep.export(tmp_path / "model.weights.h5", progress=False)
+    assert "model.json" in (caught.value.hint or "")
+
+
+def test_a_folder_that_keras_wrote_is_exported(model, tmp_path):
+    keras.saving.save_model(model, tmp_path / "model", zipped=False)
+    assert ep.export(tmp_path / "model", progress=False).report.ok
+    made = CliRunner().invoke(main, ["export", str(tmp_path / "model"), "-o", str(tmp_path / "net.onnx")])
+    assert made.exit_code == 0, made.output
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,13 @@ def attention():
     return keras.Model(x, layers.LayerNormalization()(layers.Add()([x, seen])))
 
 
+class Replaced(layers.Layer):
+    def call(self, x):
+        first = keras.ops.cast(keras.ops.sum(x) > 0, "int32")
+        y = keras.ops.slice_update(x, (0, first, 0), -x[:, :2])
+        return keras.ops.slice_update(y, (0, 1000, 1), 2 * x[:, :1, :2])
+
+
 MODELS = {
     "dense": lambda: sequential((4,), layers.Dense(3, activation="gelu"), layers.Dropout(0.5), layers.Dense(2)),
     "convolutions": lambda: sequential(
@@ -35,6 +42,16 @@ MODELS = {
     "both directions": lambda: sequential((None, 4), layers.Bidirectional(layers.GRU(5)), layers.Dense(3)),
     "stacked cells": lambda: sequential((None, 4), layers.RNN([layers.LSTMCell(3), layers.GRUCell(4)])),
     "causal attention": attention,
+    "pooled to a certain size": lambda: sequential(
+        (None, None, 3), layers.AdaptiveAveragePooling2D(3), layers.AdaptiveMaxPooling2D((2, 3))
+    ),
+    "pooled by maxima at once": lambda: sequential((None, None, 3), layers.AdaptiveMaxPooling2D((4, 2))),
+    "an activation of another module": lambda: sequential(
+        (None, None, 3),
+        layers.Conv2D(2, 3, padding="same", activation="mish"),
+        layers.UpSampling2D(interpolation="bilinear"),
+    ),
+    "a part replaced": lambda: sequential((None, 4), Replaced()),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -108,3 +109,9 @@ def test_only_what_is_computed_in_single_precision_is_judged_by_it():
     guess = GradientBoostingClassifier(n_estimators=4, init=LogisticRegression()).fit(x, y)
     assert not rounded_types(ep.export(trees, x[:5]).ir) & {ir.DataType.FLOAT}
     assert rounded_types(ep.export(guess, x[:5]).ir) >= {ir.DataType.FLOAT}
+
+
+def test_a_method_that_a_solver_does_not_have_is_left_out():
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(X, Y)
+    exported = ep.export(model, X[:10], progress=False)
+    assert [spec.name for spec in exported.outputs] == ["label", "probabilities", "scores"]

@@ -43,6 +43,7 @@ REFUSED = {
     "no sample": (MODEL, None, "needs a sample"),
     "a target as well": (MODEL, (X, Y), "one argument"),
     "missing values": (MODEL, X * np.nan, "NaN"),
+    "rows of two lengths": (MODEL, [[1.0, 2.0, 3.0, 4.0], [5.0]], "no table"),
     "one axis": (MODEL, X[0], "2D array"),
     "text for numbers": (MODEL, X.astype(str), "text"),
     "objects": (MODEL, np.array([[1.0, None, {}, 2.0]], object), "no type"),

@@ -176,6 +176,24 @@ def test_lookup_tables_come_with_their_entries(tmp_path: Path) -> None:
     np.testing.assert_array_equal(next(iter(found.values())), [2, -1, 1])
 
 
+def test_a_graph_as_text_is_exported(old: Path, tmp_path: Path) -> None:
+    definition = V1.GraphDef.FromString((old / "frozen.pb").read_bytes())
+    tf.io.write_graph(definition, str(tmp_path), "frozen.pbtxt", as_text=True)
+    model = ep.export(tmp_path / "frozen.pbtxt", progress=False)
+    assert model.report
+    assert [spec.name for spec in model.outputs] == ["probabilities"]
+    text = (tmp_path / "frozen.pbtxt").read_text()
+    (tmp_path / "cut.pbtxt").write_text(text[: len(text) // 2])
+    with pytest.raises(ep.ModelFormatError, match="it is no GraphDef"):
+        ep.export(tmp_path / "cut.pbtxt", progress=False)
+
+
+def test_an_empty_graph_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "graph.pb").touch()
+    with pytest.raises(ep.ModelFormatError, match="the graph is empty"):
+        ep.export(tmp_path / "graph.pb", progress=False)
+
+
 def _several(folder: Path, *tags: str) -> Path:
     """A SavedModel with a graph for each of these tags, each of which multiplies by its place."""
     with tf.Graph().as_default(), V1.Session() as session:
@@ -205,3 +223,16 @@ def test_a_saved_model_without_a_graph_is_refused(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").touch()
     with pytest.raises(ep.ModelFormatError, match="it holds no graph"):
         ep.export(tmp_path, progress=False)
+
+
+def test_inputs_and_outputs_of_a_signature_have_one_order(tmp_path: Path) -> None:
+    module = tf.Module()
+    names = "beta", "alpha", "gamma", "delta"
+    module.f = tf.function(
+        lambda beta, alpha, gamma, delta: {"w": beta, "v": alpha * gamma, "z": delta + 1, "u": delta - 1},
+        input_signature=[tf.TensorSpec([None], name=name) for name in names],
+    )
+    tf.saved_model.save(module, str(tmp_path / "net"), signatures={"serving_default": module.f})
+    model = ep.export(tmp_path / "net", progress=False)
+    assert [spec.name for spec in model.inputs] == sorted(names)
+    assert [spec.name for spec in model.outputs] == ["u", "v", "w", "z"]

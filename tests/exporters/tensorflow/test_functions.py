@@ -34,6 +34,37 @@ def test_a_module_is_exported_with_its_variables_under_their_names() -> None:
     assert "shift" in model.ir.graph.initializers
 
 
+def test_a_function_that_says_what_it_takes_needs_no_sample() -> None:
+    taken = [tf.TensorSpec([None, 4]), {"by": tf.TensorSpec([4])}]
+    scaled = tf.function(lambda x, more: x * more["by"], input_signature=taken)
+    model = ep.export(scaled)
+    assert model.report
+    assert [str(spec) for spec in model.inputs] == ["x: float32[batch, 4]", "more.by: float32[4]"]
+
+
+def test_an_image_that_a_window_does_not_fit_in_is_no_end_of_the_process() -> None:
+    model = ep.export(lambda x: tf.nn.max_pool2d(x, 3, 1, "VALID"), tf.constant(_x(2, 7, 7, 4)))
+    assert model.report
+    assert all(isinstance(dim, str) for dim in model.inputs[0].shape)
+
+
+def test_a_loop_of_python_over_a_size_becomes_one_of_the_graph() -> None:
+    weight = tf.constant(_x(4, 4))
+
+    def unrolled(x: tf.Tensor) -> tf.Tensor:
+        state, found = tf.zeros([tf.shape(x)[0], 4]), []
+        for at in range(x.shape[1]):
+            state = tf.tanh(state @ weight + x[:, at])
+            found.append(state)
+        return tf.stack(found, 1) / x.shape[1] ** 0.5
+
+    model = ep.export(tf.function(unrolled), tf.constant(_x(2, 6, 4)))
+    assert [isinstance(size, str) for size in model.inputs[0].shape] == [True, True, False]
+    for size in (1, 2, 9):
+        (found,) = ep.Session(model).run({"x": _x(3, size, 4)}).values()
+        np.testing.assert_allclose(found, unrolled(tf.constant(_x(3, size, 4))), atol=1e-5)
+
+
 def test_training_a_module_afterwards_does_not_change_the_model() -> None:
     module = Scaled()
     model = ep.export(module, _x(3, 2))
@@ -231,8 +262,8 @@ def fours(x: tf.Tensor) -> tf.Tensor:
 
 def test_errors_of_any_kind_are_refusals_that_name_the_line() -> None:
     model = ep.export(fours, _x(2, 4), progress=False)
-    assert model.inputs[0].shape == (2, 4)
-    assert "(UnfitError: no number)" in model.metadata["entrepot.fixed_axes"]
+    assert model.inputs[0].shape == ("batch", 4)  # a trace refuses a size that is open, and takes every number
+    assert "(UnfitError: not four)" in model.metadata["entrepot.fixed_axes"]
     with pytest.raises(
         ep.InputError, match=r"UnfitError: not four, at test_functions.py:\d+ in fours: raise UnfitError"
     ):

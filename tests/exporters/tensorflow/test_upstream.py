@@ -56,6 +56,20 @@ def test_eager_operators_are_counted() -> None:
         one + one + one
 
 
+def test_maxima_at_each_place_of_an_image_are_told_from_others() -> None:
+    image = tf.ones([1, 5, 5, 2])
+    with upstream.counting_calls() as count:
+        (
+            tf.nn.max_pool2d(image, 3, 1, "VALID"),
+            tf.nn.max_pool2d(image, 3, 1, "SAME"),
+            tf.nn.max_pool2d(image, 3, 2, "VALID"),
+        )
+    assert count == {upstream.DENSE_POOL: 1, "MaxPool": 2}
+    with pytest.raises(ValueError, match=r".") as caught:
+        tf.compat.v1.wrap_function(lambda x: tf.nn.max_pool2d(x, 3, 1, "VALID"), [tf.TensorSpec([1, 5, 2, 2])])
+    assert upstream.has_no_room(caught.value)
+
+
 def test_the_schema_of_files_is_there() -> None:
     assert upstream.lite_names("BuiltinOperator")[0] == "ADD"
     assert upstream.lite_schema().Model.GetRootAs
