@@ -34,6 +34,7 @@ class Estimator(Subject):
 
     def __init__(self, case: Case) -> None:
         super().__init__(*case.build())
+        self._is_single = False
 
     def export(self) -> ep.Model:
         model = ep.export(self.model, self.calls[0], progress=False)
