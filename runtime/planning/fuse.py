@@ -95,8 +95,9 @@ class Neighbours:
         return [self._instead.get(step, step) for step in self._block.steps]
 
 
-def _fuse_gelu(graph: Neighbours, function: Step) -> None:
-    found = gelu_pattern.find(function, graph.maker, graph.only_reader)
+def fuse_gelu(graph: Neighbours, function: Step, within: float = gelu_pattern.CLOSE) -> None:
+    """Gelu by its steps, around an Erf or a Tanh; ``within`` says how far its constants may be off, relatively."""
+    found = gelu_pattern.find(function, graph.maker, graph.only_reader, within)
     if found is not None:
         graph.replace(*found)
 
@@ -113,5 +114,5 @@ def _fuse_swish(graph: Neighbours, sigmoid: Step) -> None:
 Rule: TypeAlias = Callable[[Neighbours, Step], None]
 Rules: TypeAlias = Mapping[str, tuple[Rule, ...]]
 
-RULES: Rules = {"Erf": (_fuse_gelu,), "Sigmoid": (_fuse_swish,), "Tanh": (_fuse_gelu,)}
+RULES: Rules = {"Erf": (fuse_gelu,), "Sigmoid": (_fuse_swish,), "Tanh": (fuse_gelu,)}
 """What exporters spelled out before ONNX had it as one operator."""

@@ -120,10 +120,7 @@ def _fuse_gelu(graph: Neighbours, function: Step) -> None:
     """Gelu by its steps: rounded once, also in the narrow types, in which the pattern's constants are rounded too."""
     result = function.outputs[0]
     kind = None if result is None or result.type is None else result.type.dtype
-    within = gelu_pattern.CLOSE if kind is None else _ROUNDED.get(kind, gelu_pattern.CLOSE)
-    found = gelu_pattern.find(function, graph.maker, graph.only_reader, within)
-    if found is not None:
-        graph.replace(*found)
+    fuse.fuse_gelu(graph, function, gelu_pattern.CLOSE if kind is None else _ROUNDED.get(kind, gelu_pattern.CLOSE))
 
 
 def _are_alike(values: Iterable[Value | None]) -> bool:
