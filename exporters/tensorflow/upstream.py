@@ -12,6 +12,7 @@ from typing import Any
 
 from tensorflow.lite.python import schema_py_generated
 from tensorflow.python.framework import dtypes, op_callbacks, op_def_registry, tensor_shape
+from tensorflow.python.saved_model import function_deserialization, load
 from tensorflow.python.tools import saved_model_utils
 
 from entrepot.exporters.calls import user_line
@@ -36,6 +37,11 @@ def output_offsets(definition: OpDef, attributes: Any) -> dict[str, int]:
         else:
             count += 1
     return offsets
+
+
+def is_restored(function: Any) -> bool:
+    """Whether a function, concrete or not, was loaded from a SavedModel."""
+    return isinstance(function, function_deserialization.RestoredFunction | load._WrapperFunction)  # noqa: SLF001
 
 
 def captured(function: Any) -> Iterator[tuple[str, Any]]:

@@ -37,7 +37,9 @@ class TensorFlow(Subject):
     def answers(self, at: int) -> list[np.ndarray]:
         call = self.calls[at]
         if isinstance(call, dict):
-            return [*_arrays(self._reference(**{name: _tensors(value) for name, value in call.items()}))]
+            found = self._reference(**{name: _tensors(value) for name, value in call.items()})
+            in_order = self._is_file and isinstance(found, Mapping)  # a file keeps names in any order
+            return [*_arrays(dict(sorted(found.items())) if in_order else found)]
         return [*_arrays(self._reference(*map(_tensors, call)))]
 
     def feeds(self, exported: ep.Model, at: int) -> Arrays:

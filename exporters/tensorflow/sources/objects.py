@@ -9,8 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from entrepot.exporters.recognition import surroundings
+from entrepot.exporters.tensorflow import upstream
 from entrepot.exporters.tensorflow.sources.callable import Opened
-from entrepot.exporters.tensorflow.sources.saved import opened_concrete, opened_object
+from entrepot.exporters.tensorflow.sources.saved import in_order, opened_concrete, opened_object
 from entrepot.ir.errors import InputError
 
 
@@ -62,7 +63,18 @@ def _function(function: Any) -> Opened:
     around = surroundings(plain).values()
     parts = [each for each in around if isinstance(each, tf.Module)]
     own = [each for each in around if isinstance(each, tf.Variable)]
+    called = _ordered(function) if upstream.is_restored(function) else function
     return Opened(
-        function, name, origin, traceable=None if is_graph else tf.function(function), takes=_stated(function),
+        called, name, origin, traceable=None if is_graph else tf.function(function), takes=_stated(function),
         variables=lambda: [*own, *(variable for part in parts for variable in part.variables)],
     )  # fmt: skip
+
+
+def _ordered(function: Any) -> Any:
+    """A function from a file, whose results have one order."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return in_order(function(*args, **kwargs))
+
+    return call

@@ -110,7 +110,8 @@ def _concrete(function: Any) -> Any:
 def opened_concrete(concrete: Any, name: str, origin: str, noun: str = "function", keeps: Any = None) -> Opened:
     """A concrete function, which knows what it takes."""
     args, kwargs = concrete.structured_input_signature
-    if noun == "signature":  # a file keeps them in any order, TensorFlow in that of the alphabet
+    is_from_file = noun == "signature" or upstream.is_restored(concrete)
+    if is_from_file:  # which keeps them in any order, TensorFlow in that of the alphabet
         kwargs = {name: kwargs[name] for name in sorted(kwargs)}
     only = next(iter(kwargs)) if not args and len(kwargs) == 1 else ""
     parameters = getattr(concrete, "function_type", None)
@@ -122,13 +123,25 @@ def opened_concrete(concrete: Any, name: str, origin: str, noun: str = "function
         found = tensors({only: given[0]} if by_name else named)
         _check_shapes(found, kwargs)
         result = concrete(*([] if by_name else tensors(given)), **found)
-        return dict(sorted(result.items())) if noun == "signature" and isinstance(result, dict) else result
+        return in_order(result) if is_from_file else result
 
     order = keywords or names
     kind = inspect.Parameter.KEYWORD_ONLY if keywords and not only else inspect.Parameter.POSITIONAL_OR_KEYWORD
     if order:
         call.__signature__ = inspect.Signature([inspect.Parameter(each, kind) for each in order])  # type: ignore[attr-defined]
     return Opened(call, name, origin, noun=noun, has_python=False, takes=(args, kwargs), keeps=keeps)
+
+
+def in_order(result: Any) -> Any:
+    """A result with its keys in the order of the alphabet: a file keeps them in any, another in each process."""
+    if isinstance(result, dict):
+        return {key: in_order(result[key]) for key in sorted(result)}
+    if isinstance(result, list):
+        return [in_order(each) for each in result]
+    if isinstance(result, tuple):
+        parts = map(in_order, result)
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    return result
 
 
 def _check_shapes(given: Mapping[str, Any], specs: Mapping[str, Any]) -> None:

@@ -225,14 +225,28 @@ def test_a_saved_model_without_a_graph_is_refused(tmp_path: Path) -> None:
         ep.export(tmp_path, progress=False)
 
 
-def test_inputs_and_outputs_of_a_signature_have_one_order(tmp_path: Path) -> None:
+def test_inputs_and_outputs_of_what_a_file_holds_have_one_order(tmp_path: Path) -> None:
     module = tf.Module()
     names = "beta", "alpha", "gamma", "delta"
     module.f = tf.function(
         lambda beta, alpha, gamma, delta: {"w": beta, "v": alpha * gamma, "z": delta + 1, "u": delta - 1},
         input_signature=[tf.TensorSpec([None], name=name) for name in names],
     )
+    module.nested = tf.function(
+        lambda x: {"w": [x, {"q": -x, "p": x + 1}], "v": x * 2, "z": (x + 3,), "u": x - 1},
+        input_signature=[tf.TensorSpec([None], name="x")],
+    )
     tf.saved_model.save(module, str(tmp_path / "net"), signatures={"serving_default": module.f})
-    model = ep.export(tmp_path / "net", progress=False)
-    assert [spec.name for spec in model.inputs] == sorted(names)
-    assert [spec.name for spec in model.outputs] == ["u", "v", "w", "z"]
+    loaded = tf.saved_model.load(str(tmp_path / "net"))
+    for form in (tmp_path / "net", loaded, loaded.signatures["serving_default"]):
+        model = ep.export(form, progress=False)
+        assert [spec.name for spec in model.inputs] == sorted(names)
+        assert [spec.name for spec in model.outputs] == ["u", "v", "w", "z"]
+    for form in (loaded.nested, loaded.nested.concrete_functions[0]):
+        model = ep.export(form, tf.ones([2]), progress=False)
+        assert [spec.name for spec in model.outputs] == ["u", "v", "w.0", "w.1.p", "w.1.q", "z.0"]
+
+
+def test_results_of_a_function_keep_the_order_that_it_gives_them() -> None:
+    model = ep.export(tf.function(lambda x: {"b": x, "a": x + 1}), tf.ones([2]), progress=False)
+    assert [spec.name for spec in model.outputs] == ["b", "a"]

@@ -47,6 +47,16 @@ def test_the_graphs_of_a_saved_model_have_tags(tmp_path: Path) -> None:
     assert upstream.tag_sets(tmp_path) == [["serve"]]
 
 
+def test_functions_from_files_are_known(tmp_path: Path) -> None:
+    module = tf.Module()
+    module.f = tf.function(tf.square, input_signature=[tf.TensorSpec([None])])
+    tf.saved_model.save(module, str(tmp_path), signatures=module.f)
+    loaded = tf.saved_model.load(str(tmp_path))
+    restored = loaded.f, loaded.f.concrete_functions[0], loaded.signatures["serving_default"]
+    assert all(map(upstream.is_restored, restored))
+    assert not any(map(upstream.is_restored, (module.f, module.f.get_concrete_function(), tf.square)))
+
+
 def test_eager_operators_are_counted() -> None:
     one = tf.constant(1.0)
     with upstream.counting_calls() as count:
