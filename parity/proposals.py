@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -17,22 +18,29 @@ from entrepot.runtime.session import Session
 _SIZES = (4, 2, 16, 32, 64, 3, 1, 8)
 """Sizes for the axes of a model that does not run on small ones: a window may be larger than the first."""
 
+_LONG = (512, 16_000)
+"""Sizes for all axes but the first of a model that runs on none of those: a part of a second of sound, and a second."""
+
+_MOST = 1 << 22
+"""Elements of an input; two long axes may make more."""
+
 _FEW, _NEAR = 3, 0.05
 
 
-def that_runs(model: Model) -> Feeds | None:
-    """The first proposal that our own runtime runs a model on; ``None`` if it runs on none.
+def that_runs(model: Model, providers: Sequence[str] = ("cpu",)) -> Feeds | None:
+    """The first proposal that these providers all run a model on; ``None`` if there is none.
 
     Raises:
         InputError: No values can be made up for an input.
     """
     try:
-        session = Session(model)
+        sessions = [Session(model, providers=[name]) for name in providers]
     except EntrepotError:
         return None
     for feeds in proposals(model):
         try:
-            session.run(feeds)
+            for session in sessions:
+                session.run(feeds)
         except EntrepotError:
             continue
         return feeds
@@ -75,6 +83,21 @@ def _sizings(model: Model) -> Iterator[dict[str, int]]:
             if dims not in tried:
                 tried.append(dims)
                 yield dims
+    first = {symbol for _, axis, symbol in axes if axis == 0}
+    for size in _LONG:
+        dims = {symbol: 1 if symbol in first else size for symbol in symbols} | fixed
+        if _largest_input(model, dims) <= _MOST:
+            yield dims
+
+
+def _largest_input(model: Model, dims: Mapping[str, int]) -> int:
+    """The most elements that an input has at these sizes."""
+    sizes: dict[str, list[int]] = {
+        spec.name: [d for d in spec.shape or () if isinstance(d, int)] for spec in model.inputs
+    }
+    for spec, _, symbol in symbolic_axes(model):
+        sizes[spec.name].append(dims.get(symbol, 1))
+    return max(map(math.prod, sizes.values()), default=0)
 
 
 def _near_zero(array: np.ndarray) -> np.ndarray:

@@ -25,6 +25,8 @@ CASES = [
     Case("DFT", f32(3, 8, 4, 2), None, whole(-3)),
     Case("STFT", f32(2, 20, 1), whole(4), f32(8)),
     Case("STFT", f32(2, 20, 1), whole(4), None, whole(8)),
+    Case("STFT", f32(2, 20), whole(4), f32(8)),
+    Case("STFT", f64(2, 20), whole(3), None, whole(8), onesided=0),
     Case("STFT", f32(2, 20, 1), whole(3), f32(8), whole(8), onesided=0),
     Case("STFT", f32(2, 20, 2), whole(4), f32(8), onesided=0),
     Case("STFT", f64(1, 16, 1), whole(4), f64(8)),

@@ -240,3 +240,28 @@ def test_a_size_is_found_that_a_model_runs_at(size):
         <int64[2] s = {{{size}, 1}}> {{ y = Reshape(x, s) }}"""
     model = ep.load(onnx.parser.parse_model(text))
     assert that_runs(model)["x"].shape == (size,)
+
+
+@pytest.mark.parametrize("length", [400, 9000])
+def test_a_model_of_sound_runs_on_as_much_as_it_needs(length):
+    text = f"""<ir_version: 9, opset_import: ["": 20]> g (float[N, T] x, float[K] state) => (float[N, M] y)
+        <int64[1] from = {{{length}}}, int64[1] to = {{{length + 1}}}, int64[1] axis = {{1}}, int64[2] s = {{1, 1}}> {{
+        part = Slice(x, from, to, axis)
+        one = Reshape(part, s)
+        kept = Reshape(state, s)
+        y = Add(one, kept)
+    }}"""
+    feeds = that_runs(ep.load(onnx.parser.parse_model(text)))
+    assert feeds["x"].shape[0] == 1
+    assert feeds["x"].shape[1] > length
+    assert feeds["state"].shape == (1,)
+
+
+def test_what_another_runtime_refuses_is_not_proposed_for_both():
+    text = """<ir_version: 9, opset_import: ["": 20]> g (float[N, T] x) => (float[N, M] y) <int64[4] p = {0, 9, 0, 9}> {
+        y = Pad<mode="reflect">(x, p)
+    }"""
+    model = ep.load(onnx.parser.parse_model(text))
+    assert that_runs(model)["x"].shape[1] < 10
+    assert that_runs(model, ("cpu", "onnxruntime"))["x"].shape[1] >= 10
+    assert ep.to_torch(model).report.ok

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 
 import numpy as np
@@ -13,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 import entrepot as ep
+from entrepot.importers.torch.proof import ModuleSource, prove
+from entrepot.parity.doubled import Doubled
 from tests.judges.oracle import run_onnxruntime
 from tests.op_cases.normal import normal as f32
 
@@ -118,3 +121,42 @@ def test_sizes_may_be_taken_apart_and_put_together_again() -> None:
     np.testing.assert_array_equal(net(x), expected)
     program = torch.export.export(net, (x,), dynamic_shapes=({0: torch.export.Dim("n")},))
     np.testing.assert_array_equal(program.module()(torch.cat([x, x]))[:2], expected)
+
+
+UNSURE = """<ir_version: 9, opset_import: ["": 20]> g (int64[N, 64] x) => (float[N, 64] y)
+        <float fine = {1e-3}, float one = {1}, int64[1] axis = {1}> {
+        given = Cast<to = 1>(x)
+        small = Mul(given, fine)
+        near = Add(small, one)
+        squares = Mul(near, near)
+        first = ReduceMean(squares, axis)
+        mean = ReduceMean(near, axis)
+        second = Mul(mean, mean)
+        variance = Sub(first, second)
+        deviation = Sqrt(variance)
+        centred = Sub(near, mean)
+        y = Div(centred, deviation)
+    }"""
+"""The variance of numbers that are nearly one, as mean squares less squares of the mean, of which little is left."""
+
+
+def test_a_module_that_is_as_exact_as_the_model_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ep.load(onnx.parser.parse_model(UNSURE))
+    sample = {"x": np.arange(128).reshape(2, 64) % 7}
+    module = ep.to_torch(model, sample=sample, verify=False)
+    exact = functools.partial(in_double, model)
+    monkeypatch.setattr(ModuleSource, "run", lambda _, feeds: {"y": exact(feeds)})  # more so than float32 computes it
+    report = prove(module, model, sample, None)
+    assert report is not None
+    assert report.noted
+
+    monkeypatch.setattr(ModuleSource, "run", lambda _, feeds: {"y": exact(feeds) + np.float32(0.5)})
+    with pytest.raises(ep.VerificationError, match="differ"):
+        prove(module, model, sample, None)
+
+
+def in_double(model: ep.Model, feeds: dict[str, np.ndarray]) -> np.ndarray:
+    found = Doubled(model).run(feeds)
+    assert found is not None
+    array: np.ndarray = found["y"].astype(np.float32)
+    return array

@@ -62,8 +62,8 @@ def stft(
     *,
     onesided: int = 1,
 ) -> Array:
-    """The transforms of overlapping windowed frames of a signal (batch, time, 1 or 2)."""
-    numbers = _numbers(signal)
+    """The transforms of overlapping windowed frames of a signal: [batch, time, 1 or 2], or as exporters write [batch, time]."""
+    numbers = signal.astype(accumulation_dtype(signal.dtype), copy=False) if signal.ndim == 2 else _numbers(signal)
     length = numbers.shape[1] if window is None else window.shape[0]
     length = length if frame_length is None else int(frame_length.item())
     if window is not None and window.shape != (length,):

@@ -80,8 +80,8 @@ def stft(
     *,
     onesided: int = 1,
 ) -> Tensor:
-    """The transforms of overlapping windowed frames of a signal (batch, time, 1 or 2)."""
-    numbers = _numbers(signal)
+    """The transforms of overlapping windowed frames of a signal: [batch, time, 1 or 2], or as exporters write [batch, time]."""
+    numbers = _wide(signal) if signal.ndim == 2 else _numbers(signal)
     length = numbers.shape[1] if window is None else window.shape[0]
     length = length if frame_length is None else int(frame_length.item())
     if window is not None and tuple(window.shape) != (length,):
