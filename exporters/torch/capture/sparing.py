@@ -21,7 +21,8 @@ from entrepot.exporters.torch.upstream import SymNode, node_making, node_meaning
 @contextlib.contextmanager
 def sparing() -> Iterator[None]:
     """Inside, torch.export makes the same program in less time, by a tenth or so."""
-    meaning = functools.partial(node_meanings._extract_tensor_metadata, include_contiguity=False)  # noqa: SLF001
+    meanings: Any = node_meanings
+    meaning = functools.partial(meanings._extract_tensor_metadata, include_contiguity=False)  # noqa: SLF001
     with (
         mock.patch.object(node_making, "CapturedTraceback", _Stacks()),
         mock.patch.object(node_meanings, "_extract_tensor_metadata", meaning),
