@@ -119,6 +119,16 @@ class CalledExactly(Called):
             return None
         return dict(zip(self._outputs, found, strict=True)) if len(found) == len(self._outputs) else None
 
+    def exact_choosing(
+        self, feeds: Mapping[str, np.ndarray], choices: Sequence[np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        """The same where it chooses as a graph has; ``None`` if it cannot be told to."""
+        choosing = getattr(self._source, "choosing_as", None)
+        if choosing is None:
+            return None
+        with choosing(choices):
+            return self.exact(feeds)
+
 
 def called(source: Source, input_names: Sequence[str], output_names: Sequence[str], groups: Sequence[Group]) -> Called:
     """The source for a comparison, by what it can do."""

@@ -45,7 +45,9 @@ class Doubled:
     """
 
     def __init__(self, model: Model) -> None:
-        self._session = Session(in_double(model), providers=["cpu"])
+        doubled = in_double(model)
+        self._session = Session(doubled, providers=["cpu"])
+        self._choices = [str(node.outputs[1].name) for node in doubled.ir.graph if node.op_type == "TopK"]
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
         """Outputs by name, those of single precision in double; ``None`` where it cannot be run."""
@@ -53,6 +55,16 @@ class Doubled:
             return self._session.run({name: _widened(value) for name, value in feeds.items()})
         except EntrepotError:
             return None
+
+    def choices(self, feeds: Mapping[str, Any]) -> list[np.ndarray]:
+        """The places that it chooses, in the order in which it does so; none where it cannot be run."""
+        if not self._choices:
+            return []
+        try:
+            found = self._session.run({name: _widened(value) for name, value in feeds.items()}, self._choices)
+        except EntrepotError:
+            return []
+        return [found[name] for name in self._choices]
 
 
 def in_double(model: Model) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -46,6 +46,22 @@ class ExactSource(Source, Protocol):
 
     def exact(self, feeds: dict[str, np.ndarray], /) -> Outputs | None:
         """What the source computes in float64 from the same inputs; ``None`` if it cannot be run that way."""
+
+
+@runtime_checkable
+class FollowingSource(ExactSource, Protocol):
+    """A source that can be told what to choose where elements differ by less than single precision tells apart."""
+
+    def exact_choosing(self, feeds: dict[str, np.ndarray], choices: Sequence[np.ndarray], /) -> Outputs | None:
+        """What the source computes in float64, choosing these places where they are as good as its own choice.
+
+        Args:
+            feeds: Its inputs.
+            choices: The places of each choice, in the order in which a graph makes them.
+
+        Returns:
+            Its outputs; ``None`` if it cannot be told.
+        """
 
 
 @runtime_checkable

@@ -41,17 +41,19 @@ def squares_around(size: int) -> list[int]:
     return [other * other + more for other in (root + 1, root + 2)] if root > 1 and more <= _BEFORE else []
 
 
-def smallest_step(size: int, accepts: Callable[[int], bool]) -> int:
+def smallest_step(size: int, accepts: Callable[[int], bool], may_be_far: Callable[[], bool] = lambda: True) -> int:
     """The smallest step by which a size can grow: that to its double, or a far one, divided for as long as possible.
 
     Args:
         size: The present size.
         accepts: Tries another one; costs a run of the model.
+        may_be_far: Whether a far one is worth a run, which takes many times as long as one at the present size.
 
     Returns:
         1 if there is no step.
     """
-    found = next((step for step in dict.fromkeys((size, _FAR)) if step > 1 and accepts(size + step)), 1)
+    steps = (step for step in dict.fromkeys((size, _FAR)) if step > 1 and (step == size or may_be_far()))
+    found = next((step for step in steps if accepts(size + step)), 1)
     divisor = 2
     while divisor <= found:
         if found % divisor == 0 and accepts(size + found // divisor):

@@ -76,19 +76,21 @@ def solved(matrix: Number, right: Number) -> Number:
 
 @script()
 def substituted(matrix: Number, right: Number, upper: int, unit: int) -> Number:
-    """X with matrix @ X = right, where only one triangle of ``matrix`` counts."""
+    """X with matrix @ X = right, where only one triangle of ``matrix`` counts: a row of X in each step."""
     place = op.Range(0, op.Squeeze(op.Shape(matrix, start=-1)), 1)
     count = op.Size(place)
-    solution = op.Identity(right)
+    zero = op.CastLike(0.0, matrix)
+    behind = (op.Unsqueeze(place, [-1]) - place) * (1 - 2 * op.Cast(upper, to=7))
+    others = op.Where(behind > 0, matrix, zero)
+    diagonal = op.ReduceSum(op.Where(behind == 0, matrix, zero), [-1], keepdims=1)
+    pivots = op.Where(op.Cast(unit, to=9), op.CastLike(1.0, diagonal), diagonal)
+    solution = op.Expand(zero, op.Shape(right))
     for index in range(count):
         step = index + op.Cast(upper, to=7) * (count - 1 - index - index)
         one = op.Unsqueeze(step, [0])
-        factor = op.Gather(matrix, one, axis=-1)
-        pivot = op.Gather(factor, one, axis=-2)
-        row = op.Gather(solution, one, axis=-2) / op.Where(op.Cast(unit, to=9), op.CastLike(1.0, pivot), pivot)
-        rest = (place - step) * (1 - 2 * op.Cast(upper, to=7)) > 0
-        changed = op.Where(op.Unsqueeze(rest, [-1]), solution - factor * row, solution)
-        solution = op.Where(op.Unsqueeze(place == step, [-1]), row, changed)
+        known = op.MatMul(op.Gather(others, one, axis=-2), solution)
+        row = (op.Gather(right, one, axis=-2) - known) / op.Gather(pivots, one, axis=-2)
+        solution = op.Where(op.Unsqueeze(place == step, [-1]), row, solution)
     return solution
 
 

@@ -36,7 +36,9 @@ from torch.ao.quantization import FakeQuantizeBase
 from torch.export._trace import _export as export_with
 from torch.export.exported_program import _override_composite_implicit_decomp as with_composites
 from torch.export.exported_program import _split_decomp_table_to_cia_and_python_decomp as split_composites
+from torch.fx import proxy as node_making
 from torch.fx.experimental import _config as size_settings
+from torch.fx.experimental import proxy_tensor as node_meanings
 from torch.fx.experimental.proxy_tensor import _sympy_handlers, disable_proxy_modes_tracing, make_fx
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import (
@@ -78,8 +80,9 @@ __all__ = [
     "capture_settings", "convert_version", "create_onnx_friendly_decomposition_table", "decomposing",
     "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "flat_weights", "get_decompositions",
     "get_onnx_implemented_overloads", "get_type_promotion_rule", "int8_product", "integer_product", "is_natural",
-    "is_operator", "know_functions_of_sizes", "make_fx", "notes_while_captured", "pack_padded", "pad_packed",
-    "pad_rows", "pytree", "quantized_decomposed", "remember_number", "remembered_number", "remove_assertion_nodes",
+    "is_operator", "know_functions_of_sizes", "make_fx", "node_making", "node_meanings",
+    "notes_while_captured", "pack_padded", "pad_packed", "pad_rows", "pytree", "quantized_decomposed",
+    "remember_number", "remembered_number", "remove_assertion_nodes",
     "scan", "size_functions", "statically_known_true", "sym_log2", "to_onnx_program", "with_formula",
     "without_modes",
 ]  # fmt: skip

@@ -104,3 +104,24 @@ def test_the_smallest_step_of_a_size_that_never_grows_is_one():
 )
 def test_tokens_of_a_square_grid_become_those_of_others(size, others):
     assert squares_around(size) == others
+
+
+def test_axes_that_are_refused_for_being_alone_are_not_tried_far_away():
+    tried = []
+
+    def function(x, y):
+        tried.append(max(len(x), len(y)))
+        return x + y.reshape(len(y), 2, 3)[:, 0]
+
+    shaped, _, _ = found(function, (5, 3), (5, 6))
+    assert shaped == [("batch", 3), ("batch", 6)]
+    assert max(tried) < 96
+
+
+def test_axes_that_vary_far_away_only_are_found_beside_others_of_their_size():
+    def function(x, y):
+        if len(x) % 32 != 5 or len(y) % 32 != 5:
+            raise ValueError("not that size")
+        return x + y[:1]
+
+    assert found(function, (5,), (5,))[0] == [("batch",), ("b_dim0",)]

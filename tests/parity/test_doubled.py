@@ -131,3 +131,54 @@ def test_operators_of_others_and_of_chance_have_no_double() -> None:
     text = '<ir_version: 10, opset_import: ["": 20]> g (float[2] x) => (float[2] y) { y = RandomNormalLike (x) }'
     with pytest.raises(ep.EntrepotError, match="RandomNormalLike"):
         in_double(model(text))
+
+
+ROUNDED = """<ir_version: 10, opset_import: ["": 20]>
+best (float[N, 33] x, float[N, 2] y) => (float[8, 2] chosen)
+<float[40] more = {{{more}}}> {{
+  axes = Constant <value_ints = [1]> ()
+  k = Constant <value_ints = [8]> ()
+  sums = ReduceSum <keepdims = 0> (x, axes)
+  all = Add (sums, more)
+  scores = {scores} (all)
+  values, places = TopK (scores, k)
+  chosen = Gather (y, places) }}"""
+
+
+class Offset(Best):
+    """Rows whose scores have numbers added that a graph holds in single precision."""
+
+    more = np.where(np.arange(40) % 2, 1 / 3, 1 / 4) + np.arange(40) * 1e-9
+
+    def run(self, feeds: dict[str, np.ndarray], choices: Any = None) -> dict[str, Any]:
+        scores = np.zeros(40, feeds["x"].dtype)
+        for column in reversed(range(33)):
+            scores = scores + feeds["x"][:, column]
+        scores = scores + self.more.astype(scores.dtype)
+        own = np.argsort(-scores, kind="stable")[:8]
+        taken = own if choices is None or abs(scores[choices[0]] - scores[own]).max() > 1e-6 else choices[0]
+        return {"chosen": feeds["y"][taken]}
+
+    def exact_choosing(self, feeds: dict[str, np.ndarray], choices: Any) -> dict[str, Any] | None:
+        return self.run({name: value.astype(np.float64) for name, value in feeds.items()}, choices)
+
+
+class Untold(Offset):
+    """One that cannot be told."""
+
+    def exact_choosing(self, feeds: dict[str, np.ndarray], choices: Any) -> None:
+        return None
+
+
+@pytest.mark.parametrize(("scores", "right"), [("Identity", True), ("Neg", False)])
+def test_rows_that_single_precision_does_not_tell_apart_are_chosen_alike(scores: str, right: bool) -> None:
+    rng = np.random.default_rng(5)
+    base = rng.standard_normal(33)
+    feeds = {"x": np.stack([rng.permutation(base) for _ in range(40)]).astype(np.float32)}
+    feeds["y"] = rng.standard_normal((40, 2)).astype(np.float32)
+    judged = model(ROUNDED.format(scores=scores, more=", ".join(map(repr, Offset.more.astype(np.float32).tolist()))))
+    expected, actual = Offset().run(feeds), ep.Session(judged, providers=["cpu"]).run(feeds)
+    assert not np.allclose(expected["chosen"], actual["chosen"], atol=0.1)
+    case = Case("sample", feeds)
+    assert Judge(Offset(), judged, None, {}).compare(case, expected, actual, "cpu").ok is right
+    assert not Judge(Untold(), judged, None, {}).compare(case, expected, actual, "cpu").ok

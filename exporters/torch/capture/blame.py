@@ -17,6 +17,7 @@ from entrepot.exporters.torch.capture.orders import orders_of_the_sample
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.rounding import remainders_by_nothing, rounded_sizes
 from entrepot.exporters.torch.capture.settled import settled_weights
+from entrepot.exporters.torch.capture.sparing import sparing
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
 from entrepot.exporters.torch.quantised.mode import quantised
@@ -153,7 +154,7 @@ def export_flat(
         *upstream,
     )
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
-        for flag in (*flags, Rewriting(), held_values(flat), named_weights(flat), capture_settings()):
+        for flag in (*flags, Rewriting(), held_values(flat), named_weights(flat), capture_settings(), sparing()):
             stack.enter_context(flag)
         return _program(flat, tuple(tensors), (tuple(spec),))
 

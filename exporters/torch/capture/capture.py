@@ -72,9 +72,8 @@ def capture(
     """
     first: EntrepotError | None = None
     settled: _Settled | None
-    opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper)
+    opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper, gain)
     if opened.capture is not None:
-        _tell(fixed, call, progress)
         return replace(opened.capture, fixed=fixed)
     failing = _for_no_size(opened.error, module, call, prober, stepper)
     for _ in range(_MOST_ATTEMPTS):
@@ -119,19 +118,39 @@ def _opened(
     groups: list[Group],
     progress: Callable[[str], None],
     stepper: Stepper | None,
+    gain: Callable[[Sequence[Group], Mapping[Axis, Fixed]], None],
 ) -> tuple[Opening, list[Group], dict[Axis, Fixed]]:
     """A capture with open sizes, the groups that it was made with, and the axes that it and those before it fixed."""
     fixed: dict[Axis, Fixed] = {}
     while True:
         opened = capture_open(module, call, prober, groups, stepper)
-        if opened.capture is None:
+        if opened.ends and not any(group.required for group, _ in opened.ends):
+            own = _ended(opened)
+            groups = still_varying([each for each in groups if own.keys().isdisjoint(each.axes)], prober.base)
+        elif opened.capture is None:
             return opened, groups, fixed
-        fixed |= opened.capture.fixed
+        else:
+            own = dict(opened.capture.fixed)
+        _tell(own, call, progress)
+        fixed |= own
+        if opened.capture is None:
+            gain(groups, fixed)
+            continue
         bound = bound_by_program(opened.capture.program, prober, opened.capture.groups)
         if bound is None:
             return opened, groups, fixed
         progress("some axes vary only together with others")
         groups = bound
+
+
+def _ended(opened: Opening) -> dict[Axis, Fixed]:
+    """Why a program that ends some groups early is none for them."""
+    assert opened.program is not None
+    reasons = (
+        (group, Fixed(CAPTURED, reason, noted_line(opened.program, opened.tensors, group)))
+        for group, reason in opened.ends
+    )
+    return {axis: reason for group, reason in reasons for axis in sorted(group.axes)}
 
 
 def _tell(fixed: Mapping[Axis, Fixed], call: Flat, progress: Callable[[str], None]) -> None:

@@ -41,12 +41,15 @@ class Opening:
         program: What torch.export made, if anything, also where that does not hold.
         tensors: What it was made with.
         error: Why there is no program.
+        ends: Groups that it ends early, where the module goes on, each with the reason. A capture with names for the
+            sizes goes the same way, and torch.export would refuse it.
     """
 
     capture: Capture | None = None
     program: torch.export.ExportedProgram | None = None
     tensors: Sequence[torch.Tensor] = ()
     error: BaseException | None = None
+    ends: Sequence[tuple[Group, str]] = ()
 
 
 def capture_open(
@@ -67,9 +70,9 @@ def capture_open(
     found = _bounded(program, kept)
     if found is None:
         return Opening(None, program, tensors)
-    more = [_takes_more(group, own, prober) for group, own in zip(kept, found, strict=True)]
-    if any(more):
-        return Opening(None, program, tensors)
+    ends = [(group, _beyond(group, own, prober)) for group, own in zip(kept, found, strict=True)]
+    if any(reason is not None for _, reason in ends):
+        return Opening(None, program, tensors, ends=[(group, reason) for group, reason in ends if reason])
     return Opening(Capture(program, tensors, found, fixed, frozenset(flat.numbers)), program, tensors)
 
 
@@ -109,17 +112,17 @@ def _bounded(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> 
     return narrowed if holds else None
 
 
-def _takes_more(group: Group, found: Group, prober: Prober) -> bool:
-    """Whether the module goes on to vary where a capture ends; if it does so in steps, the group has these then."""
+def _beyond(group: Group, found: Group, prober: Prober) -> str | None:
+    """Why a group cannot vary within the bounds of a capture; empty if it can in steps, which it has then."""
     if found.bounds == group.bounds:
-        return False
+        return None
     kept = replace(group, bounds=dict(group.bounds))
-    if keep_within(kept, found.bounds, prober, set()):
-        return True
+    if reason := keep_within(kept, found.bounds, prober, set()):
+        return reason
     if kept.step == group.step:
-        return False
+        return None
     group.step, group.sizes = kept.step, kept.sizes
-    return True
+    return ""
 
 
 def _bounds(program: torch.export.ExportedProgram, symbol: sympy.Symbol) -> tuple[int, int | None]:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import onnx_ir
 import torch
 
@@ -20,6 +21,7 @@ from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.relations import suggested_relations
 from entrepot.exporters.torch.lowering.weights import refer_to_weights, settle_weights
 from entrepot.exporters.torch.running.checks import check_results, check_tensors
+from entrepot.exporters.torch.running.chosen import ChoosingAs
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.first import FirstOfEqual
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
@@ -155,6 +157,11 @@ class TorchSource(Source):
     def first_of_equal() -> FirstOfEqual:
         """While it is on, the module chooses the first of equal elements, as ONNX does."""
         return FirstOfEqual()  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def choosing_as(choices: Sequence[np.ndarray]) -> ChoosingAs:
+        """While it is on, the module chooses as a graph has, among what single precision does not tell apart."""
+        return ChoosingAs(choices)
 
     def unsteadiness(self, arrays: Sequence[torch.Tensor]) -> Sequence[float]:
         """How far results may move because something is rounded to the other of two steps."""

@@ -87,6 +87,7 @@ class ModuleSource(TorchSource):
         self._shared = False
         self._ends: list[str] = []
         self._known: _Known | None = None
+        self._failed: tuple[object, ConversionError] | None = None
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -146,8 +147,14 @@ class ModuleSource(TorchSource):
             self._ends = self._known.ends
             if (joined := self._joined(prober, groups, self._known.groups, options)) is not None:
                 return joined
+        if self._failed is not None and self._failed[0] == asked:  # the way of one capture was no other
+            raise self._failed[1]
         options.tell("capturing the module")
-        captured, refusal = self._captured(prober, groups, options)
+        try:
+            captured, refusal = self._captured(prober, groups, options)
+        except ConversionError as error:
+            self._failed = asked, error
+            raise
         self._ends = joint_limits(captured.program, captured.groups)
         self._known = _Known(asked, copy.deepcopy(captured.groups), self._ends)
         self.state.restore()

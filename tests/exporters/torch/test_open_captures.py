@@ -10,7 +10,12 @@ from torch import nn
 import entrepot as ep
 from entrepot.exporters.arrays import NUMPY
 from entrepot.exporters.axes.gaps import with_gaps
+from entrepot.exporters.axes.groups import name_groups
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.sources import calling
+from entrepot.exporters.torch.sources.module import ModuleSource
 
 
 @pytest.fixture
@@ -45,6 +50,13 @@ class Few(nn.Module):
         torch._check(x.shape[1] % 7 < 9)
         torch._check(x.shape[1] >= 3)
         return x[:, :-2] + 1
+
+
+class OtherPath(nn.Module):
+    """Takes another path for long inputs, which no single capture holds."""
+
+    def forward(self, x):
+        return x + 1 if x.shape[1] <= 16 else x[:, :16] * 2
 
 
 class Gated(nn.Module):
@@ -125,3 +137,16 @@ def test_only_what_may_be_a_mask_of_ones_gets_a_gap(array, gapped):
     if found is not None:
         np.testing.assert_array_equal(found[0], gapped)
     np.testing.assert_array_equal(array, before)
+
+
+def test_an_axis_that_a_capture_ends_early_is_not_named_to_be_refused(captures):
+    source = ModuleSource(OtherPath(), torch.randn(2, 8, 4))
+    with source.guard():
+        prober = Prober(source, source.call.tensors, source.settled())
+        groups = prober.find_groups()
+        name_groups(groups, TORCH, prober.base, ["x"])
+        found = capture(source.module, source.call, prober, groups, progress=lambda line: None)
+    assert [group.symbol for group in found.groups] == ["batch", "x_dim2"]
+    assert "another path from size 17 on" in str(found.fixed[0, 1])
+    assert "test_open_captures.py" in str(found.fixed[0, 1])
+    assert len(captures) == 2

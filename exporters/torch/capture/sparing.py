@@ -1,0 +1,71 @@
+"""What a capture spends time on that nothing comes of, left out or remembered.
+
+torch (2.13) looks up the source of every frame for every node that it makes, whether every tensor is contiguous in
+any of three ways, and whether the formula of a size is a number, each time that it is asked for the formula.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from traceback import FrameSummary, StackSummary
+from types import CodeType, FrameType
+from typing import Any
+from unittest import mock
+
+from entrepot.exporters.torch.upstream import SymNode, node_making, node_meanings
+
+
+@contextlib.contextmanager
+def sparing() -> Iterator[None]:
+    """Inside, torch.export makes the same program in less time, by a tenth or so."""
+    meanings: Any = node_meanings
+    meaning = functools.partial(meanings._extract_tensor_metadata, include_contiguity=False)  # noqa: SLF001
+    with (
+        mock.patch.object(node_making, "CapturedTraceback", _Stacks()),
+        mock.patch.object(node_meanings, "_extract_tensor_metadata", meaning),
+        mock.patch.object(SymNode, "expr", property(_formula_once(SymNode.expr.fget))),  # type: ignore[attr-defined]
+    ):
+        yield
+
+
+class _Stacks:
+    """Stands where torch gathers the frames of a node; most are those of the node before, and are made once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[CodeType, int], FrameSummary] = {}
+        self._frame: FrameType | None = None
+
+    def extract(self) -> _Stacks:
+        """The frames of the caller, to be summed up at once."""
+        self._frame = sys._getframe(1)  # noqa: SLF001 - the one way to the frames that makes no objects of them
+        return self
+
+    def summary(self) -> StackSummary:
+        """The frames, outermost first."""
+        frame, self._frame = self._frame, None
+        found = StackSummary()
+        while frame is not None:
+            key = frame.f_code, frame.f_lineno or 0
+            known = self._known.get(key)
+            if known is None:
+                code = frame.f_code
+                known = self._known[key] = FrameSummary(code.co_filename, key[1], code.co_name, lookup_line=False)
+            found.append(known)
+            frame = frame.f_back
+        found.reverse()
+        return found
+
+
+def _formula_once(formula: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The formula of a size as it was when torch last replaced a symbol by another."""
+
+    def expr(size: Any) -> Any:
+        version = 0 if size.shape_env is None else size.shape_env._replacements_version_counter  # noqa: SLF001
+        if version and size._expr_cache is not None and size._expr_ver == version:  # noqa: SLF001
+            return size._expr_cache  # noqa: SLF001
+        return formula(size)
+
+    return expr

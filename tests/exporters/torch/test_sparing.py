@@ -1,0 +1,52 @@
+"""What a capture leaves out changes nothing of the program."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+from torch import nn
+
+from entrepot.exporters.torch.capture import blame
+from entrepot.exporters.torch.capture.sparing import sparing
+from entrepot.exporters.torch.upstream import SymNode, node_making, node_meanings
+
+
+class Windows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(4, 8), nn.GELU())
+
+    def forward(self, *tensors):
+        (x,) = tensors
+        return self.inner(x.reshape(x.shape[0] // 2, 2, -1, 4)).sum(1)
+
+
+def captured():
+    dims = {(0, 0): 2 * torch.export.Dim("half__axis", min=2), (0, 1): torch.export.Dim.AUTO}
+    return blame.export_flat(Windows().eval(), [torch.randn(6, 10, 4)], dims)
+
+
+def described(program):
+    known = ("stack_trace", "nn_module_stack")
+    return [
+        (str(node), node.target, str(node.args), str(node.meta.get("val")), *(node.meta.get(each) for each in known))
+        for node in program.graph.nodes
+    ]
+
+
+def test_a_program_is_the_same(monkeypatch):
+    spared = described(captured())
+    monkeypatch.setattr(blame, "sparing", contextlib.nullcontext)
+    assert spared == described(captured())
+    assert any("forward" in (each[4] or "") for each in spared)
+
+
+def test_torch_is_left_as_it_was():
+    def state():
+        return node_making.CapturedTraceback, node_meanings._extract_tensor_metadata, SymNode.__dict__["expr"]
+
+    before = state()
+    with sparing():
+        assert all(one is not other for one, other in zip(state(), before, strict=True))
+    assert state() == before
