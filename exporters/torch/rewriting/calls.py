@@ -35,11 +35,14 @@ from entrepot.exporters.torch.translations.remembered import holds_sizes
 
 _SIZES = (torch.SymInt, torch.SymFloat)
 _CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
+_REMEMBERING = type(functools.cache(callable))
 _APPLY = vars(torch.autograd.Function)["apply"].__func__
 
 
 def callee(function: Any) -> Any:
     """What to call instead of ``function``."""
+    if isinstance(function, _REMEMBERING):  # a size that varies is no key
+        function = function.__wrapped__
     if isinstance(function, types.BuiltinMethodType | types.MethodType) and isinstance(function.__self__, torch.Tensor):
         method = _METHODS.get(function.__name__)
         return function if method is None else functools.partial(method, function, function.__self__)
