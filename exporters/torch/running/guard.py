@@ -104,7 +104,9 @@ class ModuleState:
 @contextlib.contextmanager
 def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[ModuleState]:
     """Inside, no gradients, and evaluation mode unless ``training`` keeps the module's own; then all is as before."""
-    modes = [(part, part.training) for part in module.modules()]
+    modes = [
+        (part, part.training) for part in module.modules() if hasattr(part, "training")
+    ]  # a frozen script lacks it
     fastpath = torch.backends.mha.get_fastpath_enabled()
     for part, _ in modes:
         part.training = (
