@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from entrepot.exporters.torch.quantised.observers import observers_off
+from entrepot.exporters.torch.running.bags import bags_checked
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
 from entrepot.exporters.torch.running.stepping import Place
@@ -113,7 +114,7 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
             part.training and training
         )  # not part.eval(): an overridden train() may do more, such as merging weights
     off = contextlib.nullcontext() if training else observers_off(module)
-    with torch.no_grad(), off, padding_as_in_inference(module):
+    with torch.no_grad(), off, padding_as_in_inference(module), bags_checked():
         state = ModuleState(module)
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.

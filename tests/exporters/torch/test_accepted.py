@@ -159,3 +159,21 @@ def test_functions_without_a_signature_are_exported(name):
 def test_a_frozen_script_is_exported():
     script = torch.jit.freeze(torch.jit.script(nn.Sequential(nn.Linear(3, 2), nn.ReLU()).eval()))
     assert ep.export(script, torch.randn(4, 3)).report.ok
+
+
+class Largest(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.bag = nn.EmbeddingBag(10, 4, mode="max")
+
+    def forward(self, rows, begins):
+        return self.bag(rows, begins)
+
+
+def test_a_module_is_tried_without_bags_and_the_process_lives():
+    plain = torch.embedding_bag
+    rows, begins = torch.arange(6), torch.tensor([0, 2, 3])
+    model = ep.export(Largest(), (rows, begins))
+    assert model.report.ok
+    assert torch.embedding_bag is plain
