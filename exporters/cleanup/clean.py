@@ -10,6 +10,7 @@ from onnx_ir.passes import common
 from entrepot.exporters.cleanup.identities import DropIdentities
 from entrepot.exporters.cleanup.idle import drop_idle, forget_half_spectra
 from entrepot.exporters.cleanup.indices import widen_indices
+from entrepot.exporters.cleanup.lowest_padding import let_pools_pad
 from entrepot.exporters.cleanup.pack import pack_weights
 from entrepot.exporters.cleanup.padded_pools import keep_padding_apart
 from entrepot.exporters.cleanup.reductions import count_axes_from_the_front
@@ -37,6 +38,7 @@ def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_pla
     if not in_place:
         pack_weights(model)
     clean_up(model, level=level, evaluate=evaluate, weights=weights, in_place=in_place)
+    let_pools_pad(model, weights)
     keep_padding_apart(model, weights)
     common.RemoveUnusedNodesPass()(model)
     common.RemoveUnusedOpsetsPass()(model)

@@ -1,7 +1,8 @@
 """Pooling whose windows depend on the size of the input, written so that the size may vary.
 
 torch.export (2.13) fixes the length in ``max_pool1d``, and asks questions about sizes where a window may start beyond
-the end (``ceil_mode``); torch.onnx translates adaptive pooling for the sizes of the sample, or not at all.
+the end (``ceil_mode``), which a constant padding answers; torch.onnx translates adaptive pooling for the sizes of the
+sample, or not at all.
 """
 
 from __future__ import annotations
@@ -74,22 +75,18 @@ def _adaptive_maximum(axes: int, original: Callable[..., Any]) -> Callable[..., 
     return adaptive_max_pool
 
 
-def _overhang(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How far the last window reaches beyond the padding when ``ceil_mode`` lets it.
+def _overhangs(axes: int, geometry: Sequence[Sequence[int]]) -> list[int]:
+    """What to append to each axis for ``ceil_mode``, in the order of ``F.pad``: the last axis first.
 
-    A window counts when it starts on the input or its left padding.
+    With it there are as many windows as without it, wherever the last one reaches beyond the padding, and as many as
+    start on the input or its left padding where that is fewer; so no size is asked for.
     """
-    reach = dilation * (kernel - 1) + 1
-    beyond = (size + 2 * padding - reach + stride - 1) // stride  # windows after the first, rounded up
-    last = torch.sym_min(beyond, (size + padding - 1) // stride)
-    return torch.sym_max(last * stride + reach - size - 2 * padding, 0)
-
-
-def _overhangs(x: torch.Tensor, axes: int, geometry: Sequence[Sequence[int]]) -> list[int]:
-    """What to append to each axis, in the order of ``F.pad``: the last axis first."""
-    last_first = range(axes - 1, -1, -1)
-    each = [_overhang(x.shape[axis - axes], *(part[axis] for part in geometry)) for axis in last_first]
+    each = [_overhang(*(part[axis] for part in geometry)) for axis in range(axes - 1, -1, -1)]
     return [amount for overhang in each for amount in (0, overhang)]
+
+
+def _overhang(kernel: int, stride: int, padding: int, dilation: int) -> int:
+    return torch.sym_min(stride - 1, dilation * (kernel - 1) - padding)
 
 
 def _varies(geometry: Sequence[Sequence[Any]]) -> bool:
@@ -138,7 +135,7 @@ def _maximum(axes: int, original: Callable[..., Any], pool: Callable[..., Any]) 
             return original(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
         step = stride if stride is not None and stride != [] else kernel_size
         geometry = [_spread(each, axes) for each in (kernel_size, step, padding, dilation)]
-        x = F.pad(input, _overhangs(input, axes, geometry), value=-torch.inf) if ceil_mode else input
+        x = F.pad(input, _overhangs(axes, geometry), value=-torch.inf) if ceil_mode else input
         if _varies(geometry):
             kernels, steps, paddings, dilations = geometry
             padded = F.pad(x, _around(paddings), value=-torch.inf)
@@ -174,7 +171,7 @@ def _average(axes: int, original: Callable[..., torch.Tensor]) -> Callable[..., 
             return original(input, kernel_size, stride, padding, False, count_include_pad, *last)
         geometry = [kernels, strides, paddings, [1] * axes]
         around = _around(paddings)
-        beyond = _overhangs(input, axes, geometry)
+        beyond = _overhangs(axes, geometry)
 
         def total(x: torch.Tensor) -> torch.Tensor:
             return original(F.pad(x, beyond), kernels, strides, 0) * math.prod(kernels)

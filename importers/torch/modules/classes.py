@@ -13,7 +13,7 @@ import onnx_ir as ir
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.layers.layer import Layer
 from entrepot.importers.torch.modules.part import Part
-from entrepot.importers.torch.modules.tree import Held, Node
+from entrepot.importers.torch.modules.tree import Held, Node, is_attribute
 from entrepot.importers.torch.text.sizes import literal
 from entrepot.runtime.emitting.layout import wrapped
 from entrepot.runtime.emitting.names import Names
@@ -146,7 +146,7 @@ class Classes:
         if isinstance(child, Held):
             return [f"        {_tensor(f'self.{name}', child, slots, name)}"]
         made = self._expression(child, slots)
-        return [f'        self.add_module("{name}", {made})' if name.isdecimal() else f"        self.{name} = {made}"]
+        return [f"        self.{name} = {made}" if is_attribute(name) else f'        self.add_module("{name}", {made})']
 
     def _expression(self, child: Node, slots: Iterator[str]) -> str:
         if child.layer is not None:
@@ -201,5 +201,6 @@ def _class_name(path: tuple[str, ...]) -> str:
     word = words[-1] if words else "block"
     if path[-1].isdecimal():
         word = word[:-1] if word.endswith("s") and not word.endswith("ss") else word
-    name = "".join(part[:1].upper() + part[1:] for part in re.split(r"_+", word))
-    return name if len(name) > 1 else "Block"
+    name = "".join(part[:1].upper() + part[1:] for part in re.split(r"[\W_]+", word))
+    name = f"Block{name}" if name[:1].isdigit() else name
+    return name if len(name) > 1 and is_attribute(name) else "Block"

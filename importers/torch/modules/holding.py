@@ -11,7 +11,7 @@ import onnx_ir as ir
 from entrepot.importers.torch.dtypes import NAMES
 from entrepot.importers.torch.modules.scopes import Path, shared, split
 from entrepot.importers.torch.modules.state import State, every_step
-from entrepot.importers.torch.modules.tree import Held, attribute
+from entrepot.importers.torch.modules.tree import Held, attribute, place
 from entrepot.importers.torch.text.lane import may_compute
 from entrepot.ir.traits import host_operands
 from entrepot.runtime.planning.plan import Block, Step, Value
@@ -81,8 +81,8 @@ def _hold_one(state: State, value: Value, readers: Path) -> None:
     if moved:
         state.moved[value] = moved
     if "." in name and "/" not in name and "::" not in name:
-        *parts, leaf = (attribute(part) for part in split(name) or (name,))
-        path = tuple(parts)
+        *parts, leaf = split(name) or (name,)
+        path, leaf = place(parts), attribute(leaf)
     else:
         known = state.plan.ours and state.is_parameter(value)
         path, leaf = () if known else readers, attribute(name.rsplit("/", 1)[-1].rsplit("::", 1)[-1])

@@ -14,7 +14,7 @@ from entrepot.importers.torch.layers.stateless import STATELESS
 from entrepot.importers.torch.modules.holding import hold
 from entrepot.importers.torch.modules.scopes import Path, scope_of, shared, split
 from entrepot.importers.torch.modules.state import State, every_step
-from entrepot.importers.torch.modules.tree import attribute
+from entrepot.importers.torch.modules.tree import attribute, place
 from entrepot.importers.torch.op import Op
 from entrepot.importers.torch.steps.planning import Plan
 from entrepot.ir.traits import unread_operands
@@ -27,7 +27,7 @@ def settled(plan: Plan) -> State:
     state.floating, state.containers = _floating(plan), _containers(plan)
     steps = list(every_step(plan.block))
     for step in steps:
-        state.scopes[step] = tuple(attribute(name) for name in scope_of(step))
+        state.scopes[step] = place(scope_of(step))
     for step in steps:
         op = Op(state, step)  # type: ignore[arg-type] # rules ask about types and constants only
         layer = layer_of(op)
@@ -52,7 +52,7 @@ def _floating(plan: Plan) -> ir.DataType | None:
 
 
 def _containers(plan: Plan) -> frozenset[Path]:
-    paths = [tuple(attribute(part) for part in split(name)) for name in plan.weights if "." in name]
+    paths = [place(split(name)) for name in plan.weights if "." in name]
     return frozenset(path[:end] for path in paths for end in range(1, len(path) - 1))
 
 
@@ -89,14 +89,15 @@ def _wanted(state: State, step: Step, layer: Layer) -> Iterator[Path] | None:
     """Paths in the order of preference; ``None`` for what the module had as a parameter, not as a layer."""
     name = next((state.source(v) for v in step.inputs if v is not None and v.name == layer.source), layer.source)
     if ("." in name or state.plan.roles.get(name)) and name in state.plan.weights:
-        *path, leaf = (attribute(part) for part in split(name) or (name,))
+        *parts, leaf = split(name) or (name,)
+        path, leaf = place(parts), attribute(leaf)
         if leaf not in layer.tensors and layer.kind not in _RECURRENT and state.plan.ours:
             return None
         if layer.kind == "Linear" and state.plan.ours and _is_straight(state, step, name):
             return None  # the module has the matrix as MatMul takes it
         if not path and step not in state.plan.block.steps:
             return None  # a class has no ``super()`` in a function within its forward
-        found = [tuple(path)]
+        found = [path]
     else:
         found = []
     return _places(state, step, found, layer)

@@ -41,14 +41,18 @@ def _of_scopes(text: str) -> Path:
 
 
 def _of_node(name: str) -> Path:
-    """``/layer1/layer1.0/conv1/Conv`` is in ``layer1.0.conv1``: lists are not called, so they come with their items."""
+    """``/features/features.0/features.0.1/Conv`` is in ``features.0.1``: items of lists come with the lists' names."""
     path: list[str] = []
     for part in name.split("/")[:-1]:
         names = [each for each in part.split(".") if each]
-        if names and path and names[0] == path[-1] and len(names) > 1:
-            names = names[1:]
-        path += names
+        path += names[_said_before(path, names) :]
     return tuple(path) if len(path) <= _DEEPEST else ()
+
+
+def _said_before(path: list[str], names: list[str]) -> int:
+    """How many of the names, though not all, are those that the path ends with."""
+    counts = range(min(len(path), len(names) - 1), 0, -1)
+    return next((count for count in counts if path[-count:] == names[:count]), 0)
 
 
 def shared(paths: list[Path]) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -111,6 +111,18 @@ _TAKEN = frozenset(dir(nn.Module()))
 """What ``nn.Module`` uses itself, ``_modules`` and the like included, which only its instances have."""
 
 
+def place(path: Iterable[str]) -> Path:
+    """Names of modules, one below another, which torch lets hold what no attribute may, as ``block-1`` or ``3x3``.
+
+    Not keywords, which torch.export (2.13) writes after a dot.
+    """
+    return tuple(name if _MODULE.fullmatch(name) and name not in _RESERVED else attribute(name) for name in path)
+
+
+_MODULE = re.compile(r"(?!__)[A-Za-z0-9_][A-Za-z0-9_ -]*")
+_RESERVED = _TAKEN | set(keyword.kwlist)
+
+
 def attribute(name: str) -> str:
     """A name as an attribute of a module; numbers, which lists have, stay."""
     clean = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") if not name.isidentifier() else name
@@ -135,4 +147,9 @@ def reference(root: Node, path: Path, start: str = "self") -> str:
 
 def member(name: str) -> str:
     """What follows a module for one that is right below it by a name; a number among names is no attribute."""
-    return f'.get_submodule("{name}")' if name.isdecimal() else f".{name}"
+    return f".{name}" if is_attribute(name) else f'.get_submodule("{name}")'
+
+
+def is_attribute(name: str) -> bool:
+    """Whether a name can follow a dot."""
+    return name.isidentifier() and not keyword.iskeyword(name)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from collections import OrderedDict
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import onnx.parser
@@ -65,6 +68,51 @@ def test_loops_use_layers_wherever_they_are(paths: dict[str, str]) -> None:
     np.testing.assert_allclose(module(torch.from_numpy(x)).detach().numpy(), expected, rtol=1e-5, atol=1e-6)
     kept = {name for name, each in module.named_modules() if isinstance(each, torch.nn.Linear)}
     assert kept == {paths[each].replace("/", ".").replace("in", "in_") for each in "pq"}
+
+
+@pytest.mark.parametrize(
+    ("node", "module"),
+    [
+        ("/layer1/layer1.0/conv/Conv", "layer1.0.conv"),
+        ("/features/features.0/features.0.0/Conv", "features.0.0"),
+        ("/features/features.1/block/block.0/block.0.1/Conv", "features.1.block.0.1"),
+        ("/0/0.0/0.0.0/Conv", "0.0.0"),
+        ("/stem/Conv", "stem"),
+        ("/blocks.0/blocks.0/Conv", "blocks.0.blocks.0"),
+    ],
+)
+def test_names_of_nodes_tell_the_module(node: str, module: str) -> None:
+    """As torch.onnx writes them by tracing: an item of a list has the list's name before its own."""
+    proto = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+    g (float[1, 2, 4, 4] x) => (float[1, 3, 4, 4] y) { y = Conv<kernel_shape = [1, 1]>(x, w) }""")
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(f32(3, 2, 1, 1), "w"))
+    proto.graph.node[0].name = node
+    assert [*ep.to_torch(proto).state_dict()] == [f"{module}.weight"]
+
+
+class Odd(torch.nn.Module):
+    """Modules under names that are no attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        names = "block-0", "3x3", "01", "my head", "7000"
+        self.trunk = torch.nn.Sequential(OrderedDict((name, torch.nn.Linear(4, 4)) for name in names))
+        self.heads = torch.nn.ModuleDict({"5x5-": torch.nn.Linear(4, 2), "none": torch.nn.Linear(4, 3)})
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x = self.trunk(x)
+        return self.heads["5x5-"](x), self.heads["none"](x)
+
+
+def test_modules_keep_names_that_are_no_attributes(tmp_path: Path) -> None:
+    original, x = Odd(), torch.randn(2, 4)
+    model = ep.export(original, x, progress=False)
+    module = ep.to_torch(model, source=tmp_path / "net")
+    assert module.load_state_dict(original.state_dict()) is not None
+    expected = original(x)
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
+    for made in (module, copy.deepcopy(module), torch.export.export(module, (x,)).module(), compiled):
+        torch.testing.assert_close(made(x), expected)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1,), (), (1, 1, 1)])
