@@ -94,9 +94,8 @@ def require_all(fixed: Mapping[Axis, Fixed], names: Sequence[str]) -> None:
     Raises:
         ConversionError: There are some; the message has them all.
     """
-    lost = {
-        axis: reason for axis, reason in sorted(fixed.items()) if reason.why in (CAPTURED, UNFOLLOWED, UNTRANSLATED)
-    }
+    ours = (CAPTURED, FAILED, UNFOLLOWED, UNTRANSLATED)
+    lost = {axis: reason for axis, reason in sorted(fixed.items()) if reason.why in ours}
     if lost:
         reasons = "; ".join(f"{axis_name(axis, names)}: {_short(reason)}" for axis, reason in lost.items())
         raise ConversionError(

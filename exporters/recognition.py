@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CellType, CodeType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, ModuleType
 from typing import Any
 
 from entrepot.exporters.sample import Sample
@@ -47,8 +47,9 @@ class Found:
 
     @property
     def is_function(self) -> bool:
-        """Whether it is a plain function, a method or a partial one."""
-        return isinstance(self.obj, functools.partial) or (callable(self.obj) and hasattr(self.obj, "__code__"))
+        """Whether it is a plain function, one written in C, a method or a partial one."""
+        known = isinstance(self.obj, functools.partial | BuiltinFunctionType)
+        return known or (callable(self.obj) and hasattr(self.obj, "__code__"))
 
     def uses(self, *packages: str, depth: int = 3) -> bool:
         """Whether a function is a method of, or mentions, something of one of these packages, or one of them itself.

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.axes.probe import Prober
 
 
 def size_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
     """The smallest size of each group that the model accepts, and the largest that the capture found."""
     free = [group for group in groups if group.formula is None]
-    return [text for group in free for text in (*limits_of(group, *_bounds(prober, group, free)), *_steps(group))]
+    least = _smallest(prober, free)
+    bounds = [(group, _bounds(group, each)) for group, each in zip(free, least, strict=True)]
+    return [text for group, ends in bounds for text in (*limits_of(group, *ends), *_steps(group))]
+
+
+def _smallest(prober: Prober, free: Sequence[Group]) -> list[int]:
+    """Of each group; then once more beside the smallest sizes of the others, which it may have to be no less than."""
+    ones = [min(group.remainder or group.step, prober.size(min(group.axes))) for group in free]
+    least = [_least(prober, group, free, ones) for group in free]
+    if least == ones:
+        return least
+    return [
+        first if first == one else _least(prober, group, free, least)
+        for group, first, one in zip(free, least, ones, strict=True)
+    ]
 
 
 def _steps(group: Group) -> Iterator[str]:
@@ -19,11 +33,11 @@ def _steps(group: Group) -> Iterator[str]:
         yield f"{group.symbol} % {group.step} == {group.remainder}"
 
 
-def _bounds(prober: Prober, group: Group, free: Sequence[Group]) -> tuple[int, int | None]:
+def _bounds(group: Group, smallest: int) -> tuple[int, int | None]:
     """What the model accepts, within what was asked for."""
     least, most = group.asked
     ends = [end for end in (most, group.bounds.get("max")) if end is not None]
-    return max(least, _least(prober, group, free)), min(ends, default=None)
+    return max(least, smallest), min(ends, default=None)
 
 
 def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
@@ -34,23 +48,24 @@ def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
         yield f"{group.symbol} <= {most}"
 
 
-def _least(prober: Prober, group: Group, free: Sequence[Group]) -> int:
+def _least(prober: Prober, group: Group, free: Sequence[Group], small: Sequence[int]) -> int:
     """Found by bisection; size 0 is not tried, as hardly any model is made for it."""
     taken, step = prober.size(min(group.axes)), group.step
     first = taken % step or step
-    if taken > first and _accepts(prober, group, first, free):
+    others = [dict.fromkeys(each.axes, size) for each, size in zip(free, small, strict=True) if each is not group]
+    if taken > first and _accepts(prober, group, first, others):
         return first
     refused = first - step if taken == first else first
     while taken - refused > step:
         middle = refused + (taken - refused) // (2 * step) * step
-        if _accepts(prober, group, middle, free):
+        if _accepts(prober, group, middle, others):
             taken = middle
         else:
             refused = middle
     return taken
 
 
-def _accepts(prober: Prober, group: Group, size: int, free: Sequence[Group]) -> bool:
+def _accepts(prober: Prober, group: Group, size: int, others: Sequence[dict[Axis, int]]) -> bool:
     """Whether a size is accepted, perhaps with small numbers, or with another one small: it may have to be no less.
 
     A mask that has to have a row for each token is as small as there are tokens, which says nothing of masks.
@@ -58,5 +73,4 @@ def _accepts(prober: Prober, group: Group, size: int, free: Sequence[Group]) -> 
     sizes = dict.fromkeys(group.axes, size)
     if prober.takes(sizes) is None or prober.takes_with_small_numbers(sizes):
         return True
-    small = ({axis: min(each.remainder or each.step, prober.size(axis)) for axis in each.axes} for each in free)
-    return any(prober.takes({**other, **sizes}) is None for other in small if other.keys() != group.axes)
+    return any(prober.takes({**other, **sizes}) is None for other in others)

@@ -46,6 +46,7 @@ from torch.fx.experimental.symbolic_shapes import (
     DimDynamic,
     ShapeEnv,
     StatelessSymbolicContext,
+    free_unbacked_symbols,
     statically_known_true,
 )
 from torch.jit import TracerWarning  # type: ignore[attr-defined]
@@ -80,11 +81,10 @@ __all__ = [
     "capture_settings", "convert_version", "create_onnx_friendly_decomposition_table", "decomposing",
     "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "flat_weights", "get_decompositions",
     "get_onnx_implemented_overloads", "get_type_promotion_rule", "int8_product", "integer_product", "is_natural",
-    "is_operator", "know_functions_of_sizes", "make_fx", "node_making", "node_meanings",
+    "is_operator", "is_uncounted", "know_functions_of_sizes", "make_fx", "node_making", "node_meanings",
     "notes_while_captured", "pack_padded", "pad_packed", "pad_rows", "pytree", "quantized_decomposed",
-    "remember_number", "remembered_number", "remove_assertion_nodes",
-    "scan", "size_functions", "statically_known_true", "sym_log2", "to_onnx_program", "with_formula",
-    "without_modes",
+    "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "size_functions",
+    "statically_known_true", "sym_log2", "to_onnx_program", "with_formula", "without_modes",
 ]  # fmt: skip
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls
@@ -216,6 +216,11 @@ def _innermost(tensor: torch.Tensor) -> torch.Tensor:
 def is_natural(number: torch.SymInt) -> bool:
     """Whether a size is not negative: it is known, or becomes a condition of the capture."""
     return bool(number.node.expr.is_nonnegative) or (number.node.hint is not None and bool(number >= 0))
+
+
+def is_uncounted(size: Any) -> bool:
+    """Whether a size depends on values, so that it may be 0."""
+    return bool(free_unbacked_symbols(size)) and not statically_known_true(size > 0)
 
 
 def know_functions_of_sizes(others: Mapping[str, Callable[..., Any]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -40,6 +42,8 @@ _Settled: TypeAlias = tuple[list[Group], list[tuple[Group, Fixed]]]
 """The groups to try next, and why others are given up."""
 
 _MOST_ATTEMPTS = 12  # each attempt settles at least one axis; more attempts mean that settling does not converge
+_MOST_ALONE = 6
+"""Of how many groups each is captured alone, to find those that a capture fails with."""
 
 
 def capture(
@@ -95,7 +99,8 @@ def capture(
             settled = _settle(plain(error), groups, prober, tensors)
             if settled is None:
                 first = first or captured_blame(error, flat, tensors, groups, call.names)
-                settled = _fewer(groups, prober, first)
+                alone = functools.partial(_alone, module, call, prober, stepper)
+                settled = _fewer(groups, prober, first, alone)
             if settled is None or required - {group.symbol for group in settled[0]}:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
         failing = None
@@ -194,6 +199,19 @@ def _broken(program: torch.export.ExportedProgram, group: Group) -> Broken | Non
     return pinning_condition(program, group) if group.step > 1 and group.formula is None else None
 
 
+def _alone(module: torch.nn.Module, call: Flat, prober: Prober, stepper: Stepper | None, group: Group) -> bool:
+    """Whether a module is captured with one group dynamic, perhaps under conditions."""
+    one = copy.deepcopy([group])
+    tensors = capture_sample(call, prober, one)
+    flat = FlatModule(module, call.tree, stepper, one)
+    flat.training = False
+    try:
+        export_along(flat, tensors, one)
+    except MODEL_ERRORS as error:
+        return _settle(plain(error), one, prober, tensors) is not None
+    return True
+
+
 def _without_broken(groups: list[Group], broken: Sequence[tuple[Group, Broken]], prober: Prober) -> _Settled:
     """What to try when a capture holds for some sizes only: where others matter, axes of one size bound, else fewer.
 
@@ -213,8 +231,10 @@ def _without_broken(groups: list[Group], broken: Sequence[tuple[Group, Broken]],
     ]
 
 
-def _fewer(groups: list[Group], prober: Prober, error: EntrepotError) -> _Settled | None:
-    """What else to try when a capture fails without a suggestion: axes of one size bound, then one axis, then none."""
+def _fewer(
+    groups: list[Group], prober: Prober, error: EntrepotError, alone: Callable[[Group], bool]
+) -> _Settled | None:
+    """What else to try when a capture fails without a suggestion: axes of one size bound, then fewer, then none."""
     tied = tied_groups(prober, groups)
     if tied is not None:
         return tied, []
@@ -224,6 +244,8 @@ def _fewer(groups: list[Group], prober: Prober, error: EntrepotError) -> _Settle
             return bound, []
     free = [group for group in groups if group.formula is None]
     kept = free[:1] if len(free) > 1 else []
+    if 1 < len(free) <= _MOST_ALONE and 0 < len(taken := [group for group in free if alone(group)]) < len(free):
+        kept = taken
     dropped = [(group, Fixed(FAILED, error.message)) for group in groups if group not in kept]
     return (kept, dropped) if dropped else None
 

@@ -31,14 +31,18 @@ from entrepot.exporters.torch.rewriting.sequences import (
     Trailing,
     Unfinished,
 )
+from entrepot.exporters.torch.translations.remembered import holds_sizes
 
 _SIZES = (torch.SymInt, torch.SymFloat)
 _CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
+_REMEMBERING = type(functools.cache(callable))
 _APPLY = vars(torch.autograd.Function)["apply"].__func__
 
 
 def callee(function: Any) -> Any:
     """What to call instead of ``function``."""
+    if isinstance(function, _REMEMBERING):  # a size that varies is no key
+        function = function.__wrapped__
     if isinstance(function, types.BuiltinMethodType | types.MethodType) and isinstance(function.__self__, torch.Tensor):
         method = _METHODS.get(function.__name__)
         return function if method is None else functools.partial(method, function, function.__self__)
@@ -272,9 +276,11 @@ def _new_tensor(plain: Any, like: torch.Tensor, value: Any, *more: Any, **how: A
     return plain(value, *more, **how) if made is None else made.to(how.get("dtype") or like.dtype)
 
 
-def _tensor_of(dtype: torch.dtype, plain: Any, *values: Any, **how: Any) -> Any:
+def _tensor_of(dtype: torch.dtype | None, plain: Any, *values: Any, **how: Any) -> Any:
     made = one_tensor(values[0]) if len(values) == 1 else None
-    return plain(*values, **how) if made is None else made.to(dtype)
+    if made is None and len(values) == 1 and type(values[0]) in (list, tuple) and holds_sizes(values[0]):
+        made = torch.tensor(values[0])  # a torch.Size says how large the tensor is
+    return plain(*values, **how) if made is None else made.to(dtype or torch.get_default_dtype())
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -320,6 +326,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     torch.as_tensor: _tensor,
     torch.LongTensor: functools.partial(_tensor_of, torch.int64),
     torch.IntTensor: functools.partial(_tensor_of, torch.int32),
+    torch.Tensor: functools.partial(_tensor_of, None),
     torch.FloatTensor: functools.partial(_tensor_of, torch.float32),
     torch.nn.utils.rnn.pad_sequence: _pad_sequence,
 }

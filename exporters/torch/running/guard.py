@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from entrepot.exporters.torch.quantised.observers import observers_off
+from entrepot.exporters.torch.running.bags import bags_checked
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
 from entrepot.exporters.torch.running.stepping import Place
@@ -104,14 +105,16 @@ class ModuleState:
 @contextlib.contextmanager
 def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[ModuleState]:
     """Inside, no gradients, and evaluation mode unless ``training`` keeps the module's own; then all is as before."""
-    modes = [(part, part.training) for part in module.modules()]
+    modes = [
+        (part, part.training) for part in module.modules() if hasattr(part, "training")
+    ]  # a frozen script lacks it
     fastpath = torch.backends.mha.get_fastpath_enabled()
     for part, _ in modes:
         part.training = (
             part.training and training
         )  # not part.eval(): an overridden train() may do more, such as merging weights
     off = contextlib.nullcontext() if training else observers_off(module)
-    with torch.no_grad(), off, padding_as_in_inference(module):
+    with torch.no_grad(), off, padding_as_in_inference(module), bags_checked():
         state = ModuleState(module)
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.

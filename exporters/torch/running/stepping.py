@@ -45,10 +45,14 @@ class Stepper:
         module: What is called.
         places: Its state.
         returned: Whether state is taken as an argument and returned; else each call begins with what is there now.
+
+    Attributes:
+        changing: Names of places that have other tensors after a call than before it.
     """
 
     def __init__(self, module: torch.nn.Module, places: Sequence[Place], *, returned: bool = True) -> None:
         self.module, self.places, self._returned = module, tuple(places), returned
+        self.changing: list[str] = []
         self._initial = flatten(self.values(), arrays=TORCH)
 
     def on(self, module: torch.nn.Module) -> Stepper:

@@ -97,6 +97,11 @@ class TorchSource(Source):
         if returned:
             self.call = with_state(self.call, self.stepper)
             self.parameters = {*self.parameters} - {place.name for place in self.stepper.places}
+            if changing := self.stepper.changing:
+                self.state_notes = [
+                    f"one step only, as in the sample: other tensors are in {listed(changing)} after it; for steps "
+                    "after that, export the module once it has been called"
+                ]
         else:
             names = listed([place.name for place in self.stepper.places])
             self.state_notes = [f'state="freeze": kept as in the sample: {names}']
@@ -197,7 +202,11 @@ def _lost_note(names: Sequence[str]) -> str:
 
 def mode_note(module: torch.nn.Module) -> str:
     """That the module was exported in evaluation mode, if it was in training mode before."""
-    training = [name for name, part in module.named_modules() if part.training and not is_quantised_class(type(part))]
+    training = [
+        name
+        for name, part in module.named_modules()
+        if getattr(part, "training", False) and not is_quantised_class(type(part))
+    ]
     if not training:
         return ""
     which = "the module was" if "" in training else f"{listed(training)} {'were' if len(training) > 1 else 'was'}"

@@ -26,7 +26,19 @@ class FunctionModule(torch.nn.Module):
         self.name = getattr(plain, "__name__", type(plain).__name__)
         self.origin = f"{getattr(plain, '__module__', '')}:{getattr(plain, '__qualname__', self.name)}"
         self.training = False  # only its parts have a mode
-        self.forward = function  # with its signature
+        self.forward = function if _has_signature(function) else functools.partial(_call, function)
         for name, part in surroundings(plain).items():
             if isinstance(part, torch.nn.Module):
                 self.add_module(name, part)
+
+
+def _has_signature(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function)
+    except ValueError:  # one written in C, or in TorchScript
+        return False
+    return True
+
+
+def _call(function: Callable[..., Any], /, *args: Any, **how: Any) -> Any:
+    return function(*args, **how)

@@ -88,8 +88,6 @@ class ScriptSource(TorchSource):
         """What is wrong with a translation, on the sample already."""
         expected = [TORCH.to_numpy(each) for each in self(self.call.tensors).tensors]
         names = [value.name for value in graph.graph.inputs]
-        if len(names) != len(self.call.tensors):  # arguments that are no tensors
-            return ConversionError("torch.onnx gives the TorchScript graph inputs that the sample has no tensors for")
         feeds = dict(zip(names, map(TORCH.to_numpy, self.call.tensors), strict=True))
         try:
             found = list(Session(Model(graph.clone())).run(feeds).values())
@@ -150,4 +148,6 @@ def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Gr
         raise ConversionError(
             f"torch.onnx cannot translate the TorchScript graph: {first}", hint="export the nn.Module it was made from"
         ) from error
+    if len(graph.graph.inputs) != len(inputs):  # arguments that are no tensors
+        raise ConversionError("torch.onnx gives the TorchScript graph inputs that the sample has no tensors for")
     return graph

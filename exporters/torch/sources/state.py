@@ -40,7 +40,11 @@ def found_stepper(eager: Eager, call: Flat, state: ModuleState, *, returned: boo
     kept = [place for place in changed if trial.matters(place)]
     if returned:
         _check_numbers(trial.initial.tree, later.tree, kept)
-    return Stepper(eager.module, kept, returned=returned) if kept else None
+    if not kept:
+        return None
+    stepper = Stepper(eager.module, kept, returned=returned)
+    stepper.changing = _changing(trial.initial, later, kept)
+    return stepper
 
 
 def with_state(call: Flat, stepper: Stepper) -> Flat:
@@ -89,3 +93,13 @@ def _check_numbers(before: Tree, after: Tree, kept: list[Place]) -> None:
                 value=place.name,
                 hint="keep it in a buffer, as a tensor",
             )
+
+
+def _changing(before: Flat, after: Flat, kept: list[Place]) -> list[str]:
+    """The places that have other tensors after a call than before it."""
+    first, second = _copy(before), _copy(after)
+    return [place.name for place in kept if _names(place, first) != _names(place, second)]
+
+
+def _names(place: Place, values: dict[str, Any]) -> list[str]:
+    return list(flatten({place.name: values[place.name]}, arrays=TORCH).names)

@@ -82,7 +82,7 @@ def conv_transpose1d(
 ) -> torch.Tensor:
     """As an image of one row."""
     if not isinstance(groups, torch.SymInt):
-        return F.conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation)
+        return _with_room(F.conv_transpose1d, (input, weight, bias), stride, padding, output_padding, groups, dilation)
     given = (1, stride), (0, padding), (0, output_padding), (1, dilation)
     steps, margins, further, holes = ((first, _single(each)) for first, each in given)
     rows = input.unsqueeze(-2), weight.unsqueeze(-2)
@@ -101,7 +101,7 @@ def conv_transpose2d(
 ) -> torch.Tensor:
     """By a convolution with the kernels turned around, over the input with zeros between its elements."""
     if not isinstance(groups, torch.SymInt) or input.dim() != 4:
-        return F.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
+        return _with_room(F.conv_transpose2d, (input, weight, bias), stride, padding, output_padding, groups, dilation)
     turned = weight.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1).flip(2, 3)
     spread, edges = input, list[Any]()
     for axis, step, margin, further, hole in zip(
@@ -111,6 +111,34 @@ def conv_transpose2d(
         spread = F.pad(spread.unsqueeze(axis + 1), [0, 0] * (3 - axis) + [0, step - 1]).flatten(axis, axis + 1)
         edges = [reach, reach - (step - 1) + further, *edges]
     return conv2d(F.pad(spread, edges), turned, bias, 1, 0, dilation, groups)
+
+
+def conv_transpose3d(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: Any = 1,
+    dilation: Any = 1,
+) -> torch.Tensor:
+    """As large as a size says."""
+    return _with_room(F.conv_transpose3d, (input, weight, bias), stride, padding, output_padding, groups, dilation)
+
+
+def _with_room(
+    plain: Any, operands: Any, stride: Any, padding: Any, output_padding: Any, groups: Any, dilation: Any
+) -> torch.Tensor:
+    """Where the end follows a size, as far as it may reach, and cut there: ONNX's operator takes numbers."""
+    rank = operands[1].dim() - 2
+    ends, steps = (each if isinstance(each, Sequence) else [each] * rank for each in (output_padding, stride))
+    room = [step - 1 if isinstance(end, torch.SymInt) else end for end, step in zip(ends, steps, strict=True)]
+    found: torch.Tensor = plain(*operands, stride, padding, room, groups, dilation)
+    for axis, (end, most) in enumerate(zip(ends, room, strict=True), -rank):
+        if isinstance(end, torch.SymInt):
+            found = found.narrow(axis, 0, found.shape[axis] - most + end)
+    return found
 
 
 def _padded(input: torch.Tensor, weight: torch.Tensor, padding: Any) -> tuple[torch.Tensor, Any]:
@@ -140,4 +168,5 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.conv3d: conv3d,
     torch.conv_transpose1d: conv_transpose1d,
     torch.conv_transpose2d: conv_transpose2d,
+    torch.conv_transpose3d: conv_transpose3d,
 }

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
+from entrepot.exporters.torch.upstream import is_uncounted
+
 
 def cross_entropy(  # the signature is torch's
     input: torch.Tensor,
@@ -101,10 +103,17 @@ def multi_margin_loss(  # the signature is torch's
     return loss.mean() if reduction == "mean" else _reduced(loss.reshape(target.shape), reduction)
 
 
+def mse_loss(input: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> Any:
+    """The mean of squares that may be none; torch.onnx (2.13) has a form of its own."""
+    squares = (input - target).square()
+    return squares.mean() if reduction == 1 and is_uncounted(squares.numel()) else NotImplemented
+
+
 def _reduced(loss: torch.Tensor, reduction: str) -> torch.Tensor:
     return loss.sum() if reduction == "sum" else loss
 
 
+DECOMPOSITIONS = {torch.ops.aten.mse_loss.default: mse_loss}
 REPLACEMENTS = {
     F.cross_entropy: cross_entropy,
     F.linear_cross_entropy: linear_cross_entropy,

@@ -90,16 +90,20 @@ def _convolution(x: Any, weight: Any, bias: Any, *how: Any) -> Pair:
 
 
 def _spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Pair:
-    """Of real numbers; what is real in one dimension is exactly so in torch, on which angles depend."""
+    """Of real numbers, along the last axis first, which may be halved.
+
+    Each axis is a step with a shape of its own: onnxruntime (1.31) takes half a spectrum to be as long as its signal.
+    """
+    if len(dim) > 1:
+        return _transformed(_spectrum(x, dim[-1:], normalization, onesided), dim[:-1], normalization, True)
     found = torch.view_as_real(aten._fft_r2c(x, dim, normalization, onesided))  # noqa: SLF001 - what rfft becomes
-    re, im = found.select(-1, 0), found.select(-1, 1)
-    if len(dim) == 1:
-        axis = dim[0] % x.dim()
-        size: Any = x.shape[axis]
-        place = torch.arange(size // 2 + 1 if onesided else size)
-        real = (place == 0) | (2 * place == _counted(size))
-        im = im.masked_fill(real.reshape([-1 if each == axis else 1 for each in range(x.dim())]), 0.0)
-    return Pair(re, im)
+    axis = dim[0] % x.dim()
+    size: Any = x.shape[axis]
+    place = torch.arange(size // 2 + 1 if onesided else size)
+    # what is real is exactly so in torch, on which angles depend
+    real = (place == 0) | (2 * place == _counted(size))
+    real = real.reshape([-1 if each == axis else 1 for each in range(x.dim())])
+    return Pair(found.select(-1, 0), found.select(-1, 1).masked_fill(real, 0.0))
 
 
 def _counted(size: Any) -> torch.Tensor:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from onnxscript import opset20
+
+from entrepot.exporters.torch.upstream import is_uncounted
 
 op: Any = opset20
 aten = torch.ops.aten
@@ -65,6 +68,22 @@ def topk(input: torch.Tensor, k: Any, dim: int = -1, largest: bool = True, sorte
     return input.clone(), torch.zeros((), dtype=torch.int64)
 
 
+def mean(input: torch.Tensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+    """The mean of what may be nothing, by its sum: NaN then, where onnxruntime (1.31) has 0 and ONNX no answer."""
+    axes = [axis % input.dim() for axis in dim or range(input.dim())]
+    count: Any = math.prod(input.shape[axis] for axis in axes)
+    kind = dtype or input.dtype
+    if not is_uncounted(count) or not kind.is_floating_point:
+        return NotImplemented
+    wide = torch.float32 if kind in (torch.float16, torch.bfloat16) else kind
+    return (input.sum(axes, keepdim, dtype=wide) / count).to(kind)
+
+
+def mean_of_all(input: torch.Tensor, *, dtype: torch.dtype | None = None) -> Any:
+    """The same along all axes."""
+    return mean(input, dtype=dtype)
+
+
 def vector_norm(
     input: torch.Tensor, ord: Any = 2.0, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
 ) -> Any:
@@ -84,6 +103,8 @@ DECOMPOSITIONS = {
     aten.any.dims: any_of,
     aten.amax.default: _extreme(torch.amax),
     aten.amin.default: _extreme(torch.amin),
+    aten.mean.default: mean_of_all,
+    aten.mean.dim: mean,
     aten.prod.dim_int: prod,
     aten.topk.default: topk,
     aten.linalg_vector_norm.default: vector_norm,

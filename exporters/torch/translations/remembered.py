@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,44 @@ def scalar(data: Any, **how: Any) -> torch.Tensor:
     return _remembering(result, lambda: data, data)
 
 
+def as_tensor(data: Any, **how: Any) -> torch.Tensor:
+    """Numbers as a tensor: torch (2.13) would take sizes among them for constants."""
+    return _put_together(data, **how) if holds_sizes(data) else torch.as_tensor(data, **how)
+
+
+def new_tensor(self: torch.Tensor, data: Any, *, dtype: torch.dtype | None = None, **how: Any) -> torch.Tensor:
+    """The same, of the kind of another tensor."""
+    if not holds_sizes(data):
+        return self.new_tensor(data, dtype=dtype, **how)
+    return _put_together(data, dtype or self.dtype)
+
+
+def _put_together(data: Any, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:
+    if isinstance(data, list | tuple):
+        parts = [_put_together(each) for each in data]
+        kind = functools.reduce(torch.promote_types, (part.dtype for part in parts))
+        result = torch.stack([part.to(kind) for part in parts])
+    elif isinstance(data, torch.Tensor):
+        result = data
+    else:
+        result = scalar_tensor(data, dtype=_kind(data))
+    return result if dtype is None else result.to(dtype)
+
+
+def _kind(number: Any) -> torch.dtype:
+    """What ``torch.tensor`` makes of a number."""
+    if isinstance(number, bool):
+        return torch.bool
+    return torch.int64 if isinstance(number, int | torch.SymInt) else torch.get_default_dtype()
+
+
+def holds_sizes(data: Any) -> bool:
+    """Whether a number that varies is in a list, or in lists of lists."""
+    if isinstance(data, list | tuple):
+        return any(map(holds_sizes, data))
+    return isinstance(data, torch.SymInt | torch.SymFloat)
+
+
 def scalar_tensor(s: Any, **how: Any) -> torch.Tensor:
     """A tensor of a number."""
     return _remembering(torch.scalar_tensor(s, **how), lambda: s, s)
@@ -50,5 +89,7 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.divide: div,
     torch.floor_divide: floor_divide,
     torch.tensor: scalar,
+    torch.as_tensor: as_tensor,
+    torch.Tensor.new_tensor: new_tensor,
     torch.scalar_tensor: scalar_tensor,
 }

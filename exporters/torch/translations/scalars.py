@@ -101,13 +101,15 @@ def _of_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
     return decomposed
 
 
-def _of_bytes(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
-    """A shift of bytes, which torch.onnx (2.13) makes signed ones, in a wider type; others are left to torch."""
+def _shift(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """A shift by a tensor or a number; what torch.onnx (2.13) gets right is left to it."""
 
-    def decomposed(input: torch.Tensor, other: torch.Tensor) -> Any:
-        if input.dtype != torch.uint8 or other.dtype != torch.uint8:
-            return NotImplemented
-        return (function(input.to(torch.int32), other.clamp(max=8).to(torch.int32)) & 255).to(torch.uint8)
+    def decomposed(input: Any, other: Any) -> Any:
+        if torch.result_type(input, other) == torch.uint8:  # it takes bytes for signed ones
+            few = other.clamp(max=8).to(torch.int32) if isinstance(other, torch.Tensor) else min(other, 8)
+            wide = input.to(torch.int32) if isinstance(input, torch.Tensor) else input
+            return (function(wide, few) & 255).to(torch.uint8)
+        return of_tensors(function)(input, other) if _varies(input) or _varies(other) else NotImplemented
 
     return decomposed
 
@@ -132,22 +134,21 @@ _OF_PYTHON: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
 )
 """What Python's own operators are called; torch.onnx (2.13) knows some of these names only."""
 _OF_TWO: Sequence[tuple[Any, Callable[..., torch.Tensor]]] = (
-    (aten.__lshift__.Scalar, torch.bitwise_left_shift),
-    (aten.__rshift__.Scalar, torch.bitwise_right_shift),
     (aten.bitwise_and.Scalar, torch.bitwise_and),
-    (aten.bitwise_left_shift.Tensor_Scalar, torch.bitwise_left_shift),
     (aten.bitwise_or.Scalar, torch.bitwise_or),
-    (aten.bitwise_right_shift.Tensor_Scalar, torch.bitwise_right_shift),
     (aten.bitwise_xor.Scalar, torch.bitwise_xor),
     (aten.fmod.Scalar, torch.fmod),
     (aten.pow.Scalar, torch.pow),
 )
+_SHIFTS = ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
+_LEFT = (aten.__lshift__.Scalar, *(getattr(aten.bitwise_left_shift, name) for name in _SHIFTS))
+_RIGHT = (aten.__rshift__.Scalar, *(getattr(aten.bitwise_right_shift, name) for name in _SHIFTS))
 DECOMPOSITIONS = {
     aten.addmm.default: addmm,
     aten.clamp.default: clamp,
     **{operator: _of_sizes(function) for operator, function in _SIZED},
     **{operator: of_tensors(function) for operator, function in _OF_PYTHON},
     **{operator: _of_sizes(of_tensors(function)) for operator, function in _OF_TWO},
-    aten.bitwise_left_shift.Tensor: _of_bytes(torch.bitwise_left_shift),
-    aten.bitwise_right_shift.Tensor: _of_bytes(torch.bitwise_right_shift),
+    **{operator: _shift(torch.bitwise_left_shift) for operator in _LEFT},
+    **{operator: _shift(torch.bitwise_right_shift) for operator in _RIGHT},
 }

@@ -82,7 +82,6 @@ def test_a_function_is_verified_again():
 
 ANSWERED = [
     (Encoder, X, "Encoder is a class, not a model", "ep.export(Encoder(...), sample)"),
-    (torch.sigmoid, X, "neither 'sigmoid' nor its sample", "ep.export(lambda x: sigmoid(x)"),
     (np.sin, np.ones(2), "neither 'sin' nor its sample", "lambda x: sin(x)"),
     (ENCODER, np.ones((3, 4)), "does not take the sample", "x.astype('float32')"),
     (ENCODER, 3.0, "contains no tensor", "torch.tensor(3.0)"),
@@ -129,3 +128,52 @@ def test_what_stays_fixed_is_printed_with_reason_and_remedy():
     assert "x.1 = 5" in text
     assert "the capture fixed it at test_accepted.py" in text
     assert "it can vary if" in text
+
+
+def turned(x, y):
+    return x + y if bool(x.sum() > 0) else x - y
+
+
+PLAIN = {
+    "a function in C": (torch.softmax, (torch.randn(2, 3), -1)),
+    "a partial one": (functools.partial(torch.add, alpha=2), (torch.randn(2, 3), torch.randn(2, 3))),
+    "of torch.nn": (nn.functional.gelu, (torch.randn(2, 3),)),
+    "in TorchScript": ("turned", (torch.ones(2, 3), torch.randn(2, 3))),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("name", PLAIN)
+def test_functions_without_a_signature_are_exported(name):
+    function, sample = PLAIN[name]
+    if function == "turned":
+        function = torch.jit.script(turned)
+    model = ep.export(function, sample)
+    for sign in (1, -1):
+        given = [each * sign if isinstance(each, torch.Tensor) else each for each in sample]
+        (found,) = ep.Session(model).run([each.numpy() for each in given if isinstance(each, torch.Tensor)]).values()
+        np.testing.assert_allclose(found, function(*given).numpy(), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_frozen_script_is_exported():
+    script = torch.jit.freeze(torch.jit.script(nn.Sequential(nn.Linear(3, 2), nn.ReLU()).eval()))
+    assert ep.export(script, torch.randn(4, 3)).report.ok
+
+
+class Largest(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.bag = nn.EmbeddingBag(10, 4, mode="max")
+
+    def forward(self, rows, begins):
+        return self.bag(rows, begins)
+
+
+def test_a_module_is_tried_without_bags_and_the_process_lives():
+    plain = torch.embedding_bag
+    rows, begins = torch.arange(6), torch.tensor([0, 2, 3])
+    model = ep.export(Largest(), (rows, begins))
+    assert model.report.ok
+    assert torch.embedding_bag is plain

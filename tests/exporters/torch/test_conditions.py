@@ -168,3 +168,20 @@ def test_a_result_of_a_branch_has_the_square_of_a_size():
     model = ep.export(Square(), torch.randn(1, 3, 8, 8))
     assert model.report.ok
     assert model.inputs[0].shape == ("batch", 3, "height", "height")
+
+
+class LargestLookedUp(nn.Module):
+    """The same, with more than one row."""
+
+    def forward(self, scores, table):
+        best = scores.topk(3, dim=1).indices[..., None] + torch.arange(1)
+        places = (torch.arange(scores.shape[1])[None, :, None] + best.sum(1, keepdim=True)) % scores.shape[1]
+        return table.gather(1, places.expand(-1, -1, table.shape[2]))
+
+
+def test_what_it_must_not_be_shorter_than_may_have_a_smallest_size_itself():
+    model = ep.export(LargestLookedUp(), (torch.randn(2, 9), torch.randn(2, 11, 4)))
+    assert model.conditions[-2:] == ("scores_dim1 >= 3", "table_dim1 >= 3")
+    scores, table = torch.randn(2, 5), torch.randn(2, 5, 4)
+    found = ep.Session(model).run([scores.numpy(), table.numpy()])["output"]
+    torch.testing.assert_close(torch.from_numpy(found), LargestLookedUp()(scores, table), rtol=0, atol=0)

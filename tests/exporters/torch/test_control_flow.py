@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -132,3 +135,44 @@ def test_the_module_is_left_as_it_was():
     assert {name: dict(vars(part)) for name, part in module.named_modules()}.keys() == before.keys()
     assert all(vars(part).keys() == before[name].keys() for name, part in module.named_modules())
     assert "forward" not in vars(module)
+
+
+@functools.cache
+def grid(height, width):
+    rows, columns = torch.meshgrid(torch.linspace(-1, 1, height), torch.linspace(-1, 1, width), indexing="ij")
+    return torch.stack([rows, columns], -1)
+
+
+class Placed(nn.Module):
+    """The grid of each size is made once."""
+
+    def forward(self, x):
+        return x[..., None] * grid(*x.shape[-2:])
+
+
+def test_functions_that_remember_their_results_by_size_are_followed():
+    model = ep.export(Placed(), torch.ones(2, 5, 6))
+    assert model.report.ok
+    assert not any("fixed: x" in note or "in parts" in note for note in model.notes)
+    assert type(grid(7, 7)) is torch.Tensor
+
+
+class Stacked(nn.Module):
+    """Frames with the ones before and after them; the sizes are arguments, which TorchScript makes inputs."""
+
+    def forward(self, x, width: int = 5, step: int = 3):
+        length, rows = x.shape[0], []
+        for i in range(math.ceil(length / step)):
+            if width <= length - i * step:
+                rows.append(x[i * step : i * step + width].reshape(-1))
+            else:
+                row = x[i * step :].reshape(-1)
+                for _ in range(width - (length - i * step)):
+                    row = torch.cat([row, x[-1]])
+                rows.append(row)
+        return torch.stack(rows)
+
+
+def test_numbers_among_the_arguments_do_not_break_the_way_by_script():
+    model = ep.export(Stacked(), torch.randn(11, 2))
+    assert "inputs that the sample has no tensors for" in str(model)

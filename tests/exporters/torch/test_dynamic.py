@@ -245,3 +245,20 @@ def test_axes_that_a_program_takes_only_together_are_bound_before_it_is_translat
     model = ep.export(Masked(), sample, progress=lines.append)
     assert shapes(model)["x"][1] == shapes(model)["mask"][1]
     assert lines.count("translating to ONNX") == 1
+
+
+class Windowed(nn.Module):
+    """NumPy computes with one of the sizes, which no capture can follow."""
+
+    def forward(self, x):
+        return torch.from_numpy(np.hanning(x.shape[0]).astype("float32"))[:, None] * x
+
+
+def test_one_axis_that_no_capture_follows_does_not_fix_others():
+    model = ep.export(Windowed(), torch.randn(4, 3))
+    assert model.inputs[0].shape == (4, "x_dim1")
+
+
+def test_all_axes_are_refused_where_a_capture_fails_with_one():
+    with pytest.raises(ep.ConversionError, match=r"not every axis varies.*x\.0: the capture fails with it dynamic"):
+        ep.export(Windowed(), torch.randn(4, 3), dynamic="all")

@@ -53,3 +53,24 @@ def test_onnxruntime_still_needs_positive_axes():
     session = onnxruntime.InferenceSession(parser.parse_model(text).SerializeToString())
     (y,) = session.run(None, {"x": np.zeros((0, 3), np.float32)})
     assert y.shape == (0, 3), "it is right now: count_axes_from_the_front may go"
+
+
+MEANS = {
+    "rows": lambda rows: rows.mean(0),
+    "all": lambda rows: rows.mean(),
+    "half": lambda rows: rows.half().mean(0),
+    "var": lambda rows: rows.var(0, unbiased=False),
+    "mse": lambda rows: nn.functional.mse_loss(rows, rows * 0),
+    "l1": lambda rows: nn.functional.l1_loss(rows, rows * 0),
+    "entropy": lambda rows: nn.functional.binary_cross_entropy_with_logits(rows, rows * 0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:var")
+@pytest.mark.parametrize("name", MEANS)
+def test_the_mean_of_no_rows_is_no_number(name):
+    module, x = Chosen(MEANS[name]), torch.tensor([[1.0, -2.0, 0.5], [-1.0, 0.25, 3.0], [3.0, 1.0, 2.0]])
+    session = onnxruntime.InferenceSession(ep.export(module, (x,)).to_proto().SerializeToString())
+    for given in (-x.abs(), x):
+        (found,) = session.run(None, {"x": given.numpy()})
+        np.testing.assert_allclose(found, module(given).numpy(), rtol=1e-3)

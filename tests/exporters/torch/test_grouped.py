@@ -85,3 +85,32 @@ def test_a_margin_by_the_width_of_a_kernel(dims):
         feeds = {spec.name: tensor.numpy() for spec, tensor in zip(model.inputs, given, strict=True)}
         (found,) = session.run(None, feeds)
         assert np.allclose(found, Filtered()(*given).numpy(), rtol=1e-4, atol=1e-5)
+
+
+class Restored(nn.Module):
+    """Back to the size that it had before."""
+
+    def __init__(self, rank):
+        super().__init__()
+        torch.manual_seed(0)
+        kinds = {
+            1: (nn.Conv1d, nn.ConvTranspose1d),
+            2: (nn.Conv2d, nn.ConvTranspose2d),
+            3: (nn.Conv3d, nn.ConvTranspose3d),
+        }
+        down, up = kinds[rank]
+        self.down, self.up = down(2, 4, 3, 2, 1), up(4, 2, 3, 2, 1)
+
+    def forward(self, x):
+        return self.up(self.down(x), output_size=x.size())
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_the_size_of_a_transposed_convolution_follows_another(rank):
+    module = Restored(rank).eval()
+    model = ep.export(module, torch.randn(1, 2, *(9, 12, 7)[:rank]))
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    for size in ((1, 2, 9, 12, 7), (2, 2, 8, 5, 6)):
+        given = torch.randn(size[: rank + 2])
+        (found,) = session.run(None, {"x": given.numpy()})
+        np.testing.assert_allclose(found, module(given).detach().numpy(), rtol=1e-4, atol=1e-5)

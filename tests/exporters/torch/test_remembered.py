@@ -72,3 +72,34 @@ def test_memory_is_read_in_the_order_in_which_it_lies(arrange):
 def test_memory_with_gaps_is_refused():
     with pytest.raises(ep.UnsupportedOpError, match="has gaps"):
         ep.export(Overlapping(lambda y: y[:, ::2]), torch.arange(12.0).reshape(3, 4))
+
+
+class Told(nn.Module):
+    """Sizes in tensors, however these are made."""
+
+    def forward(self, x):
+        levels = [list(part.shape[-2:]) for part in (x, x[..., ::2, ::2])]
+        return (
+            torch.as_tensor(levels, dtype=torch.int32),
+            torch.as_tensor([x.shape[-1] / 2, 1, x.sum()]),
+            torch.as_tensor(x.shape),
+            x.new_tensor([x.shape[-2:]]),
+            x.new_tensor(x.shape[-1], dtype=torch.int64),
+            torch.as_tensor([1, 2.5]),
+        )
+
+
+class ToldByTypes(nn.Module):
+    def forward(self, x):
+        return torch.LongTensor([x.shape[-1], 2]), torch.Tensor([[x.shape[-2]]]), torch.FloatTensor((x.shape[-1],))
+
+
+@pytest.mark.parametrize("module", [Told(), ToldByTypes()], ids=lambda module: type(module).__name__)
+def test_sizes_in_tensors_stay_sizes(module):
+    model = ep.export(module, torch.ones(1, 3, 8, 6), progress=False)
+    assert "in parts" not in str(model)
+    run = ort.InferenceSession(model.to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
+    for size in ((1, 3, 8, 6), (2, 3, 5, 12)):
+        given = torch.full(size, 0.5)
+        for found, wanted in zip(run.run(None, {"x": given.numpy()}), module(given), strict=True):
+            np.testing.assert_array_equal(found, wanted.numpy(), strict=True)

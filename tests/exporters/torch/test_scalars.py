@@ -117,3 +117,16 @@ def test_tensors_shift_tensors(kind, shift, numpys):
     expected = numpys(*(each.numpy().astype(str(kind).removeprefix("torch.")) for each in given))
     np.testing.assert_array_equal(found, expected, strict=True)
     assert "torch.jit.script" not in str(model.report)
+
+
+class ShiftedBytes(nn.Module):
+    def forward(self, x):
+        return x << 3, x >> 3, x >> 9, x << 9, 5 << x, 200 >> x, x >> x.shape[0]
+
+
+def test_bytes_are_shifted_by_numbers_and_numbers_by_bytes():
+    given = torch.tensor([200, 8, 2, 255], dtype=torch.uint8)
+    model = ep.export(ShiftedBytes(), given, progress=False)
+    found = ep.Session(model, providers=["onnxruntime"]).run([given.numpy()])
+    for one, other in zip(found.values(), ShiftedBytes()(given), strict=True):
+        np.testing.assert_array_equal(one, other.numpy(), strict=True)

@@ -43,9 +43,19 @@ class Shifted(nn.Module):
         return torch.fft.irfftn(torch.fft.ifftshift(kept, dim=-2), s=x.shape[-2:], dim=(-2, -1))
 
 
+class Mixed(nn.Module):
+    """All frequencies are mixed as channels of an image of their own."""
+
+    def forward(self, x):
+        frequencies = torch.fft.rfft2(x)
+        both = torch.cat([frequencies.real, frequencies.imag], dim=1).relu()
+        return torch.fft.irfft2(torch.complex(*both.chunk(2, dim=1)), s=x.shape[-2:])
+
+
 @pytest.mark.parametrize(
     ("kind", "sample", "others"),
     [
+        (Mixed, (2, 2, 8, 9), [(1, 2, 7, 6), (3, 2, 5, 12)]),
         (Spectral, (2, 2, 20), [(1, 2, 11), (3, 2, 32)]),
         (Shifted, (2, 2, 12, 10), [(1, 2, 7, 9), (3, 2, 16, 24)]),
     ],

@@ -246,3 +246,57 @@ def test_a_program_has_no_such_options():
 def test_any_other_word_is_refused():
     with pytest.raises(ep.InputError, match="state is 'keep'"):
         ep.export(Average(), X, state="keep")
+
+
+class FirstMade(nn.Module):
+    """A mean that moves, from the first call on."""
+
+    def __init__(self):
+        super().__init__()
+        self.mean = None
+
+    def forward(self, x):
+        self.mean = x.mean(0) if self.mean is None else 0.9 * self.mean + 0.1 * x.mean(0)
+        return x - self.mean
+
+
+class Grown(nn.Module):
+    """All inputs so far."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(x)
+        return torch.stack(self.seen).sum(0)
+
+
+@pytest.mark.parametrize("make", [FirstMade, Grown])
+def test_state_that_is_not_there_before_the_first_call_makes_a_graph_of_one_step_which_says_so(make):
+    model = ep.export(make(), X, state="outputs")
+    assert [spec.name for spec in model.inputs] == ["x"]
+    assert any(note.startswith("one step only, as in the sample") for note in model.notes)
+
+
+def test_state_that_a_call_has_made_is_an_input():
+    module = FirstMade().eval()
+    module(X + 1)
+    model = ep.export(module, X, state="outputs")
+    assert [spec.name for spec in model.inputs] == ["x", "mean"]
+    mean, other = module.mean.clone(), torch.randn_like(X)
+    found = ep.Session(model).run([other.numpy(), mean.numpy()])
+    np.testing.assert_allclose(found["output"], module(other).numpy(), atol=1e-6)
+    np.testing.assert_allclose(found["mean_out"], module.mean.numpy(), atol=1e-6)
+
+
+def test_a_list_that_grows_has_a_graph_for_each_step():
+    module = Grown()
+    module(X)
+    model = ep.export(module, X, state="outputs")
+    assert [spec.name for spec in model.inputs] == ["x", "seen.0"]
+    assert any(note.startswith("one step only, as in the sample") for note in model.notes)
+
+
+def test_state_that_keeps_its_form_needs_no_such_note():
+    assert not any("one step only" in note for note in ep.export(Average(), X, state="outputs").notes)

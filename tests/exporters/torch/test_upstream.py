@@ -45,6 +45,7 @@ OWN = (
     "_EffectType",
     "_register_effectful_op",
     "_sympy_handlers",
+    "free_unbacked_symbols",
     "meta_registrations",
     "nn_transformer",
     "size_settings",
