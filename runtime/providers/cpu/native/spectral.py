@@ -62,7 +62,7 @@ def stft(
     *,
     onesided: int = 1,
 ) -> Array:
-    """The transforms of overlapping windowed frames of a signal: [batch, time, 1 or 2], or as some write [batch, time]."""
+    """The transforms of overlapping windowed frames of a signal: [batch, time, 1 or 2], or only [batch, time]."""
     numbers = signal.astype(accumulation_dtype(signal.dtype), copy=False) if signal.ndim == 2 else _numbers(signal)
     length = numbers.shape[1] if window is None else window.shape[0]
     length = length if frame_length is None else int(frame_length.item())
