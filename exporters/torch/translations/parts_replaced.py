@@ -27,7 +27,7 @@ def slice_scatter(
         return NotImplemented
     if not isinstance(begin, int) and not statically_known_true(begin >= 0):
         return NotImplemented
-    if backwards and not (open_ended or (isinstance(end, int) and end < 0)):
+    if backwards and not (open_ended or (isinstance(end, int) and begin <= end < 0)):
         return NotImplemented
     if isinstance(begin, int) and begin == 0 and (open_ended or _is_size(end, input.shape[dim])):
         return src.clone()

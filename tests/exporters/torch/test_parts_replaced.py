@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch.translations.parts_replaced import slice_scatter
 
 WRITES = {
     "two_ends": lambda y: y[:, 2:5].mul_(3),
@@ -46,6 +47,12 @@ def test_what_is_written_stands_where_torch_has_it(name):
         x = torch.randn(2, length, 7)
         (found,) = session.run({model.inputs[0].name: x.numpy()}).values()
         np.testing.assert_allclose(found, module(x).numpy(), rtol=1e-6)
+
+
+def test_a_slice_that_ends_before_it_begins_is_left_to_torch():
+    x = torch.randn(2, 5, 7)
+    assert slice_scatter(x, x[:, -1:-3], 1, -1, -3) is NotImplemented
+    torch.testing.assert_close(slice_scatter(x, x[:, -3:-1], 1, -3, -1), x)
 
 
 @pytest.mark.parametrize("write", [lambda y: y[:, ::2].mul_(3), lambda y: y[:, -3:5].mul_(3)], ids=["steps", "mixed"])
