@@ -132,12 +132,13 @@ def _with_room(
 ) -> torch.Tensor:
     """Where the end follows a size, as far as it may reach, and cut there: ONNX's operator takes numbers."""
     rank = operands[1].dim() - 2
-    ends, steps = (each if isinstance(each, Sequence) else [each] * rank for each in (output_padding, stride))
-    room = [step - 1 if isinstance(end, torch.SymInt) else end for end, step in zip(ends, steps, strict=True)]
+    spread = [each if isinstance(each, Sequence) else [each] * rank for each in (output_padding, stride, dilation)]
+    ends, most = spread[0], [max(*each) - 1 for each in zip(*spread[1:], strict=True)]
+    room = [further if isinstance(end, torch.SymInt) else end for end, further in zip(ends, most, strict=True)]
     found: torch.Tensor = plain(*operands, stride, padding, room, groups, dilation)
-    for axis, (end, most) in enumerate(zip(ends, room, strict=True), -rank):
+    for axis, (end, further) in enumerate(zip(ends, room, strict=True), -rank):
         if isinstance(end, torch.SymInt):
-            found = found.narrow(axis, 0, found.shape[axis] - most + end)
+            found = found.narrow(axis, 0, found.shape[axis] - further + end)
     return found
 
 
