@@ -19,11 +19,11 @@ def _less_zero(x: Tensor, zero_point: Tensor | None, channels: tuple[int, ...]) 
     wide = x.to(torch.float64)
     if zero_point is None:
         return wide
-    zero = _single(zero_point).to(torch.float64)
+    zero = single(zero_point).to(torch.float64)
     return wide - (zero.reshape(channels) if zero.ndim == 1 else zero)
 
 
-def _single(parameter: Tensor) -> Tensor:
+def single(parameter: Tensor) -> Tensor:
     """A scale or zero point; one that is a list of one number is that number, and adds no axis to what it meets."""
     return parameter.reshape(()) if parameter.shape == (1,) else parameter
 
@@ -103,9 +103,9 @@ def qlinear_matmul(
 ) -> Tensor:
     """The product of two quantised matrices, quantised again."""
     total = torch.matmul(_less_zero(a, a_zero_point, (-1, 1)), _less_zero(b, b_zero_point, (-1,)))
-    scale_a, scale_b, scale_y = (_single(scale).to(torch.float32) for scale in (a_scale, b_scale, y_scale))
+    scale_a, scale_b, scale_y = (single(scale).to(torch.float32) for scale in (a_scale, b_scale, y_scale))
     rows = scale_a.unsqueeze(1) if scale_a.ndim == 1 else scale_a
-    return _requantized(total, rows * scale_b / scale_y, _single(y_zero_point))
+    return _requantized(total, rows * scale_b / scale_y, single(y_zero_point))
 
 
 def _requantized(total: Tensor, factor: Tensor, zero_point: Tensor) -> Tensor:
