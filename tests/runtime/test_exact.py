@@ -10,6 +10,7 @@ from onnx import numpy_helper
 
 import entrepot as ep
 from entrepot.runtime.exact import pieces
+from entrepot.runtime.providers.torch.native import quantized
 
 TEXT = """<ir_version: 8, opset_import: ["": 17]>
 g ({kind}[{left}] a, {kind}[{zeros}] za) => (int32[{right}] y) {{ y = MatMulInteger(a, b, za, zb) }}"""
@@ -61,17 +62,21 @@ def test_sums_are_exact(
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_sums_stay_exact_where_torch_may_round_products() -> None:
+def test_torch_is_not_asked_for_float32_where_it_may_round_the_operands(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = drawn(np.uint8, 8, 900, ends=True), drawn(np.int8, 900, 64, ends=True)
     zero = np.array(0, np.uint8), np.array(0, np.int8)
     session = ep.Session(model(a, b, *zero), providers=["torch"])
+    plain, calls = quantized.matmul_integer, list[int]()
+    monkeypatch.setattr(quantized, "matmul_integer", lambda *given: (calls.append(1), plain(*given))[1])
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("medium")
-    try:
-        (found,) = session.run({"a": a, "za": zero[0]}).values()
-    finally:
-        torch.set_float32_matmul_precision(before)
-    np.testing.assert_array_equal(found, a.astype(np.int64) @ b.astype(np.int64))
+    for precision, count in (("highest", 0), ("medium", 1)):
+        torch.set_float32_matmul_precision(precision)
+        try:
+            (found,) = session.run({"a": a, "za": zero[0]}).values()
+        finally:
+            torch.set_float32_matmul_precision(before)
+        np.testing.assert_array_equal(found, a.astype(np.int64) @ b.astype(np.int64))
+        assert len(calls) == count
 
 
 @pytest.mark.parametrize("length", [1, 257, 258, 259, 1000])
