@@ -84,11 +84,17 @@ def opened_definition(
 
 
 def _with_own_functions(definition: Any) -> Any:
-    """The graph, its functions renamed: a process has one function of each name, and others may be there."""
+    """The graph, its functions renamed: a process has one function of each name, and others may be there.
+
+    Those that it does not call are left out: SavedModels have one that reads their variables from files.
+    """
     if not definition.library.function:
         return definition
-    own = tf.compat.v1.GraphDef()
+    own, called = tf.compat.v1.GraphDef(), _called_functions(definition)
     own.CopyFrom(definition)
+    del own.library.function[:], own.library.gradient[:]
+    own.library.function.extend(each for each in definition.library.function if each.signature.name in called)
+    own.library.gradient.extend(each for each in definition.library.gradient if each.function_name in called)
     number = next(_NUMBERS)
     names = {each.signature.name: f"{each.signature.name}_from_file_{number}" for each in own.library.function}
     for function in own.library.function:
@@ -102,6 +108,25 @@ def _with_own_functions(definition: Any) -> Any:
         gradient.function_name = names.get(gradient.function_name, gradient.function_name)
         gradient.gradient_func = names.get(gradient.gradient_func, gradient.gradient_func)
     return own
+
+
+def _called_functions(definition: Any) -> set[str]:
+    """The functions that nodes of a graph call, those that these call, and their gradients."""
+    bodies = {each.signature.name: each.node_def for each in definition.library.function}
+    gradients = {each.function_name: each.gradient_func for each in definition.library.gradient}
+    found, waiting = set[str](), [definition.node]
+    while waiting:
+        nodes = waiting.pop()
+        used = {name for node in nodes for name in (node.op, *_functions_of(node))}
+        used |= {gradients[name] for name in used if name in gradients}
+        fresh = (used & bodies.keys()) - found
+        found |= fresh
+        waiting += [bodies[name] for name in fresh]
+    return found
+
+
+def _functions_of(node: Any) -> list[str]:
+    return [function.name for value in node.attr.values() for function in (value.func, *value.list.func)]
 
 
 _NUMBERS = itertools.count()

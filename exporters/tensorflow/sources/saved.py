@@ -31,11 +31,15 @@ def opened_folder(folder: Path, wanted: str = "") -> Opened:
     """
     try:
         tags = _chosen(upstream.tag_sets(folder), folder)
+    except (*_UNREADABLE, tf.errors.OpError) as error:
+        raise _unreadable(folder, error) from error
+    try:
         loaded = tf.saved_model.load(str(folder), tags)
     except (*_UNREADABLE, tf.errors.OpError) as error:
-        if isinstance(error, EntrepotError):
-            raise
-        raise ModelFormatError(f"TensorFlow cannot load it: {_first_line(error)}", path=folder) from error
+        try:  # objects that this Keras makes in another way than that which saved them, as optimizers, are no graph's
+            return opened_sessions(folder, tags, wanted)
+        except ModelFormatError:
+            raise _unreadable(folder, error) from error
     if hasattr(loaded, "prune"):
         return opened_sessions(folder, tags, wanted)
     return opened_object(loaded, folder.resolve().name, wanted)
@@ -57,6 +61,12 @@ def _chosen(found: Sequence[Sequence[str]], folder: Path) -> list[str]:
 
 _SERVING = "serve"
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, NotImplementedError)
+
+
+def _unreadable(folder: Path, error: Exception) -> Exception:
+    if isinstance(error, EntrepotError):
+        return error
+    return ModelFormatError(f"TensorFlow cannot load it: {_first_line(error)}", path=folder)
 
 
 def _first_line(error: BaseException) -> str:

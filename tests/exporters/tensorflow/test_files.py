@@ -250,3 +250,44 @@ def test_inputs_and_outputs_of_what_a_file_holds_have_one_order(tmp_path: Path) 
 def test_results_of_a_function_keep_the_order_that_it_gives_them() -> None:
     model = ep.export(tf.function(lambda x: {"b": x, "a": x + 1}), tf.ones([2]), progress=False)
     assert [spec.name for spec in model.outputs] == ["b", "a"]
+
+
+class Scaled(tf.Module):
+    """A module with a weight, and a function within the one that is saved."""
+
+    def __init__(self) -> None:
+        self.weight = tf.Variable([2.0, 3.0], name="weight")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], name="x")])
+    def __call__(self, x):
+        return {"y": self.scaled(x) + 1}
+
+    @tf.function
+    def scaled(self, x):
+        return x * self.weight
+
+
+def no_objects(*_: object) -> None:
+    raise AttributeError("'_UserObject' object has no attribute 'add_slot'")
+
+
+def test_a_saved_model_whose_objects_cannot_be_made_is_exported_by_its_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many of Keras 2: TensorFlow asks Keras 3 for their optimizers, and fails."""
+    module = Scaled()
+    tf.saved_model.save(module, str(tmp_path / "net"), signatures={"serving_default": module.__call__})
+    monkeypatch.setattr(tf.saved_model, "load", no_objects)
+    model = ep.export(tmp_path / "net", progress=False)
+    x = np.array([[1.0, -2.0], [0.5, 4.0], [0.0, 1.0]], np.float32)
+    np.testing.assert_allclose(ep.Session(model).run({"x": x})["y"], x * [2, 3] + 1, rtol=1e-6)
+
+
+def test_a_saved_model_that_cannot_be_read_in_any_way_is_refused_for_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tf.saved_model.save(Scaled(), str(tmp_path / "net"))
+    (tmp_path / "net" / "variables" / "variables.index").unlink()
+    monkeypatch.setattr(tf.saved_model, "load", no_objects)
+    with pytest.raises(ep.ModelFormatError, match="add_slot"):
+        ep.export(tmp_path / "net", progress=False)
