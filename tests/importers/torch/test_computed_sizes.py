@@ -170,7 +170,7 @@ def test_reference_decides_where_onnxruntime_alone_disagrees(monkeypatch: pytest
     monkeypatch.setattr(Untouched, "run", lambda self, feeds: {"y": run(self, feeds)["y"] + 1})
     report = ep.to_torch(loaded("y = Mul(x, zero)")).report
     assert {each.verdict for each in report.runs if each.provider == "onnxruntime"} == {"noted"}
-    monkeypatch.setattr(proof, "compare", lambda *_: ep.compare(0.0, 1.0))
+    monkeypatch.setattr(proof, "compare", lambda *_, **__: ep.compare(0.0, 1.0))
     with pytest.raises(ep.VerificationError, match="onnxruntime"):
         ep.to_torch(loaded("y = Mul(x, zero)"))
 
