@@ -41,6 +41,7 @@ def test_which_operators_onnx_reference_fails_on() -> None:
         "OneHot": 2,
         "Pad": 3,
         "ReduceLogSumExp": 1,
+        "STFT": 2,
         "Softsign": 1,
         "TfIdfVectorizer": 1,
     }
@@ -48,4 +49,4 @@ def test_which_operators_onnx_reference_fails_on() -> None:
 
 def test_how_many_cases_are_judged_by_whom() -> None:
     trusted = Counter(", ".join(case.oracles) or "the case itself" for case in CASES)
-    assert trusted == {"reference, onnxruntime": 2460, "the case itself": 162, "onnxruntime": 83, "reference": 40}
+    assert trusted == {"reference, onnxruntime": 2462, "the case itself": 162, "onnxruntime": 83, "reference": 40}
