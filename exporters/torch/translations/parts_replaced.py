@@ -15,6 +15,9 @@ from entrepot.exporters.torch.upstream import statically_known_true
 
 aten = torch.ops.aten
 
+_FEW = 1 << 12
+"""Numbers that onnxruntime scatters in no more time than it takes to put three parts together."""
+
 
 def slice_scatter(
     input: torch.Tensor, src: torch.Tensor, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
@@ -40,7 +43,9 @@ def slice_scatter(
 
 
 def select_scatter(input: torch.Tensor, src: torch.Tensor, dim: int, index: Any) -> Any:
-    """One element of an axis, as a slice of one."""
+    """One element of an axis, as a slice of one; a few numbers at known places are scattered in one step."""
+    if all(isinstance(size, int) for size in src.shape) and src.numel() <= _FEW:
+        return NotImplemented
     end = sys.maxsize if isinstance(index, int) and index == -1 else index + 1
     return slice_scatter(input, src.unsqueeze(dim), dim, index, end)
 

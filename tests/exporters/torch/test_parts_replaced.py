@@ -49,6 +49,16 @@ def test_what_is_written_stands_where_torch_has_it(name):
         np.testing.assert_allclose(found, module(x).numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize(("width", "kind"), [(7, "ScatterElements"), (5000, "Concat")])
+def test_a_few_numbers_at_known_places_are_scattered(width, kind, monkeypatch):
+    monkeypatch.setitem(WRITES, "other", lambda y: y[1].mul_(3))
+    module, x = Writing("other"), torch.randn(3, width)
+    model = ep.export(module, x, dynamic=False)
+    assert kind in {node.op_type for node in model.ir.graph}
+    (found,) = ep.Session(model).run({model.inputs[0].name: x.numpy()}).values()
+    np.testing.assert_allclose(found, module(x).numpy(), rtol=1e-6)
+
+
 def test_a_slice_that_ends_before_it_begins_is_left_to_torch():
     x = torch.randn(2, 5, 7)
     assert slice_scatter(x, x[:, -1:-3], 1, -1, -3) is NotImplemented
