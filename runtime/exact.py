@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,36 +17,50 @@ _LARGEST = 255
 _EXACT = 1 << 24
 """Up to here float32 holds every integer, so that sums of them are exact in any order."""
 
-
-def constant_matrix(node: NodeView) -> Array | None:
-    """The second operand of a ``MatMulInteger`` less its zero point, in float64; ``None`` where it is not constant."""
-    given = [node.inputs[at] if len(node.inputs) > at else None for at in (1, 3)]
-    if any(value is not None and value.constant is None for value in given):
-        return None
-    matrix, zero = (None if value is None else value.constant for value in given)
-    if matrix is None or matrix.ndim != 2 or not matrix.size:
-        return None
-    wide: Array = matrix.astype(np.float64)
-    if zero is None:
-        return wide
-    if zero.ndim > 1 or zero.size not in (1, wide.shape[1]):
-        return None
-    return wide - zero.reshape(-1).astype(np.float64)
+_ROWS = 128
+"""Rows that are always exact together, whatever is in them."""
 
 
-def pieces(matrix: Array) -> list[tuple[slice, Array]]:
-    """Rows of a matrix of whole numbers in float32, as many at a time as any 8-bit integers multiply exactly by.
+def constant_shape(node: NodeView) -> tuple[int, int] | None:
+    """The shape of the second operand of a ``MatMulInteger``; ``None`` where it or its zero point is not constant."""
+    matrix, zero = (node.inputs[at] if len(node.inputs) > at else None for at in (1, 3))
+    if matrix is None or matrix.constant is None or matrix.constant.ndim != 2 or not matrix.constant.size:
+        return None
+    inner, outer = matrix.constant.shape
+    if zero is not None and (zero.constant is None or zero.constant.ndim > 1 or zero.constant.size not in (1, outer)):
+        return None
+    return inner, outer
+
+
+def pieces(node: NodeView) -> list[tuple[slice, Array]]:
+    """That operand less its zero point, as pieces that any 8-bit integers multiply exactly by.
 
     Args:
-        matrix: [inner, outer], of numbers up to 255 in size.
+        node: With a ``constant_shape``.
 
     Returns:
-        Which rows, and the rows. Most weights need one piece.
+        Which rows, and the rows in float32. Most weights are one piece.
     """
-    found, start, length = [], 0, len(matrix)
-    while start < length:
-        sums = np.abs(matrix[start:]).cumsum(0).max(1) * _LARGEST
-        end = start + max(1, int(np.searchsorted(sums, _EXACT)))
-        found.append((slice(start, end), np.ascontiguousarray(matrix[start:end], np.float32)))
-        start = end
-    return found
+    matrix, zero = (node.inputs[at] if len(node.inputs) > at else None for at in (1, 3))
+    assert matrix is not None
+    assert matrix.constant is not None
+    wide: Array = matrix.constant.astype(np.float32)
+    if zero is not None and zero.constant is not None:
+        wide -= zero.constant.reshape(-1).astype(np.float32)
+    return [(rows, wide[rows]) for rows in exact_rows(wide)]
+
+
+def exact_rows(matrix: Array) -> list[slice]:
+    """As many rows at a time as no sum of leaves what float32 holds.
+
+    Args:
+        matrix: [inner, outer], of whole numbers up to 255 in size.
+    """
+    starts, sums = [0], np.zeros(matrix.shape[1])
+    for start in range(0, len(matrix), _ROWS):
+        own = np.abs(matrix[start : start + _ROWS]).sum(0)
+        sums = sums + own
+        if sums.max() * _LARGEST > _EXACT:
+            starts.append(start)
+            sums = own
+    return [slice(*ends) for ends in itertools.pairwise([*starts, len(matrix)])]

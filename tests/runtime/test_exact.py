@@ -9,7 +9,7 @@ import torch
 from onnx import numpy_helper
 
 import entrepot as ep
-from entrepot.runtime.exact import pieces
+from entrepot.runtime.exact import exact_rows
 from entrepot.runtime.providers.torch.native import quantized
 
 TEXT = """<ir_version: 8, opset_import: ["": 17]>
@@ -79,10 +79,15 @@ def test_torch_is_not_asked_for_float32_where_it_may_round_the_operands(monkeypa
         assert len(calls) == count
 
 
-@pytest.mark.parametrize("length", [1, 257, 258, 259, 1000])
+@pytest.mark.parametrize("length", [1, 127, 128, 129, 256, 259, 1000])
 def test_no_piece_sums_to_more_than_float32_holds(length: int) -> None:
-    found = pieces(np.full((length, 2), 255.0))
-    assert [some.start for some, _ in found] == [0, *(some.stop for some, _ in found)][:-1]
-    assert found[-1][0].stop == length
-    assert all(np.abs(part).sum(0).max() * 255 <= 1 << 24 for _, part in found)
-    assert len(found) == -(-length // 258)
+    matrix = np.full((length, 2), 255, np.float32)
+    found = exact_rows(matrix)
+    assert [some.start for some in found] == [0, *(some.stop for some in found)][:-1]
+    assert found[-1].stop == length
+    assert all(matrix[some].sum(0).max() * 255 <= 1 << 24 for some in found)
+    assert len(found) == -(-length // 256)
+
+
+def test_usual_weights_are_one_piece() -> None:
+    assert exact_rows(np.full((2048, 2), 32, np.float32)) == [slice(0, 2048)]

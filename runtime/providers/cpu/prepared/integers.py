@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from entrepot.runtime.exact import constant_matrix, pieces
+from entrepot.runtime.exact import constant_shape, pieces
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.cpu.native import matmul as native
 from entrepot.runtime.providers.cpu.native.quantized import single
@@ -20,10 +20,10 @@ Array: TypeAlias = np.ndarray[Any, Any]
 @prepared("MatMulInteger", 10)
 def matmul_integer(node: NodeView) -> Callable[..., Array] | None:
     """Exactly in float32, piece by piece where sums are too large for it."""
-    matrix = constant_matrix(node)
-    if matrix is None:
+    shape = constant_shape(node)
+    if shape is None:
         return None
-    (inner, outer), parts = matrix.shape, pieces(matrix)
+    (inner, outer), parts = shape, pieces(node)
 
     def by_constant(A: Array, B: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None) -> Array:
         if not A.ndim or A.shape[-1] != inner or not A.size:

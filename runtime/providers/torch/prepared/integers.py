@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from entrepot.runtime.exact import constant_matrix, pieces
+from entrepot.runtime.exact import constant_shape, pieces
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.torch.linear import by_constant
 from entrepot.runtime.providers.torch.native import quantized as native
@@ -18,15 +18,14 @@ from entrepot.runtime.providers.torch.table import prepared
 @prepared("MatMulInteger", 10)
 def matmul_integer(node: NodeView) -> Callable[..., Tensor] | None:
     """Exactly in float32 on the host, piece by piece where sums are too large for it."""
-    matrix = constant_matrix(node)
-    if matrix is None:
+    shape = constant_shape(node)
+    if shape is None:
         return None
-    inner, outer = matrix.shape
+    inner, outer = shape
 
     @functools.cache
     def products() -> list[tuple[slice, Callable[..., Tensor]]]:
-        again = constant_matrix(node)  # which is not kept: it is eight times as large as the weights
-        return [] if again is None else [(some, by_constant(part, None)) for some, part in pieces(again)]
+        return [(some, by_constant(part, None)) for some, part in pieces(node)]  # not on a device, which needs none
 
     def run(A: Tensor, B: Tensor, a_zero_point: Tensor | None = None, b_zero_point: Tensor | None = None) -> Tensor:
         is_plain = A.device.type == "cpu" and torch.get_float32_matmul_precision() == "highest"
