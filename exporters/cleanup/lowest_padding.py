@@ -29,15 +29,7 @@ def let_pools_pad(model: onnx_ir.Model, weights: Collection[str]) -> None:
 
 def _taken(pad: onnx_ir.Node, pool: onnx_ir.Node, types: Types, weights: Collection[str]) -> list[int]:
     """What the pooling pads then; nothing where it cannot, or where a window might lie beside the input."""
-    if (
-        not _is_plain(pool)
-        or pad.op_type != "Pad"
-        or pad.domain
-        or has_references(pad)
-        or pad.outputs[0].is_graph_output()
-    ):
-        return []
-    if len(pad.outputs[0].uses()) > 1 or not _pads_below_all(pad, types, weights):
+    if not _is_plain(pool) or not _pads_below_all(pad, types, weights):
         return []
     around, kernel = _around(pad, types, weights), np.array(pool.attributes.get_ints("kernel_shape"))
     if around is None or around.shape[1] != len(kernel) + 2 or around[:, :2].any() or (around < 0).any():
@@ -54,10 +46,14 @@ def _is_plain(pool: onnx_ir.Node) -> bool:
 
 
 def _pads_below_all(pad: onnx_ir.Node, types: Types, weights: Collection[str]) -> bool:
-    known = _known(pad, _VALUE, types, weights)
-    if pad.attributes.get_string("mode", "constant") != "constant":
+    """Whether a node pads with minus infinity, for one reader alone."""
+    if pad.op_type != "Pad" or pad.domain or has_references(pad):
         return False
-    return known is not None and known.dtype.kind == "f" and bool((known == -np.inf).all())
+    if pad.outputs[0].is_graph_output() or len(pad.outputs[0].uses()) > 1:
+        return False
+    known = _known(pad, _VALUE, types, weights)
+    is_constant = pad.attributes.get_string("mode", "constant") == "constant"
+    return is_constant and known is not None and known.dtype.kind == "f" and bool((known == -np.inf).all())
 
 
 def _around(pad: onnx_ir.Node, types: Types, weights: Collection[str]) -> np.ndarray | None:

@@ -171,15 +171,19 @@ def _settled(
     report = _noted(report, alone & few, _FEW)
     if tolerance is not None or not _differing(report):
         return report
-    unsure = {label for label, each in feeds.items() if _is_as_exact(source, model, each)}
-    return _noted(report, {run for run in _differing(report) if run.label in unsure}, _UNSURE)
-
-
-def _is_as_exact(source: ModuleSource, model: Model, feeds: Feeds) -> bool:
-    """Whether a module is as near to what the model computes in float64 as the model itself is in float32."""
     try:
-        single, double = Session(model).run(feeds), Doubled(model).run(feeds)
-        made = source.run(feeds)
+        session, twin = Session(model), Doubled(model)
+    except EntrepotError:
+        return report
+    labels = {run.label for run in _differing(report)}
+    exact = {label for label in labels if _is_as_exact(source, session, twin, feeds[label])}
+    return _noted(report, {run for run in _differing(report) if run.label in exact}, _UNSURE)
+
+
+def _is_as_exact(source: ModuleSource, session: Session, twin: Doubled, feeds: Feeds) -> bool:
+    """Whether a module is as near to what a model computes in float64 as the model itself is in float32."""
+    try:
+        single, double, made = session.run(feeds), twin.run(feeds), source.run(feeds)
     except (EntrepotError, SourceRefusal):
         return False
     if double is None:
