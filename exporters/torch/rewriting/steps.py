@@ -276,9 +276,12 @@ def _closed(then: Any, otherwise: Any) -> State:
 
 
 def check(test: Callable[[], Any], message: Callable[[], Any], line: int) -> None:
-    """``assert``; one that is about the values of tensors is left out."""
+    """``assert``; one that is about the values of tensors, or sizes that these decide, is left out."""
     found = settled(test())
-    if isinstance(found, torch.Tensor):
+    decided_by_values = isinstance(found, torch.SymBool) and hint(found) is None
+    if decided_by_values:
+        torch._check(found)  # noqa: SLF001 - what is asserted may be relied upon
+    if decided_by_values or isinstance(found, torch.Tensor):
         LEFT_OUT[State(test, message, (), frozenset()).place(line)] = None  # type: ignore[arg-type]
     elif not found:
         raise AssertionError(message())
