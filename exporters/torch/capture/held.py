@@ -1,4 +1,4 @@
-"""What Python reads of a module's own buffers, and of numbers computed of sizes, is known while it is captured."""
+"""What Python reads is known while a module is captured, if it is of the module's own buffers, or computed of sizes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,18 @@ from entrepot.exporters.torch.upstream import FakeTensor, pytree, remember_numbe
 _MOST = 4096
 """Elements of what is computed beside the capture; Python decides by few."""
 
+_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+_UNKNOWN = (*_SYMBOLIC, torch.Tensor)
+
 _READING = frozenset(
     ("__bool__", "__int__", "__float__", "__index__", "__contains__", "item", "tolist", "is_nonzero", "equal")
 )
 
 _MAKING = frozenset(("tensor", "as_tensor", "scalar_tensor"))
+
+_COUNTING = frozenset(("arange", "linspace", "logspace"))
+"""What makes numbers of numbers; tensors of zeros or ones are made to be written into."""
 
 
 @contextlib.contextmanager
@@ -95,11 +102,8 @@ class _Held(TorchFunctionMode):
         """Make a call; where its tensors are single numbers and some are sizes, the result is known by its number."""
         if name in ("__getitem__", "__setitem__"):
             args = (args[0], self._sliced(args[1]), *args[2:])
-        if name in _MAKING and args and isinstance(args[0], int | torch.SymInt):
-            result = func(*args, **kwargs)
-            if isinstance(result, FakeTensor) and result.dtype != torch.bool:
-                self._numbers[id(result)] = result, args[0]
-            return result
+        if name in _COUNTING or (name in _MAKING and args and isinstance(args[0], int | torch.SymInt)):
+            return self._made(func, name, args, kwargs)
         if not args or not any(isinstance(each, torch.Tensor) and each.dim() == 0 for each in args):
             return func(*args, **kwargs)
         numbers = [self._number(each) if isinstance(each, torch.Tensor) else each for each in args]
@@ -114,6 +118,15 @@ class _Held(TorchFunctionMode):
                 self._numbers[id(result)] = result, number
                 if isinstance(number, torch.SymInt):
                     remember_number(result, number)
+        return result
+
+    def _made(self, func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """Make a tensor of numbers, by which it is known."""
+        result = func(*args, **kwargs)
+        if name in _MAKING and isinstance(result, FakeTensor) and result.dtype != torch.bool:
+            self._numbers[id(result)] = result, args[0]
+        if name in _COUNTING and not any(isinstance(leaf, _UNKNOWN) for leaf in pytree.tree_leaves((args, kwargs))):
+            self._remember(result, lambda: func(*args, **kwargs))
         return result
 
     def _number(self, tensor: torch.Tensor) -> Any:
@@ -141,7 +154,7 @@ class _Held(TorchFunctionMode):
         """The same arguments with what they hold; ``None`` if that is not known of all."""
         if not tensors or any(id(tensor) not in self._known for tensor in tensors):
             return None
-        if any(isinstance(leaf, torch.SymInt | torch.SymFloat | torch.SymBool) for leaf in leaves):
+        if any(isinstance(leaf, _SYMBOLIC) for leaf in leaves):
             return None
         return [self._known[id(leaf)][1] if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
 

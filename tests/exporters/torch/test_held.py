@@ -33,6 +33,24 @@ class Gated(nn.Module):
         return x * self.chances.tolist()[0] ** self.count.item()
 
 
+class Counted(nn.Module):
+    """Reads which axes there are from a tensor, as scripts of TorchScript write it."""
+
+    def forward(self, x):
+        axes = torch.arange(1, x.dim()).tolist()
+        last = int((torch.arange(x.dim()) * 2)[-1])
+        return x.mean(axes, keepdim=True) * last + torch.linspace(0, 1, 3).sum().item()
+
+
+def test_what_python_reads_of_numbers_that_are_counted_is_known():
+    x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
+    model = ep.export(Counted(), x)
+    assert model.inputs[0].shape == ("batch", "x_dim1", "x_dim2")
+    y = torch.randn(3, 5, 2, generator=torch.Generator().manual_seed(1))
+    found = ep.Session(model).run({"x": y.numpy()})["output"]
+    torch.testing.assert_close(torch.from_numpy(found), y.mean((1, 2), keepdim=True) * 4 + 1.5)
+
+
 def test_what_python_reads_of_buffers_is_what_they_hold():
     model = ep.export(Gated(), X)
     assert model.report
