@@ -25,6 +25,7 @@ from entrepot.ir.passes.lift_constants import LiftConstants
 from entrepot.ir.passes.merge_repeated import MergeRepeated
 from entrepot.ir.passes.settle_shapes import SettleShapes
 from entrepot.ir.passes.settle_types import SettleTypes
+from entrepot.ir.passes.share_sizes import ShareSizes
 from entrepot.ir.passes.take_parts import TakeParts
 from entrepot.ir.passes.turn_products import TurnProducts
 from entrepot.ir.passes.unpack_sequences import UnpackSequences
@@ -69,6 +70,7 @@ def clean_up(
         TurnProducts(),
         SettleShapes(),
         LetBroadcast(),
+        ShareSizes(),
         ClipBounds(weights),
         MergeRepeated(),
         FoldConstants(evaluate, weights),

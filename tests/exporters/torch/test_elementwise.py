@@ -1,3 +1,5 @@
+import warnings
+
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
@@ -120,3 +122,29 @@ class Members(nn.Module):
 
     def forward(self, x):
         return torch.isin(x, self.members, invert=self.invert)
+
+
+@pytest.mark.parametrize("divisor", [1.0, 2.5, -2.5, 3, -3, 0.0, float("inf"), float("-inf"), float("nan")])
+def test_remainders_by_a_number_have_its_sign(divisor):
+    table = decompositions()
+    for x in (FLOATS * 4, HOLES, torch.tensor([-6.0, -0.0, 0.0, 6.0, -1e-9])):
+        found = table[torch.ops.aten.remainder.Scalar](x, divisor)
+        torch.testing.assert_close(found, torch.remainder(x, divisor), equal_nan=True, rtol=0, atol=0)
+        found = table[torch.ops.aten.floor_divide.Scalar](x, divisor)
+        torch.testing.assert_close(found, torch.floor_divide(x, divisor), equal_nan=True, rtol=0, atol=0)
+
+
+def test_lengths_are_those_of_torch_where_squares_overflow():
+    sizes = [0.0, 1e-42, 1e-30, 3.0, 1e30, 3e38, float("inf"), float("-inf"), float("nan")]
+    x, y = torch.cartesian_prod(torch.tensor(sizes), torch.tensor(sizes)).unbind(1)
+    torch.testing.assert_close(ours(torch.hypot)(x, y), torch.hypot(x, y), equal_nan=True, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("correction", [0, 1, 2, 0.5])
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_variances_of_few_numbers_are_those_of_torch(count, correction):
+    x = torch.linspace(-1, 2, 5)[:count]
+    found = decompositions()[torch.ops.aten.var.correction](x, correction=correction)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of too few numbers
+        torch.testing.assert_close(found, torch.var(x, correction=correction), equal_nan=True)

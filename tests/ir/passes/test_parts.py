@@ -8,6 +8,7 @@ import pytest
 import entrepot as ep
 from entrepot.ir.passes.clip_bounds import ClipBounds
 from entrepot.ir.passes.let_broadcast import LetBroadcast
+from entrepot.ir.passes.share_sizes import ShareSizes
 from entrepot.ir.passes.take_parts import TakeParts
 from tests.ir.passes.forms import check, model
 from tests.ir.passes.test_moves import cleaned, ints
@@ -82,6 +83,26 @@ def test_operators_broadcast_without_a_copy(body, expected):
 def test_an_expand_stays_where_sizes_are_not_known_to_be_equal():
     body = "s = Shape(k) w = Expand(x, s) y = Add(x, w)"
     check(LetBroadcast(), model(body, "float[1, 3] x, float[n, 3] k", Z), None, sizes=(2, 1))
+
+
+SIZES = [
+    (
+        "a = ReduceMax<axes = [1], keepdims = 0>(x) s = Shape<start = 0, end = 1>(a) y = Expand(k, s)",
+        "s = Shape(x) end=1 start=0; y = Expand(k, s)",
+    ),
+    (
+        "a = Transpose(x) s = Shape<start = -1>(a) y = Expand(k, s)",
+        "s = Shape(x) end=1 start=0; y = Expand(k, s)",
+    ),
+    ("s = Shape<start = 0, end = 1>(x) y = Expand(k, s)", None),
+    ("a = Concat<axis = 0>(x, x) s = Shape<start = 0, end = 1>(a) y = Expand(k, s)", None),  # not called anything
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), SIZES)
+def test_sizes_of_inputs_are_read_from_them(body, expected):
+    source = model(ONE + body, "float[n, 3] x", Z, opset=17)
+    check(cleaned(ShareSizes()), source, expected, sizes=(2, 1))
 
 
 ENDS = "l = Constant<value = float {-1}>() h = Constant<value = float {2}>() "
