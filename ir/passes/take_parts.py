@@ -107,17 +107,42 @@ def _gather(node: ir.Node, types: Types, names: Names) -> bool:
 
 
 def _concat(node: ir.Node, types: Types, names: Names) -> bool:
-    """Without parts that are empty, and with the parts of a part."""
+    """Without parts that are empty, and with the parts of a part; what was taken apart is itself."""
     shape = types.shape(node.outputs[0])
     if shape is None:
         return False
     axis = node.attributes["axis"].as_int() % len(shape)
+    if (whole := _taken_apart(node, axis, types)) is not None:
+        return bypass(node, whole)
     inputs = [each for value in node.inputs for each in _spread(value, axis, types)]
     kept = [value for value in inputs if _size(value, axis, types) != 0] or inputs[:1]
     if kept == list(node.inputs):
         return False
     replace(node, ir.node("Concat", kept, {"axis": axis}))
     return True
+
+
+def _taken_apart(node: ir.Node, axis: int, types: Types) -> ir.Value | None:
+    """The value whose elements along an axis, one after the other, are the parts of a Concat."""
+    taken = [_element(value, axis, types) for value in node.inputs]
+    whole = taken[0][0]
+    if whole is None or taken != [(whole, place) for place in range(len(taken))]:
+        return None
+    return whole if _size(whole, axis, types) == len(taken) else None
+
+
+def _element(value: ir.Value | None, axis: int, types: Types) -> tuple[ir.Value | None, int]:
+    """What a part is an element of, and which, counted from the front."""
+    stacked, rank = _producer(value), types.shape(value)
+    gather = None if stacked is None or stacked.op_type != "Unsqueeze" else _producer(stacked.inputs[0])
+    if stacked is None or gather is None or gather.op_type != "Gather" or rank is None:
+        return None, 0
+    added, place = types.known.array(stacked.inputs[1]), types.known.array(gather.inputs[1])
+    if added is None or place is None or place.shape or [int(each) % len(rank) for each in added] != [axis]:
+        return None, 0
+    if gather.attributes.get_int("axis", 0) % len(rank) != axis:
+        return None, 0
+    return gather.inputs[0], int(place)
 
 
 def _spread(value: ir.Value | None, axis: int, types: Types) -> Sequence[ir.Value | None]:

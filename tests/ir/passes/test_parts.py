@@ -16,6 +16,12 @@ from tests.ir.passes.test_moves import cleaned, ints
 X, Z = "float[n, 3] x, float[n, 4] z", "float[] y"
 BOTH = "c = Concat<axis = 1>(x, z) "
 
+APART = (
+    "k = Constant<value_int = 0>() l = Constant<value_int = 1>() m = Constant<value_ints = [-1]>() "
+    "v = Constant<value_ints = [2]>() e = Constant<value_ints = [0]>() o = Constant<value_ints = [1]>() "
+    "w = Slice(x, e, v, o) p = Gather<axis = -1>(w, k) q = Gather<axis = 1>(w, l) "
+    "a = Unsqueeze(p, m) b = Unsqueeze(q, o) c = Concat<axis = 1>({first}, {last}) y = Exp(c)"
+)
 TAKEN = [
     (BOTH + ints(b="0", e="3", i="1") + "a = Slice(c, b, e, i) y = Neg(a)", "y = Neg(x)"),
     (BOTH + ints(b="3", e="9223372036854775807", i="-1") + "a = Slice(c, b, e, i) y = Neg(a)", "y = Neg(z)"),
@@ -35,6 +41,7 @@ TAKEN = [
         "k = Constant<value_int = -1>() d = Gather<axis = 1>(c, k) y = Neg(d)",
         "m = Neg(x); y = Neg(m)",
     ),
+    (APART.format(first="a", last="b"), "w = Slice(x, [0], [2], [1]); y = Exp(w)"),
     (  # rows that are written one by one
         ints(f="0", o="1", p="2", e="9223372036854775807")
         + "u = Slice(x, f, o, o) r = Neg(u) s = Slice(x, o, e, o) c = Concat<axis = 1>(r, s) "
@@ -44,6 +51,8 @@ TAKEN = [
 ]
 
 WHOLE = [
+    APART.format(first="b", last="a"),
+    APART.format(first="a", last="a"),
     BOTH + ints(b="2", e="4", i="1") + "y = Slice(c, b, e, i)",  # of two parts
     BOTH + ints(b="0", e="3", i="1", s="2") + "y = Slice(c, b, e, i, s)",
     "c = Concat<axis = 0>(x, x) " + ints(b="0", e="1", i="0") + "y = Slice(c, b, e, i)",  # sizes that are not known
