@@ -21,8 +21,8 @@ Run = Callable[[Sequence[np.ndarray]], Sequence[Any]]
 def failures(case: Case, run: Run, prepare: Callable[[Any], Any] = lambda module: module) -> set[str]:
     """The runs of a case for which a file does not return what the module returns.
 
-    They are the case's calls, with other sizes, and the sample with zeros, and with something that is no number, for
-    its numbers; those that the module itself refuses do not count.
+    They are the case's calls, with other sizes, and the sample a hundredfold, with zeros, and with something that is
+    no number; those that the module itself refuses do not count.
 
     Args:
         case: What was exported.
@@ -65,6 +65,7 @@ def _runs(case: Case) -> Iterator[tuple[str, Call]]:
     calls = case.build().calls
     yield from ((f"call {at}", call) for at, call in enumerate(calls))
     yield "zeros", _changed(calls[0], torch.zeros_like)
+    yield "a hundredfold", _changed(calls[0], lambda each: each * 100)
     yield "no number", _changed(calls[0], _with_a_hole)
 
 

@@ -148,3 +148,17 @@ def test_variances_of_few_numbers_are_those_of_torch(count, correction):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of too few numbers
         torch.testing.assert_close(found, torch.var(x, correction=correction), equal_nan=True)
+
+
+def test_sums_of_exponentials_keep_digits_and_infinities():
+    ends = [0.0, -1e-3, -5.0, -12.0, 90.0, -1000.0, 3e38, float("inf"), float("-inf"), float("nan")]
+    x, y = torch.cartesian_prod(torch.tensor(ends), torch.tensor(ends)).unbind(1)
+    torch.testing.assert_close(ours(torch.logaddexp)(x, y), torch.logaddexp(x, y), equal_nan=True, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(("how", "nodes"), [({}, 1), ({"threshold": 2}, 3), ({"beta": 3}, 5)])
+def test_softplus_is_one_node_where_its_bound_does_not_show(how, nodes):
+    x = torch.tensor([-200.0, -30, -1, 0, 1, 17.9, 18.1, 19.9, 20.1, 500])
+    model = ep.export(lambda x: torch.nn.functional.softplus(x, **how), x)
+    assert model.report.ok
+    assert len([node for node in model.ir.graph if node.op_type != "Constant"]) == nodes

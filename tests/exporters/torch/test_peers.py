@@ -30,6 +30,7 @@ FILES = {
     "without the small number": (lambda x: scaled(x, 0.0), {"zeros"}),
     "for the sample alone": (lambda x: scaled(x[:2]), {"call 1"}),
     "without NaN": (lambda x: np.nan_to_num(scaled(x)), {"no number"}),
+    "without large numbers": (lambda x: scaled(np.where(x > 50, np.float32(np.inf), x)), {"a hundredfold"}),
     "rounded": (lambda x: scaled(x).astype(np.float16), set()),
 }
 
@@ -45,7 +46,7 @@ def test_a_file_that_does_not_run_is_wrong_everywhere():
     def run(feeds):
         raise RuntimeError("no kernel")
 
-    assert failures(CASE, run) == {"call 0", "call 1", "zeros", "no number"}
+    assert failures(CASE, run) == {"call 0", "call 1", "zeros", "a hundredfold", "no number"}
 
 
 def test_results_are_near_where_shapes_agree():

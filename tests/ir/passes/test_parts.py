@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx_ir
 import pytest
 
 import entrepot as ep
@@ -104,13 +105,22 @@ SIZES = [
         "s = Shape(x) end=1 start=0; y = Expand(k, s)",
     ),
     ("s = Shape<start = 0, end = 1>(x) y = Expand(k, s)", None),
+    (
+        "p = Shape<end = 1>(a) q = Shape<end = 1>(b) s = Concat<axis = 0>(p, q) y = Expand(k, s)",
+        "a = Concat(x, x) axis=0; p = Shape(a) end=1; q = Shape(a) end=1 start=0; "
+        "s = Concat(p, q) axis=0; y = Expand(k, s)",
+    ),
     ("a = Concat<axis = 0>(x, x) s = Shape<start = 0, end = 1>(a) y = Expand(k, s)", None),  # not called anything
 ]
 
 
 @pytest.mark.parametrize(("body", "expected"), SIZES)
 def test_sizes_of_inputs_are_read_from_them(body, expected):
-    source = model(ONE + body, "float[n, 3] x", Z, opset=17)
+    twice = "a = Concat<axis = 0>(x, x) b = Neg(a) " if "q" in body else ""
+    source = model(ONE + twice + body, "float[n, 3] x", Z, opset=17)
+    for node in source.ir.graph if twice else ():
+        if node.op_type in ("Concat", "Neg"):
+            node.outputs[0].shape = onnx_ir.Shape(["2 * n", 3] if node.outputs[0].name in "ab" else [2])
     check(cleaned(ShareSizes()), source, expected, sizes=(2, 1))
 
 
