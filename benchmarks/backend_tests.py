@@ -14,11 +14,13 @@ from collections import Counter
 
 from tests.sweeps.backend_suite import KINDS, outcomes
 
+PROVIDERS = ("cpu", "reference", "onnxruntime", "torch", "torch:cuda", "torch:mps", "to_torch")
+
 
 def main() -> int:
     """Run, print, and fail on a wrong result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--provider", action="append", choices=["cpu", "reference", "onnxruntime", "torch", "to_torch"])
+    parser.add_argument("--provider", action="append", choices=PROVIDERS)
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--match", default="", help="only tests whose name contains this")
     parser.add_argument("--hub", action="store_true", help="only tests written at the hub's opset")

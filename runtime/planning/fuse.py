@@ -74,8 +74,12 @@ class Neighbours:
     def readers(self, value: Value | None) -> list[Step]:
         """The steps that read a value; none if it is an output, or one of them is in a pattern or has blocks."""
         found = [] if value is None or value in self._outputs else list(self._readers.get(value, ()))
-        free = not any(step.blocks or step in self.gone or step in self._instead for step in found)
-        return found if free else []
+        return found if found == self.free_readers(value) else []
+
+    def free_readers(self, value: Value | None) -> list[Step]:
+        """Those steps that read a value, have no blocks and are in no pattern yet; others may read it too."""
+        found = () if value is None else self._readers.get(value, ())
+        return [step for step in found if not step.blocks and not self.is_taken(step)]
 
     def maker(self, value: Value | None) -> Step | None:
         """The step of this block that produces a value."""

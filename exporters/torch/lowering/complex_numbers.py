@@ -1,8 +1,9 @@
 """Complex tensors of a captured graph become pairs of real ones, wherever they come from and wherever they go.
 
 Each node that a complex tensor enters or leaves is traced again by its rule in ``translations/pairs.py`` and what is
-traced takes its place. An operator without a rule stays as it is between a joining and a splitting of the parts, which
-is right for those that torch.onnx translates itself, such as Fourier transforms.
+traced takes its place. An operator without a rule is taken apart if torch knows how, though it was kept whole because
+of real numbers. Else it stays as it is between a joining and a splitting of the parts, which is right for those that
+torch.onnx translates itself, such as Fourier transforms.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import Any
 import torch
 
 from entrepot.exporters.torch.lowering.decomposing import name_results, note_value
+from entrepot.exporters.torch.lowering.schemas import is_composite
 from entrepot.exporters.torch.lowering.spectra import shows_angles
 from entrepot.exporters.torch.translations.pair import Pair, is_complex
 from entrepot.exporters.torch.translations.pairs import rule_for, spectrum
-from entrepot.exporters.torch.upstream import make_fx, pytree
+from entrepot.exporters.torch.upstream import OpOverload, get_decompositions, make_fx, pytree
 
 aten = torch.ops.aten
 
@@ -79,7 +81,11 @@ class _Splitter:
             rule = functools.partial(spectrum, exact=False)
         leaves, spec = pytree.tree_flatten((node.args, node.kwargs))
         if rule is None:
-            self._island(node, leaves, spec)
+            parts = _parts_of(node.target)
+            if parts is None:
+                self._island(node, leaves, spec)
+            else:
+                self._take_apart(node, parts, leaves, spec)
             return
         operands: list[torch.fx.Node] = []
         build = [self._operand(leaf, operands) for leaf in leaves]
@@ -89,6 +95,21 @@ class _Splitter:
             return rule(*args, **kwargs)
 
         self._settle(node, self._inserted(node, traced, operands))
+
+    def _take_apart(self, node: torch.fx.Node, parts: Callable[..., Any], leaves: Sequence[Any], spec: Any) -> None:
+        """Put in its place what torch makes an operator of; it was kept whole to be translated for real numbers."""
+        places = [at for at, leaf in enumerate(leaves) if isinstance(leaf, torch.fx.Node)]
+
+        def traced(*values: Any) -> Any:
+            given = dict(zip(places, values, strict=True))
+            args, kwargs = pytree.tree_unflatten([given.get(at, leaf) for at, leaf in enumerate(leaves)], spec)
+            return parts(*args, **kwargs)
+
+        before = node.prev
+        result = self._inserted(node, traced, [leaves[at] for at in places])
+        for part in _between(before, node):
+            self.visit(part)
+        self._settle(node, pytree.tree_map(lambda leaf: self.pairs.get(leaf, leaf), result))
 
     def _operand(self, leaf: Any, operands: list[torch.fx.Node]) -> Callable[[Sequence[Any]], Any]:
         """How an argument is made of the values that are traced; they are collected on the way."""
@@ -120,9 +141,14 @@ class _Splitter:
         return joined
 
     def _settle(self, node: torch.fx.Node, result: Any) -> None:
-        """Let ``result`` stand for ``node``: pairs are looked up, real results take its place."""
+        """Let ``result`` stand for ``node``: pairs are looked up, real results and sizes take its place."""
         if isinstance(result, torch.fx.Node):
             node.replace_all_uses_with(result)
+        elif isinstance(result, int):
+            for user in list(node.users):
+                user.args, user.kwargs = pytree.tree_map(
+                    lambda leaf: result if leaf is node else leaf, (user.args, user.kwargs)
+                )
         else:
             self.pairs[node] = result
 
@@ -151,6 +177,14 @@ class _Splitter:
         return pytree.tree_unflatten(results, spec)
 
 
+def _parts_of(operator: Any) -> Callable[..., Any] | None:
+    """An operator by others, where torch says how."""
+    if not isinstance(operator, OpOverload) or operator.overloadpacket is aten.stft:  # torch.onnx translates that
+        return None
+    decompose: Callable[..., Any] = operator.decompose
+    return decompose if is_composite(operator) else get_decompositions([operator]).get(operator)
+
+
 def _split(value: torch.Tensor) -> Pair:
     real = torch.view_as_real(value)
     return Pair(real.select(-1, 0), real.select(-1, 1))
@@ -164,6 +198,14 @@ def _tensors(values: Sequence[Any], graph: torch.fx.Graph) -> Iterator[Any]:
     """Fake tensors: among some values, else anywhere in a graph."""
     everything = (node.meta.get("val") for node in graph.nodes)
     return (value for value in (*values, *everything) if hasattr(value, "fake_mode"))
+
+
+def _between(before: torch.fx.Node, after: torch.fx.Node) -> list[torch.fx.Node]:
+    """The nodes that lie between two."""
+    found = []
+    while (before := before.next) is not after:
+        found.append(before)
+    return found
 
 
 def _since(traced: torch.fx.GraphModule, graph: torch.fx.Graph, place: torch.fx.Node) -> Iterator[torch.fx.Node]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -10,6 +12,31 @@ TAKEN: set[tuple[str, bool]] = set()
 """Branches on values that rewritten functions have taken: where, and which of the two."""
 LEFT_OUT: dict[str, None] = {}
 """Checks of values that a capture has left out."""
+
+
+@dataclass
+class Sizes:
+    """Branches that sizes decide.
+
+    Attributes:
+        decide: Whether each goes the way that it goes in the sample, which limits the sizes.
+        met: Whether there was one to decide.
+    """
+
+    decide: bool = False
+    met: bool = False
+
+    @contextlib.contextmanager
+    def decided(self) -> Iterator[None]:
+        """Inside, they decide."""
+        self.decide = True
+        try:
+            yield
+        finally:
+            self.decide = False
+
+
+SIZES = Sizes()
 
 
 def reach(

@@ -15,7 +15,7 @@ from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.links import ListError
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.part import State
-from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, TAKEN
+from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
@@ -102,12 +102,21 @@ def _branch(
         return otherwise() if raises[0] else then()
     if isinstance(test, bool) or any(raises):
         return then() if test else otherwise()
+    return _both("branch", test, (then, otherwise), variables, line, returns=returns)
+
+
+def _both(what: str, test: Any, ways: tuple[Any, Any], variables: State, line: int, *, returns: bool) -> Any:
+    """Two ways in the graph; the way that the sample takes where sizes decide and the two are not alike."""
+    by_size = isinstance(test, torch.SymBool) and hint(test) is not None
+    if by_size and SIZES.decide:
+        return ways[0]() if test else ways[1]()
+    SIZES.met |= by_size
     try:
-        return graph_branch(test, (then, otherwise), variables, line, returns=returns)
+        return graph_branch(test, ways, variables, line, returns=returns)
     except UnlikeError as error:
-        if isinstance(test, torch.SymBool) and hint(test) is not None:
-            return then() if test else otherwise()
-        raise _not_followed("branch", variables, line, error) from error
+        if by_size:
+            return ways[0]() if test else ways[1]()
+        raise _not_followed(what, variables, line, error) from error
 
 
 def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, line: int) -> None:
@@ -246,13 +255,7 @@ def pick(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], line:
     test = _told(test, _closed(then, otherwise), line)
     if isinstance(test, bool):
         return then() if test else otherwise()
-
-    try:
-        return graph_branch(test, (then, otherwise), _closed(then, otherwise), line, returns=True)
-    except UnlikeError as error:
-        if isinstance(test, torch.SymBool) and hint(test) is not None:
-            return then() if test else otherwise()
-        raise _not_followed("choice", _closed(then, otherwise), line, error) from error
+    return _both("choice", test, (then, otherwise), _closed(then, otherwise), line, returns=True)
 
 
 def _closed(then: Any, otherwise: Any) -> State:
@@ -276,9 +279,12 @@ def _closed(then: Any, otherwise: Any) -> State:
 
 
 def check(test: Callable[[], Any], message: Callable[[], Any], line: int) -> None:
-    """``assert``; one that is about the values of tensors is left out."""
+    """``assert``; one that is about the values of tensors, or sizes that these decide, is left out."""
     found = settled(test())
-    if isinstance(found, torch.Tensor):
+    decided_by_values = isinstance(found, torch.SymBool) and hint(found) is None
+    if decided_by_values:
+        torch._check(found)  # noqa: SLF001 - what is asserted may be relied upon
+    if decided_by_values or isinstance(found, torch.Tensor):
         LEFT_OUT[State(test, message, (), frozenset()).place(line)] = None  # type: ignore[arg-type]
     elif not found:
         raise AssertionError(message())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from entrepot.exporters.options import Options
 from entrepot.exporters.structure import Leaf, places
 from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.capture.decided import deciding
-from entrepot.exporters.torch.capture.flat import FlatModule
+from entrepot.exporters.torch.capture.flat import Capture, FlatModule
 from entrepot.exporters.torch.lowering.flows import expand_flows
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
@@ -25,7 +26,7 @@ from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.rewriting.bodies import capture_body
 from entrepot.exporters.torch.rewriting.flows import FLOWS
 from entrepot.exporters.torch.rewriting.modules import rewritten_copy
-from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, reach
+from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, reach
 from entrepot.exporters.torch.running.deciding import DecisionSpotter
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
@@ -49,9 +50,7 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         raise ConversionError("its source is not known, or has no branches and loops")
     options.tell("capturing the rewritten module")
     try:
-        gain = functools.partial(source.check_gain, groups)
-        captured = capture(module, source.call, prober, groups, progress=options.tell, tied=True, gain=gain)
-        gain(captured.groups, captured.fixed)
+        captured = _capture_rewritten(source, module, prober, groups, options)
         options.tell("translating to ONNX")
         graph = translate(captured.program)
         hints = size_notes(captured.program).sizes
@@ -67,6 +66,43 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         source.state.restore()
     repair(graph, source.module)
     return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(source.module))
+
+
+def _capture_rewritten(
+    source: ModuleSource, module: torch.nn.Module, prober: Prober, groups: list[Group], options: Options
+) -> Capture:
+    """Both ways of branches on sizes are in the graph, unless more axes vary if they go as in the sample.
+
+    Sizes that depend on the way taken are known when the graph runs, and not everything takes such sizes.
+    """
+    gain = functools.partial(source.check_gain, groups)
+    take = functools.partial(capture, module, source.call, prober, progress=options.tell, tied=True, gain=gain)
+    SIZES.met = False
+    found: Capture | None = None
+    try:
+        found = take(copy.deepcopy(groups))
+        gain(found.groups, found.fixed)
+    except ConversionError:
+        if not SIZES.met:
+            raise
+    if found is not None and not (found.fixed and SIZES.met):
+        return found
+    kept = dict(FLOWS), dict(LEFT_OUT)
+    FLOWS.clear()
+    LEFT_OUT.clear()
+    with SIZES.decided():
+        try:
+            other = take(copy.deepcopy(groups))
+            gain(other.groups, other.fixed)
+        except ConversionError:
+            if found is None:
+                raise
+            other = found
+    if found is None or len(other.fixed) < len(found.fixed):
+        return other
+    FLOWS.update(kept[0])
+    LEFT_OUT.update(kept[1])
+    return found
 
 
 def _reached(source: ModuleSource, module: torch.nn.Module) -> tuple[list[list[torch.Tensor]], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,13 +13,14 @@ from entrepot.exporters.torch.translations.pair import Pair, bilinear, is_comple
 aten = torch.ops.aten
 
 
-def _div(one: Any, other: Any) -> Pair:
-    """Scaled by the larger part of the divisor, as Smith does, against overflow."""
+def _div(one: Any, other: Any, rounding_mode: None = None) -> Pair:
+    """Scaled by the larger part of the divisor, as Smith does, against overflow; torch rounds no complex numbers."""
     one = pair_of(one)
     if not is_complex(other):
         return Pair(one.re / other, one.im / other)
-    two = pair_of(other)
-    re, im = (torch.as_tensor(part) for part in (two.re, two.im)) if isinstance(other, complex) else (two.re, two.im)
+    if isinstance(other, complex):
+        return _by_number(one, other)
+    re, im = pair_of(other).re, pair_of(other).im
     wide = re.abs() >= im.abs()
     larger, smaller = torch.where(wide, re, im), torch.where(wide, im, re)
     ratio = smaller / larger
@@ -26,6 +28,14 @@ def _div(one: Any, other: Any) -> Pair:
     along, across = torch.where(wide, one.re, one.im), torch.where(wide, one.im, one.re)
     imaginary = across - along * ratio
     return Pair((along + across * ratio) / scale, torch.where(wide, imaginary, -imaginary) / scale)
+
+
+def _by_number(one: Pair, number: complex) -> Pair:
+    if abs(number.real) < abs(number.imag):
+        return _by_number(Pair(one.im, -one.re), complex(number.imag, -number.real))  # both divided by i
+    ratio = number.imag / number.real if number else math.nan
+    scale = number.real + number.imag * ratio
+    return Pair((one.re + one.im * ratio) / scale, (one.im - one.re * ratio) / scale)
 
 
 def _reciprocal(one: Pair) -> Pair:
@@ -116,6 +126,20 @@ def _sgn(one: Pair) -> Pair:
     return Pair(one.re / safe, one.im / safe)
 
 
+def _lerp(start: Any, end: Any, weight: Any) -> Pair:
+    return pair_of(start) + (pair_of(end) - pair_of(start)) * weight
+
+
+def _is_close(one: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> torch.Tensor:
+    """Whether they are as near as torch says: equal, or within what the size of the second allows."""
+    one, two = pair_of(one), pair_of(other)
+    gap, size = _abs(one - two), _abs(two)
+    close = ((one.re == two.re) & (one.im == two.im)) | (gap.isfinite() & (gap <= atol + rtol * size))
+    if not equal_nan:
+        return close
+    return close | ((one.re.isnan() | one.im.isnan()) & (two.re.isnan() | two.im.isnan()))
+
+
 def _vector_norm(one: Pair, *args: Any, **how: Any) -> torch.Tensor:
     return torch.linalg.vector_norm(_abs(one), *args, **real_kind(how))
 
@@ -141,6 +165,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     aten.sigmoid: _sigmoid,
     aten.silu: _silu,
     aten.sgn: _sgn,
+    aten.lerp: _lerp,
+    aten.isclose: _is_close,
     aten.linalg_vector_norm: _vector_norm,
 }
 """By operator."""

@@ -165,13 +165,14 @@ def _filled(create: Callable[..., torch.Tensor]) -> Callable[..., Pair]:
 def _full(create: Callable[..., torch.Tensor]) -> Callable[..., Pair]:
     """A tensor of one number that may be complex."""
 
-    def rule(like: Any, value: Any, **how: Any) -> Any:
+    def rule(like: Any, *args: Any, **how: Any) -> Any:
+        *sizes, value = args
         start, number, kind = like.re if isinstance(like, Pair) else like, pair_of(value), how.get("dtype")
         how = real_kind({key: value for key, value in how.items() if value is not None})
         if kind is not None and kind not in REAL:
-            return create(start, number.re, **how)
+            return create(start, *sizes, number.re, **how)
         how.setdefault("dtype", like.re.dtype if isinstance(like, Pair) else torch.get_default_dtype())
-        return Pair(create(start, number.re, **how), create(start, number.im, **how))
+        return Pair(create(start, *sizes, number.re, **how), create(start, *sizes, number.im, **how))
 
     return rule
 
@@ -189,6 +190,21 @@ def _padded(one: Pair, pads: Sequence[int], value: Any = 0) -> Pair:
     number = pair_of(value)
     parts = ((one.re, number.re), (one.im, number.im))
     return Pair(*(torch.constant_pad_nd(part, pads, float(fill)) for part, fill in parts))
+
+
+def _pad(one: Pair, pads: Sequence[int], mode: str = "constant", value: Any = None) -> Pair:
+    if mode == "constant":
+        return _padded(one, pads, value or 0)
+    if mode == "circular":
+        return Pair(*(_wrapped(part, pads) for part in (one.re, one.im)))
+    return Pair(*(aten.pad.default(part, pads, mode) for part in (one.re, one.im)))
+
+
+def _wrapped(part: torch.Tensor, pads: Sequence[int]) -> torch.Tensor:
+    for axis, (before, after) in enumerate(zip(pads[::2], pads[1::2], strict=True), 1):
+        size = part.shape[-axis]
+        part = part.index_select(-axis, (torch.arange(before + size + after) - before) % size)
+    return part
 
 
 def _var(one: Pair, *args: Any, **how: Any) -> torch.Tensor:
@@ -251,6 +267,7 @@ _RULES: dict[Any, Callable[..., Any]] = {
     aten.empty_like: _filled(torch.zeros_like),
     aten.ones_like: _filled(torch.ones_like),
     aten.new_zeros: _filled(aten.new_zeros),
+    aten.new_empty: _filled(aten.new_zeros),
     aten.new_ones: _filled(aten.new_ones),
     aten.full: _full(torch.full),
     aten.full_like: _full(torch.full_like),
@@ -285,6 +302,7 @@ _RULES: dict[Any, Callable[..., Any]] = {
     aten.logical_or: _nonzero(aten.logical_or),
     aten.masked_fill: _masked_fill,
     aten.constant_pad_nd: _padded,
+    aten.pad: _pad,
     aten.var: _var,
     aten.prod: _prod,
 }  # fmt: skip

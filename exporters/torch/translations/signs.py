@@ -36,6 +36,8 @@ def sign(input: torch.Tensor) -> Any:
     """-1, 0 or 1; 0 for a NaN, where ONNX has NaN."""
     if input.dtype == torch.bool:
         return input.clone()
+    if input.is_complex():
+        return NotImplemented
     return (input > 0).to(input.dtype) - (input < 0).to(input.dtype)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -13,31 +11,25 @@ from torch import Tensor
 from torch.nn import functional
 
 from entrepot.runtime.planning import attention_pattern, fuse, gelu_pattern
-from entrepot.runtime.planning.chains import after_conv, after_matmul, as_one
+from entrepot.runtime.planning.chains import after_conv, as_one
 from entrepot.runtime.planning.fuse import Neighbours
 from entrepot.runtime.planning.plan import Step, Value
+from entrepot.runtime.providers.torch import products_on_device
 from entrepot.runtime.providers.torch.convolutions.on_device import ConvRelu
-from entrepot.runtime.providers.torch.moving import claim_product
-
-_FLOATS = {ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}
-"""Types that every kernel here knows."""
+from entrepot.runtime.providers.torch.products_on_device import are_alike
 
 _ROUNDED = {ir.DataType.FLOAT16: 2.0**-11, ir.DataType.BFLOAT16: 2.0**-8}
 """Narrow types, and how far a rounded constant may be from what it stands for, relative to it."""
 
 
-_LONG = 512
-"""Rows from which float32 is multiplied faster by a matrix as torch's layers have it, and slower by it below."""
-
-
 def _fuse_conv(graph: Neighbours, conv: Step) -> None:
     """Conv of images, then Add of a tensor of its result's shape, then Relu; narrow weights with channels last."""
     weights = conv.inputs[1]
-    if weights is None or np.ndim(weights.constant) != 4 or not _are_alike(filter(None, conv.inputs)):
+    if weights is None or np.ndim(weights.constant) != 4 or not are_alike(filter(None, conv.inputs)):
         return
     conv.inputs = [conv.inputs[0], _channels_last(weights), *conv.inputs[2:]]
     chain = after_conv(graph, conv, lambda step: step.is_a("Relu"))
-    if chain.activation is None or (chain.residual is not None and not _are_alike([chain.residual, weights])):
+    if chain.activation is None or (chain.residual is not None and not are_alike([chain.residual, weights])):
         return
     residual = [] if chain.residual is None else [chain.residual]
     inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *residual]
@@ -52,46 +44,10 @@ def _channels_last(weights: Value) -> Value:
     return replace(weights, constant=np.ascontiguousarray(array.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2))
 
 
-def _fuse_matmul(graph: Neighbours, product: Step) -> None:
-    """MatMul by a constant matrix, then Add of a constant row: rounded once, also in the narrow types."""
-    chain = after_matmul(graph, product, lambda _: False)
-    if chain is None or chain.bias is None or not _are_alike([*product.inputs, chain.bias]):
-        return
-    weights, bias = product.inputs[1], chain.bias
-    assert weights is not None
-    shape = np.shape(weights.constant)
-    if len(shape) == 2 and np.shape(bias.constant) in ((shape[1],), (1, shape[1])):
-        x, steps = product.inputs[0], chain.steps[:2]
-        inputs = [x, _in_order_of_results(weights) if _is_long(x) else weights, bias]
-        graph.replace(steps, as_one(steps, inputs, _product_and_row))
-
-
-def _is_long(x: Value | None) -> bool:
-    """Whether there are certainly many rows of float32."""
-    known = None if x is None else x.type
-    sizes = None if known is None or known.shape is None else known.shape[:-1]
-    if known is None or known.dtype != ir.DataType.FLOAT or not sizes:
-        return False
-    return math.prod(size for size in sizes if isinstance(size, int)) >= _LONG
-
-
-def _in_order_of_results(weights: Value) -> Value:
-    """The same matrix with all that makes one result side by side, as torch's layers have it."""
-    return replace(weights, constant=np.ascontiguousarray(weights.constant.T).T)
-
-
-def _product_and_row(x: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
-    if x.ndim < 2:
-        return torch.matmul(x, weights) + bias
-    claim_product(x, weights)
-    rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-    return torch.addmm(bias.reshape(-1), rows, weights).reshape(*x.shape[:-1], weights.shape[1])
-
-
 def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
     """Attention that was spelled out."""
     found = attention_pattern.find(graph, softmax, masked=True)
-    if found is None or not _are_alike(found.inputs):
+    if found is None or not are_alike(found.inputs):
         return
     scale, is_transposed, is_guarded = found.scale, found.transposed, found.guarded
 
@@ -123,17 +79,11 @@ def _fuse_gelu(graph: Neighbours, function: Step) -> None:
     fuse.fuse_gelu(graph, function, gelu_pattern.CLOSE if kind is None else _ROUNDED.get(kind, gelu_pattern.CLOSE))
 
 
-def _are_alike(values: Iterable[Value | None]) -> bool:
-    """Whether values are of one type that kernels know."""
-    kinds = {None if value is None or value.type is None else value.type.dtype for value in values}
-    return len(kinds) == 1 and kinds <= _FLOATS
-
-
 RULES: fuse.Rules = {
     **fuse.RULES,
     "Conv": (_fuse_conv,),
     "Erf": (_fuse_gelu,),
-    "MatMul": (_fuse_matmul,),
+    "MatMul": (products_on_device.fuse_several, products_on_device.fuse_one),
     "Softmax": (_fuse_attention,),
     "Tanh": (_fuse_gelu,),
 }

@@ -69,6 +69,22 @@ FORWARD = {
     "quotient": lambda self, x: torch.view_as_real(torch.complex(x, x + 1) / torch.complex(x * 2, x - 3)),
     "choice": lambda self, x: torch.view_as_real(torch.where(x > 0, torch.complex(x, x), torch.complex(x * 0, x))),
     "mean": lambda self, x: torch.complex(x, x).mean(1).sum(-1).abs(),
+    "names of old": lambda self, x: torch.divide(
+        torch.concat([torch.fft.rfft(x), torch.multiply(torch.fft.rfft(x), 2j)], -1), torch.fft.rfft(x)[..., :1] + 3
+    ).abs(),
+    "over a literal": lambda self, x: torch.view_as_real(torch.complex(x, x + 1) / (0.5 - 3j)),
+    "padded with a number": lambda self, x: F.pad(torch.complex(x, x + 1), (1, 2), value=3.0).abs(),
+    "padded by mirror": lambda self, x: torch.view_as_real(F.pad(torch.complex(x, x + 1), (1, 2), mode="reflect")),
+    "padded by the border": lambda self, x: torch.view_as_real(F.pad(torch.complex(x, x), (1, 2), mode="replicate")),
+    "padded in a circle": lambda self, x: torch.view_as_real(F.pad(torch.complex(x, -x), (4, 2), mode="circular")),
+    "between": lambda self, x: torch.lerp(torch.complex(x, x + 1), torch.complex(-x, x * x), 0.3).abs(),
+    "close": lambda self, x: torch.isclose(torch.complex(x, x + 1), torch.complex(x, x + 1 + 1e-6 * x.round())),
+    "sign": lambda self, x: torch.view_as_real(torch.sgn(torch.complex(x, x + 1))),
+    "spread": lambda self, x: torch.complex(x, x * x).std(-1),
+    "cross product": lambda self, x: torch.view_as_real(
+        torch.linalg.cross(torch.complex(x, x + 1)[..., :3], torch.complex(x, -x)[..., 3:])
+    ),
+    "filled anew": lambda self, x: torch.complex(x, x + 1).new_full((2, 3), 1 - 2j).abs() + x[0, 0, 0],
     "a literal": lambda self, x: torch.view_as_real(torch.complex(x, x) * 1j + (2 - 1j)),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -132,6 +133,55 @@ def test_a_product_with_its_row(kind: str, shape: tuple[int, ...], bias: tuple[i
     how = "fused" if len(bias) <= len(shape) else ""  # a row of two axes makes a matrix of a vector
     got = check(made, {"x": drawn(kind, *shape)}, kind, 6, fused="MatMul", how=how)
     assert got.shape == np.broadcast_shapes((*shape[:-1], 4), bias)
+
+
+SEVERAL = """g (KIND[SIZES] x) => (KIND[RESULT] y) {
+    p = MatMul(x, w0)  P  r = MatMul(x, w1)  Q  f = Relu(R)  n = Neg(f)  t = MatMul(x, w2)  T
+    s = Concat<axis = -1>(A, B)  y = Concat<axis = -1>(s, n) }"""
+
+
+@pytest.mark.parametrize("kind", EPS)
+@pytest.mark.parametrize("shape", [(5,), (2, 5), (2, 3, 5), (0, 5), (600, 5)], ids=str)
+@pytest.mark.parametrize("rows", [True, False], ids=["rows", "no rows"])
+def test_products_of_one_tensor(kind: str, shape: tuple[int, ...], rows: bool) -> None:
+    sizes = {"SIZES": ", ".join(map(str, shape)), "RESULT": ", ".join(f"D{n}" for n in range(len(shape)))}
+    with_rows = {"P": "a = Add(p, b0)", "Q": "c = Add(r, b1)", "T": "d = Add(b2, t)", "R": "c", "A": "a", "B": "d"}
+    text = SEVERAL
+    for old, new in {
+        **sizes,
+        **(with_rows if rows else {**dict.fromkeys("PQT", ""), "R": "r", "A": "p", "B": "t"}),
+    }.items():
+        text = re.sub(rf"\b{old}\b", new, text)
+    weights = {f"w{n}": drawn(kind, 5, width, seed=n) for n, width in enumerate((4, 1, 7))}
+    biases = {f"b{n}": drawn(kind, width, seed=n + 3) for n, width in enumerate((4, 1, 7))}
+    made = model(text, kind, **weights, **(biases if rows else {}))
+    check(made, {"x": drawn(kind, *shape)}, kind, 6, fused="MatMul", how="'p'")
+
+
+@pytest.mark.parametrize(
+    ("body", "together"),
+    [
+        ("a = MatMul(x, w)  p = MatMul(x, v)  c = Add(p, b)  y = Sum(a, c)", 1),
+        ("a = MatMul(x, w)  c = MatMul(x, v)  y = Sum(a, c, x)", 2),
+        ("a = MatMul(x, w)  c = MatMul(w, x)  y = Sum(a, c)", 0),
+        ("a = MatMul(x, w)  c = MatMul(z, v)  y = Sum(a, c)", 0),
+        ("i = MatMul(x, w)  j = MatMul(x, v)  k = MatMul(x, w1)  l = MatMul(x, w2)  m = MatMul(x, w3)"
+         "  y = Sum(i, j, k, l, m)", 4),
+    ],
+    ids=["row of one alone", "of other readers too", "from the left", "of another tensor", "of many"],
+)  # fmt: skip
+def test_which_products_are_made_together(body: str, together: int) -> None:
+    names = ("w", "v", "w1", "w2", "w3")
+    weights = {name: drawn("float", 5, 5, seed=n) for n, name in enumerate(names)}
+    made = model(f"g (float[5, 5] x, float[5, 5] z) => (float[5, 5] y) {{ {body} }}", "float", **weights,
+                 b=drawn("float", 5, seed=9))  # fmt: skip
+    feeds = {"x": drawn("float", 5, 5, seed=7), "z": drawn("float", 5, 5, seed=8)}
+    session = ep.Session(made, providers=["far"])
+    np.testing.assert_allclose(
+        session.run(feeds)["y"], ep.Session(made).run(feeds)["y"], rtol=0, atol=30 * EPS["float"]
+    )
+    hows = [row.how for row in session.plan().placements if row.op_type == "MatMul"]
+    assert sum("fused" in how for how in hows) == together, hows
 
 
 MASKS = {"none": "s = MatMul(a, t)", "added": "c = MatMul(a, t)  s = Add(c, m)"}

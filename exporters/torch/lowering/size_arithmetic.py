@@ -1,4 +1,4 @@
-"""Divisions of sizes, which round down: torch.onnx (2.13) writes ONNX's, which round towards zero."""
+"""Arithmetic on sizes that torch.onnx (2.13) does not write, or writes as another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from entrepot.exporters.torch.upstream import statically_known_true
 
 
 def settle_divisions(program: torch.export.ExportedProgram) -> None:
-    """Let what may be negative be divided without a rest, in place: ``-n // 4`` is ``(-n - -n % 4) // 4``."""
+    """Let what may be negative be divided without a rest, in place: ``-n // 4`` is ``(-n - -n % 4) // 4``.
+
+    Python rounds down, and ONNX towards zero.
+    """
     graph = program.graph_module.graph
     for node in graph.find_nodes(op="call_function", target=operator.floordiv):
         number, divisor = node.args
@@ -21,6 +24,13 @@ def settle_divisions(program: torch.export.ExportedProgram) -> None:
             rest = _computed(graph, operator.mod, number, divisor)
             whole = _computed(graph, operator.sub, number, rest)
         node.args = whole, divisor
+
+
+def settle_sums(program: torch.export.ExportedProgram) -> None:
+    """Let sums be of one list, in place: torch traces ``sym_sum([a, b, c])`` and ``sym_sum(a, b, c)``."""
+    for node in program.graph_module.graph.find_nodes(op="call_function", target=torch.sym_sum):
+        if len(node.args) > 1:
+            node.args = (list(node.args),)
 
 
 def _is_positive(argument: Any, least: int) -> bool:
