@@ -17,8 +17,9 @@ class ShareSizes(ir.passes.InPlacePass):
     """Read sizes of one name from one place: an input of the model, or what was asked for it first.
 
     Before: ``Shape<start = 0, end = 1>(h)`` where axis 0 of ``h`` is called ``batch``, as that of the input ``x`` is.
-    After: ``Shape<start = 0, end = 1>(x)``. What only told the size is for ``DropUnused``. Bodies of loops are left
-    alone, since names of sizes there hold for one turn.
+    After: ``Shape<start = 0, end = 1>(x)``. What only told the size is for ``DropUnused``. Sizes of inputs are
+    read where they are, since a graph may check that those of two are equal. Bodies of loops are left alone, since
+    names of sizes there hold for one turn.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -50,7 +51,7 @@ def _places(graph: ir.Graph) -> _Places:
 
 def _share(node: ir.Node, places: _Places, types: Types) -> bool:
     data, shape = node.inputs[0], types.shape(node.inputs[0])
-    if data is None or shape is None:
+    if data is None or shape is None or data.is_graph_input():
         return False
     start, end = node.attributes.get_int("start", 0), node.attributes.get_int("end", len(shape))
     start, end, _ = slice(start, end).indices(len(shape))

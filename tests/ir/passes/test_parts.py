@@ -111,13 +111,14 @@ SIZES = [
         "s = Concat(p, q) axis=0; y = Expand(k, s)",
     ),
     ("a = Concat<axis = 0>(x, x) s = Shape<start = 0, end = 1>(a) y = Expand(k, s)", None),  # not called anything
+    ("s = Shape<end = 1>(x) r = Shape<end = 1>(z) t = Max(s, r) y = Expand(k, t)", None),  # which may be a check
 ]
 
 
 @pytest.mark.parametrize(("body", "expected"), SIZES)
 def test_sizes_of_inputs_are_read_from_them(body, expected):
     twice = "a = Concat<axis = 0>(x, x) b = Neg(a) " if "q" in body else ""
-    source = model(ONE + twice + body, "float[n, 3] x", Z, opset=17)
+    source = model(ONE + twice + body, X, Z, opset=17)
     for node in source.ir.graph if twice else ():
         if node.op_type in ("Concat", "Neg"):
             node.outputs[0].shape = onnx_ir.Shape(["2 * n", 3] if node.outputs[0].name in "ab" else [2])
