@@ -41,6 +41,7 @@ class Traits:
     Attributes:
         cost: How its work grows.
         elementwise: An element of its result depends on the elements at that place alone, operands broadcast.
+        broadcasts: All its operands take each other's sizes, as in NumPy (from opset 8 on).
         moves: Its result is made of elements of its inputs, unchanged, or looks at none of them.
         chooses: Which of two equal elements comes first may show in its result.
         rounds: Its result is on few steps, so that the last bit of an operand may decide about a whole one.
@@ -55,6 +56,7 @@ class Traits:
 
     cost: Cost
     elementwise: bool = False
+    broadcasts: bool = False
     moves: bool = False
     chooses: bool = False
     rounds: bool = False
@@ -85,6 +87,10 @@ Abs Acos Acosh Add And Asin Asinh Atan Atanh BitCast BitShift BitwiseAnd Bitwise
 Ceil Celu Clip Cos Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN
 LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal RegexFullMatch Relu Round Selu
 Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt StringConcat Sub Sum SwiGLU Swish Tan Tanh ThresholdedRelu Where Xor
+"""
+_BROADCASTING = """
+Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul
+Or Pow Sub Sum Where Xor
 """
 _VIEWS = "Flatten Identity Reshape Squeeze Transpose Unsqueeze"
 _MOVING = """
@@ -205,6 +211,7 @@ def _rows() -> Iterable[tuple[str, str, Traits]]:
 
 def _table() -> Mapping[tuple[str, str], Traits]:
     fresh, growing, rounding = _FRESH.split(), _GROWING.split(), _ROUNDING.split()
+    broadcasting = _BROADCASTING.split()
     found: dict[tuple[str, str], Traits] = {}
     for domain, names, traits in _rows():
         for name in names.split():
@@ -213,6 +220,7 @@ def _table() -> Mapping[tuple[str, str], Traits]:
             if not domain:
                 found[domain, name] = replace(
                     traits, fresh=name in fresh, grows=name in growing, rounds=name in rounding,
+                    broadcasts=name in broadcasting,
                     host=frozenset(_HOST.get(name, "").split()), unread=frozenset(_UNREAD.get(name, "").split()),
                 )  # fmt: skip
     return found

@@ -60,7 +60,7 @@ def _has_no_negatives(value: onnx_ir.Value | None, types: Types, weights: Collec
         return node is not None and not node.domain
     found = [_has_no_negatives(each, types, weights, depth - 1) for each in node.inputs]
     if node.op_type == "Clip":
-        return all(found[:2])
+        return any(found[:2]) and all(found[2:])
     if node.op_type in _MOVES:
         return found[0]
     return node.op_type in _COMBINES and _COMBINES[node.op_type](found)

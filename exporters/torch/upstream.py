@@ -20,6 +20,7 @@ import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators of PT2E
 from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
+from onnxscript.function_libs.torch_lib.ops.nn import aten_softplus
 from torch import _C as native  # noqa: N811
 from torch import _meta_registrations as meta_registrations
 from torch._decomp import get_decompositions
@@ -77,8 +78,8 @@ __all__ = [
     "BasePruningMethod", "ConstantSource", "DimDynamic", "FakeQuantizeBase", "FakeTensor", "FakeTensorMode",
     "FrontendError", "InsertTypePromotion", "ONNXRegistry", "OpOverload", "OpOverloadPacket", "ShapeEnv",
     "SpectralNorm", "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor", "TracerWarning",
-    "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor", "call_op",
-    "capture_settings", "convert_version", "create_onnx_friendly_decomposition_table", "decomposing",
+    "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor", "aten_softplus",
+    "call_op", "capture_settings", "convert_version", "create_onnx_friendly_decomposition_table", "decomposing",
     "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "flat_weights", "get_decompositions",
     "get_onnx_implemented_overloads", "get_type_promotion_rule", "int8_product", "integer_product", "is_natural",
     "is_operator", "is_uncounted", "know_functions_of_sizes", "make_fx", "node_making", "node_meanings",

@@ -12,17 +12,21 @@ from entrepot.ir.passes.absorb_leading import AbsorbLeadingNormalization
 from entrepot.ir.passes.absorb_normalization import AbsorbNormalization
 from entrepot.ir.passes.absorb_padding import AbsorbPadding
 from entrepot.ir.passes.arrange_weights import ArrangeWeights
+from entrepot.ir.passes.clip_bounds import ClipBounds
 from entrepot.ir.passes.drop_idle import DropIdle
 from entrepot.ir.passes.drop_unused import DropUnused
 from entrepot.ir.passes.drop_zero_bias import DropZeroBias
 from entrepot.ir.passes.fold_constants import Evaluate, FoldConstants
 from entrepot.ir.passes.gather_slices import GatherSlices
 from entrepot.ir.passes.join_moves import JoinMoves
+from entrepot.ir.passes.let_broadcast import LetBroadcast
 from entrepot.ir.passes.levels import Level
 from entrepot.ir.passes.lift_constants import LiftConstants
 from entrepot.ir.passes.merge_repeated import MergeRepeated
 from entrepot.ir.passes.settle_shapes import SettleShapes
 from entrepot.ir.passes.settle_types import SettleTypes
+from entrepot.ir.passes.share_sizes import ShareSizes
+from entrepot.ir.passes.take_parts import TakeParts
 from entrepot.ir.passes.turn_products import TurnProducts
 from entrepot.ir.passes.unpack_sequences import UnpackSequences
 
@@ -62,8 +66,12 @@ def clean_up(
         UnpackSequences(),
         JoinMoves(),
         GatherSlices(),
+        TakeParts(),
         TurnProducts(),
         SettleShapes(),
+        LetBroadcast(),
+        ShareSizes(),
+        ClipBounds(weights),
         MergeRepeated(),
         FoldConstants(evaluate, weights),
         DropZeroBias(weights),

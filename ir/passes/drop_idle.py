@@ -7,6 +7,7 @@ import onnx_ir as ir
 
 from entrepot.ir.passes.dims import keeps_shape, same_shape
 from entrepot.ir.passes.graphs import bypass, has_references, typed_graphs
+from entrepot.ir.passes.zeros import shows_sign
 from entrepot.ir.typing.query import Types
 from entrepot.ir.typing.schema import cast_target
 
@@ -33,24 +34,28 @@ class DropIdle(ir.passes.InPlacePass):
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Change the model in place."""
-        dropped = [_drop(node, types, self._weights) for graph, types in typed_graphs(model) for node in list(graph)]
+        dropped = [
+            _drop(node, types, self._weights, model.graph)
+            for graph, types in typed_graphs(model)
+            for node in list(graph)
+        ]
         return ir.passes.PassResult(model, modified=any(dropped))
 
 
-def _drop(node: ir.Node, types: Types, weights: Collection[str]) -> bool:
+def _drop(node: ir.Node, types: Types, weights: Collection[str], top: ir.Graph) -> bool:
     if node.domain or has_references(node) or not node.outputs[0].name:
         return False
     if any(output.uses() or output.is_graph_output() for output in node.outputs[1:]):
         return False
-    value = _passed_on(node, types, weights)
+    value = _passed_on(node, types, weights, top)
     return value is not None and bypass(node, value)
 
 
-def _passed_on(node: ir.Node, types: Types, weights: Collection[str]) -> ir.Value | None:
+def _passed_on(node: ir.Node, types: Types, weights: Collection[str], top: ir.Graph) -> ir.Value | None:
     """The input that the first output is equal to."""
     if node.op_type in _NEUTRAL:
         number, places = _NEUTRAL[node.op_type]
-        others = [_without(node, place, number, types) for place in places if not _is_weight(node, place, weights)]
+        others = [_without(node, place, number, types, top) for place in places if not _is_weight(node, place, weights)]
         return next((other for other in others if other is not None), None)
     test = _IDLE.get(node.op_type)
     return node.inputs[0] if test is not None and node.inputs and test(node, types) else None
@@ -84,10 +89,9 @@ def _takes_everything(node: ir.Node, types: Types) -> bool:
     steps = types.known.array(node.inputs[4]) if len(node.inputs) > 4 else None
     if len(node.inputs) > 4 and (steps is None or (steps != 1).any()):
         return False
-    if starts is None or starts.any():
-        return False
-    whole = ends is not None and bool((ends >= _WHOLE).all())
-    return whole or same_shape(types.shape(node.inputs[0]), types.shape(node.outputs[0]))
+    if same_shape(types.shape(node.inputs[0]), types.shape(node.outputs[0])):
+        return True  # wherever it starts: ``x[:, -n:]`` of n
+    return starts is not None and not starts.any() and ends is not None and bool((ends >= _WHOLE).all())
 
 
 def _pads_nothing(node: ir.Node, types: Types) -> bool:
@@ -100,7 +104,7 @@ def _is_weight(node: ir.Node, place: int, weights: Collection[str]) -> bool:
     return value is not None and value.is_initializer() and value.name in weights
 
 
-def _without(node: ir.Node, place: int, number: int, types: Types) -> ir.Value | None:
+def _without(node: ir.Node, place: int, number: int, types: Types, top: ir.Graph) -> ir.Value | None:
     """The other input of a node of two, if the one at ``place`` changes nothing."""
     value, other = node.inputs[place], node.inputs[1 - place]
     known = types.known.array(value)
@@ -108,7 +112,7 @@ def _without(node: ir.Node, place: int, number: int, types: Types) -> ir.Value |
         return None
     if not same_shape(types.shape(other), types.shape(node.outputs[0])):
         return None
-    if number or known.dtype.kind in "iu" or _sums_up(other):
+    if number or known.dtype.kind in "iu" or _sums_up(other) or not shows_sign(node.outputs[0], top):
         return other
     return None  # -0.0 + 0.0 is 0.0
 

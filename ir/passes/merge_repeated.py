@@ -10,6 +10,9 @@ from entrepot.ir.subgraphs import subgraphs
 _LARGE = 1024
 """Bytes; larger constants are not compared."""
 
+_FEW = 16
+"""Whole numbers; fewer say where or how, and are no weights."""
+
 
 class MergeRepeated(ir.passes.InPlacePass):
     """Compute once what several nodes of a graph compute from the same values.
@@ -50,7 +53,15 @@ def _key(node: ir.Node, opsets: Mapping[str, int]) -> Hashable | None:
     except ir.serde.SerdeError:
         return None  # text that is not UTF-8
     made = tuple(bool(output.name) for output in node.outputs)
-    return node.op_identifier(), node.version, tuple(map(id, node.inputs)), made, attributes
+    return node.op_identifier(), node.version, tuple(map(_operand, node.inputs)), made, attributes
+
+
+def _operand(value: ir.Value | None) -> Hashable:
+    """The same for what is certainly equal: one value, or axes, places and sizes that are written twice."""
+    tensor = None if value is None or value.is_graph_input() else ir.convenience.get_const_tensor(value)
+    if tensor is None or tensor.dtype != ir.DataType.INT64 or tensor.size > _FEW:
+        return id(value)
+    return tuple(tensor.shape.numpy()), tensor.numpy().tobytes()
 
 
 def _content(item: ir.Attr) -> bytes:

@@ -230,3 +230,13 @@ def test_what_costs_nothing_makes_no_more_than_a_view():
     for case in views:
         if case.inputs[0].size:
             assert any(np.shares_memory(_run(kernel, case.inputs)[0], case.inputs[0]) for kernel in _kernels(case))
+
+
+def test_what_broadcasts_says_so_in_its_schema():
+    """All operands take each other's sizes where the standard calls it multidirectional, Where and Max among them."""
+    said = {
+        schema.name
+        for schema in onnx.defs.get_all_schemas()
+        if not schema.domain and "multidirectional" in schema.doc.lower()
+    }
+    assert said == {name for (domain, name), known in TRAITS.items() if not domain and known.broadcasts}

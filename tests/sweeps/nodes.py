@@ -10,6 +10,8 @@ import onnx_ir
 import torch
 
 import entrepot as ep
+from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.traits import traits_of
 from entrepot.models_zoo import ZooModel
 
 
@@ -17,6 +19,27 @@ def operators(model: onnx_ir.Model) -> Counter[str]:
     """How often each operator occurs, also inside branches, loops and functions."""
     scopes = (model.graph, *model.functions.values())
     return Counter(node.op_type for scope in scopes for node in scope.all_nodes())
+
+
+def operators_of_inputs(model: onnx_ir.Model) -> Counter[str]:
+    """The same without what depends on no input: weights that are computed from others, once for a session."""
+    given = {each for scope in (model.graph, *model.functions.values()) for each in scope.inputs}
+    found: Counter[str] = Counter()
+    for scope in (model.graph, *model.functions.values()):
+        _count_dependent(scope, given, found)
+    return found
+
+
+def _count_dependent(graph: Any, given: set[onnx_ir.Value | None], found: Counter[str]) -> bool:
+    """Count nodes that depend on ``given``, to which their results are added; whether a result of the graph does."""
+    for node in graph:
+        bodies = list(subgraphs(node))
+        given.update(each for body in bodies for each in body.inputs)
+        inside = [_count_dependent(body, given, found) for body in bodies]
+        if any(each in given for each in node.inputs) or traits_of(node).random or any(inside):
+            found[node.op_type] += 1
+            given.update(node.outputs)
+    return any(each in given for each in graph.outputs)
 
 
 def export_torch(zoo: ZooModel, like: ep.Model) -> onnx_ir.Model:

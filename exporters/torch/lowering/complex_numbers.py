@@ -8,6 +8,7 @@ torch.onnx translates itself, such as Fourier transforms.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,8 +17,9 @@ import torch
 
 from entrepot.exporters.torch.lowering.decomposing import name_results, note_value
 from entrepot.exporters.torch.lowering.schemas import is_composite
+from entrepot.exporters.torch.lowering.spectra import shows_angles
 from entrepot.exporters.torch.translations.pair import Pair, is_complex
-from entrepot.exporters.torch.translations.pairs import rule_for
+from entrepot.exporters.torch.translations.pairs import rule_for, spectrum
 from entrepot.exporters.torch.upstream import OpOverload, get_decompositions, make_fx, pytree
 
 aten = torch.ops.aten
@@ -75,6 +77,8 @@ class _Splitter:
                 self._settle(node, self.pairs[source][index])
             return
         rule = rule_for(node.target)
+        if node.target is aten._fft_r2c.default and not shows_angles(node):  # noqa: SLF001 - what rfft becomes
+            rule = functools.partial(spectrum, exact=False)
         leaves, spec = pytree.tree_flatten((node.args, node.kwargs))
         if rule is None:
             parts = _parts_of(node.target)

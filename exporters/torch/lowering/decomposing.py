@@ -168,9 +168,11 @@ class _Copy:
         if not all(start in self._made for start in starts.values()):  # a size that a later value has
             return self._inserted(node, self._alone(node))
         self._made.update({each: self._made[start] for each, start in starts.items()})
+        sizes = _sizes_before(results, node)
         for each in needed:
             if each not in starts:
-                self._made[each] = self._copied(each, node)
+                self._made[each] = new = self._copied(each, node)
+                new.meta["val"] = pytree.tree_map(lambda value: _with_sizes(value, sizes), new.meta["val"])
         return pytree.tree_map_only(Node, self._made.__getitem__, results)
 
     def _copied(self, traced: Node, origin: Node) -> Node:
@@ -217,6 +219,32 @@ def name_results(signature: torch.export.ExportGraphSignature, graph: Graph) -> 
     for spec, result in zip(signature.output_specs, results, strict=True):
         if isinstance(result, Node):
             spec.arg = replace(spec.arg, name=result.name)
+
+
+def _sizes_before(results: Any, node: Node) -> dict[Any, torch.SymInt]:
+    """By the symbol that a trace has for a size that depends on values: the size as readers of the node know it."""
+    found = [each.meta.get("val") if isinstance(each, Node) else each for each in pytree.tree_leaves(results)]
+    known = pytree.tree_leaves(node.meta.get("val"))
+    sizes: list[tuple[Any, Any]] = [
+        pair
+        for one, other in zip(found, known, strict=False)
+        if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and one.dim() == other.dim()
+        for pair in zip(one.shape, other.shape, strict=True)
+    ]
+    symbols = [(new.node.expr, old) for new, old in sizes if all(isinstance(each, torch.SymInt) for each in (new, old))]
+    return {new: old for new, old in symbols if new.is_Symbol and new != old.node.expr}
+
+
+def _with_sizes(value: Any, sizes: Mapping[Any, torch.SymInt]) -> Any:
+    """A traced value with the sizes that were known before."""
+    if not sizes:
+        return value
+    if isinstance(value, torch.SymInt):
+        return sizes.get(value.node.expr, value)
+    if not isinstance(value, torch.Tensor):
+        return value
+    shape = [_with_sizes(size, sizes) for size in value.shape]
+    return value if all(map(operator.is_, shape, value.shape)) else value.new_empty(shape)
 
 
 def note_value(node: Node) -> None:

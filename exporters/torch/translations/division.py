@@ -18,7 +18,7 @@ def remainder(input: Any, other: Any) -> Any:
     if x is None:
         return _of_wholes(input, other)
     rest = torch.fmod(x, y)
-    return torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
+    return torch.where(_is_beyond(rest, y, other), rest + y, rest)
 
 
 def floor_divide(input: Any, other: Any) -> Any:
@@ -28,7 +28,7 @@ def floor_divide(input: Any, other: Any) -> Any:
         return NotImplemented
     rest = torch.fmod(x, y)
     quotient = (x - rest) / y
-    quotient = torch.where((rest != 0) & ((rest < 0) != (y < 0)), quotient - 1, quotient)
+    quotient = torch.where(_is_beyond(rest, y, other), quotient - 1, quotient)
     below = quotient.floor()
     whole = torch.where(quotient - below > 0.5, below + 1, below)
     plain = x / y
@@ -49,6 +49,13 @@ def _of_wholes(input: Any, other: Any) -> Any:
         each if isinstance(each, torch.Tensor) else torch.scalar_tensor(each, dtype=kind) for each in (input, other)
     )
     return torch.remainder(first, second)
+
+
+def _is_beyond(rest: torch.Tensor, divisor: torch.Tensor, given: Any) -> torch.Tensor:
+    """Whether a rest has not the sign of the divisor, which is known of a number."""
+    if isinstance(given, int | float):
+        return rest > 0 if given < 0 else rest < 0
+    return (rest != 0) & ((rest < 0) != (divisor < 0))
 
 
 def _floats(input: Any, other: Any) -> tuple[Any, Any]:

@@ -29,11 +29,20 @@ def fmin(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 
 
 def hypot(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """sqrt(x² + y²), scaled by the larger to avoid overflow."""
+    """sqrt(x² + y²), in double precision against overflow, which double precision itself is scaled against."""
+    kind = torch.promote_types(input.dtype, other.dtype)
+    if kind == torch.float64:
+        length = _scaled_length(input, other)
+    else:
+        x, y = input.double(), other.double()
+        length = (x * x + y * y).sqrt().to(kind)
+    return torch.where(input.isinf() | other.isinf(), torch.inf, length)
+
+
+def _scaled_length(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     larger, smaller = torch.maximum(input.abs(), other.abs()), torch.minimum(input.abs(), other.abs())
     ratio = smaller / torch.where(larger == 0, torch.ones_like(larger), larger)
-    length = larger * (1 + ratio * ratio).sqrt()
-    return torch.where(input.isinf() | other.isinf(), torch.inf, length)
+    return larger * (1 + ratio * ratio).sqrt()
 
 
 @floating

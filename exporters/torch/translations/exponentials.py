@@ -8,11 +8,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import onnx_ir
 import torch
+from onnxscript import opset20
 
 from entrepot.exporters.torch.translations.precision import floating
+from entrepot.exporters.torch.upstream import aten_softplus
 
 aten = torch.ops.aten
+op: Any = opset20
 
 
 @floating
@@ -37,8 +41,17 @@ def expm1(input: torch.Tensor) -> torch.Tensor:
 
 @floating
 def logaddexp(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """log(exp(a) + exp(b)), without overflow."""
-    return _largest_plus(input, other, lambda gap: log1p(gap.exp()))
+    """log(exp(a) + exp(b)), without overflow.
+
+    Double precision keeps the digits of 1 + exp(a - b), unless that is nearly 1.
+    """
+    if torch.promote_types(input.dtype, other.dtype) == torch.float64:
+        return _largest_plus(input, other, lambda gap: log1p(gap.exp()))
+    larger, smaller = torch.maximum(input, other), torch.minimum(input, other)
+    most = torch.finfo(larger.dtype).max
+    gap = smaller - larger.clamp(-most, most)  # equal infinities have no difference
+    power = gap.double().exp()
+    return larger + torch.where(gap < -_ITSELF, power, (power + 1).log()).to(larger.dtype)
 
 
 @floating
@@ -83,6 +96,17 @@ def _largest_plus(input: torch.Tensor, other: torch.Tensor, rest: Any) -> torch.
     return torch.where(larger.isinf(), larger, larger + rest(gap))
 
 
+def translate_softplus(self: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """Without the bound beyond which torch takes a number itself, where single precision makes no difference."""
+    if beta == 1 and threshold >= _ITSELF and self.dtype != onnx_ir.DataType.DOUBLE:
+        return op.Softplus(self)
+    return aten_softplus(self, float(beta), float(threshold))
+
+
+_ITSELF = 18.0
+"""From here on log(1 + exp(-x)) is less than half of the last digit of a float32."""
+
+
 def _reduced(loss: torch.Tensor, reduction: int) -> torch.Tensor:
     """By torch's numbers: 0 none, 1 mean, 2 sum."""
     if reduction == 0:
@@ -100,3 +124,4 @@ DECOMPOSITIONS = {
     aten.binary_cross_entropy_with_logits.default: binary_cross_entropy_with_logits,
     aten.soft_margin_loss.default: soft_margin_loss,
 }
+TRANSLATIONS = {aten.softplus.default: translate_softplus}

@@ -89,14 +89,16 @@ def _convolution(x: Any, weight: Any, bias: Any, *how: Any) -> Pair:
     return product + Pair(part.re.reshape(shape), part.im.reshape(shape))
 
 
-def _spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Pair:
-    """Of real numbers, along the last axis first, which may be halved.
+def spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided: bool, *, exact: bool = True) -> Pair:
+    """Of real numbers, along the last axis first, which may be halved; parts that are real exactly so if it matters.
 
     Each axis is a step with a shape of its own: onnxruntime (1.31) takes half a spectrum to be as long as its signal.
     """
     if len(dim) > 1:
-        return _transformed(_spectrum(x, dim[-1:], normalization, onesided), dim[:-1], normalization, True)
+        return _transformed(spectrum(x, dim[-1:], normalization, onesided, exact=False), dim[:-1], normalization, True)
     found = torch.view_as_real(aten._fft_r2c(x, dim, normalization, onesided))  # noqa: SLF001 - what rfft becomes
+    if not exact:
+        return Pair(found.select(-1, 0), found.select(-1, 1))
     axis = dim[0] % x.dim()
     size: Any = x.shape[axis]
     place = torch.arange(size // 2 + 1 if onesided else size)
@@ -283,7 +285,7 @@ _RULES: dict[Any, Callable[..., Any]] = {
     aten.einsum: _einsum,
     aten.convolution: _convolution,
     aten._fft_c2r: _signal,  # noqa: SLF001 - what irfft becomes
-    aten._fft_r2c: _spectrum,  # noqa: SLF001 - what rfft becomes
+    aten._fft_r2c: spectrum,  # noqa: SLF001 - what rfft becomes
     aten.add: _add,
     aten.sub: _sub,
     aten.rsub: lambda one, other, *, alpha=1: _sub(other, one, alpha=alpha),

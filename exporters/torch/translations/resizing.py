@@ -22,14 +22,13 @@ aten = torch.ops.aten
 
 
 def _by_scales(mode: str, x: Any, output_size: Any, align_corners: bool, scale_factors: Sequence[float] | None) -> Any:
-    """Resize to sizes with aligned corners, else by scales if there are any."""
+    """Resize by scales if there are any; with aligned corners to whole sizes, which scales may lie between."""
     where = {"mode": mode, "cubic_coeff_a": -0.75, "nearest_mode": "floor"}
-    if align_corners:
-        sizes = output_size if scale_factors is None else _sizes(x, scale_factors)
-        return op.Resize(x, None, None, _full(x, sizes), coordinate_transformation_mode="align_corners", **where)
-    where["coordinate_transformation_mode"] = "half_pixel"
+    where["coordinate_transformation_mode"] = "align_corners" if align_corners else "half_pixel"
     if scale_factors is None:
         return op.Resize(x, None, None, _full(x, output_size), **where)
+    if align_corners and not all(float(each).is_integer() for each in scale_factors):
+        return op.Resize(x, None, None, _full(x, _sizes(x, scale_factors)), **where)
     return op.Resize(x, None, op.Constant(value_floats=[1.0, 1.0, *scale_factors]), None, **where)
 
 

@@ -36,7 +36,10 @@ def _variance(x: torch.Tensor, axes: list[int], correction: float, keepdim: bool
     if correction == 0:
         return value
     count: Any = math.prod(x.shape[axis] for axis in axes)
-    return value * count / torch.sym_max(count - correction, 0)
+    if correction > 1:
+        return value * count / torch.sym_max(count - correction, 0)
+    number = torch.scalar_tensor(count, dtype=x.dtype)
+    return value * number / (number - correction)
 
 
 DECOMPOSITIONS = {

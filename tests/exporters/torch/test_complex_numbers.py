@@ -137,3 +137,30 @@ def test_powers_are_those_of_torch(power):
     z = GRID[GRID.abs() > 0].to(torch.complex128)
     found = whole(rule_for(aten.pow)(Pair(z.real, z.imag), power))
     np.testing.assert_allclose(found.numpy(), torch.pow(z, power).numpy(), rtol=1e-9, atol=1e-12)
+
+
+class Spectrum(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(torch.fft.rfft(x))
+
+
+@pytest.mark.parametrize(
+    ("function", "exact"),
+    [
+        (torch.angle, True),
+        (torch.view_as_real, True),
+        (lambda z: (z * 2).angle(), True),
+        (torch.abs, False),
+        (lambda z: torch.fft.irfft(z.conj() * z, n=6), False),
+        (lambda z: torch.fft.fft(z, dim=0).real, False),
+    ],
+)
+def test_parts_that_are_real_are_made_so_where_angles_show_it(function, exact):
+    model = ep.export(Spectrum(function), torch.randn(3, 6))
+    assert model.report
+    masked = "Range" in {node.op_type for node in model.ir.graph}
+    assert masked == exact

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -273,3 +274,17 @@ def test_operands_are_brought_to_one_type_without_running_the_graph() -> None:
     promote_types(promoted.graph_module)
     assert torch.ops.prims.convert_element_type.default in operators(promoted)
     assert next(node.meta["val"] for node in promoted.graph.nodes if node.target is aten.sin.default) is values[0]
+
+
+def test_sizes_that_values_give_keep_their_symbols():
+    def rows(x: torch.Tensor) -> torch.Tensor:
+        (places,) = torch.where(x[:, 0] > 0)
+        return x[places] * places[:, None]
+
+    program = captured(rows, torch.randn(5, 3))
+    with quiet():
+        apart = decomposed(program, {aten.where.default: lambda mask: mask.nonzero().unbind(1)})
+    values = [value for node in apart.graph.nodes for value in torch.utils._pytree.tree_leaves(node.meta.get("val"))]
+    shapes = [str(tuple(value.shape)) for value in values if isinstance(value, torch.Tensor)]
+    assert aten.nonzero.default in operators(apart)
+    assert len({symbol for shape in shapes for symbol in re.findall(r"u\d+", shape)}) == 1

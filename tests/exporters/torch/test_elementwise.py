@@ -1,3 +1,5 @@
+import warnings
+
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
@@ -120,3 +122,43 @@ class Members(nn.Module):
 
     def forward(self, x):
         return torch.isin(x, self.members, invert=self.invert)
+
+
+@pytest.mark.parametrize("divisor", [1.0, 2.5, -2.5, 3, -3, 0.0, float("inf"), float("-inf"), float("nan")])
+def test_remainders_by_a_number_have_its_sign(divisor):
+    table = decompositions()
+    for x in (FLOATS * 4, HOLES, torch.tensor([-6.0, -0.0, 0.0, 6.0, -1e-9])):
+        found = table[torch.ops.aten.remainder.Scalar](x, divisor)
+        torch.testing.assert_close(found, torch.remainder(x, divisor), equal_nan=True, rtol=0, atol=0)
+        found = table[torch.ops.aten.floor_divide.Scalar](x, divisor)
+        torch.testing.assert_close(found, torch.floor_divide(x, divisor), equal_nan=True, rtol=0, atol=0)
+
+
+def test_lengths_are_those_of_torch_where_squares_overflow():
+    sizes = [0.0, 1e-42, 1e-30, 3.0, 1e30, 3e38, float("inf"), float("-inf"), float("nan")]
+    x, y = torch.cartesian_prod(torch.tensor(sizes), torch.tensor(sizes)).unbind(1)
+    torch.testing.assert_close(ours(torch.hypot)(x, y), torch.hypot(x, y), equal_nan=True, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("correction", [0, 1, 2, 0.5])
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_variances_of_few_numbers_are_those_of_torch(count, correction):
+    x = torch.linspace(-1, 2, 5)[:count]
+    found = decompositions()[torch.ops.aten.var.correction](x, correction=correction)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of too few numbers
+        torch.testing.assert_close(found, torch.var(x, correction=correction), equal_nan=True)
+
+
+def test_sums_of_exponentials_keep_digits_and_infinities():
+    ends = [0.0, -1e-3, -5.0, -12.0, 90.0, -1000.0, 3e38, float("inf"), float("-inf"), float("nan")]
+    x, y = torch.cartesian_prod(torch.tensor(ends), torch.tensor(ends)).unbind(1)
+    torch.testing.assert_close(ours(torch.logaddexp)(x, y), torch.logaddexp(x, y), equal_nan=True, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(("how", "nodes"), [({}, 1), ({"threshold": 2}, 3), ({"beta": 3}, 5)])
+def test_softplus_is_one_node_where_its_bound_does_not_show(how, nodes):
+    x = torch.tensor([-200.0, -30, -1, 0, 1, 17.9, 18.1, 19.9, 20.1, 500])
+    model = ep.export(lambda x: torch.nn.functional.softplus(x, **how), x)
+    assert model.report.ok
+    assert len([node for node in model.ir.graph if node.op_type != "Constant"]) == nodes

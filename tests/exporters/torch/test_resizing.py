@@ -26,13 +26,14 @@ def test_interpolation_of_a_plane(mode, align, smooth, by):
     assert ep.export(resized, PLANE, dynamic=False).report.ok
 
 
+@pytest.mark.parametrize("scale", [(2.0, 1.7), (3.0, 1.0)])
 @pytest.mark.parametrize(("mode", "align", "smooth"), [("bilinear", True, False), ("bicubic", False, True)])
-def test_the_sizes_of_a_plane_may_vary(mode, align, smooth):
+def test_the_sizes_of_a_plane_may_vary(mode, align, smooth, scale):
     def resized(x):
-        return F.interpolate(x, mode=mode, align_corners=align, antialias=smooth, scale_factor=(2.0, 1.7))
+        return F.interpolate(x, mode=mode, align_corners=align, antialias=smooth, scale_factor=scale)
 
     model = ep.export(resized, PLANE, dynamic={"x": {2: "height", 3: "width"}}, verify=False)
-    for size in ((4, 5), (9, 3)):
+    for size in ((4, 5), (9, 3), (1, 1)):
         x = PLANE.repeat(1, 1, 2, 2)[..., : size[0], : size[1]].contiguous()
         (found,) = ep.Session(model).run({"x": x.numpy()}).values()
         torch.testing.assert_close(torch.from_numpy(found), resized(x), rtol=1e-4, atol=1e-5)
@@ -44,3 +45,8 @@ def test_interpolation_of_other_ranks(mode, by):
     align = {"align_corners": True} if mode in ("linear", "trilinear") else {}
     x = torch.randn(1, 2, 4, 5, 6)[(slice(None), slice(None), *[0] * (2 if mode == "linear" else 0))]
     assert ep.export(lambda x: F.interpolate(x, mode=mode, **align, **by), x, dynamic=False).report.ok
+
+
+def test_whole_scales_are_written_as_they_are():
+    model = ep.export(torch.nn.UpsamplingBilinear2d(scale_factor=2), PLANE)
+    assert [node.op_type for node in model.ir.graph] == ["Resize"]

@@ -41,6 +41,17 @@ IDLE = [
         "float[3, 3] x",
         "a = MatMul(x, x); y = Neg(a)",
     ),
+    ("k = Constant<value = float {0}>() a = Add(x, k) y = Neg(a)", "float[n, 3] x", "y = Neg(x)"),  # -0.0 equals 0.0
+    (
+        "k = Constant<value = float {0}>() a = Add(k, x) b = Abs(a) y = Reciprocal(b)",
+        "float[n, 3] x",
+        "b = Abs(x); y = Reciprocal(b)",
+    ),
+    (
+        ints(b="-3", e="9223372036854775807", i="1") + "a = Slice(x, b, e, i) y = Relu(a)",
+        "float[n, 3] x",
+        "y = Relu(x)",
+    ),
 ]
 
 NOT_IDLE = [
@@ -50,7 +61,9 @@ NOT_IDLE = [
     (ints(b="0", e="9223372036854775807", i="1", s="2") + "a = Slice(x, b, e, i, s) y = Relu(a)", "float[n, 3] x"),
     (ints(b="0", e="2", i="1") + "a = Slice(x, b, e, i) y = Relu(a)", "float[n, 3] x"),
     ("k = Constant<value = float {1}>() a = Div(k, x) y = Neg(a)", "float[n, 3] x"),
-    ("k = Constant<value = float {0}>() a = Add(x, k) y = Neg(a)", "float[n, 3] x"),  # -0.0 + 0.0 is 0.0
+    ("k = Constant<value = float {0}>() a = Add(x, k) y = Reciprocal(a)", "float[n, 3] x"),  # -0.0 + 0.0 is 0.0
+    ("k = Constant<value = float {0}>() a = Add(x, k) b = Neg(a) y = Div(x, b)", "float[n, 3] x"),
+    (ints(b="-2", e="9223372036854775807", i="1") + "a = Slice(x, b, e, i) y = Relu(a)", "float[n, 3] x"),
     ("k = Constant<value = float[1, 1, 1] {1}>() a = Mul(x, k) y = Neg(a)", "float[n, 3] x"),  # adds an axis
     ("a = Mul(x, one) y = Neg(a)", "float[n, 3] x"),  # a weight that may be trained
     ("k = Constant<value = float[2] {1, 1}>() a = Mul(x, k) y = Neg(a)", "float[n, 2] x"),

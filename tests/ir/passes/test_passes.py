@@ -132,6 +132,15 @@ def test_nodes_that_are_only_alike_stay(body):
     check(MergeRepeated(), model(body), None)
 
 
+@pytest.mark.parametrize(("kind", "numbers", "merged"), [("int64[1]", "1", True), ("float[3]", "1, 1, 1", False)])
+def test_equal_axes_are_the_same_and_equal_weights_are_not(kind, numbers, merged):
+    operator = "Unsqueeze" if merged else "Add"
+    body = f"a = {operator}(x, i) b = {operator}(x, j) c = Add(a, b) y = Flatten(c)"
+    source = model(body, weights=f"<{kind} i = {{{numbers}}}, {kind} j = {{{numbers}}}>")
+    assert MergeRepeated()(source.ir).modified == merged
+    assert ("c = Add(a, a)" in text_of(source.ir.graph)) == merged
+
+
 @pytest.mark.parametrize("op", ["RandomNormalLike", "RandomUniformLike", "Bernoulli"])
 def test_random_nodes_are_never_merged(op):
     source = model(f"a = {op}(x) b = {op}(x) y = Sub(a, b)")

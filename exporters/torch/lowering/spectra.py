@@ -1,0 +1,35 @@
+"""Whether it shows that a part of a spectrum is exactly real: in angles, and hardly anywhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+_ENDS = {aten.abs.default, aten._fft_c2c.default, aten._fft_c2r.default}  # noqa: SLF001 - what fft and irfft become
+"""What turns a number that is nearly real into nearly the same; after another transform no part is exactly real."""
+
+_GOES_ON = {
+    aten.add.Tensor, aten.alias.default, aten.clone.default, aten._conj.default, aten.conj_physical.default,  # noqa: SLF001
+    aten.constant_pad_nd.default, aten.expand.default, aten.flip.default, aten.mul.Scalar, aten.mul.Tensor,
+    aten.neg.default, aten.permute.default, aten.resolve_conj.default, aten.slice.Tensor, aten.squeeze.dim,
+    aten.sub.Tensor, aten.sum.dim_IntList, aten.transpose.int, aten.unsqueeze.default, aten.view.default,
+}  # fmt: skip
+"""Sums, products and moves, of which the same is asked."""
+
+
+def shows_angles(node: torch.fx.Node) -> bool:
+    """Whether anything that is computed from a complex result may look at more than the size of its numbers."""
+    pending: list[Any] = [node]
+    seen: set[Any] = set()
+    while pending:
+        for user in pending.pop().users:
+            if user in seen or user.target in _ENDS:
+                continue
+            if user.target not in _GOES_ON:
+                return True
+            seen.add(user)
+            pending.append(user)
+    return False
