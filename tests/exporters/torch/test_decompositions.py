@@ -200,3 +200,13 @@ def test_variances_are_those_of_torch(name, correction):
         torch.testing.assert_close(
             decompositions()[operator](part, dim, **args), operator(part, dim, **args), equal_nan=True
         )
+
+
+def test_a_product_of_several_types_is_of_their_common_type():
+    class Angles(nn.Module):
+        def forward(self, x):
+            return torch.einsum("i,j->ij", torch.arange(x.shape[0]), x).sin()
+
+    model = ep.export(Angles(), torch.rand(3))
+    found = ep.Session(model).run({"x": np.float32([0.5, 1, 2, 4])})["output"]
+    np.testing.assert_allclose(found, np.sin(np.outer(np.arange(4), [0.5, 1, 2, 4])), atol=1e-6)
