@@ -78,7 +78,7 @@ __all__ = [
     "FrontendError", "InsertTypePromotion", "ONNXRegistry", "OpOverload", "OpOverloadPacket", "ShapeEnv",
     "SpectralNorm", "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor", "TracerWarning",
     "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor", "call_op",
-    "capture_settings", "convert_version", "create_onnx_friendly_decomposition_table", "decomposing",
+    "capture_settings", "conditions_told", "convert_version", "create_onnx_friendly_decomposition_table", "decomposing",
     "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "flat_weights", "get_decompositions",
     "get_onnx_implemented_overloads", "get_type_promotion_rule", "int8_product", "integer_product", "is_natural",
     "is_operator", "is_uncounted", "know_functions_of_sizes", "make_fx", "node_making", "node_meanings",
@@ -456,6 +456,20 @@ def notes_while_captured(tensors: Sequence[torch.Tensor]) -> Callable[[], SizeNo
     sizes: Iterator[Any] = (size for tensor in tensors for size in tensor.shape)
     environment = next((size.node.shape_env for size in sizes if isinstance(size, torch.SymInt)), None)
     return None if environment is None else lambda: _notes(environment)
+
+
+@contextlib.contextmanager
+def conditions_told(tell: Callable[[Any, Callable[[], SizeNotes], Callable[[], Any]], None]) -> Iterator[None]:
+    """Inside, each condition that a capture puts on sizes is told, with what asks for its notes and for the place."""
+    log: Any = ShapeEnv._log_guard  # noqa: SLF001 - the one place that every condition passes (2.13)
+
+    def told(environment: Any, prefix: str, condition: Any, **others: Any) -> None:
+        log(environment, prefix, condition, **others)
+        if prefix == "eval":
+            tell(condition, lambda: _notes(environment), lambda: _place(environment._get_sloc()))  # noqa: SLF001
+
+    with mock.patch.object(ShapeEnv, "_log_guard", told):
+        yield
 
 
 def _notes(environment: Any) -> SizeNotes:
