@@ -22,6 +22,7 @@ from onnxscript._framework_apis.torch_2_11 import convert_version
 from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, aten_scalar_tensor
 from torch import _C as native  # noqa: N811
 from torch import _meta_registrations as meta_registrations
+from torch._decomp import decomposition_table as shape_rules
 from torch._decomp import get_decompositions
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo import config as tensor_settings
@@ -139,6 +140,9 @@ def capture_settings() -> Iterator[None]:
 
     And Fourier transforms of tensors without values are laid out plainly: torch (2.13) resizes them in place, which it
     refuses where sizes are symbols.
+
+    What is sampled on a grid is laid out, too, instead of being computed as torch's decomposition does (2.13), in about
+    a hundred operators for each.
     """
     lay_out: Any = meta_registrations._exec_fft  # noqa: SLF001
 
@@ -149,10 +153,18 @@ def capture_settings() -> Iterator[None]:
 
     with (
         mock.patch.object(meta_registrations, "_exec_fft", laid_out),
+        mock.patch.dict(shape_rules, {torch.ops.aten.grid_sampler_2d.default: _sampled}),
         size_settings.patch(backed_size_oblivious=True),  # type: ignore[attr-defined]
         tensor_settings.patch(fake_tensor_cache_enabled=False),
     ):
         yield
+
+
+def _sampled(source: torch.Tensor, grid: torch.Tensor, *_: Any) -> torch.Tensor:
+    """What sampling a picture [n, channels, height, width] at places [n, h, w, 2] gives: [n, channels, h, w]."""
+    torch._check(source.shape[0] == grid.shape[0])  # noqa: SLF001 - documented
+    torch._check(grid.shape[3] == 2)  # noqa: SLF001
+    return source.new_empty((*source.shape[:2], *grid.shape[1:3]))
 
 
 @contextlib.contextmanager
@@ -459,14 +471,14 @@ def notes_while_captured(tensors: Sequence[torch.Tensor]) -> Callable[[], SizeNo
 
 
 @contextlib.contextmanager
-def conditions_told(tell: Callable[[Any, Callable[[], SizeNotes], Callable[[], Any]], None]) -> Iterator[None]:
-    """Inside, each condition that a capture puts on sizes is told, with what asks for its notes and for the place."""
+def conditions_told(tell: Callable[[Any, Callable[[], SizeNotes]], None]) -> Iterator[None]:
+    """Inside, each condition that a capture puts on sizes is told where it is asked for, with a way to the notes."""
     log: Any = ShapeEnv._log_guard  # noqa: SLF001 - the one place that every condition passes (2.13)
 
     def told(environment: Any, prefix: str, condition: Any, **others: Any) -> None:
         log(environment, prefix, condition, **others)
         if prefix == "eval":
-            tell(condition, lambda: _notes(environment), lambda: _place(environment._get_sloc()))  # noqa: SLF001
+            tell(condition, lambda: _notes(environment))
 
     with mock.patch.object(ShapeEnv, "_log_guard", told):
         yield

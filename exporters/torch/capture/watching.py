@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import math
+import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from traceback import FrameSummary
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -83,7 +83,7 @@ class Watch:
             if self._left < 0:
                 raise CaptureEnded
 
-    def _told(self, condition: Any, notes: Callable[[], SizeNotes], place: Callable[[], Any]) -> None:
+    def _told(self, condition: Any, notes: Callable[[], SizeNotes]) -> None:
         symbols: Collection[Any] = condition.free_symbols
         if len(symbols) != 1:
             return
@@ -102,14 +102,10 @@ class Watch:
         pinned = not any(condition.xreplace({symbol: sympy.Integer(size)}) for size in _others(group, present))
         end = End(group, least, int(most), present, pinned, "")
         if self._useless(end):
-            self.ends[group.symbol] = replace(end, line=_line(place()))
+            self.ends[group.symbol] = replace(end, line=user_line(traceback.extract_stack()))
 
 
 def _others(group: Group, present: int) -> Iterator[int]:
     """Sizes that a group has beside the present one."""
     near = (present + count * group.step for count in range(-_NEAR, _NEAR))
     return (size for size in [*group.sizes, *near] if size > 1 and size != present)
-
-
-def _line(place: Any) -> str:
-    return user_line([place]) if isinstance(place, FrameSummary) else str(place or "")
