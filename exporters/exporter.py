@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from entrepot.exporters.arrays import NUMPY, Array, Arrays
-from entrepot.exporters.axes.groups import axis_name
+from entrepot.exporters.axes.groups import axes_of, axis_name
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.structure import Flat, constants, is_number
 from entrepot.ir.errors import ConversionError, InputError
@@ -36,6 +36,14 @@ class NoGainError(ConversionError):
     def __init__(self, message: str, *, reasons: Mapping[Axis, Fixed]) -> None:
         super().__init__(message)
         self.reasons = reasons
+
+
+class PostponedError(ConversionError):
+    """A capture fixes axes, ``lost``, that the next way may leave open: it is made only if that does not."""
+
+    def __init__(self, message: str, *, lost: Collection[Axis]) -> None:
+        super().__init__(message)
+        self.lost = frozenset(lost)
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
@@ -139,6 +147,7 @@ class Source(Callee, Protocol):
         more: Further inputs to prove a capture with: they take branches that the sample does not.
         lost: Axes that should vary and do not, whatever way was used before; the pipeline sets it as well.
         found: Whether there is a result already, so that only one in which some of those vary is of use.
+        postpones: Whether a capture that fixes axes may be put off by ``PostponedError``; set by the pipeline.
         counts_turns: Whether a loop that never ends is a refusal; else the call would not return.
     """
 
@@ -157,6 +166,7 @@ class Source(Callee, Protocol):
     way: str = "as it is"
     lost: Collection[Axis] = ()
     found: bool = False
+    postpones: bool = False
     more: Sequence[Sequence[Array]] = ()
     counts_turns: bool = True
 
@@ -210,9 +220,20 @@ class Source(Callee, Protocol):
         """
         varying = {axis for group in captured for axis in group.axes}
         if self.found and varying.isdisjoint(self.lost):
-            fixed = sorted({axis for group in groups for axis in group.axes} - varying)
-            names = ", ".join(axis_name(axis, self.call.names) for axis in fixed)
-            raise NoGainError(f"fixes {names}", reasons=reasons or {})
+            raise NoGainError(self._fixes(axes_of(groups) - varying), reasons=reasons or {})
+
+    def postpone(self, groups: Iterable[Group], left: Iterable[Group]) -> None:
+        """Put a capture off that leaves only some groups open.
+
+        Raises:
+            PostponedError: The pipeline allows it, and an axis is fixed that is worth another way.
+        """
+        lost = axes_of(groups) - axes_of(left)
+        if self.postpones and not lost <= set(self.spared):
+            raise PostponedError(self._fixes(lost), lost=lost)
+
+    def _fixes(self, axes: Iterable[Axis]) -> str:
+        return f"fixes {', '.join(axis_name(axis, self.call.names) for axis in sorted(axes))}"
 
     def follows_sizes(self) -> bool:
         """Whether, captured in this way, a size at which one capture turns out wrong may get another."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import onnx_ir
 
-from entrepot.exporters.axes.groups import Axis, Group, axis_name, settled
+from entrepot.exporters.axes.groups import Axis, Group, axes_of, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.cleanup.clean import tidy
@@ -106,7 +106,7 @@ class _Export:
     def run(self) -> Model:
         """Probe, then capture in one way after the other until every axis varies; the best result is taken."""
         groups, self.allowed, known = self.source.groups(self.prober, self.options)
-        self.attempts = Attempts(_axes(groups), frozenset(self.source.spared))
+        self.attempts = Attempts(axes_of(groups), frozenset(self.source.spared))
         ways = self.source.ways if self.options.verify else self.source.ways[:1]
         if len(ways) > 1 and (reason := unrolled(self.source, self.prober, groups)):
             self.attempts.postponed = reason
@@ -127,15 +127,38 @@ class _Export:
 
     def _try(self, ways: Sequence[str], groups: list[Group], known: Mapping[Axis, Fixed], where: str = "") -> None:
         """One way after the other, until nothing is left to be gained."""
-        for way in ways:
+        for at, way in enumerate(ways):
             if self.attempts.enough:
                 return
-            self._where = where
-            self.source.way, self.source.lost = way, self.attempts.lost
-            self.source.found = self.attempts.best is not None
-            self.source.numbers, self.source.required, self._first = frozenset(), (), None
-            self.fixed, self.limited = dict(known), {}
-            self.attempts.made.append(self._attempt(way + where, copy.deepcopy(groups)))
+            self.source.postpones = not self.attempts.made and at + 1 < len(ways)
+            self._take(way, groups, known, where)
+            if self.attempts.put_off is not None and len(self.attempts.made) > 1:
+                self._resume(groups, known)
+
+    def _take(self, way: str, groups: list[Group], known: Mapping[Axis, Fixed], where: str = "") -> None:
+        """Try one way."""
+        self._where = where
+        postponed = self.attempts.put_off
+        self.source.way = way
+        self.source.lost = self.attempts.lost if postponed is None else postponed.lost
+        self.source.found = self.attempts.best is not None or postponed is not None
+        self.source.numbers, self.source.required, self._first = frozenset(), (), None
+        self.fixed, self.limited = dict(known), {}
+        self.attempts.made.append(self._attempt(way + where, copy.deepcopy(groups)))
+
+    def _resume(self, groups: list[Group], known: Mapping[Axis, Fixed]) -> None:
+        """Try the way that was put off, unless what came in its place is better, whatever comes of it."""
+        (first, instead), postponed = self.attempts.made, self.attempts.put_off
+        assert postponed is not None
+        wanted = self.attempts.wanted
+        if instead.model is not None and wanted - postponed.lost <= instead.varying - instead.limited:
+            return
+        self.attempts.made, self.source.postpones = [], False
+        self._take(first.way, groups, known)
+        if isinstance(instead.error, NoGainError) and not wanted - self.attempts.made[0].varying <= postponed.lost:
+            self._take(instead.way, groups, known)  # there is less than it was compared with
+        else:
+            self.attempts.made.append(instead)
 
     def _roomier(self, groups: Sequence[Group]) -> list[Group]:
         """The groups to be captured at larger sizes: what a small sample is divided into may be of size 1.
@@ -176,13 +199,13 @@ class _Export:
             captured = self._capture(groups)
             model = self._finish(captured)
             if not self.options.verify:
-                return model, _axes(captured.groups)
+                return model, axes_of(captured.groups)
             report = compare(self.source, model, self.options.judging, captured.groups)
             if agrees(report):
                 if objection := self.source.objection(report, captured.groups):
                     raise ConversionError(objection)
                 model.report = report
-                return model, _axes(captured.groups)
+                return model, axes_of(captured.groups)
             groups = settled(self._without_guilty(model, captured.groups, report), self.prober.base)
 
     def _capture(self, groups: list[Group]) -> Captured:
@@ -190,7 +213,7 @@ class _Export:
         check_nesting(captured.graph)
         self.fixed |= captured.fixed
         self.source.numbers, self.source.required = captured.numbers, captured.required
-        varying = _axes(captured.groups)
+        varying = axes_of(captured.groups)
         for group in groups:
             if group.required and (lost := sorted(group.axes - varying)):
                 where = axis_name(lost[0], self.source.call.names)
@@ -304,10 +327,6 @@ def _at_sample(report: Report) -> bool:
 
 def _unfollowed(run: Run) -> Fixed:
     return Fixed(UNFOLLOWED, f"{run.label} on {run.provider}: {run.message}")
-
-
-def _axes(groups: Sequence[Group]) -> frozenset[Axis]:
-    return frozenset[Axis]().union(*(group.axes for group in groups))
 
 
 def _required(groups: Sequence[Group]) -> set[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from entrepot.exporters.axes.groups import Axis, Group
-from entrepot.exporters.exporter import Refusal, Source
+from entrepot.exporters.exporter import PostponedError, Refusal, Source
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError, VerificationError
 from entrepot.ir.model import Model
 
@@ -102,6 +102,12 @@ class Attempts:
         """The first of those in which most axes vary, as far as possible from size 1 on."""
         done = [each for each in self.made if each.model is not None]
         return max(done, key=lambda each: (len(each.varying), -len(each.limited)), default=None)
+
+    @property
+    def put_off(self) -> PostponedError | None:
+        """Why the first way was put off, if it was."""
+        error = self.made[0].error if self.made else None
+        return error if isinstance(error, PostponedError) else None
 
     @property
     def lost(self) -> frozenset[Axis]:

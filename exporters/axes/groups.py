@@ -57,6 +57,11 @@ class Group:
         return self.sizes[0] % self.step if self.sizes else 0
 
 
+def axes_of(groups: Iterable[Group]) -> frozenset[Axis]:
+    """All members of some groups."""
+    return frozenset[Axis]().union(*(group.axes for group in groups))
+
+
 def axis_word(axis: Axis) -> str:
     """The name of an axis in formulas, before groups have symbols."""
     return f"axis_{axis[0]}_{axis[1]}"

@@ -132,7 +132,8 @@ class _Follower:
             if same_nodes([members[0], path]):
                 both = [*members, path]
                 found = merged(both, self._groups)
-                if found is None and len(both) > 5:
+                alone = all(path.fixed.issuperset(self._lost) for path in both)  # no further condition tells more
+                if found is None and (alone or len(both) > 5):
                     raise Unfollowed("constants are no formula of the sizes")
                 self._families[at] = (found or self._families[at][0], both)
                 if found is not None:

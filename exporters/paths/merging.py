@@ -26,7 +26,7 @@ def merged(paths: Sequence[Path], groups: Sequence[Group]) -> Path | None:
     known = known_formulas(paths)
     replaced: dict[int, list[Expression | float]] = {}
     for at in range(len(outlines[0].constants)):
-        found = _differing([each.constants[at] for each in outlines], paths, known)
+        found = _differing([each.constants[at].value for each in outlines], paths, known)
         if found is None:
             return None
         if found:
@@ -106,8 +106,12 @@ def _rewritten(path: Path, replaced: Mapping[int, list[Expression | float]], gro
     symbolic_inputs(graph, groups)
     constants = outline(graph.graph, path.weights).constants
     writer = Writer(graph.graph, {group.symbol: where(graph, group) for group in groups if group.formula is None})
+    made: dict[tuple[onnx_ir.Value, str], onnx_ir.Value] = {}
     for at, parts in replaced.items():
-        constants[at].replace_all_uses_with(computed(writer, constants[at], parts))
+        value = constants[at].value
+        key = value, str(parts)
+        made[key] = made[key] if key in made else computed(writer, value, parts)
+        constants[at].replace(made[key])
     writer.place()
     return graph
 

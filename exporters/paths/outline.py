@@ -12,6 +12,28 @@ import onnx_ir
 Key: TypeAlias = tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class Use:
+    """Where a constant is read.
+
+    Attributes:
+        holder: A node, or the graph whose result it is.
+        at: Which input, or which result.
+        value: The constant.
+    """
+
+    holder: onnx_ir.Node | onnx_ir.Graph
+    at: int
+    value: onnx_ir.Value
+
+    def replace(self, other: onnx_ir.Value) -> None:
+        """Let another value be read here, and nowhere else."""
+        if isinstance(self.holder, onnx_ir.Node):
+            self.holder.replace_input_with(self.at, other)
+        else:
+            self.holder.outputs[self.at] = other
+
+
 @dataclass
 class Outline:
     """What a graph does, without the values of its constants.
@@ -19,12 +41,13 @@ class Outline:
     Attributes:
         keys: One per node: its operator, attributes and where its inputs come from.
         outputs: Where the results come from.
-        constants: The values that are constant, in the order of their first use.
+        constants: The uses of values that are constant. Two that read one value count apart: a size that is 8 in one
+            capture is found beside other eights there, and is 7 in the next.
     """
 
     keys: list[Key] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)
-    constants: list[onnx_ir.Value] = field(default_factory=list)
+    constants: list[Use] = field(default_factory=list)
 
     def same(self, other: Outline) -> bool:
         """Whether both do the same, up to their constants."""
@@ -70,14 +93,14 @@ class _Reader:
 
     def read(self) -> Outline:
         self._found.keys = list(self._nodes(self._graph))
-        self._found.outputs = [self._place(value) for value in self._graph.outputs]
+        self._found.outputs = self._results(self._graph)
         return self._found
 
     def _nodes(self, graph: onnx_ir.Graph) -> Iterator[Key]:
         for node in graph:
             if is_constant(node):
                 continue
-            inputs = tuple(self._place(value) for value in node.inputs)
+            inputs = tuple(self._place(value, node, at) for at, value in enumerate(node.inputs))
             key = (node.domain, node.op_type, inputs, len(node.outputs), *self._attributes(node))
             for at, value in enumerate(node.outputs):
                 self._known[value] = (len(self._known), at)
@@ -89,22 +112,22 @@ class _Reader:
                 body = attribute.as_graph()
                 for value in body.inputs:
                     self._known[value] = (name, len(self._known))
-                yield name, tuple(self._nodes(body)), tuple(self._place(value) for value in body.outputs)
+                yield name, tuple(self._nodes(body)), tuple(self._results(body))
             elif attribute.type == onnx_ir.AttributeType.TENSOR:
                 yield name, attribute.as_tensor().numpy().tobytes()
             else:
                 yield name, str(attribute.value)
 
-    def _place(self, value: onnx_ir.Value | None) -> Any:
+    def _results(self, graph: onnx_ir.Graph) -> list[Any]:
+        return [self._place(value, graph, at) for at, value in enumerate(graph.outputs)]
+
+    def _place(self, value: onnx_ir.Value | None, holder: onnx_ir.Node | onnx_ir.Graph, at: int) -> Any:
+        """Where a value comes from: a weight by its name, any other constant by the number of its use."""
         if value is None:
             return None
-        if value not in self._known:
-            self._known[value] = self._leaf(value)
-        return self._known[value]
-
-    def _leaf(self, value: onnx_ir.Value) -> Any:
-        """A weight by its name, any other constant by its number."""
+        if value in self._known:
+            return self._known[value]
         if value.name in self._weights and value.is_initializer():
             return "weight", value.name
-        self._found.constants.append(value)
+        self._found.constants.append(Use(holder, at, value))
         return "constant", len(self._found.constants) - 1

@@ -1,7 +1,6 @@
 """Everything private or tied to a version that the exporter takes from torch and onnxscript; nobody else reaches there.
 
-``tests/exporters/torch/test_upstream.py`` has a canary for each name and each text: it says what a release moved, and
-who uses it.
+``tests/exporters/torch/test_upstream.py`` has a canary for each name and text: it says who uses what a release moved.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, 
 from onnxscript.function_libs.torch_lib.ops.nn import aten_softplus
 from torch import _C as native  # noqa: N811
 from torch import _meta_registrations as meta_registrations
+from torch._decomp import decomposition_table as shape_rules
 from torch._decomp import get_decompositions
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo import config as tensor_settings
@@ -79,13 +79,13 @@ __all__ = [
     "FrontendError", "InsertTypePromotion", "ONNXRegistry", "OpOverload", "OpOverloadPacket", "ShapeEnv",
     "SpectralNorm", "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor", "TracerWarning",
     "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor", "aten_softplus",
-    "call_op", "capture_settings", "convert_version", "create_onnx_friendly_decomposition_table", "decomposing",
-    "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "flat_weights", "get_decompositions",
-    "get_onnx_implemented_overloads", "get_type_promotion_rule", "int8_product", "integer_product", "is_natural",
-    "is_operator", "is_uncounted", "know_functions_of_sizes", "make_fx", "node_making", "node_meanings",
-    "notes_while_captured", "pack_padded", "pad_packed", "pad_rows", "pytree", "quantized_decomposed",
-    "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "size_functions",
-    "statically_known_true", "sym_log2", "to_onnx_program", "with_formula", "without_modes",
+    "call_op", "capture_settings", "conditions_told", "convert_version", "create_onnx_friendly_decomposition_table",
+    "decomposing", "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "flat_weights",
+    "get_decompositions", "get_onnx_implemented_overloads", "get_type_promotion_rule", "int8_product",
+    "integer_product", "is_natural", "is_operator", "is_uncounted", "know_functions_of_sizes", "make_fx", "node_making",
+    "node_meanings", "notes_while_captured", "pack_padded", "pad_packed", "pad_rows", "pytree", "quantized_decomposed",
+    "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "size_functions", "statically_known_true",
+    "sym_log2", "to_onnx_program", "with_formula", "without_modes",
 ]  # fmt: skip
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls
@@ -140,6 +140,9 @@ def capture_settings() -> Iterator[None]:
 
     And Fourier transforms of tensors without values are laid out plainly: torch (2.13) resizes them in place, which it
     refuses where sizes are symbols.
+
+    What is sampled on a grid is laid out, too, instead of being computed as torch's decomposition does (2.13), in about
+    a hundred operators for each.
     """
     lay_out: Any = meta_registrations._exec_fft  # noqa: SLF001
 
@@ -150,10 +153,18 @@ def capture_settings() -> Iterator[None]:
 
     with (
         mock.patch.object(meta_registrations, "_exec_fft", laid_out),
+        mock.patch.dict(shape_rules, {torch.ops.aten.grid_sampler_2d.default: _sampled}),
         size_settings.patch(backed_size_oblivious=True),  # type: ignore[attr-defined]
         tensor_settings.patch(fake_tensor_cache_enabled=False),
     ):
         yield
+
+
+def _sampled(source: torch.Tensor, grid: torch.Tensor, *_: Any) -> torch.Tensor:
+    """What sampling a picture [n, channels, height, width] at places [n, h, w, 2] gives: [n, channels, h, w]."""
+    torch._check(source.shape[0] == grid.shape[0])  # noqa: SLF001 - documented
+    torch._check(grid.shape[3] == 2)  # noqa: SLF001
+    return source.new_empty((*source.shape[:2], *grid.shape[1:3]))
 
 
 @contextlib.contextmanager
@@ -457,6 +468,20 @@ def notes_while_captured(tensors: Sequence[torch.Tensor]) -> Callable[[], SizeNo
     sizes: Iterator[Any] = (size for tensor in tensors for size in tensor.shape)
     environment = next((size.node.shape_env for size in sizes if isinstance(size, torch.SymInt)), None)
     return None if environment is None else lambda: _notes(environment)
+
+
+@contextlib.contextmanager
+def conditions_told(tell: Callable[[Any, Callable[[], SizeNotes]], None]) -> Iterator[None]:
+    """Inside, each condition that a capture puts on sizes is told where it is asked for, with a way to the notes."""
+    log: Any = ShapeEnv._log_guard  # noqa: SLF001 - the one place that every condition passes (2.13)
+
+    def told(environment: Any, prefix: str, condition: Any, **others: Any) -> None:
+        log(environment, prefix, condition, **others)
+        if prefix == "eval":
+            tell(condition, lambda: _notes(environment))
+
+    with mock.patch.object(ShapeEnv, "_log_guard", told):
+        yield
 
 
 def _notes(environment: Any) -> SizeNotes:

@@ -18,6 +18,7 @@ from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.rounding import remainders_by_nothing, rounded_sizes
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.capture.sparing import sparing
+from entrepot.exporters.torch.capture.watching import Watch
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
 from entrepot.exporters.torch.quantised.mode import quantised
@@ -135,9 +136,13 @@ def _line(notes: SizeNotes, tensors: Sequence[torch.Tensor], group: Group) -> st
 
 
 def export_flat(
-    flat: torch.nn.Module, tensors: Sequence[torch.Tensor], dims: Mapping[Axis, Any]
+    flat: torch.nn.Module, tensors: Sequence[torch.Tensor], dims: Mapping[Axis, Any], watch: Watch | None = None
 ) -> torch.export.ExportedProgram:
-    """``torch.export.export`` with ``dims`` for some axes of the flat tensors, the others fixed."""
+    """``torch.export.export`` with ``dims`` for some axes of the flat tensors, the others fixed.
+
+    Raises:
+        CaptureEnded: ``watch`` found that it is of no use.
+    """
     if (decisions := decisions_followed()) is not None:
         decisions.look(tensors)
     spec: list[dict[int, Any]] = [{} for _ in tensors]
@@ -154,8 +159,10 @@ def export_flat(
         *upstream,
     )
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
-        for flag in (*flags, Rewriting(), held_values(flat), named_weights(flat), capture_settings(), sparing()):
+        for flag in (*flags, Rewriting(), held_values(flat), named_weights(flat), capture_settings()):
             stack.enter_context(flag)
+        stack.enter_context(sparing(watch.node_made if watch else None))
+        stack.enter_context(watch.watching() if watch else contextlib.nullcontext())
         return _program(flat, tuple(tensors), (tuple(spec),))
 
 

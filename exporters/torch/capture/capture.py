@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ from entrepot.exporters.axes.groups import settled as still_varying
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.axes.related import tied_groups
 from entrepot.exporters.axes.together import bound_groups
+from entrepot.exporters.exporter import NoGainError
 from entrepot.exporters.notes import CAPTURED, FAILED, Fixed
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.capture.automatic import Broken, broken_condition, pinning_condition
@@ -26,6 +27,7 @@ from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_s
 from entrepot.exporters.torch.capture.narrowing import NO_NEWS, keep_within
 from entrepot.exporters.torch.capture.ranges import Opening, capture_open
 from entrepot.exporters.torch.capture.unfollowed import bound_by_program
+from entrepot.exporters.torch.capture.watching import CaptureEnded, Watch
 from entrepot.exporters.torch.messages import (
     is_about_sizes,
     of_size,
@@ -41,6 +43,8 @@ from entrepot.ir.errors import ConversionError, EntrepotError
 _Settled: TypeAlias = tuple[list[Group], list[tuple[Group, Fixed]]]
 """The groups to try next, and why others are given up."""
 
+Gain: TypeAlias = Callable[[Sequence[Group], Mapping[Axis, Fixed]], None]
+
 _MOST_ATTEMPTS = 12  # each attempt settles at least one axis; more attempts mean that settling does not converge
 _MOST_ALONE = 6
 """Of how many groups each is captured alone, to find those that a capture fails with."""
@@ -55,7 +59,8 @@ def capture(
     progress: Callable[[str], None],
     stepper: Stepper | None = None,
     tied: bool = False,
-    gain: Callable[[Sequence[Group], Mapping[Axis, Fixed]], None] = lambda *_: None,
+    gain: Gain = lambda *_: None,
+    ended: Callable[[Sequence[Group]], None] = lambda _: None,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -70,47 +75,54 @@ def capture(
         tied: Whether what follows is told at the beginning that the axes of a group are equal.
         gain: Given the axes that are left before another attempt, and why others are not; may raise, where that is of
             no use.
+        ended: Given the axes that are left after one that was of no use; may raise as well.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
     """
     first: EntrepotError | None = None
     settled: _Settled | None
-    opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper, gain)
+    opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper, gain, ended)
     if opened.capture is not None:
         return replace(opened.capture, fixed=fixed)
-    failing = _for_no_size(opened.error, module, call, prober, stepper)
+    free = [group for group in groups if group.formula is None]
+    worth = [group for group in free if not _is_useless(gain, [group])]
+    failing = _for_no_size(opened.error, module, call, prober, stepper, fails=len(worth) < len(free))
     for _ in range(_MOST_ATTEMPTS):
         tensors = capture_sample(call, prober, groups)
         flat = FlatModule(module, call.tree, stepper, groups, tied=tied)
         flat.training = False
         leave_open(groups)
+        watch = Watch([group for group in groups if _is_named(group)], tensors, lambda end: end.pinned)
         try:
             if failing is not None:
                 raise failing
-            program = export_along(flat, tensors, groups)
+            program = export_along(flat, tensors, groups, watch)
             broken = [(group, why) for group in groups if (why := _broken(program, group))]
             bound = None if broken else bound_by_program(program, prober, groups)
             if not broken and bound is None:
                 return Capture(program, tensors, groups, fixed, frozenset(flat.numbers))
             settled = _without_broken(groups, broken, prober) if bound is None else (bound, [])
+        except CaptureEnded:
+            settled = _without_pinned(groups, watch)
         except MODEL_ERRORS as error:
             required = {group.symbol for group in groups if group.required}
             settled = _settle(plain(error), groups, prober, tensors)
             if settled is None:
                 first = first or captured_blame(error, flat, tensors, groups, call.names)
                 alone = functools.partial(_alone, module, call, prober, stepper)
-                settled = _fewer(groups, prober, first, alone)
+                settled = _fewer(groups, prober, first, alone, worth)
             if settled is None or required - {group.symbol for group in settled[0]}:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
         failing = None
         before, (groups, reasons) = groups, settled
         groups = still_varying(groups, prober.base)
-        for group, reason in reasons:
-            known = replace(reason, line=_line(opened, flat, tensors, before, group))
-            _tell(own := dict.fromkeys(sorted(group.axes), known), call, progress)
-            fixed |= own
+        own = _reasons(reasons, functools.partial(_line, opened, flat, tensors, before))
+        _tell(own, call, progress)
+        fixed |= own
         gain(groups, fixed)
+        if reasons:
+            ended(groups)
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
@@ -123,13 +135,15 @@ def _opened(
     groups: list[Group],
     progress: Callable[[str], None],
     stepper: Stepper | None,
-    gain: Callable[[Sequence[Group], Mapping[Axis, Fixed]], None],
+    gain: Gain,
+    ended: Callable[[Sequence[Group]], None],
 ) -> tuple[Opening, list[Group], dict[Axis, Fixed]]:
     """A capture with open sizes, the groups that it was made with, and the axes that it and those before it fixed."""
     fixed: dict[Axis, Fixed] = {}
     while True:
-        opened = capture_open(module, call, prober, groups, stepper)
-        if opened.ends and not any(group.required for group, _ in opened.ends):
+        useless = functools.partial(_is_useless_without, gain, groups)
+        opened = capture_open(module, call, prober, groups, stepper, useless)
+        if opened.ends and not any(group.required for group, *_ in opened.ends):
             own = _ended(opened)
             groups = still_varying([each for each in groups if own.keys().isdisjoint(each.axes)], prober.base)
         elif opened.capture is None:
@@ -140,6 +154,7 @@ def _opened(
         fixed |= own
         if opened.capture is None:
             gain(groups, fixed)
+            ended(groups)
             continue
         bound = bound_by_program(opened.capture.program, prober, opened.capture.groups)
         if bound is None:
@@ -150,17 +165,31 @@ def _opened(
 
 def _ended(opened: Opening) -> dict[Axis, Fixed]:
     """Why a program that ends some groups early is none for them."""
-    assert opened.program is not None
-    reasons = (
-        (group, Fixed(CAPTURED, reason, noted_line(opened.program, opened.tensors, group)))
-        for group, reason in opened.ends
-    )
-    return {axis: reason for group, reason in reasons for axis in sorted(group.axes)}
+    return {axis: Fixed(CAPTURED, reason, line) for group, reason, line in opened.ends for axis in sorted(group.axes)}
+
+
+def _is_useless_without(gain: Gain, groups: Sequence[Group], fixed: Group) -> bool:
+    return _is_useless(gain, [group for group in groups if group is not fixed])
+
+
+def _is_useless(gain: Gain, groups: Sequence[Group]) -> bool:
+    """Whether nothing would be gained with no more than some groups."""
+    try:
+        gain(groups, {})
+    except NoGainError:
+        return True
+    return False
 
 
 def _tell(fixed: Mapping[Axis, Fixed], call: Flat, progress: Callable[[str], None]) -> None:
     for axis, reason in fixed.items():
         progress(f"axis {axis_name(axis, call.names)} is fixed: {reason}")
+
+
+def _reasons(found: Sequence[tuple[Group, Fixed]], line: Callable[[Group], str]) -> dict[Axis, Fixed]:
+    """Why axes are given up, each with the user's line."""
+    lined = ((group, replace(reason, line=reason.line or line(group))) for group, reason in found)
+    return {axis: reason for group, reason in lined for axis in sorted(group.axes)}
 
 
 def _line(
@@ -173,15 +202,31 @@ def _line(
 
 
 def _for_no_size(
-    error: BaseException | None, module: torch.nn.Module, call: Flat, prober: Prober, stepper: Stepper | None
+    error: BaseException | None,
+    module: torch.nn.Module,
+    call: Flat,
+    prober: Prober,
+    stepper: Stepper | None,
+    *,
+    fails: bool,
 ) -> BaseException | None:
     """Why a capture with open sizes failed, if for no size: with names for the sizes, it fails as well.
+
+    Args:
+        error: Why it failed.
+        module: As of ``capture``, like the others.
+        call: The flat sample.
+        prober: Holds the enlarged sample.
+        stepper: What is called instead of the module.
+        fails: Whether it is of no use to know that it does not fail with every axis fixed.
 
     Raises:
         ConversionError: It even fails with every axis fixed; no use trying with one after the other.
     """
     if error is None or is_about_sizes(plain(error)):
         return None
+    if fails:
+        return error
     tensors = capture_sample(call, prober, [])
     flat = FlatModule(module, call.tree, stepper, [])
     flat.training = False
@@ -197,6 +242,20 @@ def _broken(program: torch.export.ExportedProgram, group: Group) -> Broken | Non
     if group.automatic:
         return broken_condition(program, group)
     return pinning_condition(program, group) if group.step > 1 and group.formula is None else None
+
+
+def _is_named(group: Group) -> bool:
+    """Whether torch.export is given a name for its size, so that it refuses whatever makes a number of it."""
+    return group.formula is None and not group.automatic and not group.required
+
+
+def _without_pinned(groups: list[Group], watch: Watch) -> _Settled:
+    """What to try after a capture that was ended because it made numbers of sizes that have names."""
+    reasons = [
+        (end.group, Fixed(CAPTURED, f"the capture needs {symbol} = {end.size}", end.line))
+        for symbol, end in watch.ends.items()
+    ]
+    return [group for group in groups if group.symbol not in watch.ends], reasons
 
 
 def _alone(module: torch.nn.Module, call: Flat, prober: Prober, stepper: Stepper | None, group: Group) -> bool:
@@ -232,9 +291,16 @@ def _without_broken(groups: list[Group], broken: Sequence[tuple[Group, Broken]],
 
 
 def _fewer(
-    groups: list[Group], prober: Prober, error: EntrepotError, alone: Callable[[Group], bool]
+    groups: list[Group],
+    prober: Prober,
+    error: EntrepotError,
+    alone: Callable[[Group], bool],
+    worth: Collection[Group],
 ) -> _Settled | None:
-    """What else to try when a capture fails without a suggestion: axes of one size bound, then fewer, then none."""
+    """What else to try when a capture fails without a suggestion: axes of one size bound, then fewer, then none.
+
+    Those that are ``worth`` a capture come first: if none of them is captured alone, nothing is gained by the others.
+    """
     tied = tied_groups(prober, groups)
     if tied is not None:
         return tied, []
@@ -244,8 +310,14 @@ def _fewer(
             return bound, []
     free = [group for group in groups if group.formula is None]
     kept = free[:1] if len(free) > 1 else []
-    if 1 < len(free) <= _MOST_ALONE and 0 < len(taken := [group for group in free if alone(group)]) < len(free):
-        kept = taken
+    if 1 < len(free) <= _MOST_ALONE:
+        first = [group for group in free if any(group.axes == each.axes for each in worth)]
+        rest = [group for group in free if group not in first]
+        taken = [group for group in first if alone(group)]
+        if rest and first and not taken:
+            kept = rest
+        elif 0 < len(taken := [*taken, *filter(alone, rest)]) < len(free):
+            kept = [group for group in free if group in taken]
     dropped = [(group, Fixed(FAILED, error.message)) for group in groups if group not in kept]
     return (kept, dropped) if dropped else None
 

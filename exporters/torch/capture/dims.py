@@ -9,16 +9,17 @@ import torch
 
 from entrepot.exporters.axes.groups import Group, axis_word
 from entrepot.exporters.torch.capture.blame import DIM_SUFFIX, export_flat
+from entrepot.exporters.torch.capture.watching import Watch
 from entrepot.ir.typing.formula import Formula
 
 
 def export_along(
-    flat: torch.nn.Module, tensors: list[torch.Tensor], groups: Sequence[Group]
+    flat: torch.nn.Module, tensors: list[torch.Tensor], groups: Sequence[Group], watch: Watch | None = None
 ) -> torch.export.ExportedProgram:
-    """``torch.export.export`` with the axes of ``groups`` dynamic."""
+    """``torch.export.export`` with the axes of ``groups`` dynamic; ``watch`` as of ``export_flat``."""
     dims = {group.symbol: _dim(group) for group in groups if group.formula is None}
     dims |= {group.symbol: _derived_dim(group, dims) for group in groups if group.formula is not None}
-    return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes})
+    return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes}, watch)
 
 
 def _dim(group: Group) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,10 +21,11 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.notes import CAPTURED, Fixed
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.capture.automatic import broken_condition, symbols_of, terms_of
-from entrepot.exporters.torch.capture.blame import noted_line
+from entrepot.exporters.torch.capture.blame import guard_line, noted_line
 from entrepot.exporters.torch.capture.dims import export_along
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import keep_within
+from entrepot.exporters.torch.capture.watching import CaptureEnded, End, Watch
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.upstream import size_notes
@@ -41,38 +42,89 @@ class Opening:
         program: What torch.export made, if anything, also where that does not hold.
         tensors: What it was made with.
         error: Why there is no program.
-        ends: Groups that it ends early, where the module goes on, each with the reason. A capture with names for the
-            sizes goes the same way, and torch.export would refuse it.
+        ends: Groups that it ends early, where the module goes on, or fixes, each with the reason and the user's line.
+            A capture with names for the sizes goes the same way, and torch.export would refuse it.
     """
 
     capture: Capture | None = None
     program: torch.export.ExportedProgram | None = None
     tensors: Sequence[torch.Tensor] = ()
     error: BaseException | None = None
-    ends: Sequence[tuple[Group, str]] = ()
+    ends: Sequence[tuple[Group, str, str]] = ()
 
 
 def capture_open(
-    module: torch.nn.Module, call: Flat, prober: Prober, groups: list[Group], stepper: Stepper | None
+    module: torch.nn.Module,
+    call: Flat,
+    prober: Prober,
+    groups: list[Group],
+    stepper: Stepper | None,
+    useless: Callable[[Group], bool],
 ) -> Opening:
-    """A capture that finds the bounds of all sizes by itself."""
+    """A capture that finds the bounds of all sizes by itself.
+
+    Args:
+        module: In evaluation mode.
+        call: The flat sample.
+        prober: Knows what the module accepts.
+        groups: Axes to leave open.
+        stepper: What is called instead of the module, where its state is among the arguments.
+        useless: Whether a capture is of no use that fixes a group; it is not made to its end then.
+    """
     if not groups or any(group.step > 1 for group in groups):
         return Opening()
     tensors = capture_sample(call, prober, groups)
     flat = FlatModule(module, call.tree, stepper, groups, tied=True)
     flat.training = False
     automatic = [replace(group, automatic=True) for group in groups]
-    try:
-        program = export_along(flat, tensors, automatic)
-    except MODEL_ERRORS as error:
-        return Opening(error=error)
+    watched = [group for group in groups if group.formula is None]
+
+    def is_of_no_use(end: End) -> bool:
+        return useless(end.group) if end.pinned else end.most < max(end.group.sizes)
+
+    while True:
+        asked = any(group.required for group in groups)  # the capture is to say what it needs of them
+        watch = Watch([] if asked else watched, tensors, is_of_no_use)
+        try:
+            program = export_along(flat, tensors, automatic, watch)
+        except CaptureEnded:
+            reasons = {symbol: _ended(end, prober) for symbol, end in watch.ends.items()}
+            if any(reason is not None for reason in reasons.values()):
+                found = [(end, reason) for symbol, end in watch.ends.items() if (reason := reasons[symbol])]
+                lines = [end.line or guard_line(flat, tensors, groups, end.group) for end, _ in found]
+                return Opening(
+                    ends=[(end.group, reason, line) for (end, reason), line in zip(found, lines, strict=True)]
+                )
+            watched = [group for group in watched if group.symbol not in watch.ends]
+            continue
+        except MODEL_ERRORS as error:
+            return Opening(error=error)
+        return _opening(program, tensors, flat, call, prober, groups)
+
+
+def _ended(end: End, prober: Prober) -> str | None:
+    """As ``_beyond``."""
+    if end.pinned:
+        return f"the capture needs {end.group.symbol} = {end.size}"
+    return _beyond(end.group, _within(end.group, end.least, end.most), prober)
+
+
+def _opening(
+    program: torch.export.ExportedProgram,
+    tensors: list[torch.Tensor],
+    flat: FlatModule,
+    call: Flat,
+    prober: Prober,
+    groups: list[Group],
+) -> Opening:
     kept, fixed = _without_pinned(program, tensors, call, prober, groups)
     found = _bounded(program, kept)
     if found is None:
         return Opening(None, program, tensors)
     ends = [(group, _beyond(group, own, prober)) for group, own in zip(kept, found, strict=True)]
     if any(reason is not None for _, reason in ends):
-        return Opening(None, program, tensors, ends=[(group, reason) for group, reason in ends if reason])
+        lines = ((group, reason, noted_line(program, tensors, group)) for group, reason in ends if reason)
+        return Opening(None, program, tensors, ends=list(lines))
     return Opening(Capture(program, tensors, found, fixed, frozenset(flat.numbers)), program, tensors)
 
 

@@ -14,7 +14,7 @@ import torch
 
 from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.probe import Prober
-from entrepot.exporters.exporter import Captured
+from entrepot.exporters.exporter import Captured, NoGainError, PostponedError
 from entrepot.exporters.naming import rename_symbols
 from entrepot.exporters.notes import listed
 from entrepot.exporters.options import Options
@@ -35,6 +35,7 @@ from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.quantised.observers import observer_note
 from entrepot.exporters.torch.quantised.packed import has_packed
+from entrepot.exporters.torch.rewriting.modules import rewritten_copy
 from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.deciding import DECIDES_OTHERWISE
 from entrepot.exporters.torch.running.endless import CallCounter
@@ -88,6 +89,7 @@ class ModuleSource(TorchSource):
         self._ends: list[str] = []
         self._known: _Known | None = None
         self._failed: tuple[object, ConversionError] | None = None
+        self._kept: tuple[object, tuple[Capture, ConversionError | None]] | None = None
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -149,12 +151,21 @@ class ModuleSource(TorchSource):
                 return joined
         if self._failed is not None and self._failed[0] == asked:  # the way of one capture was no other
             raise self._failed[1]
-        options.tell("capturing the module")
-        try:
-            captured, refusal = self._captured(prober, groups, options)
-        except ConversionError as error:
-            self._failed = asked, error
-            raise
+        if self._kept is not None and self._kept[0] == asked:
+            (captured, refusal), self._kept = self._kept[1], None
+        else:
+            options.tell("capturing the module")
+            try:
+                captured, refusal = self._captured(prober, groups, options)
+            except PostponedError:
+                raise
+            except ConversionError as error:
+                self._failed = asked, error
+                raise
+            if refusal is None:
+                self._kept = asked, (captured, refusal)
+                self._postpone(groups, captured.groups)
+                self._kept = None
         self._ends = joint_limits(captured.program, captured.groups)
         self._known = _Known(asked, copy.deepcopy(captured.groups), self._ends)
         self.state.restore()
@@ -187,9 +198,9 @@ class ModuleSource(TorchSource):
             ConversionError: The module cannot be captured at all.
         """
         try:
-            return self._capture(prober, groups, options.tell), None
+            return self._capture(prober, groups, options.tell, asked=groups), None
         except ConversionError as error:
-            if not any(group.required for group in groups):
+            if not any(group.required for group in groups) or isinstance(error, NoGainError | PostponedError):
                 raise
             wanted = [replace(group, required=False, bounds={"min": 2}) for group in groups]
             found = self._capture(prober, wanted, lambda line: None)
@@ -198,8 +209,27 @@ class ModuleSource(TorchSource):
                 group.required = group.symbol in required
             return found, error
 
-    def _capture(self, prober: Prober, groups: list[Group], progress: Callable[[str], None]) -> Capture:
-        return capture(self.module, self.call, prober, groups, progress=progress, stepper=self.stepper)
+    def _capture(
+        self,
+        prober: Prober,
+        groups: list[Group],
+        progress: Callable[[str], None],
+        asked: Sequence[Group] | None = None,
+    ) -> Capture:
+        """One capture; given up as soon as it is of no use, if it is known what all is asked for."""
+        told: dict[str, Any] = {}
+        if asked is not None and not self.follows_sizes():
+            asked = copy.deepcopy(asked)
+            told = {
+                "gain": functools.partial(self.check_gain, asked),
+                "ended": functools.partial(self._postpone, asked),
+            }
+        return capture(self.module, self.call, prober, groups, progress=progress, stepper=self.stepper, **told)
+
+    def _postpone(self, groups: Sequence[Group], left: Sequence[Group]) -> None:
+        """Put a capture off, if a rewritten module may do better."""
+        if self.postpones and self.way == _PLAIN and rewritten_copy(self.module) is not None:
+            self.postpone(groups, left)
 
     def _joined(
         self, prober: Prober, groups: Sequence[Group], captured: Sequence[Group], options: Options

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
+from traceback import extract_stack
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ def imports(path: Path) -> list[tuple[str, str, str]]:
 TAKEN = imports(ROOM / "upstream.py")
 OWN = (
     "DimConstraints",
+    "shape_rules",
     "OPDEFS",
     "native",
     "size_functions",
@@ -262,6 +264,25 @@ def test_a_capture_notes_its_conditions_with_the_sample_and_the_line():
     assert notes.sizes[symbol] == 6
     assert all(guard.condition.free_symbols <= {symbol} for guard in notes.guards)
     assert any("reshape" in str(getattr(guard.place, "line", guard.place)) for guard in notes.guards)
+
+
+def test_conditions_are_told_while_a_capture_is_made():
+    told = []
+    with upstream.conditions_told(lambda condition, notes: told.append((condition, notes().sizes, extract_stack()))):
+        program(Even(), torch.ones(6), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    assert all(str(condition.xreplace(sizes)) == "True" for condition, sizes, _ in told)
+    assert any("reshape" in str(frame.line) for *_, frames in told for frame in frames)
+
+
+@pytest.mark.parametrize("source", [torch.ones(2, 3, 4, 5), torch.ones(2, 3, 4, 5, dtype=torch.float16)])
+def test_what_is_sampled_on_a_grid_is_laid_out_as_torch_does(source):
+    grid = torch.zeros(2, 6, 7, 2, dtype=source.dtype)
+    made = torch.nn.functional.grid_sample(source, grid, align_corners=False)
+    with upstream.capture_settings():
+        rule = upstream.shape_rules[torch.ops.aten.grid_sampler_2d.default]
+        assert rule.__module__ == upstream.__name__
+        laid = rule(source, grid, 0, 0, False)
+    assert (laid.shape, laid.stride(), laid.dtype) == (made.shape, made.stride(), made.dtype)
 
 
 def test_a_capture_says_which_axis_of_which_input_a_symbol_is():

@@ -1,0 +1,128 @@
+"""Captures that turn out to be of no use end there; the next way comes before one that fixes axes is proved."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.paths.merging import same_nodes
+from entrepot.exporters.paths.path import Path
+from entrepot.exporters.torch.capture import capture as capturing
+from entrepot.exporters.torch.capture import ranges
+from entrepot.exporters.torch.capture.watching import CaptureEnded
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """For each capture: whether it was ended, and along which symbols."""
+    found = []
+    along = ranges.export_along
+
+    def noted(flat, tensors, groups, watch=None):
+        try:
+            program = along(flat, tensors, groups, watch)
+        except CaptureEnded:
+            found.append((True, [group.symbol for group in groups]))
+            raise
+        found.append((False, [group.symbol for group in groups]))
+        return program
+
+    monkeypatch.setattr(ranges, "export_along", noted)
+    monkeypatch.setattr(capturing, "export_along", noted)
+    return found
+
+
+class Deep(nn.Module):
+    """Many steps."""
+
+    def deep(self, x):
+        for step in range(40):
+            x = torch.sin(x + step)
+        return x
+
+
+class Padded(Deep):
+    """Takes another path for long inputs, at its beginning."""
+
+    def forward(self, x):
+        x = x * 2 if x.shape[1] <= 9 else x * 3
+        return self.deep(x)
+
+
+class Counted(Deep):
+    """Its batch becomes a number of Python, until it is rewritten."""
+
+    def forward(self, x):
+        return self.deep(x).reshape(len(x), -1)
+
+
+class Squares(Deep):
+    """Takes multiples of four only, and asks for them."""
+
+    def forward(self, x):
+        torch._check(x.shape[1] % 4 == 0)
+        return self.deep(x.reshape(x.shape[0], x.shape[1] // 4, 4))
+
+
+def test_a_capture_is_ended_where_the_module_goes_on(ended):
+    model = ep.export(Padded(), torch.randn(3, 5), dynamic={"x": {0: "batch"}})
+    assert not any(early for early, _ in ended)  # nobody asked for the other axis
+    ended.clear()
+    model = ep.export(Padded(), torch.randn(3, 5))
+    assert ended[0][0]
+    assert len(ended[0][1]) == 2
+    session = ep.Session(model)
+    for length in (4, 9, 10, 30):
+        x = torch.randn(2, length)
+        (got,) = session.run({"x": x.numpy()}).values()
+        assert np.allclose(got, Padded()(x), atol=1e-5)
+
+
+def test_a_capture_that_fixes_an_axis_waits_for_the_next_way():
+    told = []
+    model = ep.export(Counted(), torch.randn(3, 5), progress=told.append)
+    assert sum("translating" in line for line in told) == 1
+    assert [spec.shape[0] for spec in model.inputs] == ["batch"]
+    assert "since as it is: fixes x.0" in str(model.report)
+
+
+def test_a_capture_is_taken_up_again_where_the_next_way_is_no_better():
+    class Kept(Deep):
+        def forward(self, x):
+            rows = {str(len(x)): x}  # nothing that is rewritten
+            return self.deep(rows[str(len(x))] * float(str(len(x))))
+
+    told = []
+    model = ep.export(Kept(), torch.randn(3, 5), progress=told.append)
+    assert sum(line == "capturing the module" for line in told) == 1
+    assert not isinstance(model.inputs[0].shape[1], int)
+    assert told.index("translating to ONNX") > told.index("capturing the rewritten module")
+
+
+def test_sizes_that_go_in_steps_are_no_numbers(ended):
+    model = ep.export(Squares(), torch.randn(3, 8))
+    assert not isinstance(model.inputs[0].shape[1], int)
+    assert not ended[-1][0]
+
+
+def path(text):
+    return Path(
+        onnx_ir.from_onnx_text(f'<ir_version: 10, opset_import: ["" : 20]> g (float[n] x) => (float[n] y) {text}'),
+        {},
+        [],
+    )
+
+
+def test_captures_are_alike_whose_constants_happen_to_be_equal_in_one_of_them():
+    shared = path("{ eight = Constant <value_float = 8.0> () z = Add (x, eight) y = Mul (z, eight) }")
+    apart = path(
+        "{ seven = Constant <value_float = 7.0> () z = Add (x, seven)"
+        " eight = Constant <value_float = 8.0> () y = Mul (z, eight) }"
+    )
+    other = path("{ eight = Constant <value_float = 8.0> () z = Add (x, eight) y = Mul (eight, z) }")
+    assert same_nodes([shared, apart])
+    assert not same_nodes([shared, other])
