@@ -20,7 +20,7 @@ from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.cleanup.narrow import narrow_weights
 from entrepot.exporters.cleanup.refine import forget_contradicted, refine_shapes
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
-from entrepot.exporters.exporter import Captured, NoGainError, Refusal, Source
+from entrepot.exporters.exporter import Captured, NoGainError, PostponedError, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import (
     FAILED,
@@ -131,9 +131,10 @@ class _Export:
             if self.attempts.enough:
                 return
             self.source.postpones = not self.attempts.made and at + 1 < len(ways)
+            postponed = self.attempts.put_off
             self._take(way, groups, known, where)
-            if self.attempts.put_off is not None and len(self.attempts.made) > 1:
-                self._resume(groups, known)
+            if postponed is not None:
+                self._resume(postponed, groups, known)
 
     def _take(self, way: str, groups: list[Group], known: Mapping[Axis, Fixed], where: str = "") -> None:
         """Try one way."""
@@ -146,10 +147,9 @@ class _Export:
         self.fixed, self.limited = dict(known), {}
         self.attempts.made.append(self._attempt(way + where, copy.deepcopy(groups)))
 
-    def _resume(self, groups: list[Group], known: Mapping[Axis, Fixed]) -> None:
+    def _resume(self, postponed: PostponedError, groups: list[Group], known: Mapping[Axis, Fixed]) -> None:
         """Try the way that was put off, unless what came in its place is better, whatever comes of it."""
-        (first, instead), postponed = self.attempts.made, self.attempts.put_off
-        assert postponed is not None
+        first, instead = self.attempts.made
         wanted = self.attempts.wanted
         if instead.model is not None and wanted - postponed.lost <= instead.varying - instead.limited:
             return

@@ -105,8 +105,8 @@ class Attempts:
 
     @property
     def put_off(self) -> PostponedError | None:
-        """Why the first way was put off, if it was."""
-        error = self.made[0].error if self.made else None
+        """Why the first way was put off, if it was, and nothing has been tried in its place yet."""
+        error = self.made[0].error if len(self.made) == 1 else None
         return error if isinstance(error, PostponedError) else None
 
     @property

@@ -126,3 +126,19 @@ def test_captures_are_alike_whose_constants_happen_to_be_equal_in_one_of_them():
     other = path("{ eight = Constant <value_float = 8.0> () z = Add (x, eight) y = Mul (eight, z) }")
     assert same_nodes([shared, apart])
     assert not same_nodes([shared, other])
+
+
+class LoopedAndCounted(nn.Module):
+    """One axis varies in the rewritten module, and both in parts only."""
+
+    def forward(self, x):
+        total = x[0] * 0
+        for row in range(x.shape[0]):
+            total = torch.tanh(total + x[row])
+        return total * len("x" * x.shape[1])
+
+
+def test_ways_are_tried_after_one_that_is_better_than_what_was_put_off():
+    model = ep.export(LoopedAndCounted(), torch.randn(4, 3))
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+    assert "with its branches and loops rewritten: fixes x.1" in str(model)
