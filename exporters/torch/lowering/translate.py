@@ -57,16 +57,16 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
 
 
 def check_constants(program: torch.export.ExportedProgram) -> None:
-    """Refuse constants without values: what code reads of a tensor by NumPy while it is traced.
+    """Refuse constants without values: what code reads of a tensor by NumPy, or stores in itself, while it is traced.
 
     Raises:
         ConversionError: There are some.
     """
-    hollow = [name for name, value in program.constants.items() if isinstance(value, FakeTensor)]
+    held = {**program.constants, **program.state_dict}
+    hollow = [name for name, value in held.items() if isinstance(value, FakeTensor)]
     if hollow:
-        raise ConversionError(
-            f"the capture has no values for the constant '{hollow[0]}'", hint="make it in __init__, as a buffer"
-        )
+        name = hollow[0].removeprefix("module.")
+        raise ConversionError(f"the capture has no values for the constant '{name}'", hint="make it in __init__")
 
 
 def _settle_versions(model: onnx_ir.Model) -> None:

@@ -21,12 +21,13 @@ def test_tensors_of_any_type_are_resized(kind: torch.dtype) -> None:
     assert torch.equal(resized.long(), torch.tensor([[1, 1, 200, 200]]).to(kind).long())
 
 
-def test_constants_without_values_are_refused() -> None:
+@pytest.mark.parametrize("table", ["constants", "state_dict"])
+def test_constants_without_values_are_refused(table: str) -> None:
     with FakeTensorMode() as mode:
-        program: Any = SimpleNamespace(constants={"real": torch.ones(2), "hollow": torch.ones(2)})
-    program.constants["real"] = torch.ones(2)
+        hollow = torch.ones(2)
     assert mode is not None
+    program: Any = SimpleNamespace(constants={"real": torch.ones(2)}, state_dict={"module.real": torch.ones(2)})
+    check_constants(program)
+    getattr(program, table)["module.hollow"] = hollow
     with pytest.raises(ConversionError, match="no values for the constant 'hollow'"):
         check_constants(program)
-    del program.constants["hollow"]
-    check_constants(program)
