@@ -22,6 +22,8 @@ _MOST_LOOKED_AT = 60
 _FEWEST_UNROLLED = 3
 _MOST_UNROLLED = 4
 _MOST_CHECKED = 16
+_MOST_CHECKED_UNTOLD = 64
+"""Points where captures tell of no condition, so that sizes of another kind show by what is computed there only."""
 
 
 class Unfollowed(Exception):  # noqa: N818 - an answer, not a fault
@@ -194,6 +196,8 @@ class _Follower:
         if len({family.numbers for family in families}) > 1:
             raise Unfollowed("a number that is returned depends on a size on some paths only")
         conditions = [self._telling(family) for family in families[:-1]]
+        if self._untold and any(family.fixed and self._is_more_than_one(family) for family in families[:-1]):
+            raise Unfollowed("a size takes a path of its own, and no condition says which others do")
         graph = joined(families, conditions, self._groups)
         last = families[-1]
         wrong = self._trials.wrong(graph, self._checked(), last.numbers)
@@ -217,14 +221,23 @@ class _Follower:
             raise Unfollowed("nothing tells the paths apart")
         return telling
 
+    def _is_more_than_one(self, family: Path) -> bool:
+        return any(family.sizes[symbol] > 1 for symbol in self._lost)
+
+    @property
+    def _untold(self) -> bool:
+        """Whether each capture is of its own sizes alone, and says nothing of others."""
+        return all(path.fixed.issuperset(self._lost) for path in self._captures)
+
     def _checked(self) -> list[tuple[int, ...]]:
         """Points at which nothing was captured: size 1, small and large ones."""
         captured = {tuple(path.sizes.values()) for path in self._captures}
+        most = _MOST_CHECKED_UNTOLD if self._untold else _MOST_CHECKED
         fresh = [point for point in self._trials.points[:80] if point not in captured]
         found: list[tuple[int, ...]] = []
         for _, point in sorted(enumerate(fresh), key=lambda each: (min(each[1]) > 1, each[0] % 7)):
             if self._trials.taken(point):
                 found.append(point)
-            if len(found) == _MOST_CHECKED:
+            if len(found) == most:
                 break
         return [*found, *captured]

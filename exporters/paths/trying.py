@@ -20,7 +20,8 @@ from entrepot.parity.plan import Case
 from entrepot.parity.verify import verify
 
 _NEAR = 24
-_FAR = (31, 37, 48, 53, 64, 97, 128)
+_FAR = (31, 32, 36, 37, 48, 49, 53, 64, 97, 100, 128)
+"""Primes, multiples, squares and powers of two among them."""
 _MOST_POINTS = 400
 
 

@@ -103,10 +103,20 @@ def joint_limits(program: torch.export.ExportedProgram, groups: Sequence[Group])
 _ENDS = (sympy.Le, sympy.Ge, sympy.Lt, sympy.Gt)
 
 
+_EVEN = frozenset(
+    ("FloorDiv", "CleanDiv", "Mod", "PythonMod", "Max", "Min", "IntTrueDiv", "ToFloat", "CeilToInt", "FloorToInt")
+)
+"""Functions that go on as they go from one size to the next few; roots and logarithms are whole at ever fewer."""
+
+_SINGULAR = sorted({2**power for power in range(31)} | {root**2 for root in range(1, 40)})
+
+
 def _sizes(group: Group, condition: Any) -> Iterator[int]:
     far = AMPLE * group.sizes[0] if group.bounded and isinstance(condition, _ENDS) else 2**20
     least, most = group.bounds["min"], group.bounds.get("max", far)
     candidates: Sequence[int] = [*range(least, least + 40), *(least * 2**power + 1 for power in range(20))]
+    if any(type(each).__name__ not in _EVEN for each in condition.atoms(sympy.Function)):
+        candidates = [*candidates, *(size for size in _SINGULAR if size >= least)]
     steps = (group.step * size + group.remainder if group.step > 1 else size for size in candidates)
     return (size for size in steps if size <= most)
 

@@ -6,4 +6,4 @@ import torch
 
 from entrepot.exporters import calls
 
-MODEL_ERRORS = (*calls.MODEL_ERRORS, torch.jit.Error)
+MODEL_ERRORS = (*calls.MODEL_ERRORS, torch.jit.Error, SyntaxError)

@@ -139,3 +139,15 @@ def test_a_remainder_by_a_size_that_is_nothing_in_the_sample_is_left_open():
             other % (empty - empty)
     assert remainder.node.expr.free_symbols == {empty.node.expr, other.node.expr}
     assert isinstance(remainder == 0, torch.SymBool)
+
+
+class Squares(nn.Module):
+    """Asks of a root what torch (2.13) has no word for: the code that it writes is none."""
+
+    def forward(self, x):
+        return x * 2 if (x.shape[1] ** 0.5).is_integer() else x.sum(1, keepdim=True) + x
+
+
+def test_a_question_without_a_word_fixes_its_axis(tmp_path):
+    model = ep.export(Squares(), torch.randn(2, 9), progress=False)
+    assert model.inputs[0].shape == ("batch", 9)

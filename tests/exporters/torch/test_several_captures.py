@@ -180,3 +180,37 @@ def test_a_branch_and_a_loop_that_python_takes_by_other_means_stay_fixed_and_cor
     model = ep.export(Function(secret), torch.randn(2, 5), progress=False)
     assert model.inputs[0].shape[1] == 5
     assert "the capture fails with it dynamic" in model.metadata["entrepot.fixed_axes"]
+
+
+class Chosen(nn.Module):
+    """Sizes of a kind are doubled, in a way that no capture says anything about."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+
+    def forward(self, x):
+        return x * 2 if self.kind(x.shape[1]) else x.sum(1, keepdim=True) + x
+
+
+KINDS = {
+    "powers of two": lambda size: math.log2(size).is_integer(),
+    "squares": lambda size: (size**0.5).is_integer(),
+    "some": lambda size: int(size) in (20, 40, 80),
+    "primes": lambda size: all(int(size) % each for each in range(2, int(size))),
+}
+
+
+@pytest.mark.parametrize("present", [10, 16])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_of_a_kind_are_right_or_refused(kind, present):
+    module = Chosen(KINDS[kind]).eval()
+    session = ep.Session(ep.export(module, torch.randn(2, present)))
+    for size in (*range(1, 50), 64, 80, 81, 97, 128, 256, 1024):
+        x = torch.randn(3, size, generator=torch.Generator().manual_seed(size))
+        try:
+            found = session.run({"x": x.numpy()})["output"]
+        except ep.EntrepotError:
+            assert size != present
+            continue
+        torch.testing.assert_close(torch.from_numpy(found), module(x), rtol=1e-4, atol=1e-4)
