@@ -196,7 +196,7 @@ class _Follower:
         if len({family.numbers for family in families}) > 1:
             raise Unfollowed("a number that is returned depends on a size on some paths only")
         conditions = [self._telling(family) for family in families[:-1]]
-        if self._untold and any(family.fixed and self._is_more_than_one(family) for family in families[:-1]):
+        if self._untold and any(family.fixed and self._is_odd(family) for family in families[:-1]):
             raise Unfollowed("a size takes a path of its own, and no condition says which others do")
         graph = joined(families, conditions, self._groups)
         last = families[-1]
@@ -221,8 +221,10 @@ class _Follower:
             raise Unfollowed("nothing tells the paths apart")
         return telling
 
-    def _is_more_than_one(self, family: Path) -> bool:
-        return any(family.sizes[symbol] > 1 for symbol in self._lost)
+    def _is_odd(self, family: Path) -> bool:
+        """Whether it is of a size that is no likely exception, as 1 is, and the size that the sample has."""
+        present = self._trials.present
+        return any(family.sizes[symbol] not in (1, present[symbol]) for symbol in self._lost)
 
     @property
     def _untold(self) -> bool:

@@ -33,6 +33,10 @@ class Trials:
         prober: Knows which sizes it takes.
         groups: Its axes.
         lost: The symbols whose sizes are at stake; the others keep their size, or nearly.
+
+    Attributes:
+        present: The sizes of the sample.
+        points: Sizes to look at.
     """
 
     def __init__(self, source: Source, prober: Prober, groups: Sequence[Group], lost: Sequence[str]) -> None:
@@ -40,6 +44,7 @@ class Trials:
         self._prober = prober
         self._groups = [group for group in groups if group.formula is None]
         self._lost = set(lost)
+        self.present = self.sizes([prober.size(min(group.axes)) for group in self._groups])
         self.points = list(dict.fromkeys(self._points()))
 
     def _points(self) -> Iterator[tuple[int, ...]]:
@@ -67,10 +72,11 @@ class Trials:
         near = sorted(
             {*range(1, _NEAR), *range(max(1, present - 8), present + 9)}, key=lambda size: abs(size - present)
         )
-        far = [*_FAR, *(present + count * group.step for count in range(1, 9) if group.step > 1)]
+        alike = [present // 2, present * 2, present * 3, present * 4]  # a module may expect one of a few
+        far = [*alike, *_FAR, *(present + count * group.step for count in range(1, 9) if group.step > 1)]
         return list(dict.fromkeys(size for size in [*near, *far] if group.wants(size)))
 
-    def sizes(self, point: tuple[int, ...]) -> Sizes:
+    def sizes(self, point: Sequence[int]) -> Sizes:
         """A point by symbol."""
         return {group.symbol: size for group, size in zip(self._groups, point, strict=True)}
 

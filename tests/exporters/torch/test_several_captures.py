@@ -201,7 +201,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("present", [10, 16])
+@pytest.mark.parametrize("present", [10, 16, 20])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes_of_a_kind_are_right_or_refused(kind, present):
     module = Chosen(KINDS[kind]).eval()
