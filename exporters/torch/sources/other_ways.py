@@ -100,6 +100,8 @@ def _capture_rewritten(
             other = found
     if found is None or len(other.fixed) < len(found.fixed):
         return other
+    FLOWS.clear()
+    LEFT_OUT.clear()
     FLOWS.update(kept[0])
     LEFT_OUT.update(kept[1])
     return found
