@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self
 
 import torch
 
@@ -296,7 +296,24 @@ class Tracked(list[Any]):
         return super().__iter__()
 
 
-class Trailing(Parted):
+class Growing(Parted):
+    """What stands for a list that grows in a loop."""
+
+    def append(self, item: Any) -> None:
+        """Put an item at the end."""
+        raise NotImplementedError
+
+    def extend(self, items: Iterable[Any]) -> None:
+        """Put several at the end."""
+        for item in items:
+            self.append(item)
+
+    def __iadd__(self, items: Iterable[Any]) -> Self:
+        self.extend(items)
+        return self
+
+
+class Trailing(Growing):
     """A list that grows in a loop whose body looks at its last item or its length.
 
     Args:
@@ -325,7 +342,7 @@ class Trailing(Parted):
         return self.last
 
 
-class Lengthened(Parted):
+class Lengthened(Growing):
     """A list that is given pieces of different sizes in a loop, as one tensor: they can only be put together.
 
     Args:
@@ -389,6 +406,10 @@ class Grown(Unfinished):
 
     def extend(self, items: Any) -> None:
         self.items.extend(items.items if isinstance(items, Grown) else items)
+
+    def __iadd__(self, items: Any) -> Self:
+        self.extend(items)
+        return self
 
     def insert(self, index: int, item: Any) -> None:
         if index != 0:

@@ -27,6 +27,16 @@ def resize(input: torch.Tensor, size: Sequence[Any], *, memory_format: Any = Non
     return input.reshape(-1)[: math.prod(size)].reshape(size)
 
 
+def squeeze(input: torch.Tensor, dim: int | Sequence[int]) -> Any:
+    """Without the axes that have one element; torch.onnx (2.13) takes the others out, too, which no runtime does."""
+    sizes: Sequence[Any] = input.shape
+    dims = [dim] if isinstance(dim, int) else dim
+    single = [each for each in dims if not sizes or (isinstance(sizes[each], int) and sizes[each] == 1)]
+    if len(single) == len(dims):
+        return NotImplemented
+    return input.squeeze(single) if single else input.detach()
+
+
 def pixel_unshuffle(input: torch.Tensor, downscale_factor: int) -> Any:
     """Pixels as channels, of images without any."""
     if 0 not in input.shape:
@@ -65,6 +75,8 @@ DECOMPOSITIONS = {
     aten.cat.default: cat,
     aten.copy.default: copy,
     aten.resize.default: resize,
+    aten.squeeze.dim: squeeze,
+    aten.squeeze.dims: squeeze,
     aten.pixel_unshuffle.default: pixel_unshuffle,
     aten.pad.default: pad,
 }
