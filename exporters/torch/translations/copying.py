@@ -27,14 +27,18 @@ def resize(input: torch.Tensor, size: Sequence[Any], *, memory_format: Any = Non
     return input.reshape(-1)[: math.prod(size)].reshape(size)
 
 
-def squeeze(input: torch.Tensor, dim: int | Sequence[int]) -> Any:
-    """Without the axes that have one element; torch.onnx (2.13) takes the others out, too, which no runtime does."""
+def squeeze(input: torch.Tensor, dim: int) -> Any:
+    """Without an axis, if it has one element; torch.onnx (2.13) takes others out, too, which no runtime does."""
     sizes: Sequence[Any] = input.shape
-    dims = [dim] if isinstance(dim, int) else dim
-    single = [each for each in dims if not sizes or (isinstance(sizes[each], int) and sizes[each] == 1)]
-    if len(single) == len(dims):
-        return NotImplemented
-    return input.squeeze(single) if single else input.detach()
+    single = not sizes or (isinstance(sizes[dim], int) and sizes[dim] == 1)
+    return NotImplemented if single else input.detach()
+
+
+def squeeze_several(input: torch.Tensor, dim: Sequence[int]) -> torch.Tensor:
+    """Without those of the axes that have one element."""
+    for each in sorted({each % max(input.dim(), 1) for each in dim}, reverse=True):
+        input = input.squeeze(each)  # noqa: A001 - one by one
+    return input.detach() if not dim else input
 
 
 def pixel_unshuffle(input: torch.Tensor, downscale_factor: int) -> Any:
@@ -76,7 +80,7 @@ DECOMPOSITIONS = {
     aten.copy.default: copy,
     aten.resize.default: resize,
     aten.squeeze.dim: squeeze,
-    aten.squeeze.dims: squeeze,
+    aten.squeeze.dims: squeeze_several,
     aten.pixel_unshuffle.default: pixel_unshuffle,
     aten.pad.default: pad,
 }

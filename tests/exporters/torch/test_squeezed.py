@@ -16,7 +16,7 @@ class Squeezed(nn.Module):
         return x.sin().squeeze(self.dims) * 2
 
 
-@pytest.mark.parametrize(("dims", "count"), [(0, 0), (1, 1), ((0, 2), 0), ((0, 1), 1), ((0, 1, 3), 1)])
+@pytest.mark.parametrize(("dims", "count"), [(0, 0), (1, 1), ((0, 2), 0), ((0, 1), 1), ((0, 1, 3), 2)])
 def test_only_single_axes_are_squeezed_out_as_a_graph_is_translated(dims, count):
     sample = torch.randn(2, 1, 3, 1)
     model = translate(torch.export.export(Squeezed(dims), (sample,), strict=False))
