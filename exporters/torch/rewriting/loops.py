@@ -138,7 +138,7 @@ class _Loop:
         for _ in range(_ROUNDS):
             with aside(self.env) as found:
                 outcome = self.part.try_on(self._given(found), found)
-            links = Links(self.part.tree, outcome.tree, outcome.copies)
+            links = Links(self.part.tree, outcome.tree, outcome.leaves, outcome.copies)
             if not self._changed(outcome, links):
                 found.adopt()
                 return outcome, links

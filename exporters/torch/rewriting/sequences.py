@@ -385,6 +385,28 @@ class Stacked(Parted):
         return (self.tensor,)
 
 
+class Columns(Unfinished):
+    """A list of lists of one length that a loop has made: what they hold at each place, as one tensor.
+
+    Args:
+        columns: These tensors.
+        numbers: Which of them hold Python's numbers.
+    """
+
+    def __init__(self, *columns: torch.Tensor, numbers: Sequence[bool]) -> None:
+        self.columns, self.numbers, self.length = columns, numbers, columns[0].shape[0]
+
+    def parts(self) -> Sequence[Any]:
+        return self.columns
+
+    def joined(self, parts: Sequence[Any]) -> Columns:
+        return Columns(*parts, numbers=self.numbers)
+
+    def at(self, index: Any) -> list[Any]:
+        rows = [column.select(0, index) for column in self.columns]
+        return [row.item() if number else row for row, number in zip(rows, self.numbers, strict=True)]
+
+
 class Grown(Unfinished):
     """A list some of whose items a loop in the graph has made."""
 
@@ -416,6 +438,15 @@ class Grown(Unfinished):
             raise TypeError("an item is put into the middle of a list that grows in a loop")
         self.front += 1
         self.items.insert(0, item)
+
+    def pop(self, index: int = -1) -> Any:
+        item = self[index]
+        if index != -1:
+            raise TypeError("an item is taken out of the middle of a list that grows in a loop")
+        last = self.items.pop()
+        if isinstance(last, Stacked):
+            self.items.append(Stacked(last.tensor[:-1]))
+        return item
 
     def reverse(self) -> None:
         self.items = [Stacked(each.tensor.flip(0)) if isinstance(each, Stacked) else each for each in self.items[::-1]]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
-from entrepot.exporters.torch.rewriting.environment import hint, known
+from entrepot.exporters.torch.rewriting.environment import expression, hint, known
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.part import State
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
-from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.rewriting.trees import NUMBERS, UNDEFINED, UnlikeError
 from entrepot.exporters.torch.upstream import FakeTensor
 
 __all__ = [
@@ -197,9 +197,21 @@ def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) ->
         raise _not_followed("loop", variables, line, error) from error
 
 
-def item(target: Any, index: tuple[Any, ...]) -> Any:
-    """``target[rows, i]``; beside tensors, torch would take a size that varies for a constant."""
+def item(target: Any, index: Any) -> Any:
+    """``target[rows, i]`` and ``items[i]``; beside tensors, torch would take a size that varies for a constant."""
+    if isinstance(target, list | tuple) and isinstance(index, torch.SymInt):
+        return _one_of(target, index)
     return target[_beside_tensors(index)] if isinstance(target, torch.Tensor) else target[index]
+
+
+def _one_of(items: Sequence[Any], index: Any) -> Any:
+    """An item of a list; one of them all, if they are alike and which one it is varies."""
+    numbers = all(isinstance(each, NUMBERS) for each in items)
+    tensors = all(isinstance(each, torch.Tensor) for each in items) and len({each.shape for each in items}) == 1
+    if not items or not (numbers or tensors) or expression(index).is_Integer:
+        return items[index]
+    found = torch.stack([as_tensor(each) for each in items])[index]
+    return found.item() if numbers else found
 
 
 def _beside_tensors(index: Any) -> Any:
