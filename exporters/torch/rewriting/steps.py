@@ -31,6 +31,7 @@ __all__ = [
     "either",
     "item",
     "listed",
+    "listed_flat",
     "negated",
     "pick",
     "power",
@@ -232,10 +233,15 @@ def store(target: Any, index: Any, value: Any) -> None:
 
 def listed(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
     """``[f(x) for x in items]``."""
+    return listed_flat(items, lambda item: [function(item)], variables, line)
+
+
+def listed_flat(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
+    """``[y for x in items for y in f(x)]``."""
     if isinstance(items, torch.Tensor):
         items = callee(torch.unbind)(items)
     if not isinstance(items, Unfinished) or isinstance(items.length, int):
-        return [function(item) for item in items]
+        return [each for item in items for each in function(item)]
     made: list[Any] = []
     cell = [made]
 
@@ -243,7 +249,7 @@ def listed(items: Any, function: Callable[[Any], Any], variables: State, line: i
         (cell[0],) = values
 
     both = variables.with_more([""], lambda: (cell[0],), put)
-    _over(items, lambda item: cell[0].append(function(item)), None, both, line)
+    _over(items, lambda item: cell[0].extend(function(item)), None, both, line)
     return cell[0]
 
 

@@ -428,6 +428,14 @@ class BestPath(Module):
         return scores[0][at], torch.tensor(path), torch.as_tensor(first)
 
 
+class SideBySide(Module):
+    """A list over two loops."""
+
+    def forward(self, x):
+        pairs = zip(x.unbind(1), (2 * x).unbind(1), strict=True)
+        return torch.stack([each for pair in pairs for each in pair], 1)
+
+
 VALUES = [
     (IfElse, x(2, 4), x(5, 4).abs(), -x(3, 4).abs()),
     (IfOnly, x(2, 4), x(3, 4, scale=9), x(3, 4, scale=0.01)),
@@ -462,6 +470,7 @@ LENGTHS = [
     (Shared, x(6, 4), x(9, 4), x(1, 4)),
     (Tables, x(2, 5, 4), x(3, 7, 4)),
     (BestPath, x(5, 4), x(9, 4), x(2, 4), x(3, 4)),
+    (SideBySide, x(2, 5, 4), x(3, 9, 4), x(1, 1, 4)),
     (Padded, x(2, 8, 4), x(2, 9, 4), x(3, 11, 4), x(1, 3, 4)),
     (InPieces, x(2, 8, 4), x(2, 9, 4), x(3, 13, 4), x(1, 2, 4)),
     (Half, x(2, 8, 4), x(3, 11, 4), x(3, 2, 4)),
