@@ -17,11 +17,11 @@ import torch
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
+from entrepot.exporters.torch.lowering.composites import decomposing
 from entrepot.exporters.torch.lowering.schemas import is_composite, may_write
 from entrepot.exporters.torch.lowering.writes import without_writes
 from entrepot.exporters.torch.upstream import (
     OpOverload,
-    decomposing,
     enable_python_dispatcher,
     is_operator,
     make_fx,
