@@ -20,6 +20,7 @@ from torch.fx.node import map_arg
 from entrepot.exporters.torch.lowering.composites import decomposing
 from entrepot.exporters.torch.lowering.schemas import is_composite, may_write
 from entrepot.exporters.torch.lowering.writes import without_writes
+from entrepot.exporters.torch.translations.doubles import IN_DOUBLE_ONLY
 from entrepot.exporters.torch.upstream import (
     OpOverload,
     enable_python_dispatcher,
@@ -85,7 +86,14 @@ def _comes_apart(node: Node, table: Table, composites: Collection[Any]) -> bool:
     target: Any = node.target
     if not isinstance(target, OpOverload):
         return False
+    if table.get(target) in IN_DOUBLE_ONLY and not (node.args and _is_double(node.args[0])):
+        return False
     return target in table or (target not in composites and is_composite(target))
+
+
+def _is_double(operand: Any) -> bool:
+    value = operand.meta.get("val") if isinstance(operand, Node) else operand
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float64
 
 
 @dataclass
