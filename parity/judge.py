@@ -7,6 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from entrepot.parity.sources import (
 from entrepot.parity.ties import undecided, with_equal_choices
 from entrepot.parity.tolerance import default_tolerance
 
+_Answer = TypeVar("_Answer")
+
 _CHOICE = (
     "; all that differs is which of equal elements comes first: ONNX takes the first of them, as a stable sort does, "
     "and the source another"
@@ -50,7 +53,7 @@ class Judge:
         self._model = model
         self._doubts: dict[tuple[int, bool], list[Outputs]] = {}
         self._ties: dict[int, frozenset[str]] = {}
-        self._asked: dict[tuple[str, int], tuple[Case, Outputs | None]] = {}
+        self._asked: dict[tuple[str, int], tuple[Case, Any]] = {}
 
     def compare(self, case: Case, expected: Outputs, actual: Outputs, provider: str) -> Comparison:
         """What the source and a provider computed; where they differ by as much as the source is unsure, they agree."""
@@ -181,9 +184,10 @@ class Judge:
 
     def _beside(self, case: Case) -> list[Outputs]:
         """How far off the source is at inputs near by, added to what it computes here."""
-        if isinstance(self._source, ExactSource):
+        source = self._source
+        if isinstance(source, ExactSource):
             with contextlib.suppress(SourceRefusal):
-                return beside(self._source.run, self._source.exact, case.feeds)
+                return self._once("beside", case, lambda: beside(source.run, source.exact, case.feeds))
         return []
 
     def _exact(self, case: Case) -> Outputs | None:
@@ -193,12 +197,13 @@ class Judge:
             return None
         return self._once("exact", case, lambda: source.exact(dict(case.feeds)))
 
-    def _once(self, what: str, case: Case, ask: Callable[[], Outputs | None]) -> Outputs | None:
+    def _once(self, what: str, case: Case, ask: Callable[[], _Answer]) -> _Answer:
         """What is asked of a case once, for all providers and however often they differ."""
         key = what, id(case)
         if key not in self._asked:
             self._asked[key] = case, ask()  # with the case, or another might get its id
-        return self._asked[key][1]
+        found: _Answer = self._asked[key][1]
+        return found
 
     def _tied(self, case: Case) -> frozenset[str]:
         """Outputs that depend on a choice between equal elements."""
