@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import operator
 import random
 import warnings
 from collections import OrderedDict
@@ -219,13 +220,17 @@ def _contents(value: Any) -> Any:
 
 
 def _is_kept(value: Any, contents: Any) -> bool:
-    """Whether a list, dict or set holds what it held; most are hooks of a module, and empty."""
+    """Whether a list, dict or set holds what it held; most are hooks of a module, and empty, or parts by name."""
     if not contents and type(value) in _PLAIN:
         return not value
+    if type(value) in _MAPPINGS:
+        same = len(value) == len(contents) and all(map(operator.is_, value.values(), contents.values()))
+        return same and list(value) == list(contents)
     return _same_members(_contents(value), contents)
 
 
-_PLAIN = (OrderedDict, dict, list, set)
+_MAPPINGS = (OrderedDict, dict)
+_PLAIN = (*_MAPPINGS, list, set)
 
 
 def _restore_attributes(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]]) -> None:
