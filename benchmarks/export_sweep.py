@@ -75,6 +75,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only", nargs="*", default=[""], metavar="TEXT", help="cases whose names contain one of these"
     )
     parser.add_argument("--every", type=int, default=1, help="only every n-th case")
+    parser.add_argument("--start", type=int, default=0, help="the first of them, by its number")
     parser.add_argument("--list", nargs="*", default=["wrong", "crashed"], choices=COLUMNS, help="verdicts to print")
     parser.add_argument("--names", action="store_true", help="print the names of the cases, and run nothing")
     parser.add_argument("--json", type=Path, help="write one line per case to this file")
@@ -93,7 +94,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _chosen(options: argparse.Namespace) -> list[Case]:
     every = [case for corpus in options.corpus for case in cases(corpus)]
     named = [case for case in every if any(text in case.name for text in options.only)]
-    return named[:: options.every]
+    return named[options.start :: options.every]
 
 
 def _known(options: argparse.Namespace) -> dict[str, dict[str, object]]:

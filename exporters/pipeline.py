@@ -291,15 +291,15 @@ class _Export:
         """Whether there is a way to keep all groups: without size 0, in several captures, without small sizes."""
         failed = {run.symbol: run for run in report.failures}
         free = [group for group in groups if group.formula is None]
-        if begin_at(free, report, 1):
+        if begin_at([group for group in free if self._given(group)], report, 1):
             return True
         again = [group for group in guilty if group.single and group.symbol in failed]
         if again and not _at_sample(report) and self.source.follows_sizes():
             for group in again:
                 group.single = False
             return True
-        limited = begin_at(free, report, 2) or begin_where_agreeing(
-            free, report, self._present, functools.partial(agrees_at, self.source, model, self.options.judging, groups)
+        limited = begin_at([group for group in free if self._given(group) >= 2], report, 2) or begin_where_agreeing(
+            free, report, self._given, functools.partial(agrees_at, self.source, model, self.options.judging, groups)
         )
         for group in limited:
             numbers = computes_numbers(report, group.symbol)
@@ -308,6 +308,11 @@ class _Export:
 
     def _present(self, group: Group) -> int:
         return self.prober.size(min(group.axes))
+
+    def _given(self, group: Group) -> int:
+        """Its size in the caller's sample, which a model has to take, wherever it begins."""
+        index, axis = min(group.axes)
+        return self.prober.sample[index].shape[axis]
 
     def _limit(self, group: Group, reason: Fixed) -> None:
         self.limited |= dict.fromkeys(sorted(group.axes), reason)

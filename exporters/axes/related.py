@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -39,11 +40,13 @@ def add_up(prober: Prober, groups: Sequence[Group]) -> bool:
 def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
     """The groups with what follows from them, as far as guesses are confirmed."""
     before, enlarged = {axis for group in groups for axis in group.axes}, prober.base
+    ones = {axis for axis in prober.open_axes if prober.size(axis) == 1}
+    varying = before - ones  # a size of 1 meets any other
     prober.start_from(prober.sample)
-    suggested = _suggested(prober, groups)
+    suggested = _suggested(prober, groups, varying)
     prober.relations = _stepped(prober, groups) if suggested is None else suggested or _multiples(prober, groups)
     if prober.relations and _without_ones(prober):  # a size of 1 often means another path
-        prober.relations = _suggested(prober, groups) or prober.relations
+        prober.relations = _suggested(prober, groups, varying) or prober.relations
     while prober.relations:
         related = free_groups(prober)
         wrong = disproved(prober.relations, related, before, prober.sizes)
@@ -65,13 +68,11 @@ def _without_ones(prober: Prober) -> bool:
     return prober.sizes != sizes
 
 
-def _suggested(prober: Prober, groups: Sequence[Group]) -> list[Relation] | None:
+def _suggested(prober: Prober, groups: Sequence[Group], varying: AbstractSet[Axis]) -> list[Relation] | None:
     """The relations that the source suggests for axes that do not vary by themselves, or cannot be captured so."""
     relations = prober.said(prober.base, [group.axes for group in groups])
     if relations is None:
         return None
-    ones = {axis for axis in prober.open_axes if prober.sample[axis[0]].shape[axis[1]] == 1}
-    varying = {axis for group in groups for axis in group.axes} - ones  # a size of 1 meets any other
     open_axes = set(prober.open_axes)
     found = []
     for relation in relations:

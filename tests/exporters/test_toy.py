@@ -210,6 +210,18 @@ def test_a_size_of_one_that_the_graph_gets_wrong_costs_that_size_and_not_the_axi
         ep.Session(model).run([X, BIAS])
 
 
+def test_a_size_that_the_graph_gets_wrong_does_not_exclude_the_size_of_the_sample(toy):
+    class ByOne(Net):
+        """One row alone is doubled, which the capture overlooks; the sample has none."""
+
+        def forward(self, x, extra):
+            return super().forward(x * (2 if len(x) == 1 else 1), extra)
+
+    model = ep.export(ByOne(WEIGHT), (X[:0], {"bias": BIAS}))
+    assert model.inputs[0].shape == (0, 4)
+    assert model.report.ok
+
+
 def test_sizes_that_the_capture_leaves_open_follow_from_the_inputs(toy: None) -> None:
     model = ep.export(Net(WEIGHT), SAMPLE)
     assert [spec.shape for spec in model.outputs] == [("batch", 3), (3,)]

@@ -42,9 +42,8 @@ class ToySource(Source):
 
     def capture(self, prober, groups, options):
         symbols = {axis: group.symbol for group in groups for axis in group.axes}
-        shape = [
-            [symbols.get((at, axis), size) for axis, size in enumerate(a.shape)] for at, a in enumerate(prober.base)
-        ]
+        sizes = [array.shape for array in prober.with_fixed(groups)]
+        shape = [[symbols.get((at, axis), size) for axis, size in enumerate(each)] for at, each in enumerate(sizes)]
         x, bias = (", ".join(map(str, dims)) for dims in shape)
         k, n = self.net.weight.shape
         weight = ", ".join(f"{value:.9g}" for value in self.net.weight.ravel())

@@ -13,7 +13,7 @@ from entrepot.exporters.torch.rewriting.environment import as_in_sample, aside, 
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
-from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, sizes_where, unified
+from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, by_remainder, sizes_where, unified
 from entrepot.exporters.torch.rewriting.stored import followed
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Rest, Undefined, UnlikeError, gather, paired
 
@@ -130,6 +130,7 @@ class _Branch:
         known = [leaf for leaf in (a, b) if not isinstance(leaf, Undefined)]
         if len(known) == 2 and {type_of(a), type_of(b)} == {torch.int64}:
             one = unified(self.condition, a, b, self.env.backed_var_to_val)
+            one = by_remainder(self.condition, a, b, self.env) if one is None else one
             if one is not None:
                 return None, as_in_sample(one)
         kinds = {type_of(leaf) for leaf in known}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.rewriting.environment import expression, samples, value_of
+from entrepot.exporters.torch.upstream import size_functions
 
 
 def unified(condition: Any, first: Any, second: Any, hints: Mapping[Any, int]) -> Any:
@@ -36,6 +38,44 @@ def unified(condition: Any, first: Any, second: Any, hints: Mapping[Any, int]) -
         if all(each[place] == (each[1] if each[0] else each[2]) for each in found):
             return wish
     return None
+
+
+def by_remainder(condition: Any, first: Any, second: Any, env: Any) -> Any:
+    """A number that depends on whether a size is a multiple, as one formula of the remainder.
+
+    ``1 if height % 2 == 0 else 2`` is ``1 + height % 2``: what is padded by it has a size that torch can reason about,
+    which it cannot about a size that comes out of a branch.
+
+    Args:
+        condition: In sympy; ``None`` where it depends on data.
+        first: The number where it holds.
+        second: The number elsewhere.
+        env: The shape environment.
+
+    Returns:
+        ``None`` if the condition is about something else, or the formula is not right in every sample.
+    """
+    about = isinstance(condition, sympy.Eq | sympy.Ne) and condition.rhs.is_zero
+    if not about or not isinstance(condition.lhs, size_functions.Mod | size_functions.PythonMod):
+        return None
+    remainder, hints = condition.lhs, env.backed_var_to_val
+    one, other = map(expression, (first, second) if isinstance(condition, sympy.Eq) else (second, first))
+    symbols = sorted(remainder.free_symbols | one.free_symbols | other.free_symbols, key=str)
+    found = [(value_of(remainder, each), each) for each in samples(symbols, hints)]
+    one = _same_in_all(one, [each for value, each in found if value == 0])
+    other = _same_in_all(other, [each for value, each in found if value])
+    divides = remainder if remainder.args[1] == 2 else size_functions.Min(1, remainder)
+    joined = one + (other - one) * divides
+    wanted = ((value_of(other if value else one, each), value_of(joined, each)) for value, each in found)
+    if not found or any(None in pair or pair[0] != pair[1] for pair in wanted):
+        return None
+    return env.create_symintnode(joined, hint=value_of(joined, hints))
+
+
+def _same_in_all(expr: Any, values: Sequence[Mapping[Any, int]]) -> Any:
+    """An expression, or the number that it is at each of some sizes."""
+    found = {value_of(expr, each) for each in values}
+    return sympy.Integer(found.pop()) if len(found) == 1 and None not in found else expr
 
 
 def sizes_where(condition: Any, hints: Mapping[Any, int], *, holds: bool) -> dict[Any, int] | None:

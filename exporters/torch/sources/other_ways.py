@@ -147,7 +147,7 @@ def capture_traced(source: ModuleSource, groups: list[Group], options: Options) 
     """
     flat = FlatModule(source.module, source.call.tree)
     flat.training = False
-    tensors = tuple(source.call.tensors)
+    tensors = tuple(tensor.clone() for tensor in source.call.tensors)  # the module is run, and may write to them
 
     def trace() -> Any:
         with DecisionSpotter() as spotter:  # torch warns of some of them only

@@ -134,7 +134,7 @@ def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Gr
         with quiet(), without_graph_dumps():
             torch.onnx.export(
                 module,
-                tuple(call.tensors),
+                tuple(tensor.clone() for tensor in call.tensors),  # it is run, and may write to them
                 buffer,
                 dynamo=False,
                 opset_version=NATURAL_OPSET,

@@ -116,6 +116,21 @@ def test_what_came_of_every_way_is_in_the_notes_and_the_report():
     assert note in model.report.notes
 
 
+class Counted(Printed):
+    """It writes to an argument as well, as caches with a fixed maximum do."""
+
+    def forward(self, x, count):
+        count.add_(1)
+        return super().forward(x) + count
+
+
+def test_the_sample_is_left_as_it_was_by_every_way():
+    count = torch.tensor(4)
+    model = ep.export(Counted(), (x(5, 4), count))
+    assert any("jit.trace: " in note for note in model.notes)
+    assert count.item() == 4
+
+
 def test_an_error_says_what_came_of_the_other_ways():
     with pytest.raises(ep.EntrepotError) as caught:
         ep.export(Unfollowable(), x(5, 4))

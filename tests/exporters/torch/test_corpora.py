@@ -34,6 +34,7 @@ SAMPLE = (
     "vision/squeeze_and_excitation",
     "image-classification/vit",
     "causal-lm-past/gpt2",
+    "causal-lm-step/xglm",
 )
 TORCH = ("modules", "architectures")
 CASES = {case.name: case for corpus in TORCH for case in cases(corpus)}
