@@ -84,7 +84,7 @@ class Stores:
             for name, (value, items) in before.items():
                 vars(module)[name] = value
                 if items is not None and _is_new(value, value, items):
-                    value[:] = items
+                    _fill(value, items)
 
 
 _AT_FIRST: ContextVar[Stores | None] = ContextVar("_AT_FIRST", default=None)
@@ -167,13 +167,30 @@ def _in_other_form(state: Any, error: ListError) -> bool:
 
 
 def _items(value: Any) -> list[Any] | None:
+    """What a list holds; of a dict, the keys and then the values."""
+    if type(value) is dict:
+        return [*value, *value.values()]
     return list(value) if type(value) is list else None
+
+
+def _fill(value: Any, items: list[Any]) -> None:
+    if isinstance(value, list):
+        value[:] = items
+    else:
+        count = len(items) // 2
+        value.clear()
+        value.update(zip(items[:count], items[count:], strict=True))
 
 
 def _is_new(now: Any, value: Any, items: list[Any] | None) -> bool:
     if now is not value:
         return True
-    return items is not None and not (len(now) == len(items) and all(a is b for a, b in zip(now, items, strict=True)))
+    held = _items(now)
+    return items is not None and held is not None and not _same(items, held)
+
+
+def _same(first: list[Any], second: list[Any]) -> bool:
+    return len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))
 
 
 @functools.cache

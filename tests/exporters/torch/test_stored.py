@@ -42,6 +42,25 @@ class NothingAtFirst(Base):
         return torch.stack(self.made, 1)
 
 
+class InADict(Base):
+    """State in a dict that is made in ``__init__``."""
+
+    def __init__(self):
+        super().__init__()
+        self.state = {"turns": 0}
+
+    def step(self, x):
+        self.state["h"] = self.cell(x, self.state["h"])
+        self.state["turns"] += 1
+
+    def forward(self, x):
+        self.state["h"] = x.new_zeros(x.shape[0], 4)
+        self.state["turns"] = 0
+        for t in range(x.shape[1]):
+            self.step(x[:, t])
+        return self.state["h"] * self.state["turns"]
+
+
 class OnABranch(Base):
     def forward(self, x):
         self.mode, self.factor = x, 3
@@ -82,6 +101,7 @@ def x(*shape: int) -> torch.Tensor:
     [
         (ByMethods, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (NothingAtFirst, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
+        (InADict, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (OnABranch, x(2, 4).abs(), [-x(3, 4).abs(), x(1, 4).abs()]),
         (OfAnotherKind, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (ListsThatGrow, x(2, 5, 4), [x(3, 9, 4), x(1, 2, 4)]),
