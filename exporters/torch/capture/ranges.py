@@ -99,7 +99,10 @@ def capture_open(
             continue
         except MODEL_ERRORS as error:
             return Opening(error=error)
-        return _opening(program, tensors, flat, call, prober, groups)
+        opened = _opening(program, tensors, flat, call, prober, groups)
+        told = {end.group.symbol: end.line for end in watch.ends.values()}
+        ends = [(group, reason, line or told.get(group.symbol, "")) for group, reason, line in opened.ends]
+        return replace(opened, ends=ends)
 
 
 def _ended(end: End, prober: Prober) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from entrepot.exporters.torch.upstream import TorchDispatchMode
 
 
 class WeightKeeper(TorchDispatchMode):
