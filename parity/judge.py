@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from entrepot.parity.sources import (
 from entrepot.parity.ties import undecided, with_equal_choices
 from entrepot.parity.tolerance import default_tolerance
 
+_Answer = TypeVar("_Answer")
+
 _CHOICE = (
     "; all that differs is which of equal elements comes first: ONNX takes the first of them, as a stable sort does, "
     "and the source another"
@@ -50,6 +53,7 @@ class Judge:
         self._model = model
         self._doubts: dict[tuple[int, bool], list[Outputs]] = {}
         self._ties: dict[int, frozenset[str]] = {}
+        self._asked: dict[tuple[str, int], tuple[Case, Any]] = {}
 
     def compare(self, case: Case, expected: Outputs, actual: Outputs, provider: str) -> Comparison:
         """What the source and a provider computed; where they differ by as much as the source is unsure, they agree."""
@@ -98,11 +102,12 @@ class Judge:
         None if the source or the model cannot be run so.
         """
         exact = self._exact(case)
-        twin = None if exact is None or self._doubled is None else self._doubled.run(case.feeds)
+        twin = None if exact is None else self._twin(case)
         if exact is None or twin is None:
             return None
         moved = {output.name: most_moved(expected, exact, output) for output in found.outputs if not output.ok}
-        agree = all(moved.values()) and (self._same(exact, twin) or self._same(self._choosing_alike(case), twin))
+        alike = functools.partial(self._once, "choosing alike", case, lambda: self._choosing_alike(case))
+        agree = all(moved.values()) and (self._same(exact, twin) or self._same(alike(), twin))
         return moved if agree else {}
 
     def _same(self, exact: Outputs | None, twin: Outputs) -> bool:
@@ -110,15 +115,21 @@ class Judge:
         rule = default_tolerance(np.dtype(np.float32))
         return exact is not None and compare(exact, typed_alike(twin, exact), rule, scales=self._scales).ok
 
+    def _twin(self, case: Case) -> Outputs | None:
+        """The model in double precision."""
+        doubled = self._doubled
+        return None if doubled is None else self._once("twin", case, lambda: doubled.run(case.feeds))
+
     def _choosing_alike(self, case: Case) -> Outputs | None:
         """The source in double precision, choosing as the model does among what is as good.
 
         Numbers that a graph holds in single precision move its scores a little in double precision, too.
         """
+        source = self._source
         choices = [] if self._doubled is None else self._doubled.choices(case.feeds)
-        if not (choices and isinstance(self._source, FollowingSource)):
+        if not (choices and isinstance(source, FollowingSource)):
             return None
-        return self._source.exact_choosing(dict(case.feeds), choices)
+        return source.exact_choosing(dict(case.feeds), choices)
 
     @functools.cached_property
     def _doubled(self) -> Doubled | None:
@@ -173,13 +184,26 @@ class Judge:
 
     def _beside(self, case: Case) -> list[Outputs]:
         """How far off the source is at inputs near by, added to what it computes here."""
-        if isinstance(self._source, ExactSource):
+        source = self._source
+        if isinstance(source, ExactSource):
             with contextlib.suppress(SourceRefusal):
-                return beside(self._source.run, self._source.exact, case.feeds)
+                return self._once("beside", case, lambda: beside(source.run, source.exact, case.feeds))
         return []
 
     def _exact(self, case: Case) -> Outputs | None:
-        return self._source.exact(dict(case.feeds)) if isinstance(self._source, ExactSource) else None
+        """The source in double precision."""
+        source = self._source
+        if not isinstance(source, ExactSource):
+            return None
+        return self._once("exact", case, lambda: source.exact(dict(case.feeds)))
+
+    def _once(self, what: str, case: Case, ask: Callable[[], _Answer]) -> _Answer:
+        """What is asked of a case once, for all providers and however often they differ."""
+        key = what, id(case)
+        if key not in self._asked:
+            self._asked[key] = case, ask()  # with the case, or another might get its id
+        found: _Answer = self._asked[key][1]
+        return found
 
     def _tied(self, case: Case) -> frozenset[str]:
         """Outputs that depend on a choice between equal elements."""

@@ -31,6 +31,7 @@ from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OperatorBase, OpOverload, OpOverloadPacket
+from torch._subclasses.fake_impls import op_implementations_dict as fake_rules
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.ao.nn import quantized
 from torch.ao.quantization import FakeQuantizeBase
@@ -79,13 +80,14 @@ __all__ = [
     "FrontendError", "InsertTypePromotion", "ONNXRegistry", "OpOverload", "OpOverloadPacket", "ShapeEnv",
     "SpectralNorm", "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor", "TracerWarning",
     "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor", "aten_softplus",
-    "call_op", "capture_settings", "conditions_told", "convert_version", "create_onnx_friendly_decomposition_table",
-    "decomposing", "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "flat_weights",
-    "get_decompositions", "get_onnx_implemented_overloads", "get_type_promotion_rule", "int8_product",
-    "integer_product", "is_natural", "is_operator", "is_uncounted", "know_functions_of_sizes", "make_fx", "node_making",
-    "node_meanings", "notes_while_captured", "pack_padded", "pad_packed", "pad_rows", "pytree", "quantized_decomposed",
-    "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "size_functions", "statically_known_true",
-    "sym_log2", "to_onnx_program", "with_formula", "without_modes",
+    "call_op", "capture_settings", "composites_known", "conditions_told", "convert_version",
+    "create_onnx_friendly_decomposition_table", "disable_proxy_modes_tracing", "enable_python_dispatcher",
+    "export_with", "fake_rules", "flat_weights", "forget_dispatch", "get_decompositions",
+    "get_onnx_implemented_overloads", "get_type_promotion_rule", "int8_product", "integer_product", "is_natural",
+    "is_operator", "is_uncounted", "know_functions_of_sizes", "make_fx", "node_making", "node_meanings",
+    "notes_while_captured", "pack_padded", "pad_packed", "pad_rows", "pytree", "quantized_decomposed",
+    "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "size_functions", "split_composites",
+    "statically_known_true", "sym_log2", "to_onnx_program", "with_composites", "with_formula", "without_modes",
 ]  # fmt: skip
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls
@@ -110,16 +112,14 @@ def flat_weights(layer: Any) -> list[torch.Tensor]:
     return [getattr(layer, name) for name in layer._flat_weights_names]  # noqa: SLF001 - as the layer makes its list
 
 
-@contextlib.contextmanager
-def decomposing(table: Mapping[Any, Callable[..., Any]]) -> Iterator[tuple[dict[Any, Any], set[Any]]]:
-    """Inside, operators that are made of others are what a table says of them, as in ``run_decompositions``.
+def composites_known() -> list[str]:
+    """The operators that are made of others, by name."""
+    return list(native._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd"))  # noqa: SLF001
 
-    Yields:
-        The rest of the table, for ``make_fx``, and the operators made of others that return new tensors.
-    """
-    composites, rest = split_composites(dict(table))
-    with with_composites(composites):
-        yield rest, set(composites)
+
+def forget_dispatch(operator: OpOverload) -> None:
+    """Let an operator look for its kernels anew."""
+    operator._dispatch_cache.clear()  # noqa: SLF001
 
 
 def is_operator(target: object) -> bool:

@@ -18,6 +18,7 @@ from entrepot.ir.arguments import (
     as_path,
     expected,
 )
+from entrepot.ir.collector import collector_sparing
 from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.progress import Progress, announcing, reporter
 
@@ -113,7 +114,7 @@ def export_transformer(
     options = Options(
         opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)
     )
-    with announcing(options.tell):
+    with announcing(options.tell), collector_sparing():
         if isinstance(given, torch.nn.Module):
             package = exported(given, samples, wishes, options)
             package.files = as_files(described_by(given))

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from entrepot.ir.collector import collector_paused
+from entrepot.ir.collector import collector_paused, collector_sparing
 
 
 def test_the_collector_is_off_inside_and_on_again_outside_even_after_an_error() -> None:
@@ -43,3 +43,16 @@ def test_objects_that_somebody_froze_stay_frozen() -> None:
         assert gc.get_freeze_count()
     finally:
         gc.unfreeze()
+
+
+def test_all_objects_are_seldom_searched_while_frameworks_are_spared() -> None:
+    before = gc.get_threshold()
+    with collector_sparing():
+        assert gc.get_freeze_count()
+        assert gc.get_threshold()[:2] == before[:2]
+        assert gc.get_threshold()[2] > before[2]
+    assert gc.get_threshold() == before
+    with pytest.raises(KeyError), collector_sparing():
+        raise KeyError
+    assert gc.get_threshold() == before
+    assert not gc.get_freeze_count()

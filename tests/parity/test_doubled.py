@@ -61,6 +61,30 @@ def test_rows_that_the_last_digit_chooses_are_proved_in_double_precision(scores:
     assert found.ok == right
 
 
+class Counted(Best):
+    """Counts how often it is run in double precision."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def exact(self, feeds: dict[str, np.ndarray]) -> dict[str, Any]:
+        self.times += 1
+        return super().exact(feeds)
+
+
+def test_a_source_computes_a_case_in_double_precision_once_for_all_providers() -> None:
+    judged, source = model(BEST.format(scores=RIGHT)), Counted()
+    judge = Judge(source, judged, None, {})
+    cases = [Case("sample", close_scores()), Case("other", {**close_scores(), "y": np.ones((40, 2), np.float32)})]
+    for provider in ("cpu", "onnxruntime"):
+        for case in cases:
+            expected, actual = source.run(case.feeds), ep.Session(judged, providers=["cpu"]).run(case.feeds)
+            assert judge.compare(case, expected, actual, provider).ok
+    assert source.times == 1  # what is the same in each row does not differ
+    assert not judge.compare(cases[1], source.run(cases[1].feeds), {"chosen": np.zeros((8, 2), np.float32)}, "cpu").ok
+    assert source.times == 2
+
+
 def test_what_a_source_is_sure_of_is_not_excused() -> None:
     """A result that does not move from one precision to the other has to be that of the source."""
     feeds, judged = close_scores(), model(BEST.format(scores=RIGHT))

@@ -23,6 +23,7 @@ from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
 from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.rewriting.reading import named_weights
+from entrepot.exporters.torch.rewriting.stored import as_at_first
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
@@ -159,7 +160,14 @@ def export_flat(
         *upstream,
     )
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
-        for flag in (*flags, Rewriting(), held_values(flat), named_weights(flat), capture_settings()):
+        for flag in (
+            *flags,
+            Rewriting(),
+            held_values(flat),
+            named_weights(flat),
+            as_at_first(flat),
+            capture_settings(),
+        ):
             stack.enter_context(flag)
         stack.enter_context(sparing(watch.node_made if watch else None))
         stack.enter_context(watch.watching() if watch else contextlib.nullcontext())

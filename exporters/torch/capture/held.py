@@ -78,16 +78,17 @@ class _Held(TorchFunctionMode):
         if func in QUESTIONS:
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
-        leaves, form = pytree.tree_flatten((args, kwargs))
-        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        if _changes(name, kwargs) and any(id(each) in self._known or id(each) in self._numbers for each in tensors):
+        if _changes(name, kwargs) and any(map(self._is_known, pytree.tree_leaves((args, kwargs)))):
             self._known.clear()  # and views of it, whichever they are
             self._numbers.clear()
         if name == "__iter__":  # a function of Python, whose own calls no mode sees
             with self:
                 return iter(torch.unbind(args[0], 0))
-        real = self._real(leaves, tensors)
-        if real is None:
+        real, form = None, None
+        if not any(isinstance(each, torch.Tensor) and id(each) not in self._known for each in args):  # mostly, one is
+            leaves, form = pytree.tree_flatten((args, kwargs))
+            real = self._real(leaves)
+        if real is None or form is None:
             decided = None if self._decisions is None else self._decisions.answer(name, args, kwargs)
             return self._beside(func, name, args, kwargs) if decided is None else decided
         given, named = pytree.tree_unflatten(real, form)
@@ -150,8 +151,12 @@ class _Held(TorchFunctionMode):
         old = index.start, index.stop, index.step
         return slice(*(end if number is None else number for end, number in zip(old, ends, strict=True)))
 
-    def _real(self, leaves: Sequence[Any], tensors: Sequence[torch.Tensor]) -> list[Any] | None:
+    def _is_known(self, leaf: Any) -> bool:
+        return isinstance(leaf, torch.Tensor) and (id(leaf) in self._known or id(leaf) in self._numbers)
+
+    def _real(self, leaves: Sequence[Any]) -> list[Any] | None:
         """The same arguments with what they hold; ``None`` if that is not known of all."""
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         if not tensors or any(id(tensor) not in self._known for tensor in tensors):
             return None
         if any(isinstance(leaf, _SYMBOLIC) for leaf in leaves):

@@ -12,11 +12,16 @@ from typing import Any
 from unittest import mock
 
 import sympy  # type: ignore[import-untyped]
+import torch
 
 from entrepot.exporters.torch.upstream import SymNode, size_functions, with_formula
 
 _REMAINDERS = (size_functions.Mod, size_functions.PythonMod)
 _FLOORS = (size_functions.FloorToInt, size_functions.TruncToInt)
+_DIVMOD: dict[str, Callable[[Any, Any], Any]] = {
+    "__divmod__": lambda size, by: (size // by, size % by),
+    "__rdivmod__": lambda size, number: (number // size, number % size),
+}
 _OPERATIONS = ("add", "sub", "mod", "ceil", "floor", "trunc")
 
 
@@ -27,6 +32,8 @@ def rounded_sizes() -> Iterator[None]:
         for name in _OPERATIONS:
             stack.enter_context(mock.patch.object(SymNode, name, _rewriting(getattr(SymNode, name))))
         stack.enter_context(mock.patch.object(SymNode, "is_integer", _divides(SymNode.is_integer)))
+        for name, divided in _DIVMOD.items():  # which torch (2.13) forgot
+            stack.enter_context(mock.patch.object(torch.SymInt, name, divided, create=True))
         yield
 
 

@@ -40,7 +40,7 @@ class _Stacks:
 
     def __init__(self, node_made: Callable[[], None] | None) -> None:
         self._node_made = node_made
-        self._known: dict[tuple[CodeType, int], FrameSummary] = {}
+        self._known: dict[tuple[int, int], tuple[CodeType, FrameSummary]] = {}
         self._frame: FrameType | None = None
 
     def extract(self) -> _Stacks:
@@ -55,12 +55,12 @@ class _Stacks:
         frame, self._frame = self._frame, None
         found = StackSummary()
         while frame is not None:
-            key = frame.f_code, frame.f_lineno or 0
-            known = self._known.get(key)
+            code = frame.f_code  # known by its id: its hash is computed from all that it holds, each time
+            known = self._known.get((id(code), frame.f_lasti))
             if known is None:
-                code = frame.f_code
-                known = self._known[key] = FrameSummary(code.co_filename, key[1], code.co_name, lookup_line=False)
-            found.append(known)
+                summed = FrameSummary(code.co_filename, frame.f_lineno or 0, code.co_name, lookup_line=False)
+                known = self._known[id(code), frame.f_lasti] = code, summed
+            found.append(known[1])
             frame = frame.f_back
         found.reverse()
         return found

@@ -18,7 +18,11 @@ from entrepot.exporters.torch.running.spotting import user_line
 from entrepot.exporters.torch.upstream import SizeNotes, conditions_told
 
 _PATIENCE = 12
-"""Nodes that are captured after the first end: that of the width of a picture is found beside that of its height."""
+"""Nodes that are captured after the first end, or more: the end of the width of a picture is found beside that of its
+height, perhaps in the next branch. With another axis that ends, each capture takes as long as this one."""
+
+_SHARE = 4
+"""Of so many nodes that were captured, one more is captured after the end: little beside a second capture."""
 
 _NEAR = 40
 """Steps to either side."""
@@ -67,6 +71,7 @@ class Watch:
         self._groups = {axis: group for group in groups for axis in group.axes}
         self._tensors = tensors
         self._useless = useless
+        self._made = 0
         self._left = _PATIENCE
         self.ends: dict[str, End] = {}
 
@@ -78,10 +83,13 @@ class Watch:
 
     def node_made(self) -> None:
         """To be called for each node of the capture."""
-        if self.ends:
-            self._left -= 1
-            if self._left < 0:
-                raise CaptureEnded
+        if not self.ends:
+            self._made += 1
+            self._left = max(_PATIENCE, self._made // _SHARE)
+            return
+        self._left -= 1
+        if self._left < 0:
+            raise CaptureEnded
 
     def _told(self, condition: Any, notes: Callable[[], SizeNotes]) -> None:
         symbols: Collection[Any] = condition.free_symbols

@@ -17,11 +17,12 @@ import torch
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
+from entrepot.exporters.torch.lowering.composites import decomposing
 from entrepot.exporters.torch.lowering.schemas import is_composite, may_write
 from entrepot.exporters.torch.lowering.writes import without_writes
+from entrepot.exporters.torch.translations.doubles import IN_DOUBLE_ONLY
 from entrepot.exporters.torch.upstream import (
     OpOverload,
-    decomposing,
     enable_python_dispatcher,
     is_operator,
     make_fx,
@@ -32,6 +33,9 @@ Table: TypeAlias = Mapping[Any, Callable[..., Any]]
 
 _SAME = torch.ops.aten.detach_.default
 """What returns what it is given."""
+
+_IDLE = {torch.ops.aten.contiguous.default, torch.ops.aten.dropout.default, torch.ops.aten.to.dtype}
+"""What often returns what it is given, or a copy."""
 
 
 def decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.export.ExportedProgram:
@@ -70,11 +74,13 @@ def _decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.ex
         if graph is None or not all(map(_is_pure, graph.nodes)):
             return None
         apart = [node for node in graph.nodes if _comes_apart(node, table, composites)]
+        idle = set(filter(_is_idle, apart))
+        apart = [node for node in apart if node not in idle]
         with mode, enable_python_dispatcher(), torch.no_grad():
             traced = _Traced.of(apart, rest)
             if not all(map(_is_pure, traced.graph.nodes)):
                 return None
-            copied = _Copy(traced, lambda node: _Traced.of([node], rest))
+            copied = _Copy(traced, lambda node: _Traced.of([node], rest), idle)
             for node in graph.nodes:
                 copied.add(node)
     return copied.program(program)
@@ -85,7 +91,25 @@ def _comes_apart(node: Node, table: Table, composites: Collection[Any]) -> bool:
     target: Any = node.target
     if not isinstance(target, OpOverload):
         return False
+    if table.get(target) in IN_DOUBLE_ONLY and not (node.args and _is_double(node.args[0])):
+        return False
     return target in table or (target not in composites and is_composite(target))
+
+
+def _is_idle(node: Node) -> bool:
+    """Whether an operator that comes apart does nothing: a sixth of those of a transformer, each a trace of its own."""
+    given = node.args[0] if node.args else None
+    if node.target not in _IDLE or not isinstance(given, Node):
+        return False
+    if node.target is torch.ops.aten.dropout.default and node.args[2:] != (False,):
+        return False
+    one, other = given.meta.get("val"), node.meta.get("val")
+    return isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and one.dtype == other.dtype
+
+
+def _is_double(operand: Any) -> bool:
+    value = operand.meta.get("val") if isinstance(operand, Node) else operand
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float64
 
 
 @dataclass
@@ -137,12 +161,14 @@ class _Copy:
     Args:
         traced: What they become.
         alone: Traces one of them apart from the others.
+        idle: Operators whose result has the elements of their operand.
     """
 
-    def __init__(self, traced: _Traced, alone: Callable[[Node], _Traced]) -> None:
+    def __init__(self, traced: _Traced, alone: Callable[[Node], _Traced], idle: Collection[Node]) -> None:
         self.graph = Graph()
         self._traced = traced
         self._alone = alone
+        self._idle = idle
         self._made: dict[Node, Any] = {}
         """By node of the program, or of what was traced: the copy, or what stands for it."""
 
@@ -151,7 +177,7 @@ class _Copy:
         given: Any = node.args[0] if node.args else None
         if node in self._traced.results:
             self._made[node] = self._inserted(node, self._traced)
-        elif node.target is _SAME:
+        elif node.target is _SAME or node in self._idle:
             self._made[node] = self._made[given]
         elif node.target is operator.getitem and isinstance(self._made[given], Sequence):
             self._made[node] = self._made[given][node.args[1]]

@@ -14,6 +14,7 @@ from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, by_remainder, sizes_where, unified
+from entrepot.exporters.torch.rewriting.stored import followed
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Rest, Undefined, UnlikeError, gather, paired
 
 _ARMS = (True, False)
@@ -32,7 +33,8 @@ def branch(test: Any, arms: Sequence[Callable[[], Any]], state: State, line: int
     Raises:
         UnlikeError: The arms leave different things behind.
     """
-    return _Branch(test, arms, state, returns=returns).emit(state.place(line))
+    place = state.place(line)
+    return followed(state, lambda wider: _Branch(test, arms, wider, returns=returns).emit(place), give_up=True)
 
 
 class _Branch:

@@ -91,12 +91,14 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        """``x[rows, i]``."""
+        """``x[rows, i]`` and ``items[i]``."""
         self.generic_visit(node)
         match node:
             case ast.Subscript(value, ast.Tuple(parts) as index, ast.Load()):
                 if sum(not isinstance(part, ast.Slice | ast.Constant) for part in parts) > 1:
                     return ast.copy_location(_step("item", value, _plain(index)), node)
+            case ast.Subscript(value, ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call() as index, ast.Load()):
+                return ast.copy_location(_step("item", value, index), node)
         return node
 
     def visit_List(self, node: ast.List) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.sequences import Grown, Lengthened, Stacked, Trailing
+from entrepot.exporters.torch.rewriting.sequences import Columns, Grown, Lengthened, Stacked, Trailing
+from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError
 
 
@@ -55,12 +56,13 @@ class Links:
         lists: Which list, as it is outside, each of these was given to.
     """
 
-    def __init__(self, before: Any, after: Any, copies: Mapping[int, Any]) -> None:
-        self._copies = copies
+    def __init__(self, before: Any, after: Any, leaves: Sequence[Any], copies: Mapping[int, Any]) -> None:
+        self._leaves, self._copies = leaves, copies
         self.kept: list[tuple[int, int]] = []
         self.rows: list[int] = []
         self.lists: dict[int, Any] = {}
         self._grown: dict[int, tuple[int, int]] = {}
+        self._numbers: dict[int, list[bool]] = {}
         self._link(before.parts[0], after.parts[1])
 
     def _link(self, before: Any, after: Any) -> None:
@@ -88,9 +90,15 @@ class Links:
         self._grown[id(after)] = front, new
         for one, other in zip(before.parts, after.parts[front : front + old], strict=True):
             self._link(one, other)
-        for part in after.parts[:front] or after.parts[old:]:
+        added = after.parts[:front] or after.parts[old:]
+        if len(added) == 1 and not front and all(map(_is_row, after.parts)):
+            self._numbers[id(after)] = [
+                not isinstance(self._leaves[part.index], torch.Tensor) for part in added[0].parts
+            ]
+            added = added[0].parts
+        for part in added:
             if not isinstance(part, Place):
-                raise UnlikeError("a list is given something else than tensors and numbers")
+                raise UnlikeError("a list is given something else than tensors and numbers, or lists of these")
             self.rows.append(part.index)
             self.lists[part.index] = outside
 
@@ -105,6 +113,8 @@ class Links:
             return Fork(Grown(), (), (*old, *grown.parts))
         if id(tree) not in self._grown:
             return Fork(tree.model, tree.keys, tuple(parts))
+        if id(tree) in self._numbers:
+            return self._columns(parts, leaves, self._numbers[id(tree)])
         front, new = self._grown[id(tree)]
         rows = [leaves[part.index] for part in (parts[:front] or parts[-new:])]
         if front:
@@ -114,8 +124,27 @@ class Links:
         grown = Fork(Stacked(stack), (), (Place(len(leaves) - 1),))
         return Fork(Grown(), (), (grown, *parts[front:]) if front else (*parts[:-new], grown))
 
+    def _columns(self, rows: Sequence[Fork], leaves: list[Any], numbers: Sequence[bool]) -> Fork:
+        """A list of lists: those from before the loop, and what it has made of the last one."""
+        *before, made = rows
+        if any(len(row.parts) != len(made.parts) for row in before):
+            raise UnlikeError("a list is given lists of different lengths")
+        columns = []
+        for at, part in enumerate(made.parts):
+            first = [as_tensor(leaves[row.parts[at].index]).unsqueeze(0) for row in before]
+            columns.append(torch.cat([*first, leaves[part.index]]) if first else leaves[part.index])
+        leaves += columns
+        places = tuple(Place(len(leaves) - len(columns) + at) for at in range(len(columns)))
+        return Fork(Columns(*columns, numbers=numbers), (), places)
+
 
 def _alike(before: Fork, after: Fork) -> bool:
     """Whether two containers are of one kind; lists may have been copied."""
     kinds = {list if isinstance(each.model, list) else type(each.model) for each in (before, after)}
     return len(kinds) == 1 and before.keys == after.keys and len(before.parts) == len(after.parts)
+
+
+def _is_row(item: Any) -> bool:
+    """Whether an item is a list of tensors and numbers."""
+    is_list = isinstance(item, Fork) and isinstance(item.model, list)
+    return is_list and bool(item.parts) and all(isinstance(part, Place) for part in item.parts)

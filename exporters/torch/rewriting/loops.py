@@ -17,6 +17,7 @@ from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.sequences import Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
+from entrepot.exporters.torch.rewriting.stored import followed
 from entrepot.exporters.torch.rewriting.trees import Undefined, UnlikeError, gather
 
 _ROUNDS = 6
@@ -30,6 +31,7 @@ def loop(
     items: Unfinished | None = None,
     going: Callable[[], Any] | None = None,
     starts: Any = None,
+    give_up: bool = True,
 ) -> None:
     """Put a loop into the graph.
 
@@ -40,11 +42,12 @@ def loop(
         items: What it runs over.
         going: Says after each time whether it goes on.
         starts: Whether it starts.
+        give_up: Whether to leave out what the body stores in modules, if that cannot be followed.
 
     Raises:
         UnlikeError: The body leaves other things behind than it finds.
     """
-    _Loop(state, body, items, going, starts).emit(state.place(line))
+    followed(state, lambda wider: _Loop(wider, body, items, going, starts).emit(state.place(line)), give_up=give_up)
 
 
 class _Loop:
@@ -135,7 +138,7 @@ class _Loop:
         for _ in range(_ROUNDS):
             with aside(self.env) as found:
                 outcome = self.part.try_on(self._given(found), found)
-            links = Links(self.part.tree, outcome.tree, outcome.copies)
+            links = Links(self.part.tree, outcome.tree, outcome.leaves, outcome.copies)
             if not self._changed(outcome, links):
                 found.adopt()
                 return outcome, links

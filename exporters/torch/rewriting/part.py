@@ -12,6 +12,7 @@ from entrepot.exporters.torch.rewriting.environment import Aside, expression, hi
 from entrepot.exporters.torch.rewriting.flows import Operand, operand
 from entrepot.exporters.torch.rewriting.reading import Reader
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
+from entrepot.exporters.torch.rewriting.stored import StoresError, attributes_now
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Undefined, gather, spread
 from entrepot.exporters.torch.upstream import writes
 
@@ -25,18 +26,44 @@ class State:
         put: Changes their values.
         names: Their names.
         inner: Those that nothing outside of the part mentions.
+        file: The source, if not that of ``get``.
+        stores: Whether what the part stores in modules is to be among them.
     """
 
     get: Callable[[], tuple[Any, ...]]
     put: Callable[[tuple[Any, ...]], None]
     names: tuple[str, ...]
     inner: frozenset[str]
+    file: str = ""
+    stores: bool = True
 
     def place(self, line: int) -> str:
         """Where the part is."""
         from pathlib import Path
 
-        return f"{Path(self.get.__code__.co_filename).name}:{line}"
+        return f"{Path(self.file or self.get.__code__.co_filename).name}:{line}"
+
+    def with_more(
+        self, names: Sequence[str], get: Callable[[], tuple[Any, ...]], put: Callable[[tuple[Any, ...]], None]
+    ) -> State:
+        """The variables, and values that are kept elsewhere."""
+        count = len(self.names)
+
+        def put_all(values: tuple[Any, ...]) -> None:
+            self.put(values[:count])
+            put(values[count:])
+
+        return dataclasses.replace(
+            self,
+            get=lambda: (*self.get(), *get()),
+            put=put_all,
+            names=(*self.names, *names),
+            file=self.file or self.get.__code__.co_filename,
+        )
+
+    def without_stores(self) -> State:
+        """The variables alone, whatever the part stores in modules."""
+        return dataclasses.replace(self, stores=False)
 
 
 @dataclasses.dataclass
@@ -141,12 +168,16 @@ class Part:
         self.tree = spread((self.before, more), self.leaves)
 
     def run(self, leaves: Sequence[Any], copies: dict[int, Any] | None = None) -> tuple[Any, list[Any]]:
-        """Run the block with other leaves; what it returned and the variables, taken apart."""
+        """Run the block with other leaves; what it returned and the variables, taken apart. These are then put back."""
         values, more = gather(self.tree, leaves, copies=copies)
+        before = self.state.get()
         self.state.put(values)
-        returned = self.call(more)
-        after: list[Any] = []
-        return spread((returned, self._lasting(self.state.get())), after), after
+        try:
+            returned = self.call(more)
+            after: list[Any] = []
+            return spread((returned, self._lasting(self.state.get())), after), after
+        finally:
+            self.state.put(before)
 
     def _lasting(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """The variables, without what only the block itself uses."""
@@ -156,14 +187,19 @@ class Part:
         )
 
     def try_on(self, leaves: Sequence[Any], aside: Aside) -> Outcome:
-        """Run the block aside, and put the variables back."""
+        """Run the block aside.
+
+        Raises:
+            StoresError: It stores something in modules that is not among them.
+        """
         copies: dict[int, Any] = {}
+        stored = attributes_now() if self.state.stores else None
         counts = {at: writes(leaf) for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)}
-        try:
-            with Reader() as reader:
-                tree, after = self.run(leaves, copies)
-        finally:
-            self.state.put(self.before)
+        with Reader() as reader:
+            tree, after = self.run(leaves, copies)
+        if stored is not None and (changed := stored.changed()):
+            stored.restore()
+            raise StoresError(changed)
         written = {at for at, count in counts.items() if writes(leaves[at]) != count}
         return Outcome(tree, after, list(leaves), copies, written, aside, reader.names)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self
 
 import torch
 
@@ -296,7 +296,24 @@ class Tracked(list[Any]):
         return super().__iter__()
 
 
-class Trailing(Parted):
+class Growing(Parted):
+    """What stands for a list that grows in a loop."""
+
+    def append(self, item: Any) -> None:
+        """Put an item at the end."""
+        raise NotImplementedError
+
+    def extend(self, items: Iterable[Any]) -> None:
+        """Put several at the end."""
+        for item in items:
+            self.append(item)
+
+    def __iadd__(self, items: Iterable[Any]) -> Self:
+        self.extend(items)
+        return self
+
+
+class Trailing(Growing):
     """A list that grows in a loop whose body looks at its last item or its length.
 
     Args:
@@ -325,7 +342,7 @@ class Trailing(Parted):
         return self.last
 
 
-class Lengthened(Parted):
+class Lengthened(Growing):
     """A list that is given pieces of different sizes in a loop, as one tensor: they can only be put together.
 
     Args:
@@ -368,6 +385,28 @@ class Stacked(Parted):
         return (self.tensor,)
 
 
+class Columns(Unfinished):
+    """A list of lists of one length that a loop has made: what they hold at each place, as one tensor.
+
+    Args:
+        columns: These tensors.
+        numbers: Which of them hold Python's numbers.
+    """
+
+    def __init__(self, *columns: torch.Tensor, numbers: Sequence[bool]) -> None:
+        self.columns, self.numbers, self.length = columns, numbers, columns[0].shape[0]
+
+    def parts(self) -> Sequence[Any]:
+        return self.columns
+
+    def joined(self, parts: Sequence[Any]) -> Columns:
+        return Columns(*parts, numbers=self.numbers)
+
+    def at(self, index: Any) -> list[Any]:
+        rows = [column.select(0, index) for column in self.columns]
+        return [row.item() if number else row for row, number in zip(rows, self.numbers, strict=True)]
+
+
 class Grown(Unfinished):
     """A list some of whose items a loop in the graph has made."""
 
@@ -390,11 +429,24 @@ class Grown(Unfinished):
     def extend(self, items: Any) -> None:
         self.items.extend(items.items if isinstance(items, Grown) else items)
 
+    def __iadd__(self, items: Any) -> Self:
+        self.extend(items)
+        return self
+
     def insert(self, index: int, item: Any) -> None:
         if index != 0:
             raise TypeError("an item is put into the middle of a list that grows in a loop")
         self.front += 1
         self.items.insert(0, item)
+
+    def pop(self, index: int = -1) -> Any:
+        item = self[index]
+        if index != -1:
+            raise TypeError("an item is taken out of the middle of a list that grows in a loop")
+        last = self.items.pop()
+        if isinstance(last, Stacked):
+            self.items.append(Stacked(last.tensor[:-1]))
+        return item
 
     def reverse(self) -> None:
         self.items = [Stacked(each.tensor.flip(0)) if isinstance(each, Stacked) else each for each in self.items[::-1]]

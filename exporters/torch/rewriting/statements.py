@@ -128,15 +128,15 @@ class Statements(Expressions):
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
-        """``[f(x) for x in xs]``: a list of what a function returns for each."""
-        if len(node.generators) != 1 or node.generators[0].ifs or node.generators[0].is_async:
+        """``[f(x) for x in xs]``: a list of what a function returns for each; with more loops inside, of its items."""
+        if any(generator.ifs or generator.is_async for generator in node.generators):
             return self.generic_visit(node)
-        (generator,) = node.generators
+        generator, *inside = node.generators
         original = copy.deepcopy(node)
         item = "_ep_item"
         names = sorted({each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)})
         state = [name for name in names_in([ast.Expr(node)], self._names) if name not in names]
-        element = self.visit(node.elt)
+        element = self.visit(ast.copy_location(ast.ListComp(node.elt, inside), node) if inside else node.elt)
         bound = ast.ListComp(
             element, [ast.comprehension(generator.target, ast.Tuple([_load(item)], ast.Load()), [], 0)]
         )
@@ -145,7 +145,7 @@ class Statements(Expressions):
         mark = self._count
         self.hoisted += self._accessors(mark, state)
         return _steps(
-            "listed",
+            "listed_flat" if inside else "listed",
             [self.visit(generator.iter), function, self._state(mark, state, original), ast.Constant(node.lineno)],
         )
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
-from entrepot.exporters.torch.rewriting.environment import hint, known
-from entrepot.exporters.torch.rewriting.links import ListError
+from entrepot.exporters.torch.rewriting.environment import expression, hint, known
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.part import State
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
-from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.rewriting.trees import NUMBERS, UNDEFINED, UnlikeError
 from entrepot.exporters.torch.upstream import FakeTensor
 
 __all__ = [
@@ -32,6 +31,7 @@ __all__ = [
     "either",
     "item",
     "listed",
+    "listed_flat",
     "negated",
     "pick",
     "power",
@@ -121,21 +121,29 @@ def _both(what: str, test: Any, ways: tuple[Any, Any], variables: State, line: i
 
 def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, line: int) -> None:
     """``while``."""
-    for _ in range(_MOST_UNROLLED):
-        goes = settled(test())
-        if goes is False:
-            return
-        if goes is not True:
-            break
-        body()
-    else:
-        raise NotFollowedError(f"the loop at {variables.place(line)} goes on and on")
 
     def again() -> Any:
-        goes = settled(test())
-        return as_tensor(goes)
+        return as_tensor(settled(test()))
 
-    _loop(variables, lambda _: body(), line, going=again, starts=goes)
+    def turn(_: Any) -> None:
+        body()
+
+    for _ in range(_MOST_UNROLLED):
+        found = test()
+        goes = settled(found)
+        if goes is False:
+            return None
+        if goes is not True:
+            _loop(variables, turn, line, going=again, starts=goes)
+            return None
+        if isinstance(found, torch.SymBool):  # some turns are made at each size, and more at larger ones
+            before = variables.get()
+            try:
+                return loop(variables, turn, line, going=again, starts=True, give_up=False)
+            except UnlikeError:  # the first turn differs
+                variables.put(before)
+        body()
+    raise NotFollowedError(f"the loop at {variables.place(line)} goes on and on")
 
 
 def each(items: Iterable[Any], body: Callable[[Any], Any], left: Any, variables: State, line: int) -> None:
@@ -166,10 +174,11 @@ def each(items: Iterable[Any], body: Callable[[Any], Any], left: Any, variables:
 
 def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, starts: Any = True) -> None:
     going = None if left is None else lambda: as_tensor(settled(negated(left())))
+    alone = starts is not True or (left is not None and items.length == 1)
     try:
-        _tried(variables, body, line, items, going, starts)
+        loop(variables, body, line, items=items, going=going, starts=starts, give_up=alone)
     except UnlikeError as error:
-        if starts is not True or (left is not None and items.length == 1):
+        if alone:
             raise _not_followed("loop", variables, line, error) from error
         body(items.at(0))  # the first time differs: the variables have no values, or others, before it
         if left is not None:
@@ -177,33 +186,33 @@ def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, 
             if starts is False:
                 return
         try:
-            _tried(variables, body, line, items.sliced(slice(1, None)), going, starts)
+            loop(variables, body, line, items=items.sliced(slice(1, None)), going=going, starts=starts)
         except UnlikeError as second:
             raise _not_followed("loop", variables, line, second) from second
 
 
 def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) -> None:
     try:
-        _tried(variables, body, line, None, going, starts)
+        loop(variables, body, line, going=going, starts=starts)
     except UnlikeError as error:
         raise _not_followed("loop", variables, line, error) from error
 
 
-def _tried(variables: State, body: Any, line: int, items: Any, going: Any, starts: Any) -> None:
-    """A loop, with its lists in the form that it needs."""
-    while True:
-        try:
-            return loop(variables, body, line, items=items, going=going, starts=starts)
-        except ListError as error:
-            before = variables.get()
-            if not any(value is error.list for value in before):
-                raise
-            variables.put(tuple(error.form if value is error.list else value for value in before))
-
-
-def item(target: Any, index: tuple[Any, ...]) -> Any:
-    """``target[rows, i]``; beside tensors, torch would take a size that varies for a constant."""
+def item(target: Any, index: Any) -> Any:
+    """``target[rows, i]`` and ``items[i]``; beside tensors, torch would take a size that varies for a constant."""
+    if isinstance(target, list | tuple) and isinstance(index, torch.SymInt):
+        return _one_of(target, index)
     return target[_beside_tensors(index)] if isinstance(target, torch.Tensor) else target[index]
+
+
+def _one_of(items: Sequence[Any], index: Any) -> Any:
+    """An item of a list; one of them all, if they are alike and which one it is varies."""
+    numbers = all(isinstance(each, NUMBERS) for each in items)
+    tensors = all(isinstance(each, torch.Tensor) for each in items) and len({each.shape for each in items}) == 1
+    if not items or not (numbers or tensors) or expression(index).is_Integer:
+        return items[index]
+    found = torch.stack([as_tensor(each) for each in items])[index]
+    return found.item() if numbers else found
 
 
 def _beside_tensors(index: Any) -> Any:
@@ -224,22 +233,23 @@ def store(target: Any, index: Any, value: Any) -> None:
 
 def listed(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
     """``[f(x) for x in items]``."""
+    return listed_flat(items, lambda item: [function(item)], variables, line)
+
+
+def listed_flat(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
+    """``[y for x in items for y in f(x)]``."""
     if isinstance(items, torch.Tensor):
         items = callee(torch.unbind)(items)
     if not isinstance(items, Unfinished) or isinstance(items.length, int):
-        return [function(item) for item in items]
+        return [each for item in items for each in function(item)]
     made: list[Any] = []
     cell = [made]
 
-    def get() -> tuple[Any, ...]:
-        return (*variables.get(), cell[0])
-
     def put(values: tuple[Any, ...]) -> None:
-        variables.put(values[:-1])
-        cell[0] = values[-1]
+        (cell[0],) = values
 
-    both = State(get, put, (*variables.names, ""), variables.inner)
-    _over(items, lambda item: cell[0].append(function(item)), None, both, line)
+    both = variables.with_more([""], lambda: (cell[0],), put)
+    _over(items, lambda item: cell[0].extend(function(item)), None, both, line)
     return cell[0]
 
 

@@ -22,6 +22,7 @@ from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.running.kernels import KernelSpotter
+from entrepot.exporters.torch.running.raw_data import DataWriter
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.running.stepping import Place, Stepper
 from entrepot.exporters.torch.upstream import FakeTensorMode
@@ -162,7 +163,7 @@ class Eager(Callee):
     def takes_shapes(self, arrays: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]]) -> bool:
         """Whether the module accepts tensors of these shapes, tried without values and so at no cost."""
         try:
-            with quiet(), FakeTensorMode(allow_non_fake_inputs=True):
+            with quiet(), FakeTensorMode(allow_non_fake_inputs=True), DataWriter():
                 pairs = zip(arrays, shapes, strict=True)
                 without_values = [torch.empty(shape, dtype=tensor.dtype) for tensor, shape in pairs]
                 args, kwargs = unflatten(self.tree, without_values)
@@ -181,7 +182,8 @@ class Eager(Callee):
         """
         args, kwargs = unflatten(self.tree, tensors)
         try:
-            self._raw(args, kwargs)
+            with DataWriter():
+                self._raw(args, kwargs)
         finally:
             self._state.restore()
 
@@ -197,7 +199,8 @@ class Eager(Callee):
             ConversionError: Results depend on state left by earlier calls, or on random numbers.
         """
         try:
-            first = self(tensors, seed=0, restore=False)
+            with self._state.keeping():
+                first = self(tensors, seed=0, restore=False)
             changed, drew = self._state.changed(), self.drew
             with KernelSpotter() as seen:
                 second = self(tensors, seed=0 if random else 1)
@@ -222,7 +225,12 @@ class Eager(Callee):
         return bool(self.drew) and not all(same_results(first, self(tensors, seed=seed)) for seed in range(1, _SEEDS))
 
     def _stateful(self, changed: Sequence[Place]) -> ConversionError:
-        names = listed([place.name for place in changed])
+        names = listed([place.name for place in changed] or self._state.written)
+        if not changed:
+            return ConversionError(
+                f"results depend on parameters that forward writes to ({names}): a second call differs",
+                hint="compute the new value out of place, or make it a buffer",
+            )
         return ConversionError(
             f"results depend on state that forward changes ({names}): a second call with the same inputs differs",
             hint='a graph keeps no state: state="outputs" makes it inputs and outputs, state="freeze" constant',

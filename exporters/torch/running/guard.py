@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import operator
 import random
 import warnings
 from collections import OrderedDict
@@ -16,8 +17,10 @@ import torch
 
 from entrepot.exporters.torch.quantised.observers import observers_off
 from entrepot.exporters.torch.running.bags import bags_checked
+from entrepot.exporters.torch.running.kept_weights import WeightKeeper
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
+from entrepot.exporters.torch.running.raw_data import DataWriter
 from entrepot.exporters.torch.running.stepping import Place
 from entrepot.exporters.torch.upstream import writes
 from entrepot.ir.errors import ConversionError
@@ -36,7 +39,11 @@ _NOISY_LOGGERS = (
 class ModuleState:
     """Modes, buffers and attributes of a module and all its submodules, as they were.
 
-    Parameters are not copied (they are the bulk of a model); instead it is checked that nothing wrote to them.
+    Parameters are not copied (they are the bulk of a model), but for those that are written to while ``keeping``; of
+    the others it is checked that nothing writes to them.
+
+    Attributes:
+        written: The names of the parameters that were written to.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -48,6 +55,7 @@ class ModuleState:
         kept = {id(tensor): tensor for tensor in (*module.buffers(), *self._in_attributes(), *self._objects.tensors())}
         self._buffers = [(tensor, writes(tensor), tensor.detach().clone()) for tensor in kept.values()]
         self._parameters = [(name, value, writes(value)) for name, value in module.named_parameters()]
+        self.written: list[str] = []
         self._torch = torch.get_rng_state()
         self._numpy = np.random.get_state()  # noqa: NPY002 - the global state is what forward may draw from
         self._python = random.getstate()
@@ -76,6 +84,15 @@ class ModuleState:
                     value=name,
                     hint="compute the new value out of place, or make it a buffer",
                 )
+
+    @contextlib.contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Inside, parameters that are written to are kept, and put back as buffers are."""
+        with WeightKeeper((value, version) for _, value, version in self._parameters) as keeper, DataWriter():
+            yield
+        self._buffers += keeper.kept.values()
+        self.written += [name for name, value, _ in self._parameters if id(value) in keeper.kept]
+        self._parameters = [each for each in self._parameters if id(each[1]) not in keeper.kept]
 
     def changed(self) -> list[Place]:
         """The buffers and attributes that ``forward`` has written to or replaced since the last ``restore``."""
@@ -203,13 +220,17 @@ def _contents(value: Any) -> Any:
 
 
 def _is_kept(value: Any, contents: Any) -> bool:
-    """Whether a list, dict or set holds what it held; most are hooks of a module, and empty."""
+    """Whether a list, dict or set holds what it held; most are hooks of a module, and empty, or parts by name."""
     if not contents and type(value) in _PLAIN:
         return not value
+    if type(value) in _MAPPINGS:
+        same = len(value) == len(contents) and all(map(operator.is_, value.values(), contents.values()))
+        return same and list(value) == list(contents)
     return _same_members(_contents(value), contents)
 
 
-_PLAIN = (OrderedDict, dict, list, set)
+_MAPPINGS = (OrderedDict, dict)
+_PLAIN = (*_MAPPINGS, list, set)
 
 
 def _restore_attributes(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]]) -> None:

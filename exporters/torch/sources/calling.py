@@ -74,6 +74,7 @@ class TorchSource(Source):
         self.state_notes: list[str] = []
         self._followed = False
         self._random: bool | None = None
+        self._rounds = True
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
@@ -169,10 +170,15 @@ class TorchSource(Source):
         return ChoosingAs(choices)
 
     def unsteadiness(self, arrays: Sequence[torch.Tensor]) -> Sequence[float]:
-        """How far results may move because something is rounded to the other of two steps."""
+        """How far results may move because something is rounded to the other of two steps.
+
+        Once a call has rounded nothing, no other is asked: at worst, less is allowed than could be.
+        """
         from entrepot.exporters.torch.quantised.steps import unsteadiness
 
-        return unsteadiness(self.eager, arrays)
+        found = unsteadiness(self.eager, arrays) if self._rounds else []
+        self._rounds = bool(found)
+        return found
 
     def settled(self) -> Flat:
         """The result for the sample, also with other seeds if the module draws random numbers."""

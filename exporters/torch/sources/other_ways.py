@@ -27,6 +27,7 @@ from entrepot.exporters.torch.rewriting.bodies import capture_body
 from entrepot.exporters.torch.rewriting.flows import FLOWS
 from entrepot.exporters.torch.rewriting.modules import rewritten_copy
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, reach
+from entrepot.exporters.torch.rewriting.stored import stores_followed
 from entrepot.exporters.torch.running.deciding import DecisionSpotter
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
@@ -50,11 +51,12 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         raise ConversionError("its source is not known, or has no branches and loops")
     options.tell("capturing the rewritten module")
     try:
-        captured = _capture_rewritten(source, module, prober, groups, options)
-        options.tell("translating to ONNX")
-        graph = translate(captured.program)
-        hints = size_notes(captured.program).sizes
-        expand_flows(graph, FLOWS, lambda flow, body: translate(capture_body(flow, body, module, hints)))
+        with stores_followed(module):
+            captured = _capture_rewritten(source, module, prober, groups, options)
+            options.tell("translating to ONNX")
+            graph = translate(captured.program)
+            hints = size_notes(captured.program).sizes
+            expand_flows(graph, FLOWS, lambda flow, body: translate(capture_body(flow, body, module, hints)))
         source.more, source.way_notes = _reached(source, module)
     except EntrepotError:
         raise

@@ -28,7 +28,8 @@ def found_stepper(eager: Eager, call: Flat, state: ModuleState, *, returned: boo
         Refusal: The module does not take the sample.
         ConversionError: Results depend on state that is no tensor.
     """
-    eager(call.tensors, restore=False)
+    with state.keeping():
+        eager(call.tensors, restore=False)
     changed = state.changed()
     after = {place.name: place.holder(eager.module).get(place.key) for place in changed}
     later = flatten(after, arrays=TORCH)

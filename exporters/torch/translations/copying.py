@@ -27,6 +27,20 @@ def resize(input: torch.Tensor, size: Sequence[Any], *, memory_format: Any = Non
     return input.reshape(-1)[: math.prod(size)].reshape(size)
 
 
+def squeeze(input: torch.Tensor, dim: int) -> Any:
+    """Without an axis, if it has one element; torch.onnx (2.13) takes others out, too, which no runtime does."""
+    sizes: Sequence[Any] = input.shape
+    single = not sizes or (isinstance(sizes[dim], int) and sizes[dim] == 1)
+    return NotImplemented if single else input.detach()
+
+
+def squeeze_several(input: torch.Tensor, dim: Sequence[int]) -> torch.Tensor:
+    """Without those of the axes that have one element."""
+    for each in sorted({each % max(input.dim(), 1) for each in dim}, reverse=True):
+        input = input.squeeze(each)  # noqa: A001 - one by one
+    return input.detach() if not dim else input
+
+
 def pixel_unshuffle(input: torch.Tensor, downscale_factor: int) -> Any:
     """Pixels as channels, of images without any."""
     if 0 not in input.shape:
@@ -65,6 +79,8 @@ DECOMPOSITIONS = {
     aten.cat.default: cat,
     aten.copy.default: copy,
     aten.resize.default: resize,
+    aten.squeeze.dim: squeeze,
+    aten.squeeze.dims: squeeze_several,
     aten.pixel_unshuffle.default: pixel_unshuffle,
     aten.pad.default: pad,
 }

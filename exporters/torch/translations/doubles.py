@@ -26,6 +26,9 @@ _BY_FORMULA = (
 )
 """What has parameters that are attributes in ONNX; torch has a formula for each."""
 
+IN_DOUBLE_ONLY: set[Callable[..., Any]] = set()
+"""Decompositions that leave an operator whole whose first operand is not in float64."""
+
 
 def _in_double_only(formula: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(formula)
@@ -33,6 +36,7 @@ def _in_double_only(formula: Callable[..., Any]) -> Callable[..., Any]:
         double = isinstance(input, torch.Tensor) and input.dtype == torch.float64
         return formula(input, *args, **how) if double else NotImplemented
 
+    IN_DOUBLE_ONLY.add(decomposition)
     return decomposition
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import ml_dtypes
@@ -69,11 +70,12 @@ class _Writable:
 def tensor_of(array: np.ndarray[Any, Any]) -> torch.Tensor:
     """A tensor over the memory of a NumPy array, read-only or not; a copy where torch cannot stride like that."""
     if array.dtype in _COMMON and array.flags.carray:
-        return torch.from_numpy(array)
+        with contextlib.suppress(ValueError):  # a reversed axis of one element counts as contiguous for NumPy
+            return torch.from_numpy(array)
     dtype = torch_dtype(array.dtype)
     array = array.view(_BITS.get(array.dtype, array.dtype))
     if min(array.strides, default=0) < 0 or not array.dtype.isnative:
-        array = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)
+        array = array.astype(array.dtype.newbyteorder("="), order="C")
     if not array.flags.writeable and array.size:
         array = np.asarray(_Writable(array))
     tensor = torch.from_numpy(array if array.flags.writeable else array.copy())

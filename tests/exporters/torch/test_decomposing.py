@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from entrepot.exporters.torch.lowering import decomposing
 from entrepot.exporters.torch.lowering.decomposing import decomposed
 from entrepot.exporters.torch.lowering.promotion import promote_types
 from entrepot.exporters.torch.lowering.writes import without_writes
@@ -288,3 +289,21 @@ def test_sizes_that_values_give_keep_their_symbols():
     shapes = [str(tuple(value.shape)) for value in values if isinstance(value, torch.Tensor)]
     assert aten.nonzero.default in operators(apart)
     assert len({symbol for shape in shapes for symbol in re.findall(r"u\d+", shape)}) == 1
+
+
+def test_what_returns_what_it_is_given_is_left_out_without_being_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def idle(x: torch.Tensor) -> torch.Tensor:
+        y = torch.nn.functional.dropout(x.transpose(0, 1), 0.5, training=False).contiguous()
+        return y.to(torch.float32) + y.to(torch.float64).to(torch.float32) + torch.nn.functional.softmax(y, -1)
+
+    traced: list[Any] = []
+    of = decomposing._Traced.of
+    monkeypatch.setattr(decomposing._Traced, "of", lambda nodes, table: traced.extend(nodes) or of(nodes, table))
+    x = torch.randn(3, 4)
+    with quiet():
+        program = decomposed(captured(idle, x), torch.export.default_decompositions())
+    kept = [node for node in traced if node.target is aten.to.dtype]
+    assert [node.args[1] for node in kept] == [torch.float64, torch.float32]
+    assert aten.dropout.default not in {node.target for node in traced} | set(operators(program))
+    assert aten.contiguous.default not in {node.target for node in traced} | set(operators(program))
+    torch.testing.assert_close(program.module()(x), idle(x))

@@ -84,6 +84,7 @@ MODULES = {
     "to the next": Padded(lambda length: (4 - length % 4) % 4),
     "of a negative": Padded(lambda length: -length % 4),
     "rounded up": Padded(lambda length: math.ceil(length / 4) * 4 - length),
+    "divided with a rest": Padded(lambda length: -divmod(length, 4)[1] % 4),
     "asked": Padded(lambda length: 0 if (length / 4).is_integer() else math.ceil(length / 4) * 4 - length),
     "cut": Cut(),
     "resized": Resized(),

@@ -53,8 +53,6 @@ OWN = (
     "size_settings",
     "tensor_settings",
     "OperatorBase",
-    "split_composites",
-    "with_composites",
 )
 """What upstream.py uses itself, behind functions of its own."""
 

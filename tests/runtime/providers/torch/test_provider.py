@@ -74,6 +74,15 @@ def test_feeds_that_lie_oddly_in_memory(change: Any) -> None:
     np.testing.assert_array_equal(y, -x)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.uint16])
+def test_a_reversed_axis_of_one_element(kind: Any) -> None:
+    x = np.arange(3, dtype=kind)[None][::-1]
+    x = np.lib.stride_tricks.as_strided(x, strides=(-x.itemsize, x.itemsize))
+    text = {np.float32: "float", np.uint16: "uint16"}[kind]
+    y = ep.Session(model(f"g ({text}[1, 3] x) => ({text}[1, 3] y) {{ y = Identity(x) }}"), providers=["torch"])
+    np.testing.assert_array_equal(y.run({"x": x})["y"], x)
+
+
 def test_tensors_come_back_where_tensors_were_fed() -> None:
     session = ep.Session(model("g (float[4] x) => (float[4] y) { y = Exp(x) }"), providers=["torch"])
     x = torch.from_numpy(f32(4)).requires_grad_()

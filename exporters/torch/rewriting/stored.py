@@ -1,0 +1,201 @@
+"""What modules store in themselves while they run: blocks that are put into the graph take it along as variables."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+from entrepot.exporters.torch.rewriting.links import ListError
+from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+
+_REGISTERED = ("_parameters", "_buffers", "_modules")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute of a module."""
+
+    module: torch.nn.Module
+    name: str
+
+    def get(self) -> Any:
+        """Its value."""
+        return vars(self.module).get(self.name, UNDEFINED)
+
+    def put(self, value: Any) -> None:
+        """Change its value."""
+        if value is UNDEFINED:
+            vars(self.module).pop(self.name, None)
+        else:
+            vars(self.module)[self.name] = value
+
+
+class StoresError(Exception):
+    """A block stores something in modules that is not among its variables.
+
+    Attributes:
+        attributes: Where.
+    """
+
+    def __init__(self, attributes: Sequence[Attribute]) -> None:
+        super().__init__(", ".join(each.name for each in attributes))
+        self.attributes = attributes
+
+
+class Stores:
+    """The attributes of modules, as they are now."""
+
+    def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
+        self._modules = modules
+        self._before = [{key: (value, _items(value)) for key, value in vars(module).items()} for module in modules]
+
+    def now(self) -> Stores:
+        """Those of the same modules, later."""
+        return Stores(self._modules)
+
+    def changed(self) -> list[Attribute]:
+        """Those that have been written to since, and that the code of some module reads."""
+        found = [
+            Attribute(module, name)
+            for module, before in zip(self._modules, self._before, strict=True)
+            for name in dict.fromkeys((*before, *vars(module)))
+            if name not in _REGISTERED
+            and _is_new(vars(module).get(name, UNDEFINED), *before.get(name, (UNDEFINED, None)))
+        ]
+        if not found:
+            return found
+        read = set[str]().union(*(_names_read(kind) for kind in dict.fromkeys(map(type, self._modules))))
+        return [each for each in found if each.name in read]
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for module, before in zip(self._modules, self._before, strict=True):
+            for name in vars(module).keys() - before.keys():
+                del vars(module)[name]
+            for name, (value, items) in before.items():
+                vars(module)[name] = value
+                if items is not None and _is_new(value, value, items):
+                    value[:] = items
+
+
+_AT_FIRST: ContextVar[Stores | None] = ContextVar("_AT_FIRST", default=None)
+"""Of the module that is captured, before its call."""
+
+
+@contextlib.contextmanager
+def stores_followed(module: torch.nn.Module) -> Iterator[None]:
+    """Inside, captures of a module and its bodies follow what it stores in itself."""
+    token = _AT_FIRST.set(Stores(list(module.modules())))
+    try:
+        yield
+    finally:
+        _AT_FIRST.reset(token)
+
+
+@contextlib.contextmanager
+def as_at_first(flat: torch.nn.Module) -> Iterator[None]:
+    """Inside, a call of ``flat`` finds nothing that earlier ones have stored."""
+    first = _AT_FIRST.get()
+    if first is None:
+        yield
+        return
+    hook = flat.register_forward_pre_hook(lambda *_: first.restore())
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def attributes_now() -> Stores | None:
+    """What the module that is captured stores at the moment; ``None`` where that is not followed."""
+    first = _AT_FIRST.get()
+    return None if first is None else first.now()
+
+
+def followed(state: Any, run: Callable[[Any], _Result], *, give_up: bool) -> _Result:
+    """Put a block into the graph, with what modules store among its variables, and lists in the form it needs.
+
+    Args:
+        state: The variables.
+        run: Is called with them.
+        give_up: Whether to leave out what is stored, if it cannot be followed.
+
+    Raises:
+        UnlikeError: As ``run`` raises it.
+    """
+    first = _AT_FIRST.get()
+    stored = [] if first is None else first.changed()
+    wider = _with(state, stored) if stored else state
+    while True:
+        try:
+            return run(wider)
+        except StoresError as error:
+            wider = _with(wider, error.attributes)
+        except UnlikeError as error:
+            if isinstance(error, ListError) and _in_other_form(wider, error):
+                continue
+            if wider is state or not give_up:
+                raise
+            return run(state.without_stores())
+
+
+def _with(state: Any, attributes: Sequence[Attribute]) -> Any:
+    def put(values: Sequence[Any]) -> None:
+        for each, value in zip(attributes, values, strict=True):
+            each.put(value)
+
+    names = [each.name for each in attributes]
+    return state.with_more(names, lambda: tuple(each.get() for each in attributes), put)
+
+
+def _in_other_form(state: Any, error: ListError) -> bool:
+    """Whether the list is one of the variables, which then hold its other form."""
+    before = state.get()
+    found = any(value is error.list for value in before)
+    if found:
+        state.put(tuple(error.form if value is error.list else value for value in before))
+    return found
+
+
+def _items(value: Any) -> list[Any] | None:
+    return list(value) if type(value) is list else None
+
+
+def _is_new(now: Any, value: Any, items: list[Any] | None) -> bool:
+    if now is not value:
+        return True
+    return items is not None and not (len(now) == len(items) and all(a is b for a, b in zip(now, items, strict=True)))
+
+
+@functools.cache
+def _names_read(kind: type) -> frozenset[str]:
+    """The attributes that the code of a class reads, of whatever."""
+    functions = [value for each in kind.__mro__ if each is not torch.nn.Module for value in vars(each).values()]
+    return frozenset(name for function in functions for name in _loaded(_code(function)))
+
+
+def _code(value: Any) -> types.CodeType | None:
+    if isinstance(value, property):
+        value = value.fget
+    value = getattr(value, "__func__", value)
+    return value.__code__ if isinstance(value, types.FunctionType) else None
+
+
+def _loaded(code: types.CodeType | None) -> Iterator[str]:
+    if code is None:
+        return
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            yield step.argval
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _loaded(inner)
