@@ -35,8 +35,11 @@ SAMPLE = (
     "image-classification/vit",
     "causal-lm-past/gpt2",
     "causal-lm-step/xglm",
+    "caches/of_a_fixed_length",
+    "caches/next_step_with_windows",
+    "decided/the_last_token_on_either_side",
 )
-TORCH = ("modules", "architectures")
+TORCH = ("modules", "architectures", "calls")
 CASES = {case.name: case for corpus in TORCH for case in cases(corpus)}
 
 
