@@ -37,14 +37,14 @@ def decomposing(table: Mapping[Any, Callable[..., Any]]) -> Iterator[tuple[dict[
         return
     composites, rest = split_composites(dict(table))
     before, rules = {operator: dict(operator.py_kernels) for operator in composites}, dict(fake_rules)
-    with with_composites(composites):
-        inside = {operator: dict(operator.py_kernels) for operator in composites}
-        added = {operator: rule for operator, rule in fake_rules.items() if operator not in rules}
-        _REMEMBERED[:] = [_Set(table, composites_known(), dict(rest), before, inside, added)]
-        yield rest, set(composites)
-    fake_rules.update(
-        {operator: rule for operator, rule in rules.items() if operator in composites}
-    )  # torch drops them
+    try:
+        with with_composites(composites):
+            inside = {operator: dict(operator.py_kernels) for operator in composites}
+            added = {operator: rule for operator, rule in fake_rules.items() if operator not in rules}
+            _REMEMBERED[:] = [_Set(table, composites_known(), dict(rest), before, inside, added)]
+            yield rest, set(composites)
+    finally:  # torch drops them
+        fake_rules.update({operator: rule for operator, rule in rules.items() if operator in composites})
 
 
 @dataclass(frozen=True)
