@@ -14,21 +14,18 @@ import torch
 
 from entrepot.exporters.torch.rewriting import truths
 from entrepot.exporters.torch.rewriting.environment import expression
+from entrepot.exporters.torch.rewriting.links import piled
+from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
 from entrepot.exporters.torch.rewriting.sequences import (
     Backwards,
-    Grown,
-    Lengthened,
     Numbers,
     Pieces,
     Rows,
     Sections,
     Span,
-    Stacked,
     Together,
-    Tracked,
-    Trailing,
     Unfinished,
 )
 from entrepot.exporters.torch.translations.remembered import holds_sizes
@@ -94,7 +91,7 @@ def _len(plain: Any, value: Any) -> Any:
         return value.shape[0]
     if isinstance(value, Tracked):
         value.read = True
-    if isinstance(value, Trailing):
+    if isinstance(value, Trailing | Piled):
         return value.count
     return value.length if isinstance(value, Unfinished) else plain(value)
 
@@ -211,9 +208,8 @@ def _sequence(plain: Any, *values: Any) -> Any:
 
 
 def _sum(plain: Any, values: Any, start: Any = 0) -> Any:
-    if isinstance(values, Grown):
-        return values.stacked().sum(0) + start
-    return plain(values, start)
+    made = _made(values) if isinstance(values, Grown | Trailing | Piled) else None
+    return plain(values, start) if made is None else made.stacked().sum(0) + start
 
 
 def _unbind(plain: Any, tensor: torch.Tensor, dim: int = 0) -> Any:
@@ -261,6 +257,12 @@ def _pad_sequence(
 
 def _made(tensors: Any) -> Grown | None:
     """Tensors whose number varies, as a list that holds them in one."""
+    if isinstance(tensors, Tracked):
+        tensors.read = True
+    if isinstance(tensors, Trailing):
+        raise piled(tensors)
+    if isinstance(tensors, Piled):
+        return tensors.grown()
     if isinstance(tensors, Rows) and not isinstance(tensors, Numbers):
         return Grown(Stacked(tensors.tensor.movedim(tensors.axis, 0)))
     return tensors if isinstance(tensors, Grown) else None

@@ -97,7 +97,7 @@ class Expressions(ast.NodeTransformer):
             case ast.Subscript(value, ast.Tuple(parts) as index, ast.Load()):
                 if sum(not isinstance(part, ast.Slice | ast.Constant) for part in parts) > 1:
                     return ast.copy_location(_step("item", value, _plain(index)), node)
-            case ast.Subscript(value, ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call() as index, ast.Load()):
+            case ast.Subscript(value, index, ast.Load()) if isinstance(index, _ITEMS):
                 return ast.copy_location(_step("item", value, index), node)
         return node
 
@@ -118,6 +118,9 @@ class Expressions(ast.NodeTransformer):
         return node
 
     visit_SetComp = visit_DictComp = visit_GeneratorExp  # type: ignore[assignment]
+
+
+_ITEMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp)
 
 
 def _plain(index: ast.expr) -> ast.expr:

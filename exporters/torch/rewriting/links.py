@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.sequences import Columns, Grown, Lengthened, Stacked, Trailing
+from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Lengthened, Piled, Stacked, Trailing
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError
 
@@ -17,10 +18,10 @@ class ListError(UnlikeError):
 
     Attributes:
         list: The list, as it is outside.
-        form: The same in the other form.
+        form: Makes the same in the other form; to be called outside of the loop.
     """
 
-    def __init__(self, message: str, found: Any, form: Any) -> None:
+    def __init__(self, message: str, found: Any, form: Callable[[], Any]) -> None:
         super().__init__(message)
         self.list, self.form = found, form
 
@@ -28,8 +29,17 @@ class ListError(UnlikeError):
 def _read(found: Any) -> ListError:
     """A list is looked at in the loop: its last item and its length are kept beside it."""
     items = list(list.__iter__(found))
-    form = Trailing(items, items[-1] if items else UNDEFINED, len(items))
+    form = functools.partial(Trailing, items, items[-1] if items else UNDEFINED, len(items))
     return ListError("a list that grows in the loop is looked at in it", found, form)
+
+
+def piled(found: Trailing) -> Exception:
+    """All items of a list that grows in a loop are put together in it: they are kept as one tensor."""
+    items = found.outside.items
+    if not all(isinstance(item, torch.Tensor) for item in (found.last, *items)):
+        return TypeError("a list that grows in a loop is put together in it before it holds a tensor")
+    form = functools.partial(Piled.of, items, found.last)
+    return ListError("a list that grows in the loop is put together in it", found.outside, form)
 
 
 def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:
@@ -44,7 +54,7 @@ def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:
     items = list(list.__iter__(found)) if isinstance(found, list) else None
     if items is None or len(axes) > 1 or not all(isinstance(item, torch.Tensor) for item in items):
         return UnlikeError(message)
-    return ListError(message, found, Lengthened.of(items, like, axes[0]))
+    return ListError(message, found, functools.partial(Lengthened.of, items, like, axes[0]))
 
 
 class Links:

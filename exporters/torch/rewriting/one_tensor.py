@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.sequences import Backwards, Chained, Grown, Numbers, Part, Span, Unfinished
+from entrepot.exporters.torch.rewriting.lists import Grown
+from entrepot.exporters.torch.rewriting.sequences import Backwards, Chained, Numbers, Part, Span, Unfinished
 
 
 def one_tensor(value: Any) -> torch.Tensor | None:

@@ -12,10 +12,12 @@ import torch
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.environment import expression, hint, known
+from entrepot.exporters.torch.rewriting.links import piled
+from entrepot.exporters.torch.rewriting.lists import Grown, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.part import State
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
-from entrepot.exporters.torch.rewriting.sequences import Grown, Span, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import NUMBERS, UNDEFINED, UnlikeError
 from entrepot.exporters.torch.upstream import FakeTensor
@@ -202,15 +204,20 @@ def item(target: Any, index: Any) -> Any:
     """``target[rows, i]`` and ``items[i]``; beside tensors, torch would take a size that varies for a constant."""
     if isinstance(target, list | tuple) and isinstance(index, torch.SymInt):
         return _one_of(target, index)
+    if isinstance(target, Trailing) and not (isinstance(index, int) and index == -1):
+        raise piled(target)
     return target[_beside_tensors(index)] if isinstance(target, torch.Tensor) else target[index]
 
 
 def _one_of(items: Sequence[Any], index: Any) -> Any:
     """An item of a list; one of them all, if they are alike and which one it is varies."""
     numbers = all(isinstance(each, NUMBERS) for each in items)
-    tensors = all(isinstance(each, torch.Tensor) for each in items) and len({each.shape for each in items}) == 1
+    shapes = [[expression(size) for size in each.shape] for each in items if isinstance(each, torch.Tensor)]
+    tensors = len(shapes) == len(items) and all(shape == shapes[0] for shape in shapes)
     if not items or not (numbers or tensors) or expression(index).is_Integer:
         return items[index]
+    if isinstance(items, Tracked):
+        items.read = True
     found = torch.stack([as_tensor(each) for each in items])[index]
     return found.item() if numbers else found
 

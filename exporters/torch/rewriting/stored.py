@@ -160,10 +160,11 @@ def _with(state: Any, attributes: Sequence[Attribute]) -> Any:
 def _in_other_form(state: Any, error: ListError) -> bool:
     """Whether the list is one of the variables, which then hold its other form."""
     before = state.get()
-    found = any(value is error.list for value in before)
-    if found:
-        state.put(tuple(error.form if value is error.list else value for value in before))
-    return found
+    if not any(value is error.list for value in before):
+        return False
+    form = error.form()
+    state.put(tuple(form if value is error.list else value for value in before))
+    return True
 
 
 def _items(value: Any) -> list[Any] | None:

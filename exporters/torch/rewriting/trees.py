@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.sequences import Parted, Tracked
+from entrepot.exporters.torch.rewriting.lists import Tracked
+from entrepot.exporters.torch.rewriting.sequences import Parted
 
 
 class Undefined:

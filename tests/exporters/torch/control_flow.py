@@ -404,38 +404,6 @@ class Bits(Module):
         return padded.sum(1) / size + length.bit_length() + ((length - 9) >> 2)
 
 
-class BestPath(Module):
-    """Back-pointers as lists of Python's numbers, followed from the end."""
-
-    def forward(self, x):
-        scores, pointers = x[0][None], []
-        for row in x[1:]:
-            best, values = [], []
-            for tag in range(4):
-                reached = scores + self.a.weight[tag]
-                at = torch.max(reached, 1)[1].item()
-                best.append(at)
-                values.append(reached[0][at].view(1))
-            scores = (torch.cat(values) + row).view(1, -1)
-            pointers.append(best)
-        at = torch.max(scores, 1)[1].item()
-        path = [at]
-        for best in reversed(pointers):
-            at = best[at]
-            path.append(at)
-        first = path.pop()
-        path.reverse()
-        return scores[0][at], torch.tensor(path), torch.as_tensor(first)
-
-
-class SideBySide(Module):
-    """A list over two loops."""
-
-    def forward(self, x):
-        pairs = zip(x.unbind(1), (2 * x).unbind(1), strict=True)
-        return torch.stack([each for pair in pairs for each in pair], 1)
-
-
 VALUES = [
     (IfElse, x(2, 4), x(5, 4).abs(), -x(3, 4).abs()),
     (IfOnly, x(2, 4), x(3, 4, scale=9), x(3, 4, scale=0.01)),
@@ -469,8 +437,6 @@ LENGTHS = [
     (Comprehension, x(3, 5, 4), x(6, 2, 4)),
     (Shared, x(6, 4), x(9, 4), x(1, 4)),
     (Tables, x(2, 5, 4), x(3, 7, 4)),
-    (BestPath, x(5, 4), x(9, 4), x(2, 4), x(3, 4)),
-    (SideBySide, x(2, 5, 4), x(3, 9, 4), x(1, 1, 4)),
     (Padded, x(2, 8, 4), x(2, 9, 4), x(3, 11, 4), x(1, 3, 4)),
     (InPieces, x(2, 8, 4), x(2, 9, 4), x(3, 13, 4), x(1, 2, 4)),
     (Half, x(2, 8, 4), x(3, 11, 4), x(3, 2, 4)),

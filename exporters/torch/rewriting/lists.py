@@ -1,0 +1,273 @@
+"""Lists that grow in a loop: while it runs, in the form that its body needs, and as it leaves them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self
+
+import torch
+
+from entrepot.exporters.torch.rewriting.sequences import Parted, Rows, Unfinished
+
+
+class Tracked(list[Any]):
+    """A list that knows how it is used.
+
+    Attributes:
+        front: How many items were put at its beginning.
+        read: Whether its items were looked at.
+    """
+
+    front = 0
+    read = False
+
+    def insert(self, index: Any, item: Any) -> None:
+        if index == 0:
+            self.front += 1
+        super().insert(index, item)
+
+    def __getitem__(self, index: Any) -> Any:
+        self.read = True
+        return super().__getitem__(index)
+
+    def __iter__(self) -> Iterator[Any]:
+        self.read = True
+        return super().__iter__()
+
+
+class Growing(Parted):
+    """What stands for a list that grows in a loop."""
+
+    def append(self, item: Any) -> None:
+        """Put an item at the end."""
+        raise NotImplementedError
+
+    def extend(self, items: Iterable[Any]) -> None:
+        """Put several at the end."""
+        for item in items:
+            self.append(item)
+
+    def __iadd__(self, items: Iterable[Any]) -> Self:
+        self.extend(items)
+        return self
+
+
+class Trailing(Growing):
+    """A list that grows in a loop whose body looks at its last item or its length.
+
+    Args:
+        items: What it held before.
+        last: The last item.
+        count: How many items there are.
+        new: What it was given since.
+
+    Attributes:
+        outside: The same list, as it is outside of the loop.
+    """
+
+    def __init__(self, items: Sequence[Any], last: Any, count: Any, *new: Any) -> None:
+        self.items, self.last, self.count, self.new = items, last, count, Tracked(new)
+        self.outside = self
+
+    def parts(self) -> Sequence[Any]:
+        return self.last, self.count, self.new
+
+    def joined(self, parts: Sequence[Any]) -> Trailing:
+        new = Trailing(self.items, parts[0], parts[1], *list.__iter__(parts[2]))
+        new.outside = self.outside
+        return new
+
+    def append(self, item: Any) -> None:
+        self.new.append(item)
+        self.last, self.count = item, self.count + 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if index != -1:
+            raise TypeError("a list that grows in a loop is looked at elsewhere than at its end")
+        return self.last
+
+
+class Lengthened(Growing):
+    """A list that is given pieces of different sizes in a loop, as one tensor: they can only be put together.
+
+    Args:
+        tensor: What it holds so far.
+        axis: Where the sizes differ.
+    """
+
+    def __init__(self, tensor: torch.Tensor, axis: int) -> None:
+        self.tensor, self.axis = tensor, axis
+
+    @classmethod
+    def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor, axis: int) -> Lengthened:
+        """With what a list holds before the loop, and one of the pieces to come."""
+        sizes = [0 if at == axis else size for at, size in enumerate(like.shape)]
+        return cls(torch.cat([torch.empty(sizes, dtype=like.dtype), *items], axis), axis)
+
+    def parts(self) -> Sequence[Any]:
+        return (self.tensor,)
+
+    def joined(self, parts: Sequence[Any]) -> Lengthened:
+        return Lengthened(parts[0], self.axis)
+
+    def append(self, item: torch.Tensor) -> None:
+        self.tensor = torch.cat([self.tensor, item], self.axis)
+
+    def joined_up(self, axis: int) -> torch.Tensor:
+        """All pieces one after the other."""
+        if axis % self.tensor.dim() != self.axis:
+            raise TypeError("pieces of different sizes are put together along another axis")
+        return self.tensor
+
+
+class Piled(Growing):
+    """A list of tensors alike that grows in a loop whose body puts all of them together, as one tensor.
+
+    Args:
+        tensor: The items along a new first axis.
+    """
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    @classmethod
+    def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor) -> Piled:
+        """With what a list holds before the loop, and one of the items to come."""
+        rows = [item.unsqueeze(0) for item in items]
+        return cls(torch.cat([torch.empty([0, *like.shape], dtype=like.dtype), *rows]))
+
+    @property
+    def count(self) -> Any:
+        """How many items there are."""
+        return self.tensor.shape[0]
+
+    def parts(self) -> Sequence[Any]:
+        return (self.tensor,)
+
+    def append(self, item: torch.Tensor) -> None:
+        self.tensor = torch.cat([self.tensor, item.unsqueeze(0)])
+
+    def __getitem__(self, index: Any) -> Any:
+        return Rows(self.tensor[index]) if isinstance(index, slice) else self.tensor[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("a list that grows in a loop is gone through in it")
+
+    def grown(self) -> Grown:
+        """The same as a list that a loop has made."""
+        return Grown(Stacked(self.tensor))
+
+
+class Stacked(Parted):
+    """Items that a loop has made, as one tensor with an axis more, in the middle of a list."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def parts(self) -> Sequence[Any]:
+        return (self.tensor,)
+
+
+class Columns(Unfinished):
+    """A list of lists of one length that a loop has made: what they hold at each place, as one tensor.
+
+    Args:
+        columns: These tensors.
+        numbers: Which of them hold Python's numbers.
+    """
+
+    def __init__(self, *columns: torch.Tensor, numbers: Sequence[bool]) -> None:
+        self.columns, self.numbers, self.length = columns, numbers, columns[0].shape[0]
+
+    def parts(self) -> Sequence[Any]:
+        return self.columns
+
+    def joined(self, parts: Sequence[Any]) -> Columns:
+        return Columns(*parts, numbers=self.numbers)
+
+    def at(self, index: Any) -> list[Any]:
+        rows = [column.select(0, index) for column in self.columns]
+        return [row.item() if number else row for row, number in zip(rows, self.numbers, strict=True)]
+
+
+class Grown(Unfinished):
+    """A list some of whose items a loop in the graph has made."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = list(items)
+        self.front = 0
+
+    @property
+    def length(self) -> Any:
+        """How many items there are."""
+        counts = [each.tensor.shape[0] if isinstance(each, Stacked) else 1 for each in self.items]
+        return sum(counts[1:], counts[0]) if counts else 0
+
+    def parts(self) -> Sequence[Any]:
+        return self.items
+
+    def append(self, item: Any) -> None:
+        self.items.append(item)
+
+    def extend(self, items: Any) -> None:
+        self.items.extend(items.items if isinstance(items, Grown) else items)
+
+    def __iadd__(self, items: Any) -> Self:
+        self.extend(items)
+        return self
+
+    def insert(self, index: int, item: Any) -> None:
+        if index != 0:
+            raise TypeError("an item is put into the middle of a list that grows in a loop")
+        self.front += 1
+        self.items.insert(0, item)
+
+    def pop(self, index: int = -1) -> Any:
+        item = self[index]
+        if index != -1:
+            raise TypeError("an item is taken out of the middle of a list that grows in a loop")
+        last = self.items.pop()
+        if isinstance(last, Stacked):
+            self.items.append(Stacked(last.tensor[:-1]))
+        return item
+
+    def reverse(self) -> None:
+        self.items = [Stacked(each.tensor.flip(0)) if isinstance(each, Stacked) else each for each in self.items[::-1]]
+
+    def copy(self) -> Grown:
+        return Grown(*self.items)
+
+    def at(self, index: Any) -> Any:
+        return self.stacked().select(0, index)
+
+    def __getitem__(self, index: Any) -> Any:
+        if index == -1 or (index == 0 and not isinstance(self.items[0], Stacked)):
+            item = self.items[index]
+            return item.tensor[index] if isinstance(item, Stacked) else item
+        if isinstance(index, slice) and index == slice(None, None, -1):
+            turned = self.copy()
+            turned.reverse()
+            return turned
+        return super().__getitem__(index)
+
+    def __add__(self, other: Any) -> Grown:
+        return Grown(*self.items, *(other.items if isinstance(other, Grown) else other))
+
+    def __radd__(self, other: Any) -> Grown:
+        return Grown(*other, *self.items)
+
+    def stacked(self) -> torch.Tensor:
+        """All items as one tensor, along a new first axis."""
+        rows = [each.tensor if isinstance(each, Stacked) else torch.as_tensor(each).unsqueeze(0) for each in self.items]
+        return rows[0] if len(rows) == 1 else torch.cat(rows)
+
+    def joined_up(self, axis: int) -> torch.Tensor:
+        """All items one after the other along an axis they have."""
+        flat = []
+        for each in self.items:
+            if isinstance(each, Stacked):
+                place = axis % (each.tensor.dim() - 1)
+                flat.append(each.tensor.movedim(0, place).flatten(place, place + 1))
+            else:
+                flat.append(each)
+        return flat[0] if len(flat) == 1 else torch.cat(flat, axis)

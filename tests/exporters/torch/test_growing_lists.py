@@ -1,0 +1,75 @@
+"""Lists that grow in a loop whose length varies, and what is done with them in the loop and after it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import entrepot as ep
+from tests.exporters.torch.control_flow import Module, x
+from tests.exporters.torch.test_control_flow import results, tensors
+
+
+class BestPath(Module):
+    """Back-pointers as lists of Python's numbers, followed from the end."""
+
+    def forward(self, x):
+        scores, pointers = x[0][None], []
+        for row in x[1:]:
+            best, values = [], []
+            for tag in range(4):
+                reached = scores + self.a.weight[tag]
+                at = torch.max(reached, 1)[1].item()
+                best.append(at)
+                values.append(reached[0][at].view(1))
+            scores = (torch.cat(values) + row).view(1, -1)
+            pointers.append(best)
+        at = torch.max(scores, 1)[1].item()
+        path = [at]
+        for best in reversed(pointers):
+            at = best[at]
+            path.append(at)
+        first = path.pop()
+        path.reverse()
+        return scores[0][at], torch.tensor(path), torch.as_tensor(first)
+
+
+class AllSoFar(Module):
+    """Each step looks at all that were made before it."""
+
+    def forward(self, x):
+        h, made = x.new_zeros(x.shape[0], 4), []
+        for t in range(x.shape[1]):
+            h = self.cell(x[:, t], h)
+            made.append(h)
+            before = torch.stack(made, 1)
+            weights = torch.softmax((before @ h[:, :, None]).squeeze(-1), -1)
+            h = h + (weights[:, None] @ before).squeeze(1) + sum(made) / len(made) - made[t // 2]
+        return h, torch.stack(made, 1)
+
+
+class SideBySide(Module):
+    """A list over two loops."""
+
+    def forward(self, x):
+        pairs = zip(x.unbind(1), (2 * x).unbind(1), strict=True)
+        return torch.stack([each for pair in pairs for each in pair], 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sample", "others"),
+    [
+        (BestPath, x(5, 4), [x(9, 4), x(2, 4), x(3, 4)]),
+        (AllSoFar, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
+        (SideBySide, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
+    ],
+)
+def test_lists_that_grow_are_followed_at_other_lengths(kind, sample, others):
+    module = kind().eval()
+    model = ep.export(module, sample)
+    for given in (sample, *others):
+        with torch.no_grad():
+            expected = tensors(module(given.clone()))
+        for mine, theirs in zip(results(model, given), expected, strict=True):
+            np.testing.assert_allclose(mine, theirs.numpy(), rtol=2e-4, atol=2e-5)
