@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from entrepot.exporters.torch.capture.decided import Decisions, decisions_followed
 from entrepot.exporters.torch.capture.numbers import Ratio, computed
 from entrepot.exporters.torch.capture.questions import QUESTIONS
+from entrepot.exporters.torch.running.in_place import changes
 from entrepot.exporters.torch.upstream import FakeTensor, pytree, remember_number, remembered_number, without_modes
 
 _MOST = 4096
@@ -78,7 +79,7 @@ class _Held(TorchFunctionMode):
         if func in QUESTIONS:
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
-        if _changes(name, kwargs) and any(map(self._is_known, pytree.tree_leaves((args, kwargs)))):
+        if changes(name, kwargs) and any(map(self._is_known, pytree.tree_leaves((args, kwargs)))):
             self._known.clear()  # and views of it, whichever they are
             self._numbers.clear()
         if name == "__iter__":  # a function of Python, whose own calls no mode sees
@@ -187,11 +188,3 @@ def _tell(tensor: torch.Tensor, value: torch.Tensor) -> None:
 
 def _is_small(tensor: torch.Tensor) -> bool:
     return all(isinstance(size, int) for size in tensor.shape) and tensor.numel() <= _MOST
-
-
-def _changes(name: str, kwargs: dict[str, Any]) -> bool:
-    """Whether a function writes into an argument: ``add_``, ``__iadd__``, ``__setitem__``, or ``out=``."""
-    if name.startswith("__"):
-        return name == "__setitem__" or (name.startswith("__i") and name not in _READING | {"__invert__"})
-    changes_values = name.endswith("_") and name not in ("detach_", "requires_grad_")
-    return changes_values or kwargs.get("out") is not None

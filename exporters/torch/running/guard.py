@@ -20,7 +20,6 @@ from entrepot.exporters.torch.running.bags import bags_checked
 from entrepot.exporters.torch.running.kept_weights import WeightKeeper
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
-from entrepot.exporters.torch.running.raw_data import DataWriter
 from entrepot.exporters.torch.running.stepping import Place
 from entrepot.exporters.torch.upstream import writes
 from entrepot.ir.errors import ConversionError
@@ -88,7 +87,7 @@ class ModuleState:
     @contextlib.contextmanager
     def keeping(self) -> Iterator[None]:
         """Inside, parameters that are written to are kept, and put back as buffers are."""
-        with WeightKeeper((value, version) for _, value, version in self._parameters) as keeper, DataWriter():
+        with WeightKeeper((value, version) for _, value, version in self._parameters) as keeper:
             yield
         self._buffers += keeper.kept.values()
         self.written += [name for name, value, _ in self._parameters if id(value) in keeper.kept]

@@ -6,40 +6,58 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
-from entrepot.exporters.torch.upstream import TorchDispatchMode
+from entrepot.exporters.torch.running.in_place import changes
+from entrepot.exporters.torch.running.raw_data import DataWriter
+from entrepot.exporters.torch.upstream import pytree
+
+_SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
+_LIMITING = {F.embedding: 3, F.embedding_bag: 4}
+"""Functions that may limit the norms of weights in place, and which argument says so."""
 
 
-class WeightKeeper(TorchDispatchMode):
+class WeightKeeper(DataWriter):
     """Inside, the value of a parameter is kept when it is about to be written to, under whatever name.
+
+    No mode of dispatch: those stand in the way of ``torch.cond`` and its like, which compile what they are given.
 
     Attributes:
         kept: By identity, the parameter, how often it had been written to, and its value before.
     """
 
     def __init__(self, parameters: Iterable[tuple[torch.nn.Parameter, int]]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.kept: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
-        self._weights = {_memory(weight): (weight, version) for weight, version in parameters if _has_memory(weight)}
+        self._weights = {_memory(weight): (weight, version) for weight, version in parameters}
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        """Keep what is about to be overwritten, and go on."""
-        schema = func._schema  # noqa: SLF001 - as torch's own modes read it
-        if schema.is_mutable:
-            for argument, value in zip(schema.arguments, args, strict=False):
-                if argument.alias_info is not None and argument.alias_info.is_write and _has_memory(value):
-                    self._keep(value)
-        return func(*args, **(kwargs or {}))
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Keep what may be overwritten, and make the call."""
+        if _writes(func, args, kwargs or {}):
+            for value in pytree.tree_leaves((args, kwargs)):
+                if place := _memory(value):
+                    self._keep(place)
+        return super().__torch_function__(func, types, args, kwargs)
 
-    def _keep(self, written: torch.Tensor) -> None:
-        weight, version = self._weights.get(_memory(written), (None, 0))
+    def _keep(self, place: int) -> None:
+        weight, version = self._weights.get(place, (None, 0))
         if weight is not None and id(weight) not in self.kept:
             self.kept[id(weight)] = weight, version, weight.detach().clone()
 
 
-def _has_memory(value: Any) -> bool:
-    return type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided and value.numel() > 0
+def _writes(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a function may write to what it is given, by its name or by what it is asked."""
+    if func in _LIMITING:
+        limit = kwargs.get("max_norm", args[_LIMITING[func]] if len(args) > _LIMITING[func] else None)
+        return limit is not None
+    return func == _SET_DATA or changes(getattr(func, "__name__", ""), kwargs)
 
 
-def _memory(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+def _memory(value: Any) -> int:
+    """Where the elements of a plain tensor begin, and those of its views; 0 for anything else."""
+    if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided:
+        return 0
+    try:
+        return value.untyped_storage().data_ptr()
+    except NotImplementedError:  # within torch.func.vmap and its like
+        return 0
