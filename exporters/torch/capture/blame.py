@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entrepot.exporters.torch.capture.decided import decisions_followed
+from entrepot.exporters.torch.capture.flexible import flexible_attention
 from entrepot.exporters.torch.capture.held import held_values
 from entrepot.exporters.torch.capture.moving import modules_stay
 from entrepot.exporters.torch.capture.orders import orders_of_the_sample
@@ -152,6 +153,7 @@ def export_flat(
     upstream = masks_as_they_are(), unchecked_distributions(), unsolved_divisions()
     flags = (
         decided_flags(),
+        flexible_attention(),
         remainders_by_nothing(),
         rounded_sizes(),
         orders_of_the_sample(),
