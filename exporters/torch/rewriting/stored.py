@@ -139,7 +139,11 @@ def followed(state: Any, run: Callable[[Any], _Result], *, give_up: bool) -> _Re
         try:
             return run(wider)
         except StoresError as error:
-            wider = _with(wider, error.attributes)
+            new = [each for each in error.attributes if each not in stored]
+            if not new:  # what is put into it becomes something else
+                return run(state.without_stores())
+            stored = [*stored, *new]
+            wider = _with(wider, new)
         except UnlikeError as error:
             if isinstance(error, ListError) and _in_other_form(wider, error):
                 continue
