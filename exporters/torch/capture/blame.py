@@ -24,7 +24,7 @@ from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
 from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.rewriting.reading import named_weights
-from entrepot.exporters.torch.rewriting.stored import as_at_first
+from entrepot.exporters.torch.rewriting.stored import forget_stores, stores_begun
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
@@ -161,13 +161,14 @@ def export_flat(
         modules_stay(),
         *upstream,
     )
+    forget_stores()
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
         for flag in (
             *flags,
             Rewriting(),
             held_values(flat),
             named_weights(flat),
-            as_at_first(flat),
+            stores_begun(flat),
             capture_settings(),
         ):
             stack.enter_context(flag)

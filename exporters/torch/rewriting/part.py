@@ -12,7 +12,7 @@ from entrepot.exporters.torch.rewriting.environment import Aside, expression, hi
 from entrepot.exporters.torch.rewriting.flows import Operand, operand
 from entrepot.exporters.torch.rewriting.reading import Reader
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
-from entrepot.exporters.torch.rewriting.stored import StoresError, attributes_now
+from entrepot.exporters.torch.rewriting.stored import StoresError, stores_now
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Undefined, gather, spread
 from entrepot.exporters.torch.upstream import writes
 
@@ -193,7 +193,7 @@ class Part:
             StoresError: It stores something in modules that is not among them.
         """
         copies: dict[int, Any] = {}
-        stored = attributes_now() if self.state.stores else None
+        stored = stores_now() if self.state.stores else None
         counts = {at: writes(leaf) for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)}
         with Reader() as reader:
             tree, after = self.run(leaves, copies)

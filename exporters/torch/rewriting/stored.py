@@ -16,7 +16,9 @@ import torch
 from entrepot.exporters.torch.rewriting.links import ListError
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
 
-_REGISTERED = ("_parameters", "_buffers", "_modules")
+_OWN = frozenset(vars(torch.nn.Module()))
+"""What every module has: tables of weights, parts and hooks, which a capture may have exchanged."""
+
 _Result = TypeVar("_Result")
 
 
@@ -56,7 +58,9 @@ class Stores:
 
     def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
         self._modules = modules
-        self._before = [{key: (value, _items(value)) for key, value in vars(module).items()} for module in modules]
+        self._before = [
+            {name: (vars(module)[name], _items(vars(module)[name])) for name in _names(module)} for module in modules
+        ]
 
     def now(self) -> Stores:
         """Those of the same modules, later."""
@@ -67,9 +71,8 @@ class Stores:
         found = [
             Attribute(module, name)
             for module, before in zip(self._modules, self._before, strict=True)
-            for name in dict.fromkeys((*before, *vars(module)))
-            if name not in _REGISTERED
-            and _is_new(vars(module).get(name, UNDEFINED), *before.get(name, (UNDEFINED, None)))
+            for name in dict.fromkeys((*before, *_names(module)))
+            if _is_new(vars(module).get(name, UNDEFINED), *before.get(name, (UNDEFINED, None)))
         ]
         if not found:
             return found
@@ -79,7 +82,7 @@ class Stores:
     def restore(self) -> None:
         """Put everything back."""
         for module, before in zip(self._modules, self._before, strict=True):
-            for name in vars(module).keys() - before.keys():
+            for name in set(_names(module)) - before.keys():
                 del vars(module)[name]
             for name, (value, items) in before.items():
                 vars(module)[name] = value
@@ -87,38 +90,61 @@ class Stores:
                     _fill(value, items)
 
 
-_AT_FIRST: ContextVar[Stores | None] = ContextVar("_AT_FIRST", default=None)
-"""Of the module that is captured, before its call."""
+@dataclass
+class _Calls:
+    """The calls of a module that is captured.
+
+    Attributes:
+        first: What it stores before all of them.
+        begun: What it stored as the present one began, which is the same but for what a capture exchanges.
+    """
+
+    first: Stores
+    begun: Stores
+
+
+_CALLS: ContextVar[_Calls | None] = ContextVar("_CALLS", default=None)
 
 
 @contextlib.contextmanager
 def stores_followed(module: torch.nn.Module) -> Iterator[None]:
     """Inside, captures of a module and its bodies follow what it stores in itself."""
-    token = _AT_FIRST.set(Stores(list(module.modules())))
+    first = Stores(list(module.modules()))
+    token = _CALLS.set(_Calls(first, first))
     try:
         yield
     finally:
-        _AT_FIRST.reset(token)
+        _CALLS.reset(token)
+
+
+def forget_stores() -> None:
+    """Put back what the calls so far have stored; to be called before a capture exchanges anything."""
+    if (calls := _CALLS.get()) is not None:
+        calls.first.restore()
 
 
 @contextlib.contextmanager
-def as_at_first(flat: torch.nn.Module) -> Iterator[None]:
-    """Inside, a call of ``flat`` finds nothing that earlier ones have stored."""
-    first = _AT_FIRST.get()
-    if first is None:
+def stores_begun(flat: torch.nn.Module) -> Iterator[None]:
+    """Inside, what a call of ``flat`` stores is told from what was there as it began."""
+    calls = _CALLS.get()
+    if calls is None:
         yield
         return
-    hook = flat.register_forward_pre_hook(lambda *_: first.restore())
+
+    def begin(*_: Any) -> None:
+        calls.begun = calls.first.now()
+
+    hook = flat.register_forward_pre_hook(begin)
     try:
         yield
     finally:
         hook.remove()
 
 
-def attributes_now() -> Stores | None:
+def stores_now() -> Stores | None:
     """What the module that is captured stores at the moment; ``None`` where that is not followed."""
-    first = _AT_FIRST.get()
-    return None if first is None else first.now()
+    calls = _CALLS.get()
+    return None if calls is None else calls.first.now()
 
 
 def followed(state: Any, run: Callable[[Any], _Result], *, give_up: bool) -> _Result:
@@ -132,8 +158,8 @@ def followed(state: Any, run: Callable[[Any], _Result], *, give_up: bool) -> _Re
     Raises:
         UnlikeError: As ``run`` raises it.
     """
-    first = _AT_FIRST.get()
-    stored = [] if first is None else first.changed()
+    calls = _CALLS.get()
+    stored = [] if calls is None else calls.begun.changed()
     wider = _with(state, stored) if stored else state
     while True:
         try:
@@ -169,6 +195,10 @@ def _in_other_form(state: Any, error: ListError) -> bool:
     form = error.form()
     state.put(tuple(form if value is error.list else value for value in before))
     return True
+
+
+def _names(module: torch.nn.Module) -> list[str]:
+    return [name for name in vars(module) if name not in _OWN]
 
 
 def _items(value: Any) -> list[Any] | None:
