@@ -29,7 +29,9 @@ class WeightKeeper(DataWriter):
     def __init__(self, parameters: Iterable[tuple[torch.nn.Parameter, int]]) -> None:
         super().__init__()
         self.kept: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
-        self._weights = {_memory(weight): (weight, version) for weight, version in parameters}
+        self._weights: dict[int, list[tuple[torch.nn.Parameter, int]]] = {}
+        for weight, version in parameters:  # several may be views of one memory
+            self._weights.setdefault(_memory(weight), []).append((weight, version))
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Keep what may be overwritten, and make the call."""
@@ -40,9 +42,9 @@ class WeightKeeper(DataWriter):
         return super().__torch_function__(func, types, args, kwargs)
 
     def _keep(self, place: int) -> None:
-        weight, version = self._weights.get(place, (None, 0))
-        if weight is not None and id(weight) not in self.kept:
-            self.kept[id(weight)] = weight, version, weight.detach().clone()
+        for weight, version in self._weights.get(place, ()):
+            if id(weight) not in self.kept:
+                self.kept[id(weight)] = weight, version, weight.detach().clone()
 
 
 def _writes(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -42,6 +42,18 @@ def test_the_value_before_is_kept_however_a_weight_is_written_to(write):
     assert torch.equal(value, before)
 
 
+def test_weights_that_share_memory_are_kept_together():
+    memory = torch.randn(5)
+    weights = [nn.Parameter(memory[:2]), nn.Parameter(memory[2:])]
+    before = memory.clone()
+    with torch.no_grad(), WeightKeeper([(weight, 0) for weight in weights]) as keeper:
+        weights[1].mul_(2)
+        memory.fill_(0)
+    for weight, _, value in keeper.kept.values():
+        weight.data.copy_(value)
+    assert torch.equal(memory, before)
+
+
 class Conditional(nn.Module):
     def forward(self, x):
         return torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y * 2, (x,))
