@@ -15,6 +15,7 @@ import torch
 
 from entrepot.exporters.torch.rewriting.links import ListError
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.running.contents import contents, is_kept, put_back
 
 _OWN = frozenset(vars(torch.nn.Module()))
 """What every module has: tables of weights, parts and hooks, which a capture may have exchanged."""
@@ -59,7 +60,7 @@ class Stores:
     def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
         self._modules = modules
         self._before = [
-            {name: (vars(module)[name], _items(vars(module)[name])) for name in _names(module)} for module in modules
+            {name: (vars(module)[name], contents(vars(module)[name])) for name in _names(module)} for module in modules
         ]
 
     def now(self) -> Stores:
@@ -84,10 +85,9 @@ class Stores:
         for module, before in zip(self._modules, self._before, strict=True):
             for name in set(_names(module)) - before.keys():
                 del vars(module)[name]
-            for name, (value, items) in before.items():
+            for name, (value, held) in before.items():
                 vars(module)[name] = value
-                if items is not None and _is_new(value, value, items):
-                    _fill(value, items)
+                put_back(value, held)
 
 
 @dataclass
@@ -201,31 +201,8 @@ def _names(module: torch.nn.Module) -> list[str]:
     return [name for name in vars(module) if name not in _OWN]
 
 
-def _items(value: Any) -> list[Any] | None:
-    """What a list holds; of a dict, the keys and then the values."""
-    if type(value) is dict:
-        return [*value, *value.values()]
-    return list(value) if type(value) is list else None
-
-
-def _fill(value: Any, items: list[Any]) -> None:
-    if isinstance(value, list):
-        value[:] = items
-    else:
-        count = len(items) // 2
-        value.clear()
-        value.update(zip(items[:count], items[count:], strict=True))
-
-
-def _is_new(now: Any, value: Any, items: list[Any] | None) -> bool:
-    if now is not value:
-        return True
-    held = _items(now)
-    return items is not None and held is not None and not _same(items, held)
-
-
-def _same(first: list[Any], second: list[Any]) -> bool:
-    return len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))
+def _is_new(now: Any, value: Any, held: Any) -> bool:
+    return now is not value or (held is not None and not is_kept(now, held))
 
 
 @functools.cache

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
-import operator
 import random
 import warnings
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +15,7 @@ import torch
 
 from entrepot.exporters.torch.quantised.observers import observers_off
 from entrepot.exporters.torch.running.bags import bags_checked
+from entrepot.exporters.torch.running.contents import contents, put_back, same_members
 from entrepot.exporters.torch.running.kept_weights import WeightKeeper
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
@@ -112,9 +111,9 @@ class ModuleState:
     def _in_attributes(self) -> Iterator[torch.Tensor]:
         """Tensors in attributes, and in lists and dicts there; parameters are checked, and buffers in a place apart."""
         for _, attributes in self._attributes:
-            for key, (value, contents) in attributes.items():
+            for key, (value, held) in attributes.items():
                 if key not in _REGISTERED:
-                    members = contents.values() if isinstance(contents, dict) else contents or ()
+                    members = held.values() if isinstance(held, dict) else held or ()
                     yield from (each for each in (value, *members) if type(each) is torch.Tensor)
 
 
@@ -191,56 +190,23 @@ def _changed_keys(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]],
     yield from (key for key in buffers if kept.get(key) is not buffers[key] or id(buffers[key]) in written)
     for key in dict.fromkeys((*before, *now)):
         if key not in _REGISTERED:
-            value, contents = attributes.get(key, (None, None))
-            members = contents.values() if isinstance(contents, dict) else contents or ()
+            value, held = attributes.get(key, (None, None))
+            members = held.values() if isinstance(held, dict) else held or ()
             if (
                 now.get(key) is not value
-                or not _same_members(_contents(value), contents)
+                or not same_members(contents(value), held)
                 or any(id(each) in written for each in (value, *members))
             ):
                 yield key
 
 
-def _same_members(first: Any, second: Any) -> bool:
-    if isinstance(first, dict):
-        return list(first) == list(second) and _same_members(list(first.values()), list(second.values()))
-    if isinstance(first, list):
-        return len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))
-    return first is second or bool(first == second)
-
-
 def _shallow(attributes: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    return {key: (value, _contents(value)) for key, value in attributes.items()}
-
-
-def _contents(value: Any) -> Any:
-    kind = next((kind for kind in (list, dict, set) if isinstance(value, kind)), None)
-    return None if kind is None else kind(value)  # classes of their own may refuse to be copied
-
-
-def _is_kept(value: Any, contents: Any) -> bool:
-    """Whether a list, dict or set holds what it held; most are hooks of a module, and empty, or parts by name."""
-    if not contents and type(value) in _PLAIN:
-        return not value
-    if type(value) in _MAPPINGS:
-        same = len(value) == len(contents) and all(map(operator.is_, value.values(), contents.values()))
-        return same and list(value) == list(contents)
-    return _same_members(_contents(value), contents)
-
-
-_MAPPINGS = (OrderedDict, dict)
-_PLAIN = (*_MAPPINGS, list, set)
+    return {key: (value, contents(value)) for key, value in attributes.items()}
 
 
 def _restore_attributes(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]]) -> None:
     for key in part.__dict__.keys() - attributes.keys():
         del part.__dict__[key]
-    for key, (value, contents) in attributes.items():
+    for key, (value, before) in attributes.items():
         part.__dict__[key] = value
-        if contents is None or _is_kept(value, contents):  # frozen ones refuse to be written to
-            continue
-        if isinstance(value, list):
-            value[:] = contents
-        elif isinstance(value, dict | set):
-            value.clear()
-            value.update(contents)
+        put_back(value, before)
