@@ -18,6 +18,7 @@ class UnpackSequences(ir.passes.InPlacePass):
     """Compute parts of a tensor as values of their own where a sequence is taken apart at known places.
 
     Before: ``SequenceAt(SplitToSequence(x, 2), 1)`` with four rows. After: the second of ``Split(x, [2, 2])``.
+    Before: ``SequenceAt(SplitToSequence(x, sizes), 1)`` with two sizes. After: the second of ``Split(x, sizes)``.
     Before: ``SequenceAt(SequenceConstruct(x, y), 1)``. After: ``y``. Subgraphs and functions are covered.
     """
 
@@ -36,12 +37,13 @@ class UnpackSequences(ir.passes.InPlacePass):
 
 def _unpack_split(node: ir.Node, types: Types, names: Names) -> bool:
     sizes = _sizes(node, types)
-    places = _places(node, types, 0 if sizes is None else len(sizes))
-    if not sizes or not places:
+    length = _length_of_list(node, types) if sizes is None else len(sizes)
+    places = _places(node, types, length)
+    if not places:
         return False
     axis = node.attributes.get_int("axis", 0)
-    given = write_constant(node, np.array(sizes, np.int64), "sizes", names)
-    split = ir.node("Split", [node.inputs[0], given], {"axis": axis}, num_outputs=len(sizes))
+    given = node.inputs[1] if sizes is None else write_constant(node, np.array(sizes, np.int64), "sizes", names)
+    split = ir.node("Split", [node.inputs[0], given], {"axis": axis}, num_outputs=length)
     _put_before(node, split, names)
     parts: Sequence[ir.Value] = split.outputs
     if len(node.inputs) < 2 and not node.attributes.get_int("keepdims", 1):
@@ -70,6 +72,12 @@ def _places(node: ir.Node, types: Types, length: int) -> dict[ir.Node, int]:
             return {}
         places[user] = int(known.item()) % length
     return {} if node.outputs[0].is_graph_output() else places
+
+
+def _length_of_list(node: ir.Node, types: Types) -> int:
+    """How many sizes are given, whatever they are; zero if that is not known."""
+    listed = types.shape(node.inputs[1]) if len(node.inputs) > 1 else None
+    return listed[0] if listed is not None and len(listed) == 1 and isinstance(listed[0], int) else 0
 
 
 def _sizes(node: ir.Node, types: Types) -> list[int] | None:

@@ -35,6 +35,13 @@ UNPACKED = [
         "s_part, s_part_1, s_part_2, s_part_3, s_part_4 = Split(x, [1, 1, 1, 1, 1]) axis=1; "
         "s_part_9 = Squeeze(s_part_4, [1]); y = Neg(s_part_9)",
     ),
+    (
+        number(i=1)
+        + "n = Shape<end = 1>(x) w = Shape<start = 1>(x) r = Sub(w, n) k = Concat<axis = 0>(n, r) "
+        + "s = SplitToSequence<axis = 1>(x, k) a = SequenceAt(s, i) y = Neg(a)",
+        "n = Shape(x) end=1; w = Shape(x) start=1; r = Sub(w, n); k = Concat(n, r) axis=0; "
+        "s_part, s_part_1 = Split(x, k) axis=1; y = Neg(s_part_1)",
+    ),
     (number(i=0) + "s = SequenceConstruct(x, x) a = SequenceAt(s, i) y = Neg(a)", "y = Neg(x)"),
 ]
 
