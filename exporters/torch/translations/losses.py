@@ -21,24 +21,28 @@ def cross_entropy(  # the signature is torch's
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> torch.Tensor:
-    """Cross entropy of logits; torch.onnx (2.13) drops the smoothing of labels."""
-    if size_average is not None or reduce is not None:
-        return F.cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+    """Cross entropy of logits; torch.onnx (2.13) has it for rows of classes, of which it drops the smoothing."""
+    sharp = {"weight": weight, "size_average": size_average, "reduce": reduce, "ignore_index": ignore_index}
+    named, rows = not target.is_floating_point(), input.dim() > 1
+    if size_average is not None or reduce is not None or (named and rows and not label_smoothing):
+        return F.cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing, **sharp)
     axis = min(input.dim() - 1, 1)
     logs, classes = input.log_softmax(axis), input.shape[axis]
-    each = (
-        torch.ones_like(logs) if weight is None else weight.reshape((-1,) + (1,) * (input.dim() - axis - 1)) + 0 * logs
-    )
-    if target.is_floating_point():
+    weighted = logs if weight is None else logs * weight.reshape((-1,) + (1,) * (input.dim() - axis - 1))
+    if not named:
         target = target * (1 - label_smoothing) + label_smoothing / classes
-        loss = -(logs * target * each).sum(axis)
+        loss = -(weighted * target).sum(axis)
         return loss.sum() / (input.numel() // classes) if reduction == "mean" else _reduced(loss, reduction)
     counts = target != ignore_index
-    index = target.masked_fill(~counts, 0).to(torch.int64).unsqueeze(axis)
-    scale = each.gather(axis, index).squeeze(axis) * counts
-    loss = -logs.gather(axis, index).squeeze(axis) * scale * (1 - label_smoothing)
+    index = target.masked_fill(~counts, 0).to(torch.int64)
+    scale = (counts.to(input.dtype) if weight is None else torch.where(counts, weight[index], 0.0))
+    if rows:
+        loss = F.cross_entropy(input, target, reduction="none", **sharp)
+    else:
+        loss = torch.where(counts, -weighted.gather(axis, index.unsqueeze(axis)).squeeze(axis), 0.0)
     if label_smoothing:
-        loss = loss - (logs * each).sum(axis) * counts * (label_smoothing / classes)
+        even = torch.where(counts, weighted.sum(axis), 0.0)
+        loss = loss * (1 - label_smoothing) - even * (label_smoothing / classes)
     return loss.sum() / scale.sum() if reduction == "mean" else _reduced(loss, reduction)
 
 

@@ -11,9 +11,12 @@ from entrepot.exporters.torch.translations.losses import (
 )
 
 
+@pytest.mark.parametrize("impossible", [False, True])
 @pytest.mark.parametrize(("shape", "labels"), [((6, 5), (6,)), ((5,), ()), ((2, 5, 3, 4), (2, 3, 4))])
-def test_cross_entropy_is_that_of_torch(shape, labels):
+def test_cross_entropy_is_that_of_torch(shape, labels, impossible):
     x, chances = torch.randn(shape, dtype=torch.float64), torch.rand(shape, dtype=torch.float64)
+    if impossible:
+        x.movedim(min(x.dim() - 1, 1), 0)[0] = -torch.inf
     weight, y = torch.rand(5, dtype=torch.float64), torch.randint(1, 5, labels)
     for each, reduction, smoothing in itertools.product((None, weight), ("mean", "sum", "none"), (0.0, 0.1)):
         how = {"weight": each, "reduction": reduction, "label_smoothing": smoothing}
@@ -21,6 +24,10 @@ def test_cross_entropy_is_that_of_torch(shape, labels):
         for ignored in (-100, 0, 3):
             how["ignore_index"] = ignored
             torch.testing.assert_close(cross_entropy(x, y, **how), F.cross_entropy(x, y, **how), equal_nan=True)
+            nothing = torch.full_like(y, ignored)
+            torch.testing.assert_close(
+                cross_entropy(x, nothing, **how), F.cross_entropy(x, nothing, **how), equal_nan=True
+            )
 
 
 @pytest.mark.parametrize("full", [False, True])
