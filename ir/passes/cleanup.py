@@ -14,11 +14,13 @@ from entrepot.ir.passes.absorb_padding import AbsorbPadding
 from entrepot.ir.passes.arrange_weights import ArrangeWeights
 from entrepot.ir.passes.clip_bounds import ClipBounds
 from entrepot.ir.passes.drop_idle import DropIdle
+from entrepot.ir.passes.drop_negations import DropNegations
 from entrepot.ir.passes.drop_unused import DropUnused
 from entrepot.ir.passes.drop_zero_bias import DropZeroBias
 from entrepot.ir.passes.fold_constants import Evaluate, FoldConstants
 from entrepot.ir.passes.gather_slices import GatherSlices
 from entrepot.ir.passes.join_moves import JoinMoves
+from entrepot.ir.passes.keep_axes import KeepAxes
 from entrepot.ir.passes.let_broadcast import LetBroadcast
 from entrepot.ir.passes.levels import Level
 from entrepot.ir.passes.lift_constants import LiftConstants
@@ -65,6 +67,8 @@ def clean_up(
         DropIdle(weights),
         UnpackSequences(),
         JoinMoves(),
+        KeepAxes(),
+        DropNegations(),
         GatherSlices(),
         TakeParts(),
         TurnProducts(),

@@ -22,7 +22,12 @@ def cross_entropy(  # the signature is torch's
     label_smoothing: float = 0.0,
 ) -> torch.Tensor:
     """Cross entropy of logits; torch.onnx (2.13) has it for rows of classes, of which it drops the smoothing."""
-    sharp = {"weight": weight, "size_average": size_average, "reduce": reduce, "ignore_index": ignore_index}
+    sharp: dict[str, Any] = {
+        "weight": weight,
+        "size_average": size_average,
+        "reduce": reduce,
+        "ignore_index": ignore_index,
+    }
     named, rows = not target.is_floating_point(), input.dim() > 1
     if size_average is not None or reduce is not None or (named and rows and not label_smoothing):
         return F.cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing, **sharp)
@@ -35,7 +40,7 @@ def cross_entropy(  # the signature is torch's
         return loss.sum() / (input.numel() // classes) if reduction == "mean" else _reduced(loss, reduction)
     counts = target != ignore_index
     index = target.masked_fill(~counts, 0).to(torch.int64)
-    scale = (counts.to(input.dtype) if weight is None else torch.where(counts, weight[index], 0.0))
+    scale = counts.to(input.dtype) if weight is None else torch.where(counts, weight[index], 0.0)
     if rows:
         loss = F.cross_entropy(input, target, reduction="none", **sharp)
     else:

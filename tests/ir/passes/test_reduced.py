@@ -1,0 +1,88 @@
+"""Passes over reductions and negations: what is put back or undone after them."""
+
+from __future__ import annotations
+
+import pytest
+
+from entrepot.ir.passes.drop_negations import DropNegations
+from entrepot.ir.passes.drop_unused import DropUnused
+from entrepot.ir.passes.keep_axes import KeepAxes
+from tests.ir.passes.forms import check, model
+
+INPUTS, Y = "float[n, 3, 4] x, bool[3, 4] c", "float[] y"
+
+
+def ints(**named: list[int]) -> str:
+    return " ".join(f"{name} = Constant<value_ints = {value}>()" for name, value in named.items()) + " "
+
+
+KEPT = [
+    (ints(a=[1]) + "r = ReduceMean(x, a) y = Squeeze(r, a)", "y = ReduceMean(x, [1]) keepdims=0"),
+    (ints(a=[2]) + "r = ReduceSum<keepdims = 0>(x, a) y = Unsqueeze(r, a)", "y = ReduceSum(x, [2]) keepdims=1"),
+    (ints(a=[0, 2], s=[3]) + "r = ReduceSum(x, a) y = Reshape(r, s)", "y = ReduceSum(x, [0, 2]) keepdims=0"),
+    ("r = ReduceSum(x) s = Squeeze(r) y = Neg(s)", "s = ReduceSum(x) keepdims=0; y = Neg(s)"),
+    (
+        ints(a=[1]) + "r = ArgMax<axis = 1>(x) s = Squeeze(r, a) y = Cast<to = 1>(s)",
+        "s = ArgMax(x) axis=1 keepdims=0; y = Cast(s) to=1",
+    ),
+]
+
+APART = [
+    ints(a=[1], b=[0]) + "r = ReduceMean<keepdims = 0>(x, a) y = Unsqueeze(r, b)",  # put elsewhere
+    ints(a=[1])
+    + "r = ReduceMean(x, a) s = Squeeze(r, a) t = Sub(x, r) u = ReduceSum(s) y = Add(t, u)",  # read as it is, too
+    ints(a=[1], b=[1, 2]) + "r = ReduceMean(x, a) s = ReduceMean(r, b) y = Squeeze(s, a)",  # one of two
+    "z = Relu(x) r = ReduceSum<noop_with_empty_axes = 1>(z) y = Unsqueeze(r, o)",  # reduces nothing
+]
+
+NEGATED = [
+    ("d = Not(c) e = Not(d) y = Where(e, x, z)", "y = Where(c, x, z)"),
+    ("d = Not(c) y = Where(d, x, z)", "y = Where(c, z, x)"),
+    ("m = Neg(x) o = Neg(m) y = Relu(o)", "y = Relu(x)"),
+    ("m = Neg(x) y = Add(z, m)", "y = Sub(z, x)"),
+    ("m = Neg(x) y = Add(m, z)", "y = Sub(z, x)"),
+    ("m = Neg(x) y = Sub(z, m)", "y = Add(z, x)"),
+    (
+        "s = ReduceSum<keepdims = 0>(z) t = Cast<to = 9>(s) f = Not(t) "
+        "y = If(f) <then_branch = yes () => (float[n, 3, 4] a) { a = Relu(x) }, "
+        "else_branch = no () => (float[n, 3, 4] b) { b = Exp(x) }>",
+        "s = ReduceSum(z) keepdims=0; t = Cast(s) to=9; y = If(t) {a = Relu(x)} {b = Exp(x)}",
+    ),
+]
+
+OTHERWISE = [
+    "m = Neg(x) y = Sub(m, z)",
+    "m = Neg(x) n = Neg(z) y = Mul(m, n)",
+    "d = Not(c) e = Cast<to = 1>(d) y = Mul(e, x)",
+]
+
+
+def cleaned(step):
+    """A pass, and what it leaves for ``DropUnused`` dropped."""
+
+    def both(graph):
+        result = step(graph)
+        DropUnused()(graph)
+        return result
+
+    return both
+
+
+@pytest.mark.parametrize(("body", "expected"), KEPT)
+def test_reductions_keep_what_is_put_back_and_drop_what_is_taken_away(body, expected):
+    check(cleaned(KeepAxes()), model(body, INPUTS, Y), expected)
+
+
+@pytest.mark.parametrize("body", APART)
+def test_reductions_stay_where_it_is_not_the_same(body):
+    check(KeepAxes(), model(body, INPUTS, Y, "<int64[1] o = {0}>"), None, sizes=(2, 1))
+
+
+@pytest.mark.parametrize(("body", "expected"), NEGATED)
+def test_negations_that_are_undone_go(body, expected):
+    check(cleaned(DropNegations()), model(body, INPUTS + ", float[3, 4] z", Y), expected)
+
+
+@pytest.mark.parametrize("body", OTHERWISE)
+def test_negations_that_say_something_stay(body):
+    check(DropNegations(), model(body, INPUTS + ", float[3, 4] z", Y), None)
