@@ -44,13 +44,25 @@ def extreme(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: bool
     return step.op("Where", lost, step.value(np.nan, value.dtype), found)
 
 
+def _log_of_sum(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: bool) -> ir.Value:
+    """The same for ``ReduceLogSumExp``; onnxruntime 1.31 subtracts no maximum if minus infinity comes first."""
+    kind = np.float64 if value.dtype == ir.DataType.DOUBLE else np.float32
+    lowest = step.value(float(np.finfo(kind).min), kind)
+    found = reduced(step, name, step.op("Max", step.build.cast(value, kind), lowest), axis, keepdims=keepdims)
+    result = step.op("Where", step.op("LessOrEqual", found, lowest), step.value(-np.inf, kind), found)
+    return step.build.cast(result, value.dtype)
+
+
+_CAREFUL = {"ReduceMax": extreme, "ReduceMin": extreme, "ReduceLogSumExp": _log_of_sum}
+
+
 @operation(*_REDUCTIONS)
 def reduction(step: Step, x: Any) -> ir.Value:
     """One operator, in the type of the result; truth is reduced as 0 and 1."""
     given, name = step.operation, _REDUCTIONS[type(step.operation).__name__]
     value = step.value(x)
     narrow = step.dtype if step.dtype not in _NARROW else element_of("int32")
-    over = extreme if name in ("ReduceMax", "ReduceMin") else reduced
+    over = _CAREFUL.get(name, reduced)
     result = over(step, name, step.build.cast(value, narrow), given.axis, keepdims=given.keepdims)
     initial = getattr(given, "initial", None)
     if initial is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import onnx_ir
 import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from onnxscript import opset20
 
 from entrepot.exporters.torch.translations.precision import floating
@@ -41,17 +42,10 @@ def expm1(input: torch.Tensor) -> torch.Tensor:
 
 @floating
 def logaddexp(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """log(exp(a) + exp(b)), without overflow.
-
-    Double precision keeps the digits of 1 + exp(a - b), unless that is nearly 1.
-    """
-    if torch.promote_types(input.dtype, other.dtype) == torch.float64:
-        return _largest_plus(input, other, lambda gap: log1p(gap.exp()))
+    """log(exp(a) + exp(b)), without overflow."""
     larger, smaller = torch.maximum(input, other), torch.minimum(input, other)
     most = torch.finfo(larger.dtype).max
-    gap = smaller - larger.clamp(-most, most)  # equal infinities have no difference
-    power = gap.double().exp()
-    return larger + torch.where(gap < -_ITSELF, power, (power + 1).log()).to(larger.dtype)
+    return larger + softplus(smaller - larger.clamp(-most, most))  # equal infinities have no difference
 
 
 @floating
@@ -63,7 +57,14 @@ def logaddexp2(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 @floating
 def log_sigmoid(input: torch.Tensor) -> torch.Tensor:
     """log(1 / (1 + exp(-x)))."""
-    return input.clamp(max=0) - log1p((-input.abs()).exp())
+    return -softplus(-input)
+
+
+def softplus(input: torch.Tensor) -> torch.Tensor:
+    """log(1 + exp(x)), which no runtime lacks but onnxruntime (1.31) in double precision."""
+    if input.dtype == torch.float64:
+        return input.clamp(min=0) + log1p((-input.abs()).exp())
+    return F.softplus(input)
 
 
 def _log_sigmoid_forward(input: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -85,7 +86,7 @@ def binary_cross_entropy_with_logits(
 
 
 def soft_margin_loss(input: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> torch.Tensor:
-    """log(1 + exp(-t x))."""
+    """log(1 + exp(-t x)), of which torch lets the power overflow."""
     loss: torch.Tensor = log1p((-target * input).exp())
     return _reduced(loss, reduction)
 
@@ -103,6 +104,23 @@ def translate_softplus(self: Any, beta: float = 1.0, threshold: float = 20.0) ->
     return aten_softplus(self, float(beta), float(threshold))
 
 
+def translate_logsumexp(self: Any, dim: Any, keepdim: bool = False) -> Any:
+    """ReduceLogSumExp, which in onnxruntime (1.31) subtracts no maximum where the first element is minus infinity."""
+    if not self.shape:
+        return op.Identity(self)
+    kind = self.dtype
+    if kind in _SHORT:
+        return op.Cast(_log_of_sum(op.Cast(self, to=_SINGLE), _SINGLE, dim, keepdim), to=kind)
+    return _log_of_sum(self, kind, dim, keepdim)
+
+
+def _log_of_sum(x: Any, kind: onnx_ir.DataType, dim: Any, keepdim: bool) -> Any:
+    lowest = op.Constant(value=onnx_ir.tensor(float(kind.min), dtype=kind))
+    result = op.ReduceLogSumExp(op.Max(x, lowest), dim, keepdims=int(keepdim))
+    return op.Where(op.LessOrEqual(result, lowest), op.Constant(value=onnx_ir.tensor(-math.inf, dtype=kind)), result)
+
+
+_SINGLE, _SHORT = onnx_ir.DataType.FLOAT, (onnx_ir.DataType.FLOAT16, onnx_ir.DataType.BFLOAT16)
 _ITSELF = 18.0
 """From here on log(1 + exp(-x)) is less than half of the last digit of a float32."""
 
@@ -124,4 +142,4 @@ DECOMPOSITIONS = {
     aten.binary_cross_entropy_with_logits.default: binary_cross_entropy_with_logits,
     aten.soft_margin_loss.default: soft_margin_loss,
 }
-TRANSLATIONS = {aten.softplus.default: translate_softplus}
+TRANSLATIONS = {aten.softplus.default: translate_softplus, aten.logsumexp.default: translate_logsumexp}

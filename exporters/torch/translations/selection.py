@@ -93,18 +93,12 @@ def cummin(input: torch.Tensor, dim: int) -> _Pair:
 
 
 def logcumsumexp(input: torch.Tensor, dim: int) -> torch.Tensor:
-    """log(cumsum(exp(x))): the largest so far, and log1p of what the others add to it."""
+    """log(cumsum(exp(x))), each of the elements so far."""
     if input.dim() == 0:
         return input
     x = input.movedim(dim, -1)
-    so_far = _so_far(x.shape[-1])
-    table = x.unsqueeze(-2).masked_fill(~so_far, -torch.inf)
-    largest = table.amax(-1, keepdim=True)
-    place = _last_place((table == largest) & so_far).unsqueeze(-1)
-    others = (table - largest).exp().masked_fill(torch.arange(x.shape[-1]) == place, 0)
-    value = largest.squeeze(-1) + others.sum(-1).log1p()
-    value = torch.where(largest.squeeze(-1).isinf(), largest.squeeze(-1), value)
-    return value.masked_fill(table.isnan().any(-1), torch.nan).movedim(-1, dim)
+    table = x.unsqueeze(-2).masked_fill(~_so_far(x.shape[-1]), -torch.inf)
+    return table.logsumexp(-1).movedim(-1, dim)
 
 
 def _extreme(input: torch.Tensor, dim: int, *, largest: bool) -> _Pair:

@@ -8,6 +8,9 @@ FLOATS = torch.randn(4, 7, generator=_GENERATOR)
 INTEGERS = torch.randint(4, (5, 8), generator=_GENERATOR)
 HOLES = FLOATS.clone()
 HOLES[1, 2] = HOLES[3] = torch.nan
+FAR = FLOATS * 1000
+FAR[0, :3] = FAR[1, 0] = FAR[2, 4] = -torch.inf
+FAR[3, 5] = torch.inf
 
 
 def agree(function, *args):
@@ -36,7 +39,8 @@ def test_running_extremes_are_those_of_torch(dim):
     for x in (FLOATS, INTEGERS):
         agree(torch.cummax, x, dim)
         agree(torch.cummin, x, dim)
-    agree(torch.logcumsumexp, FLOATS, dim)
+    for x in (FLOATS, HOLES, FAR):
+        agree(torch.logcumsumexp, x, dim)
 
 
 def test_the_middle_of_everything_is_that_of_torch():
