@@ -25,7 +25,7 @@ def floor_divide(input: Any, other: Any) -> Any:
     """The whole number below the quotient."""
     x, y = _floats(input, other)
     if x is None:
-        return NotImplemented
+        return _whole_below(input, other) if type(other) is int and other else NotImplemented
     rest = torch.fmod(x, y)
     quotient = (x - rest) / y
     quotient = torch.where(_is_beyond(rest, y, other), quotient - 1, quotient)
@@ -36,8 +36,41 @@ def floor_divide(input: Any, other: Any) -> Any:
 
 
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """``torch.div`` when it rounds down."""
-    return floor_divide(input, other) if rounding_mode == "floor" else NotImplemented
+    """``torch.div``; torch.onnx (2.13) rounds whole numbers to single precision first."""
+    if rounding_mode == "floor":
+        return torch.floor_divide(input, other)
+    return _quotient(input, other) if rounding_mode == "trunc" and _are_whole(input, other) else NotImplemented
+
+
+def fmod(input: Any, other: Any) -> Any:
+    """With the sign of what is divided; of whole numbers exactly, where onnxruntime (1.31) asks double precision."""
+    if not _are_whole(input, other):
+        return NotImplemented
+    return input - _quotient(input, other) * other
+
+
+def _whole_below(input: torch.Tensor, number: int) -> torch.Tensor:
+    """The quotient of whole numbers, less 1 where it is too large: a product with the divisor does not overflow."""
+    quotient = _quotient(input, number)
+    if not quotient.dtype.is_signed:
+        return quotient
+    product = quotient * number
+    beyond = input < product if number > 0 else input > product
+    return quotient - beyond.to(quotient.dtype)
+
+
+def _are_whole(*numbers: Any) -> bool:
+    kind = torch.result_type(*numbers)
+    return not kind.is_floating_point and not kind.is_complex and kind != torch.bool
+
+
+def _quotient(input: Any, other: Any) -> Any:
+    """Of whole numbers, towards zero, as ONNX divides them."""
+    kind = torch.result_type(input, other)
+    first, second = (
+        each.to(kind) if isinstance(each, torch.Tensor) else torch.full((), each, dtype=kind) for each in (input, other)
+    )
+    return torch.ops.prims.div(*torch.broadcast_tensors(first, second))
 
 
 def _of_wholes(input: Any, other: Any) -> Any:
@@ -77,4 +110,6 @@ DECOMPOSITIONS = {
     aten.floor_divide.Scalar: floor_divide,
     aten.div.Tensor_mode: divide,
     aten.div.Scalar_mode: divide,
+    aten.fmod.Tensor: fmod,
+    aten.fmod.Scalar: fmod,
 }
