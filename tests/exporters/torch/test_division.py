@@ -14,7 +14,7 @@ QUOTIENTS = {
     "by a number below zero": lambda x, y: x // -7 - y,
     "by a number to zero": lambda x, y: torch.div(x, 7, rounding_mode="trunc") - y,
     "by a size": lambda x, y: torch.div(x, y.shape[0], rounding_mode="floor"),
-    "what is left": lambda x, y: torch.fmod(x, y),
+    "what is left": torch.fmod,
     "what is left by a number": lambda x, y: torch.fmod(x, -3) + y,
 }
 
