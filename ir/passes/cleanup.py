@@ -18,6 +18,7 @@ from entrepot.ir.passes.drop_negations import DropNegations
 from entrepot.ir.passes.drop_unused import DropUnused
 from entrepot.ir.passes.drop_zero_bias import DropZeroBias
 from entrepot.ir.passes.fold_constants import Evaluate, FoldConstants
+from entrepot.ir.passes.gather_rows import GatherRows
 from entrepot.ir.passes.gather_slices import GatherSlices
 from entrepot.ir.passes.join_moves import JoinMoves
 from entrepot.ir.passes.keep_axes import KeepAxes
@@ -70,6 +71,7 @@ def clean_up(
         KeepAxes(),
         DropNegations(),
         GatherSlices(),
+        GatherRows(),
         TakeParts(),
         TurnProducts(),
         SettleShapes(),

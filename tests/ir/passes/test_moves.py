@@ -10,6 +10,7 @@ import entrepot as ep
 from entrepot.ir.passes.absorb_padding import AbsorbPadding
 from entrepot.ir.passes.drop_idle import DropIdle
 from entrepot.ir.passes.drop_unused import DropUnused
+from entrepot.ir.passes.gather_rows import GatherRows
 from entrepot.ir.passes.gather_slices import GatherSlices
 from entrepot.ir.passes.join_moves import JoinMoves
 from entrepot.ir.passes.settle_shapes import SettleShapes
@@ -140,6 +141,35 @@ def test_chains_become_one_node(body, inputs, outputs, expected):
 @pytest.mark.parametrize(("body", "inputs", "outputs"), APART)
 def test_chains_that_round_or_are_read_in_between_stay(body, inputs, outputs):
     check(JoinMoves(), model(body, inputs, outputs), None, sizes=(2, 1))
+
+
+PLACES = "<int64[2, 2] k = {0, -1, 1, 1}, int64 j = {-2}>"
+
+LOOKED_UP = [
+    (ints(i="-1") + "l = Unsqueeze(k, i) y = GatherND(x, l)", "y = Gather(x, [[0, -1], [1, 1]]) axis=0"),
+    (
+        "t = Transpose<perm = [1, 0, 2]>(x) g = Gather<axis = 1>(t, k) y = Transpose<perm = [1, 2, 0, 3]>(g)",
+        "y = Gather(x, [[0, -1], [1, 1]]) axis=0",
+    ),
+    ("t = Transpose<perm = [2, 1, 0]>(x) g = Gather(t, j) y = Transpose<perm = [1, 0]>(g)", "y = Gather(x, -2) axis=2"),
+]
+
+ELSEWHERE = [
+    ints(i="1") + "l = Unsqueeze(k, i) y = GatherND(x, l)",  # a place for each of two axes
+    ints(i="2") + "l = Unsqueeze(k, i) y = GatherND<batch_dims = 1>(x, l)",
+    "t = Transpose<perm = [1, 0, 2]>(x) g = Gather<axis = 1>(t, k) y = Transpose<perm = [2, 1, 0, 3]>(g)",
+    "t = Transpose<perm = [1, 0, 2]>(x) g = Gather<axis = 1>(t, j) r = Transpose(g) s = Transpose(r) y = Add(g, s)",
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), LOOKED_UP)
+def test_places_along_one_axis_are_looked_up_by_one_node(body, expected):
+    check(cleaned(GatherRows()), model(body, "float[2, 3, 4] x", D, PLACES), expected)
+
+
+@pytest.mark.parametrize("body", ELSEWHERE)
+def test_places_of_several_axes_or_in_another_order_stay(body):
+    check(GatherRows(), model(body, "float[2, 3, 4] x", D, PLACES), None)
 
 
 SHAPES = [

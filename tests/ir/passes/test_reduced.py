@@ -5,33 +5,29 @@ from __future__ import annotations
 import pytest
 
 from entrepot.ir.passes.drop_negations import DropNegations
-from entrepot.ir.passes.drop_unused import DropUnused
 from entrepot.ir.passes.keep_axes import KeepAxes
 from tests.ir.passes.forms import check, model
+from tests.ir.passes.test_moves import cleaned, ints
 
 INPUTS, Y = "float[n, 3, 4] x, bool[3, 4] c", "float[] y"
 
 
-def ints(**named: list[int]) -> str:
-    return " ".join(f"{name} = Constant<value_ints = {value}>()" for name, value in named.items()) + " "
-
-
 KEPT = [
-    (ints(a=[1]) + "r = ReduceMean(x, a) y = Squeeze(r, a)", "y = ReduceMean(x, [1]) keepdims=0"),
-    (ints(a=[2]) + "r = ReduceSum<keepdims = 0>(x, a) y = Unsqueeze(r, a)", "y = ReduceSum(x, [2]) keepdims=1"),
-    (ints(a=[0, 2], s=[3]) + "r = ReduceSum(x, a) y = Reshape(r, s)", "y = ReduceSum(x, [0, 2]) keepdims=0"),
+    (ints(a="1") + "r = ReduceMean(x, a) y = Squeeze(r, a)", "y = ReduceMean(x, [1]) keepdims=0"),
+    (ints(a="2") + "r = ReduceSum<keepdims = 0>(x, a) y = Unsqueeze(r, a)", "y = ReduceSum(x, [2]) keepdims=1"),
+    (ints(a="0, 2", s="3") + "r = ReduceSum(x, a) y = Reshape(r, s)", "y = ReduceSum(x, [0, 2]) keepdims=0"),
     ("r = ReduceSum(x) s = Squeeze(r) y = Neg(s)", "s = ReduceSum(x) keepdims=0; y = Neg(s)"),
     (
-        ints(a=[1]) + "r = ArgMax<axis = 1>(x) s = Squeeze(r, a) y = Cast<to = 1>(s)",
+        ints(a="1") + "r = ArgMax<axis = 1>(x) s = Squeeze(r, a) y = Cast<to = 1>(s)",
         "s = ArgMax(x) axis=1 keepdims=0; y = Cast(s) to=1",
     ),
 ]
 
 APART = [
-    ints(a=[1], b=[0]) + "r = ReduceMean<keepdims = 0>(x, a) y = Unsqueeze(r, b)",  # put elsewhere
-    ints(a=[1])
+    ints(a="1", b="0") + "r = ReduceMean<keepdims = 0>(x, a) y = Unsqueeze(r, b)",  # put elsewhere
+    ints(a="1")
     + "r = ReduceMean(x, a) s = Squeeze(r, a) t = Sub(x, r) u = ReduceSum(s) y = Add(t, u)",  # read as it is, too
-    ints(a=[1], b=[1, 2]) + "r = ReduceMean(x, a) s = ReduceMean(r, b) y = Squeeze(s, a)",  # one of two
+    ints(a="1", b="1, 2") + "r = ReduceMean(x, a) s = ReduceMean(r, b) y = Squeeze(s, a)",  # one of two
     "z = Relu(x) r = ReduceSum<noop_with_empty_axes = 1>(z) y = Unsqueeze(r, o)",  # reduces nothing
 ]
 
@@ -55,17 +51,6 @@ OTHERWISE = [
     "m = Neg(x) n = Neg(z) y = Mul(m, n)",
     "d = Not(c) e = Cast<to = 1>(d) y = Mul(e, x)",
 ]
-
-
-def cleaned(step):
-    """A pass, and what it leaves for ``DropUnused`` dropped."""
-
-    def both(graph):
-        result = step(graph)
-        DropUnused()(graph)
-        return result
-
-    return both
 
 
 @pytest.mark.parametrize(("body", "expected"), KEPT)
