@@ -17,6 +17,8 @@ def remainder(input: Any, other: Any) -> Any:
     x, y = _floats(input, other)
     if x is None:
         return _of_wholes(input, other)
+    if isinstance(other, int | float) and other == 1:
+        return x - x.floor()
     rest = torch.fmod(x, y)
     return torch.where(_is_beyond(rest, y, other), rest + y, rest)
 

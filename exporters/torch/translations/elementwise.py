@@ -83,7 +83,7 @@ def isclose(
 
 def xlogy(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """The product x log(y), 0 for an x of 0 unless y is NaN."""
-    return torch.where((input == 0) & ~other.isnan(), 0.0, input * other.log())
+    return torch.where(other.isnan(), other, torch.where(input == 0, 0.0, input * other.log()))
 
 
 @floating

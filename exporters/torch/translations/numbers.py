@@ -38,8 +38,8 @@ def rounded(value: Any, digits: Any = None) -> Any:
 
 
 def count(self: Any) -> Any:
-    """``numel``: how many elements there are."""
-    return op.Size(self)
+    """``numel``: how many elements there are; of a vector as the size of its axis, which others ask for, too."""
+    return op.Squeeze(op.Shape(self)) if len(self.shape) == 1 else op.Size(self)
 
 
 def shifted_left(value: Any, places: Any) -> Any:

@@ -9,10 +9,12 @@ import math
 from typing import Any
 
 import torch
+from onnxscript import opset20
 
 from entrepot.exporters.torch.translations.precision import floating
 
 aten = torch.ops.aten
+op: Any = opset20
 
 
 def signbit(input: torch.Tensor) -> Any:
@@ -33,12 +35,20 @@ def copysign(input: torch.Tensor, other: torch.Tensor | float) -> Any:
 
 
 def sign(input: torch.Tensor) -> Any:
+    """The truth is its own sign, which ONNX has of numbers alone."""
+    return input.clone() if input.dtype == torch.bool else NotImplemented
+
+
+def sign_of_real(input: torch.Tensor) -> Any:
+    """The sign of what may be complex."""
+    return NotImplemented if input.is_complex() else torch.sign(input)
+
+
+def translate_sign(self: Any) -> Any:
     """-1, 0 or 1; 0 for a NaN, where ONNX has NaN."""
-    if input.dtype == torch.bool:
-        return input.clone()
-    if input.is_complex():
-        return NotImplemented
-    return (input > 0).to(input.dtype) - (input < 0).to(input.dtype)
+    if not self.dtype.is_floating_point():
+        return op.Sign(self)
+    return op.Where(op.IsNaN(self), op.CastLike(op.Constant(value_float=0.0), self), op.Sign(self))
 
 
 def heaviside(input: torch.Tensor, values: torch.Tensor) -> Any:
@@ -81,8 +91,9 @@ DECOMPOSITIONS = {
     aten.copysign.Tensor: copysign,
     aten.copysign.Scalar: copysign,
     aten.sign.default: sign,
-    aten.sgn.default: sign,
+    aten.sgn.default: sign_of_real,
     aten.heaviside.default: heaviside,
     aten.angle.default: angle,
     aten.atan2.default: atan2,
 }
+TRANSLATIONS = {aten.sign.default: translate_sign}
