@@ -29,6 +29,7 @@ from entrepot.ir.passes.merge_repeated import MergeRepeated
 from entrepot.ir.passes.settle_shapes import SettleShapes
 from entrepot.ir.passes.settle_types import SettleTypes
 from entrepot.ir.passes.share_sizes import ShareSizes
+from entrepot.ir.passes.sum_squares import SumSquares
 from entrepot.ir.passes.take_parts import TakeParts
 from entrepot.ir.passes.turn_products import TurnProducts
 from entrepot.ir.passes.unpack_sequences import UnpackSequences
@@ -70,6 +71,7 @@ def clean_up(
         JoinMoves(),
         KeepAxes(),
         DropNegations(),
+        SumSquares(),
         GatherSlices(),
         GatherRows(),
         TakeParts(),

@@ -17,7 +17,7 @@ import torch
 
 from entrepot.exporters.torch.lowering.decomposing import name_results, note_value
 from entrepot.exporters.torch.lowering.schemas import is_composite
-from entrepot.exporters.torch.lowering.spectra import shows_angles
+from entrepot.exporters.torch.lowering.spectra import is_of_spectrum, shows_angles
 from entrepot.exporters.torch.translations.pair import Pair, is_complex
 from entrepot.exporters.torch.translations.pairs import rule_for, spectrum
 from entrepot.exporters.torch.upstream import OpOverload, get_decompositions, make_fx, pytree
@@ -44,12 +44,13 @@ def _holds_complex(value: Any) -> bool:
 
 
 class _Splitter:
-    """The pairs of one graph, by the node that they stand for."""
+    """The pairs of one graph, by the node that they stand for, and by those that compute their absolute values."""
 
     def __init__(self, graph: torch.fx.Graph, decompositions: dict[Any, Any]) -> None:
         self.graph = graph
         self.decompositions = decompositions
         self.pairs: dict[Any, Any] = {}
+        self.sizes: dict[Any, Pair] = {}
         self.first = next(node for node in graph.nodes if node.op != "placeholder")
 
     def visit(self, node: torch.fx.Node) -> None:
@@ -59,6 +60,8 @@ class _Splitter:
         elif node.op == "placeholder":
             if _holds_complex(node.meta.get("val")):
                 self.pairs[node] = self._inserted(self.first, _split, [node])
+        elif node.op == "call_function" and _squared(node) in self.sizes:
+            self._settle(node, self._inserted(node, _power, _parts(self.sizes[_squared(node)])))
         elif node.op == "call_function" and (_holds_complex(node.meta.get("val")) or self._touches(node)):
             self._replace(node)
 
@@ -75,6 +78,12 @@ class _Splitter:
             source, index = node.args
             if source in self.pairs:
                 self._settle(node, self.pairs[source][index])
+            return
+        pair = self.pairs.get(node.args[0]) if node.target is aten.abs.default else None
+        if isinstance(pair, Pair) and is_of_spectrum(pair.re):
+            size = self._inserted(node, _size, _parts(pair))
+            self.sizes[size] = pair
+            self._settle(node, size)
             return
         rule = rule_for(node.target)
         if node.target is aten._fft_r2c.default and not shows_angles(node):  # noqa: SLF001 - what rfft becomes
@@ -188,6 +197,30 @@ def _parts_of(operator: Any) -> Callable[..., Any] | None:
 def _split(value: torch.Tensor) -> Pair:
     real = torch.view_as_real(value)
     return Pair(real.select(-1, 0), real.select(-1, 1))
+
+
+def _squared(node: torch.fx.Node) -> Any:
+    """What a node is the square of."""
+    if node.target is aten.pow.Tensor_Scalar and node.args[1] == 2:
+        return node.args[0]
+    return node.args[0] if node.target is aten.mul.Tensor and node.args[0] is node.args[1] else None
+
+
+def _parts(pair: Pair) -> list[torch.fx.Node]:
+    """Both parts, or what has both on its last axis if they are taken from there."""
+    parts = [pair.re, pair.im]
+    taken = all(part.target is aten.select.int and part.args[1:] == (-1, at) for at, part in enumerate(parts))
+    return [pair.re.args[0]] if taken and pair.re.args[0] is pair.im.args[0] else parts
+
+
+def _power(*parts: torch.Tensor) -> torch.Tensor:
+    """The square of the size of numbers of a spectrum; it is no number where one part is none, or infinite."""
+    squares = [part * part for part in parts]
+    return squares[0] + squares[1] if len(parts) == 2 else squares[0].sum(-1)
+
+
+def _size(*parts: torch.Tensor) -> torch.Tensor:
+    return _power(*(part.double() for part in parts)).sqrt().to(parts[0].dtype)
 
 
 def _join(re: torch.Tensor, im: torch.Tensor) -> torch.Tensor:

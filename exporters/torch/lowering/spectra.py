@@ -1,4 +1,4 @@
-"""Whether it shows that a part of a spectrum is exactly real: in angles, and hardly anywhere else."""
+"""What is a spectrum, and whether it shows that a part of it is exactly real: in angles, and hardly anywhere else."""
 
 from __future__ import annotations
 
@@ -18,6 +18,21 @@ _GOES_ON = {
     aten.sub.Tensor, aten.sum.dim_IntList, aten.transpose.int, aten.unsqueeze.default, aten.view.default,
 }  # fmt: skip
 """Sums, products and moves, of which the same is asked."""
+
+
+_TRANSFORMS = {aten._fft_r2c.default, aten._fft_c2c.default, aten.stft.default, aten.stft.center}  # noqa: SLF001
+_MOVES = {
+    aten.clone.default, aten.expand.default, aten.masked_fill.Scalar, aten.permute.default, aten.select.int,
+    aten.slice.Tensor, aten.squeeze.dim, aten.transpose.int, aten.unsqueeze.default, aten.view.default,
+    aten.view_as_real.default,
+}  # fmt: skip
+
+
+def is_of_spectrum(node: Any) -> bool:
+    """Whether a node only moves parts of the numbers that a transform of a signal returns."""
+    while node.target in _MOVES:
+        node = node.args[0]
+    return node.target in _TRANSFORMS or node.target is torch.ops.entrepot.fourier.default
 
 
 def shows_angles(node: torch.fx.Node) -> bool:

@@ -29,13 +29,15 @@ def _spread(value: Any, axes: int) -> list[Any]:
 def _windows(size: int, count: int) -> torch.Tensor:
     """Which of ``size`` elements lie in which of ``count`` windows of adaptive pooling: [count, size] of bool."""
     index, place = torch.arange(count).unsqueeze(-1), torch.arange(size)
-    starts, ends = index * size // count, ((index + 1) * size + count - 1) // count
+    starts = (index * size).div(count, rounding_mode="trunc")  # of numbers that are not negative
+    ends = ((index + 1) * size + count - 1).div(count, rounding_mode="trunc")
     return (place >= starts) & (place < ends)
 
 
 def _average_axis(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:
     inside = _windows(x.shape[axis], count).to(x.dtype)
-    return (x.movedim(axis, -1) @ (inside / inside.sum(-1, keepdim=True)).mT).movedim(-1, axis)
+    weights = inside / inside.sum(-1, keepdim=True)
+    return weights @ x if axis == -2 else (x.movedim(axis, -1) @ weights.mT).movedim(-1, axis)
 
 
 def _maximum_axis(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:

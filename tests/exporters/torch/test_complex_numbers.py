@@ -164,3 +164,27 @@ def test_parts_that_are_real_are_made_so_where_angles_show_it(function, exact):
     assert model.report
     masked = "Range" in {node.op_type for node in model.ir.graph}
     assert masked == exact
+
+
+def squared(x):
+    return x * x
+
+
+SIZES = {
+    "power": (lambda self, x: torch.fft.rfft(x).abs() ** 2, ["DFT", "ReduceSumSquare"]),
+    "power by a product": (lambda self, x: squared(torch.fft.fft(x).abs()), ["DFT", "ReduceSumSquare"]),
+    "size": (lambda self, x: torch.fft.rfft(x).abs(), ["DFT", "Cast", "ReduceL2", "Cast"]),
+    "of a turned spectrum": (lambda self, x: torch.fft.rfft(x).mT.abs() ** 2, ["Mul", "Mul", "Add"]),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_size_of_a_spectrum_takes_few_nodes(name):
+    function, ends = SIZES[name]
+    model = ep.export(Function(function), X, progress=False)
+    assert [node.op_type for node in model.ir.graph][-len(ends) :] == ends
+    small, large = X * 1e-12, X * 1e12
+    for x in (small, large):
+        (found,) = ep.Session(model, providers=["onnxruntime"]).run({model.inputs[0].name: x.numpy()}).values()
+        expected = function(None, x).numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * expected.max())

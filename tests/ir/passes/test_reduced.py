@@ -1,11 +1,15 @@
-"""Passes over reductions and negations: what is put back or undone after them."""
+"""Passes over reductions and negations: what is put back or undone after them, and sums of squares."""
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
 import pytest
 
 from entrepot.ir.passes.drop_negations import DropNegations
 from entrepot.ir.passes.keep_axes import KeepAxes
+from entrepot.ir.passes.sum_squares import SumSquares
 from tests.ir.passes.forms import check, model
 from tests.ir.passes.test_moves import cleaned, ints
 
@@ -21,6 +25,23 @@ KEPT = [
         ints(a="1") + "r = ArgMax<axis = 1>(x) s = Squeeze(r, a) y = Cast<to = 1>(s)",
         "s = ArgMax(x) axis=1 keepdims=0; y = Cast(s) to=1",
     ),
+]
+
+NUMBER = "k = Constant<value_float = {}>() "
+
+SQUARES = [
+    (ints(a="1") + "s = Mul(x, x) y = ReduceSum(s, a)", "y = ReduceSumSquare(x, [1])"),
+    (
+        NUMBER.format("2.0") + ints(a="0, 2") + "s = Pow(x, k) y = ReduceSum<keepdims = 0>(s, a)",
+        "y = ReduceSumSquare(x, [0, 2]) keepdims=0",
+    ),
+    (ints(a="-1") + "s = Mul(x, x) r = ReduceSum(s, a) y = Sqrt(r)", "y = ReduceL2(x, [-1])"),
+]
+
+NO_SQUARES = [
+    ints(a="1") + "s = Mul(x, x) r = ReduceSum(s, a) y = Add(r, s)",  # read as they are, too
+    NUMBER.format("3.0") + ints(a="1") + "s = Pow(x, k) y = ReduceSum(s, a)",
+    ints(a="1") + "i = Cast<to = 7>(x) s = Mul(i, i) r = ReduceSum(s, a) y = Cast<to = 1>(r)",
 ]
 
 APART = [
@@ -71,3 +92,14 @@ def test_negations_that_are_undone_go(body, expected):
 @pytest.mark.parametrize("body", OTHERWISE)
 def test_negations_that_say_something_stay(body):
     check(DropNegations(), model(body, INPUTS + ", float[3, 4] z", Y), None)
+
+
+@pytest.mark.parametrize(("body", "expected"), SQUARES)
+def test_sums_of_squares_take_one_node(body, expected):
+    same = functools.partial(np.testing.assert_allclose, rtol=1e-6)
+    check(cleaned(SumSquares()), model(body, INPUTS, Y), expected, sizes=(2, 1), same=same)
+
+
+@pytest.mark.parametrize("body", NO_SQUARES)
+def test_what_is_no_sum_of_squares_or_of_whole_numbers_stays(body):
+    check(SumSquares(), model(body, INPUTS, Y), None)
