@@ -18,8 +18,8 @@ class ShareSizes(ir.passes.InPlacePass):
 
     Before: ``Shape<start = 0, end = 1>(h)`` where axis 0 of ``h`` is called ``batch``, as that of the input ``x`` is.
     After: ``Shape<start = 0, end = 1>(x)``. What only told the size is for ``DropUnused``. Sizes of inputs are
-    read where they are, since a graph may check that those of two are equal. Bodies of loops are left alone, since
-    names of sizes there hold for one turn.
+    read where they are, since a graph may check that those of two are equal. A Size is asked of the first value of a
+    shape. Bodies of loops are left alone, since names of sizes there hold for one turn.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -28,10 +28,11 @@ class ShareSizes(ir.passes.InPlacePass):
         if graph.opset_imports.get("", 0) < _ONE_AXIS:
             return ir.passes.PassResult(model, modified=False)
         types, places = scope_types(model)[graph], _places(graph)
+        counted: dict[tuple[str, ...], ir.Value] = {}
         shared = [
-            _share(node, places, types)
+            _share(node, places, types) if node.op_type == "Shape" else _share_count(node, counted, types)
             for node in graph
-            if node.op_type == "Shape" and not node.domain and not has_references(node)
+            if node.op_type in ("Shape", "Size") and not node.domain and not has_references(node)
         ]
         return ir.passes.PassResult(model, modified=any(shared))
 
@@ -64,4 +65,15 @@ def _share(node: ir.Node, places: _Places, types: Types) -> bool:
     node.replace_input_with(0, value)
     for name, place in {"start": axis, "end": axis + 1}.items():
         node.attributes[name] = ir.AttrInt64(name, place)
+    return True
+
+
+def _share_count(node: ir.Node, counted: dict[tuple[str, ...], ir.Value], types: Types) -> bool:
+    data, shape = node.inputs[0], types.shape(node.inputs[0])
+    if data is None or shape is None or not all(isinstance(dim, int) or is_named(dim) for dim in shape):
+        return False
+    value = counted.setdefault(tuple(map(str, shape)), data)
+    if value is data or data.is_graph_input():
+        return False
+    node.replace_input_with(0, value)
     return True

@@ -7,6 +7,7 @@ is split into then gets sizes that nothing can be said about. Here both become m
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -14,14 +15,18 @@ from unittest import mock
 import sympy  # type: ignore[import-untyped]
 import torch
 
+from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.upstream import SymNode, size_functions, with_formula
 
 _REMAINDERS = (size_functions.Mod, size_functions.PythonMod)
 _FLOORS = (size_functions.FloorToInt, size_functions.TruncToInt)
-_DIVMOD: dict[str, Callable[[Any, Any], Any]] = {
+_METHODS: dict[str, Callable[..., Any]] = {
     "__divmod__": lambda size, by: (size // by, size % by),
     "__rdivmod__": lambda size, number: (number // size, number % size),
+    "bit_length": lambda size: math.ceil(logarithm(size + 1)),
 }
+"""Of whole numbers, which sizes of torch (2.13) lack, or for which they become fixed."""
+
 _OPERATIONS = ("add", "sub", "mod", "ceil", "floor", "trunc")
 
 
@@ -32,8 +37,8 @@ def rounded_sizes() -> Iterator[None]:
         for name in _OPERATIONS:
             stack.enter_context(mock.patch.object(SymNode, name, _rewriting(getattr(SymNode, name))))
         stack.enter_context(mock.patch.object(SymNode, "is_integer", _divides(SymNode.is_integer)))
-        for name, divided in _DIVMOD.items():  # which torch (2.13) forgot
-            stack.enter_context(mock.patch.object(torch.SymInt, name, divided, create=True))
+        for name, method in _METHODS.items():
+            stack.enter_context(mock.patch.object(torch.SymInt, name, method, create=True))
         yield
 
 

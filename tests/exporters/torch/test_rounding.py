@@ -80,7 +80,18 @@ class Contracted(nn.Module):
         return torch.einsum("bid,bjd,bjc->bic", x, x, x)
 
 
+class ByPowerOfTwo(nn.Module):
+    """Convolved by Fourier transforms of the next power of two."""
+
+    def forward(self, x):
+        length = x.shape[1]
+        size = 1 << (2 * length - 1).bit_length()
+        spectrum = torch.fft.rfft(x, size, dim=1)
+        return torch.fft.irfft(spectrum * spectrum, size, dim=1)[:, :length] * length.bit_length()
+
+
 MODULES = {
+    "to the next power of two": ByPowerOfTwo(),
     "to the next": Padded(lambda length: (4 - length % 4) % 4),
     "of a negative": Padded(lambda length: -length % 4),
     "rounded up": Padded(lambda length: math.ceil(length / 4) * 4 - length),

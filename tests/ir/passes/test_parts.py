@@ -111,6 +111,11 @@ SIZES = [
         "s = Concat(p, q) axis=0; y = Expand(k, s)",
     ),
     ("a = Concat<axis = 0>(x, x) s = Shape<start = 0, end = 1>(a) y = Expand(k, s)", None),  # not called anything
+    (
+        "a = Neg(x) b = Exp(x) s = Size(a) t = Size(b) u = Add(s, t) y = CastLike(u, k)",
+        "a = Neg(x); s = Size(a); t = Size(a); u = Add(s, t); y = CastLike(u, k)",
+    ),
+    ("s = Size(x) t = Size(z) u = Max(s, t) y = CastLike(u, k)", None),
     ("s = Shape<end = 1>(x) r = Shape<end = 1>(z) t = Max(s, r) y = Expand(k, t)", None),  # which may be a check
 ]
 
