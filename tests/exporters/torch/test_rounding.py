@@ -81,13 +81,13 @@ class Contracted(nn.Module):
 
 
 class ByPowerOfTwo(nn.Module):
-    """Convolved by Fourier transforms of the next power of two."""
+    """Padded to the next power of two, and folded."""
 
     def forward(self, x):
         length = x.shape[1]
-        size = 1 << (2 * length - 1).bit_length()
-        spectrum = torch.fft.rfft(x, size, dim=1)
-        return torch.fft.irfft(spectrum * spectrum, size, dim=1)[:, :length] * length.bit_length()
+        size = 1 << (length - 1).bit_length()
+        folded = nn.functional.pad(x, (0, 0, 0, size - length)).reshape(x.shape[0], 2, size // 2, -1).amax(1)
+        return folded * length.bit_length()
 
 
 MODULES = {
