@@ -75,7 +75,7 @@ def clean_up(
         GatherSlices(),
         GatherRows(),
         TakeParts(),
-        TurnProducts(),
+        TurnProducts(in_place=in_place),
         SettleShapes(),
         LetBroadcast(),
         ShareSizes(),

@@ -55,6 +55,21 @@ def test_other_products_stay(name: str) -> None:
     assert not turned(LEFT_ALONE[name])[1]
 
 
+WEIGHT = "<float[2,3] w = {1, 2, 3, 4, 5, 6}>"
+WITH_WEIGHT = (
+    "g (float[3] v, float[2,3] x) => (float[2] y, float[J,K] z) %s { b = Transpose(w) y = MatMul(v, b) z = %s }"
+)
+
+
+@pytest.mark.parametrize(
+    ("other", "in_place", "is_turned"),
+    [("Neg(x)", False, False), ("Neg(x)", True, True), ("Add(w, x)", False, True)],
+)
+def test_a_weight_that_will_be_stored_transposed_stays_where_it_is(other: str, in_place: bool, is_turned: bool) -> None:
+    model = ir.from_proto(onnx.parser.parse_model(HEAD + WITH_WEIGHT % (WEIGHT, other)))
+    assert TurnProducts(in_place=in_place)(model).modified == is_turned
+
+
 def test_onnxruntime_still_gets_the_plain_form_wrong() -> None:
     """Once it does not, the pass is of use only for the node that it saves."""
     rng = np.random.default_rng(0)
