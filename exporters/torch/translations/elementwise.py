@@ -83,7 +83,8 @@ def isclose(
 
 def xlogy(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """The product x log(y), 0 for an x of 0 unless y is NaN."""
-    return torch.where(other.isnan(), other, torch.where(input == 0, 0.0, input * other.log()))
+    product = torch.where(input == 0, 0.0, input * other.log())
+    return torch.where(other.isnan(), other, product) if other.is_floating_point() else product
 
 
 @floating
