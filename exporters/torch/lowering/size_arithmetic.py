@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import math
 import operator
 from typing import Any
 
@@ -33,21 +31,6 @@ def settle_sums(program: torch.export.ExportedProgram) -> None:
     for node in program.graph_module.graph.find_nodes(op="call_function", target=torch.sym_sum):
         if len(node.args) > 1:
             node.args = (list(node.args),)
-
-
-def settle_strides(program: torch.export.ExportedProgram) -> None:
-    """Let strides be products of the sizes behind, in place, where they are: torch may know a size as one of these."""
-    graph = program.graph_module.graph
-    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.sym_stride.int):
-        tensor, axis = node.args
-        shape = _value(tensor).shape
-        behind = range(axis % len(shape) + 1, len(shape))
-        if not statically_known_true(math.prod(shape[at] for at in behind) == node.meta["val"]):
-            continue
-        with graph.inserting_before(node):
-            sizes = [_computed(graph, torch.ops.aten.sym_size.int, tensor, at) for at in behind]
-            node.replace_all_uses_with(functools.reduce(functools.partial(_computed, graph, operator.mul), sizes))
-        graph.erase_node(node)
 
 
 def _is_positive(argument: Any, least: int) -> bool:
