@@ -39,11 +39,15 @@ class NoGainError(ConversionError):
 
 
 class PostponedError(ConversionError):
-    """A capture fixes axes, ``lost``, that the next way may leave open: it is made only if that does not."""
+    """A capture fixes axes, ``lost``, that the next way may leave open: it is made only if that does not.
 
-    def __init__(self, message: str, *, lost: Collection[Axis]) -> None:
+    ``beyond`` says of some of them from which size on the model takes another path.
+    """
+
+    def __init__(self, message: str, *, lost: Collection[Axis], beyond: Mapping[Axis, int] | None = None) -> None:
         super().__init__(message)
         self.lost = frozenset(lost)
+        self.beyond = dict(beyond or {})
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
@@ -222,15 +226,16 @@ class Source(Callee, Protocol):
         if self.found and varying.isdisjoint(self.lost):
             raise NoGainError(self._fixes(axes_of(groups) - varying), reasons=reasons or {})
 
-    def postpone(self, groups: Iterable[Group], left: Iterable[Group]) -> None:
-        """Put a capture off that leaves only some groups open.
+    def postpone(self, groups: Iterable[Group], left: Iterable[Group], fixed: Mapping[Axis, Fixed]) -> None:
+        """Put a capture off that leaves only some groups open, and says why it fixed others.
 
         Raises:
             PostponedError: The pipeline allows it, and an axis is fixed that is worth another way.
         """
         lost = axes_of(groups) - axes_of(left)
         if self.postpones and not lost <= set(self.spared):
-            raise PostponedError(self._fixes(lost), lost=lost)
+            beyond = {axis: reason.beyond for axis, reason in fixed.items() if reason.beyond}
+            raise PostponedError(self._fixes(lost), lost=lost, beyond=beyond)
 
     def _fixes(self, axes: Iterable[Axis]) -> str:
         return f"fixes {', '.join(axis_name(axis, self.call.names) for axis in sorted(axes))}"

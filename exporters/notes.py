@@ -47,11 +47,13 @@ class Fixed:
         why: One of the reasons above.
         detail: What was found, in the words of whatever found it.
         line: The user's line that caused it, if known.
+        beyond: The size from which on the model takes another path than the one that was captured, if that is why.
     """
 
     why: str
     detail: str = ""
     line: str = ""
+    beyond: int = 0
 
     @property
     def remedy(self) -> str:

@@ -51,6 +51,9 @@ from entrepot.ir.opset.convert import convert_opset
 from entrepot.ir.passes.widen_bfloat16 import WidenBfloat16
 from entrepot.parity.report.report import Report, Run
 
+_FURTHEST = 1024
+"""The largest size at which a model is captured for the sake of another path."""
+
 _MORE_STEPS = 1.5
 """By how many times the steps of a source may grow where it is captured at larger sizes."""
 
@@ -132,7 +135,7 @@ class _Export:
                 return
             self.source.postpones = not self.attempts.made and at + 1 < len(ways)
             postponed = self.attempts.put_off
-            self._take(way, groups, known, where)
+            self._take(way, groups if postponed is None else self._beyond(groups, postponed), known, where)
             if postponed is not None:
                 self._resume(postponed, groups, known)
 
@@ -159,6 +162,22 @@ class _Export:
             self._take(instead.way, groups, known)  # there is less than it was compared with
         else:
             self.attempts.made.append(instead)
+
+    def _beyond(self, groups: Sequence[Group], postponed: PostponedError) -> list[Group]:
+        """The groups to be captured well beyond where the model takes another path, if that is what ended a capture.
+
+        What is divided into pieces is one piece before, and a capture takes the one for a constant.
+        """
+        return [self._further(group, max(postponed.beyond.get(axis, 0) for axis in group.axes)) for group in groups]
+
+    def _further(self, group: Group, beyond: int) -> Group:
+        """A group to be captured at twice the size from which another path is taken."""
+        size = 2 * beyond
+        if group.formula is not None or not 0 < size <= _FURTHEST or not group.wants(size):
+            return group
+        if self.prober.takes(dict.fromkeys(group.axes, size)) is not None:
+            return group
+        return replace(group, sizes=[size, *(each for each in group.sizes if each != size)], beyond=beyond)
 
     def _roomier(self, groups: Sequence[Group]) -> list[Group]:
         """The groups to be captured at larger sizes: what a small sample is divided into may be of size 1.

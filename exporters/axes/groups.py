@@ -26,6 +26,7 @@ class Group:
         single: Whether one capture may hold for all of its sizes, as far as is known.
         required: Whether the caller asked for it by name; it is an error if it cannot vary.
         asked: The smallest and the largest size that the caller wants.
+        beyond: Where it goes on although the model takes another path, from which size on; 0 if that is not known.
         bounded: Whether it may end where the model takes another path, well beyond the sample.
         step: What its sizes differ by: 4 where 16, 20 and 24 are accepted, but nothing between them.
         formula: Where the size follows from those of other groups: how, over the words for their axes; the symbol then
@@ -42,6 +43,7 @@ class Group:
     single: bool = True
     required: bool = False
     asked: tuple[int, int | None] = (0, None)
+    beyond: int = 0
     bounded: bool = False
     step: int = 1
     formula: Formula | None = None

@@ -6,7 +6,7 @@ Every exporter, ``convert_opset``, ``simplify``, ``verify`` and the command line
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def prove(
     sample: Feeds,
     judging: Judging,
     *,
-    edges: Mapping[str, int] | None = None,
+    edges: Sequence[tuple[str, int]] = (),
     more: Sequence[Feeds] = (),
     only_sample: bool = False,
 ) -> Report:
@@ -53,11 +53,12 @@ def prove(
         model: What to judge.
         sample: Its inputs.
         judging: Who runs it, and what agreement means.
-        edges: Further sizes to try, by symbol: where the capture assumed something about small sizes.
+        edges: Symbols and further sizes to try: where the capture assumed something about small sizes, and where the
+            source takes another path.
         more: Further inputs to try, which take other branches of the source than the sample does.
         only_sample: Leave all but the sample out.
     """
-    cases = [Case("sample", sample)] if only_sample else _cases(source, model, sample, edges or {})
+    cases = [Case("sample", sample)] if only_sample else _cases(source, model, sample, edges)
     cases += [Case(f"{BRANCH} {number}", feeds) for number, feeds in enumerate(more, 1)]
     report = _run(source, model, cases, judging)
     if report.declined and (wrong := next(inconsistencies(model.ir), "")):  # which is no lack of the runtime's
@@ -82,7 +83,7 @@ def _nobody(report: Report) -> str:
     return f"nothing here runs the result: {'; '.join(reasons)}" if reasons and not report.ran else ""
 
 
-def _cases(source: Source, model: Model, sample: Feeds, edges: Mapping[str, int]) -> list[Case]:
+def _cases(source: Source, model: Model, sample: Feeds, edges: Sequence[tuple[str, int]]) -> list[Case]:
     planned = plan_cases(model, sample, sparing=is_large(model))
     cases = [_untied(case, sample) for case in (*planned, *_small_cases(model, sample, edges))]
     if may_not_end(model.ir):  # nor may the source: a sum of nothing never grows
@@ -104,9 +105,9 @@ def _run(source: Source, model: Model, cases: Sequence[Case], judging: Judging) 
     return parity.verify(source, model, cases, providers=judging.providers, tolerance=tolerance, progress=progress)
 
 
-def _small_cases(model: Model, sample: Feeds, edges: Mapping[str, int]) -> Iterator[Case]:
+def _small_cases(model: Model, sample: Feeds, edges: Sequence[tuple[str, int]]) -> Iterator[Case]:
     rng = np.random.default_rng(0)
-    for symbol, size in edges.items():
+    for symbol, size in edges:
         yield from sized_cases(model, sample, {symbol: size}, rng)
 
 

@@ -29,7 +29,8 @@ def compare(source: Source, model: Model, judging: Judging, groups: Sequence[Gro
     trusted, feeds = _both(source, model, groups)
     if source.is_random():
         return prove_chance(trusted, model, feeds, judging)
-    edges = {group.symbol: group.bounds["min"] - 1 for group in groups if group.bounds["min"] > 2}
+    edges = [(group.symbol, group.bounds["min"] - 1) for group in groups if group.bounds["min"] > 2]
+    edges += [(group.symbol, times * group.beyond) for group in groups for times in (1, 3) if group.beyond]
     more = [_feeds(source, model, each) for each in source.more]
     return prove(trusted, model, feeds, judging, edges=edges, more=more)
 

@@ -62,14 +62,31 @@ def test_rows_that_the_last_digit_chooses_are_proved_in_double_precision(scores:
 
 
 class Counted(Best):
-    """Counts how often it is run in double precision."""
+    """Counts how often it is run, and how often in double precision."""
 
     def __init__(self) -> None:
-        self.times = 0
+        self.times = self.runs = 0
+
+    def run(self, feeds: dict[str, np.ndarray]) -> dict[str, Any]:
+        self.runs += 1
+        return super().run(feeds)
 
     def exact(self, feeds: dict[str, np.ndarray]) -> dict[str, Any]:
         self.times += 1
         return super().exact(feeds)
+
+
+def test_where_double_precision_decided_it_is_asked_first() -> None:
+    judged, source = model(BEST.format(scores=RIGHT)), Counted()
+    judge, times = Judge(source, judged, None, {}), []
+    for name in ("sample", "other", "third"):
+        feeds = close_scores() | {"y": np.random.default_rng(len(name)).standard_normal((40, 2)).astype(np.float32)}
+        expected, actual = Best().run(feeds), ep.Session(judged, providers=["cpu"]).run(feeds)
+        before = source.runs
+        assert judge.compare(Case(name, feeds), expected, actual, "cpu").ok
+        times.append(source.runs - before)
+    assert times[0] > 1
+    assert times[1:] == [1, 1]  # in double precision
 
 
 def test_a_source_computes_a_case_in_double_precision_once_for_all_providers() -> None:

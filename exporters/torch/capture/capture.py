@@ -45,6 +45,9 @@ _Settled: TypeAlias = tuple[list[Group], list[tuple[Group, Fixed]]]
 
 Gain: TypeAlias = Callable[[Sequence[Group], Mapping[Axis, Fixed]], None]
 
+Begun: TypeAlias = tuple[list[Group], dict[Axis, Fixed]]
+"""The axes that are left, and why others are not."""
+
 _MOST_ATTEMPTS = 12  # each attempt settles at least one axis; more attempts mean that settling does not converge
 _MOST_ALONE = 6
 """Of how many groups each is captured alone, to find those that a capture fails with."""
@@ -60,7 +63,8 @@ def capture(
     stepper: Stepper | None = None,
     tied: bool = False,
     gain: Gain = lambda *_: None,
-    ended: Callable[[Sequence[Group]], None] = lambda _: None,
+    ended: Gain = lambda *_: None,
+    begun: Begun | None = None,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -75,14 +79,15 @@ def capture(
         tied: Whether what follows is told at the beginning that the axes of a group are equal.
         gain: Given the axes that are left before another attempt, and why others are not; may raise, where that is of
             no use.
-        ended: Given the axes that are left after one that was of no use; may raise as well.
+        ended: Given the same after an attempt that was of no use; may raise as well.
+        begun: What ``ended`` was given when it raised, to go on from there.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
     """
     first: EntrepotError | None = None
     settled: _Settled | None
-    opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper, gain, ended)
+    opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper, gain, ended, begun)
     if opened.capture is not None:
         return replace(opened.capture, fixed=fixed)
     free = [group for group in groups if group.formula is None]
@@ -122,7 +127,7 @@ def capture(
         fixed |= own
         gain(groups, fixed)
         if reasons:
-            ended(groups)
+            ended(groups, fixed)
     raise ConversionError(
         "torch.export kept refusing the dynamic axes", hint="name them yourself: dynamic={...} or dynamic=False"
     )
@@ -136,14 +141,19 @@ def _opened(
     progress: Callable[[str], None],
     stepper: Stepper | None,
     gain: Gain,
-    ended: Callable[[Sequence[Group]], None],
+    ended: Gain,
+    begun: Begun | None,
 ) -> tuple[Opening, list[Group], dict[Axis, Fixed]]:
     """A capture with open sizes, the groups that it was made with, and the axes that it and those before it fixed."""
     fixed: dict[Axis, Fixed] = {}
+    if begun is not None:
+        groups, fixed = copy.deepcopy(begun[0]), dict(begun[1])
+        _tell(fixed, call, progress)
+        gain(groups, fixed)
     while True:
         useless = functools.partial(_is_useless_without, gain, groups)
         opened = capture_open(module, call, prober, groups, stepper, useless)
-        if opened.ends and not any(group.required for group, *_ in opened.ends):
+        if opened.ends and not any(group.required for group, _ in opened.ends):
             own = _ended(opened)
             groups = still_varying([each for each in groups if own.keys().isdisjoint(each.axes)], prober.base)
         elif opened.capture is None:
@@ -154,7 +164,7 @@ def _opened(
         fixed |= own
         if opened.capture is None:
             gain(groups, fixed)
-            ended(groups)
+            ended(groups, fixed)
             continue
         bound = bound_by_program(opened.capture.program, prober, opened.capture.groups)
         if bound is None:
@@ -165,7 +175,7 @@ def _opened(
 
 def _ended(opened: Opening) -> dict[Axis, Fixed]:
     """Why a program that ends some groups early is none for them."""
-    return {axis: Fixed(CAPTURED, reason, line) for group, reason, line in opened.ends for axis in sorted(group.axes)}
+    return {axis: reason for group, reason in opened.ends for axis in sorted(group.axes)}
 
 
 def _is_useless_without(gain: Gain, groups: Sequence[Group], fixed: Group) -> bool:

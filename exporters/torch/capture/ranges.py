@@ -42,15 +42,15 @@ class Opening:
         program: What torch.export made, if anything, also where that does not hold.
         tensors: What it was made with.
         error: Why there is no program.
-        ends: Groups that it ends early, where the module goes on, or fixes, each with the reason and the user's line.
-            A capture with names for the sizes goes the same way, and torch.export would refuse it.
+        ends: Groups that it ends early, where the module goes on, or fixes, each with the reason. A capture with names
+            for the sizes goes the same way, and torch.export would refuse it.
     """
 
     capture: Capture | None = None
     program: torch.export.ExportedProgram | None = None
     tensors: Sequence[torch.Tensor] = ()
     error: BaseException | None = None
-    ends: Sequence[tuple[Group, str, str]] = ()
+    ends: Sequence[tuple[Group, Fixed]] = ()
 
 
 def capture_open(
@@ -93,7 +93,10 @@ def capture_open(
                 found = [(end, reason) for symbol, end in watch.ends.items() if (reason := reasons[symbol])]
                 lines = [end.line or guard_line(flat, tensors, groups, end.group) for end, _ in found]
                 return Opening(
-                    ends=[(end.group, reason, line) for (end, reason), line in zip(found, lines, strict=True)]
+                    ends=[
+                        (end.group, _fixed(reason, line, 0 if end.pinned else end.most))
+                        for (end, reason), line in zip(found, lines, strict=True)
+                    ]
                 )
             watched = [group for group in watched if group.symbol not in watch.ends]
             continue
@@ -101,7 +104,9 @@ def capture_open(
             return Opening(error=error)
         opened = _opening(program, tensors, flat, call, prober, groups)
         told = {end.group.symbol: end.line for end in watch.ends.values()}
-        ends = [(group, reason, line or told.get(group.symbol, "")) for group, reason, line in opened.ends]
+        ends = [
+            (group, replace(reason, line=reason.line or told.get(group.symbol, ""))) for group, reason in opened.ends
+        ]
         return replace(opened, ends=ends)
 
 
@@ -110,6 +115,11 @@ def _ended(end: End, prober: Prober) -> str | None:
     if end.pinned:
         return f"the capture needs {end.group.symbol} = {end.size}"
     return _beyond(end.group, _within(end.group, end.least, end.most), prober)
+
+
+def _fixed(reason: str, line: str, most: int) -> Fixed:
+    """Why a group is fixed, at the end of a path if one ends after ``most``."""
+    return Fixed(CAPTURED, reason, line, beyond=most + 1 if most else 0)
 
 
 def _opening(
@@ -126,8 +136,12 @@ def _opening(
         return Opening(None, program, tensors)
     ends = [(group, _beyond(group, own, prober)) for group, own in zip(kept, found, strict=True)]
     if any(reason is not None for _, reason in ends):
-        lines = ((group, reason, noted_line(program, tensors, group)) for group, reason in ends if reason)
-        return Opening(None, program, tensors, ends=list(lines))
+        early = [
+            (group, _fixed(reason, noted_line(program, tensors, group), own.bounds.get("max", 0)))
+            for (group, reason), own in zip(ends, found, strict=True)
+            if reason
+        ]
+        return Opening(None, program, tensors, ends=early)
     return Opening(Capture(program, tensors, found, fixed, frozenset(flat.numbers)), program, tensors)
 
 

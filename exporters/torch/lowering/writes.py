@@ -149,11 +149,18 @@ def _read_from(new: Node, old: Node, place: Node) -> None:
 _PUT_BACK = {aten.slice.Tensor: aten.slice_scatter.default, aten.select.int: aten.select_scatter.default}
 """By operator that takes a part of a tensor, the one that returns the tensor with another part."""
 
+_TURNED_BACK = {
+    aten.alias.default: aten.alias.default,
+    aten.transpose.int: aten.transpose.int,
+    aten.unsqueeze.default: aten.squeeze.dim,
+}
+"""By operator that shows all of a tensor in another form, the one that makes the tensor of it, with the same axes."""
+
 
 def _parts(node: Node) -> list[Node]:
     """How a tensor is a part of another, the last step first."""
     found: list[Node] = []
-    while node.target in _PUT_BACK:
+    while node.target in _PUT_BACK or node.target in _TURNED_BACK:
         found.append(node)
         node = node.args[0]  # type: ignore[assignment]
     return found
@@ -165,8 +172,10 @@ def _put_back(write: Node, parts: Sequence[Node], memory: _Memory) -> None:
     for each in parts:
         whole: Any = each.args[0]
         target: Any = each.target
+        given = (part,) if target in _TURNED_BACK else (whole, part)
         with write.graph.inserting_after(part):
-            new = write.graph.call_function(_PUT_BACK[target], (whole, part, *each.args[1:]), dict(each.kwargs))
+            function = _TURNED_BACK.get(target) or _PUT_BACK[target]
+            new = write.graph.call_function(function, (*given, *each.args[1:]), dict(each.kwargs))
         new.meta = {**write.meta, "val": whole.meta["val"]}
         _read_from(new, whole, new)
         memory.join(new, whole)

@@ -13,7 +13,7 @@ from entrepot.exporters.torch.rewriting.environment import as_in_sample, aside, 
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
-from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, by_remainder, sizes_where, unified
+from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, by_extreme, by_remainder, sizes_where, unified
 from entrepot.exporters.torch.rewriting.stored import followed
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Rest, Undefined, UnlikeError, gather, paired
 
@@ -144,9 +144,13 @@ class _Branch:
             raise UnlikeError(
                 f"a tensor of {first.dtype} and rank {first.dim()} becomes one of {last.dtype} and rank {last.dim()}"
             )
-        hints = self.env.backed_var_to_val
-        sizes = (unified(self.condition, a, b, hints) for a, b in zip(first.shape, last.shape, strict=True))
+        sizes = [self._size(a, b) for a, b in zip(first.shape, last.shape, strict=True)]
         return self.results.add(first.dtype, [as_in_sample(size) for size in sizes]), first
+
+    def _size(self, a: Any, b: Any) -> Any:
+        """The size of an axis after both arms; ``None`` where nobody knows."""
+        one = unified(self.condition, a, b, self.env.backed_var_to_val)
+        return by_extreme(self.condition, a, b, self.env) if one is None else one
 
     def _body(self, part: Part, inputs: Inputs, outcome: Outcome, wanted: list[tuple[int, int]], holds: bool) -> Body:
         templates = self.results.templates

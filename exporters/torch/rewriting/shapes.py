@@ -72,6 +72,37 @@ def by_remainder(condition: Any, first: Any, second: Any, env: Any) -> Any:
     return env.create_symintnode(joined, hint=value_of(joined, hints))
 
 
+def by_extreme(condition: Any, first: Any, second: Any, env: Any) -> Any:
+    """A size that a condition on sizes makes the larger of two, or the smaller, as one formula of both.
+
+    What is padded to 4 where it is shorter has the size ``length + max(0, 4 - length)``, which torch can reason about:
+    of its last ``length`` elements it knows how many they are, which it does not of those of ``max(4, length)``.
+
+    Args:
+        condition: In sympy; ``None`` where it depends on data.
+        first: The size where it holds.
+        second: The size elsewhere.
+        env: The shape environment.
+
+    Returns:
+        ``None`` if it is neither in every sample.
+    """
+    if condition is None:
+        return None
+    one, other, hints = expression(first), expression(second), env.backed_var_to_val
+    symbols = sorted(condition.free_symbols | one.free_symbols | other.free_symbols, key=str)
+    known = [[value_of(each, values) for each in (condition, one, other)] for values in samples(symbols, hints)]
+    if not known or any(None in each for each in known):
+        return None
+    more = other - one if one.free_symbols else one - other
+    base = one if one.free_symbols else other
+    for sign, extreme in ((1, max), (-1, min)):
+        if all((a if holds else b) == extreme(a, b) for holds, a, b in known):
+            joined = base + sign * size_functions.Max(0, sign * more)
+            return env.create_symintnode(joined, hint=value_of(joined, hints))
+    return None
+
+
 def _same_in_all(expr: Any, values: Sequence[Mapping[Any, int]]) -> Any:
     """An expression, or the number that it is at each of some sizes."""
     found = {value_of(expr, each) for each in values}

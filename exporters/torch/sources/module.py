@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx_ir
 import torch
@@ -16,7 +16,7 @@ from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.exporter import Captured, NoGainError, PostponedError
 from entrepot.exporters.naming import rename_symbols
-from entrepot.exporters.notes import listed
+from entrepot.exporters.notes import Fixed, listed
 from entrepot.exporters.options import Options
 from entrepot.exporters.paths.following import Unfollowed, follow
 from entrepot.exporters.paths.path import Path
@@ -24,7 +24,7 @@ from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.automatic import joint_limits
-from entrepot.exporters.torch.capture.capture import capture
+from entrepot.exporters.torch.capture.capture import Begun, capture
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.settled import followed
@@ -60,11 +60,15 @@ _TRACED = "by torch.jit.trace"
 _DECIDED = "as it decides for the sample"
 
 
+_Asked: TypeAlias = tuple[list[tuple[int, ...]], list[Group]]
+"""The sizes of what is captured, and the groups that are to vary."""
+
+
 @dataclass(frozen=True)
 class _Known:
-    """What came of a capture: sizes of the sample and groups; axes that vary, and where several end together."""
+    """What came of a capture: what was asked for; axes that vary, and where several end together."""
 
-    asked: tuple[list[tuple[int, ...]], list[Group]]
+    asked: _Asked
     groups: list[Group]
     ends: list[str]
 
@@ -90,6 +94,7 @@ class ModuleSource(TorchSource):
         self._known: _Known | None = None
         self._failed: tuple[object, ConversionError] | None = None
         self._kept: tuple[object, tuple[Capture, ConversionError | None]] | None = None
+        self._begun: tuple[_Asked, Begun] | None = None
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -164,7 +169,7 @@ class ModuleSource(TorchSource):
                 raise
             if refusal is None:
                 self._kept = asked, (captured, refusal)
-                self._postpone(groups, captured.groups)
+                self._postpone(asked, captured.groups, captured.fixed)
                 self._kept = None
         self._ends = joint_limits(captured.program, captured.groups)
         self._known = _Known(asked, copy.deepcopy(captured.groups), self._ends)
@@ -219,17 +224,20 @@ class ModuleSource(TorchSource):
         """One capture; given up as soon as it is of no use, if it is known what all is asked for."""
         told: dict[str, Any] = {}
         if asked is not None and not self.follows_sizes():
-            asked = copy.deepcopy(asked)
+            wanted = prober.shapes, copy.deepcopy([*asked])
             told = {
-                "gain": functools.partial(self.check_gain, asked),
-                "ended": functools.partial(self._postpone, asked),
+                "gain": functools.partial(self.check_gain, wanted[1]),
+                "ended": functools.partial(self._postpone, wanted),
             }
+            if self._begun is not None and self._begun[0] == wanted:
+                told["begun"] = self._begun[1]
         return capture(self.module, self.call, prober, groups, progress=progress, stepper=self.stepper, **told)
 
-    def _postpone(self, groups: Sequence[Group], left: Sequence[Group]) -> None:
-        """Put a capture off, if a rewritten module may do better."""
+    def _postpone(self, asked: _Asked, left: Sequence[Group], fixed: Mapping[Axis, Fixed]) -> None:
+        """Put a capture off, if a rewritten module may do better; it goes on from here, should it be resumed."""
         if self.postpones and self.way == _PLAIN and rewritten_copy(self.module) is not None:
-            self.postpone(groups, left)
+            self._begun = asked, (copy.deepcopy([*left]), dict(fixed))
+            self.postpone(asked[1], left, fixed)
 
     def _joined(
         self, prober: Prober, groups: Sequence[Group], captured: Sequence[Group], options: Options

@@ -95,9 +95,25 @@ def same_by_another_name(x: torch.Tensor) -> torch.Tensor:
     return y
 
 
+def filled_as_a_whole(x: torch.Tensor) -> torch.Tensor:
+    y = x.new_empty(x.shape[0], 4)
+    y[:, :4].copy_(x)
+    y[:, 4:].copy_(x[:, :0])
+    return y.t() + 1
+
+
+def turned_base_read(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    y.transpose(0, -1)[1:3].add_(2)
+    y.unsqueeze(-2)[..., 2] = 0.0
+    return y
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        filled_as_a_whole,
+        turned_base_read,
         residual,
         same_by_another_name,
         part_of_a_part_read,

@@ -103,6 +103,24 @@ def test_a_capture_is_taken_up_again_where_the_next_way_is_no_better():
     assert told.index("translating to ONNX") > told.index("capturing the rewritten module")
 
 
+def test_a_capture_that_was_put_off_is_taken_up_where_it_ended(ended):
+    class Chosen(Deep):
+        def forward(self, x):
+            x = x * [3.0, 2.0][bool(x.shape[1] <= 9)]  # nothing that is rewritten
+            for factor in range(2):
+                x = x * (factor + 1)
+            return self.deep(x)
+
+    told = []
+    model = ep.export(Chosen(), torch.randn(3, 5), progress=told.append)
+    assert "capturing the rewritten module" in told
+    assert len([symbols for early, symbols in ended if early and len(symbols) == 2]) == 1
+    session = ep.Session(model)
+    for length in (4, 9, 10, 30):
+        x = torch.randn(2, length)
+        assert np.allclose(session.run([x.numpy()])["output"], Chosen()(x), atol=1e-5)
+
+
 def test_sizes_that_go_in_steps_are_no_numbers(ended):
     model = ep.export(Squares(), torch.randn(3, 8))
     assert not isinstance(model.inputs[0].shape[1], int)
