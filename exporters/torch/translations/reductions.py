@@ -87,7 +87,9 @@ def mean_of_all(input: torch.Tensor, *, dtype: torch.dtype | None = None) -> Any
 def vector_norm(
     input: torch.Tensor, ord: Any = 2.0, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
 ) -> Any:
-    """The norm along some axes, or along all, which torch.onnx then forgets to keep."""
+    """The norm along some axes, or along all, which torch.onnx then forgets to keep; powers of halves are too large."""
+    if input.dtype in (torch.float16, torch.bfloat16) and dtype is None and ord not in (0, 1, 2, math.inf, -math.inf):
+        return torch.linalg.vector_norm(input.float(), ord, dim, keepdim).to(input.dtype)
     if not input.dim():
         return aten.linalg_vector_norm(input.reshape(1), ord, [0], False, dtype=dtype)
     if dim is not None and len(dim):
