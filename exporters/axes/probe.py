@@ -227,18 +227,21 @@ class Prober:
         near = self._two_sizes(axes, 1)
         if near and math.gcd(*(other - size for other in near)) == 1:
             return 1
-        return smallest_step(
+        step = smallest_step(
             size, lambda other: self.takes(dict.fromkeys(axes, other)) is None, lambda: not self._follows_others(axes)
         )
+        return 1 if step > 1 and self._follows_others(axes, step) else step
 
-    def _follows_others(self, axes: Sequence[Axis]) -> bool:
-        """Whether axes that take neither what is near nor their double take what is near with all others of their size.
+    def _follows_others(self, axes: Sequence[Axis], step: int = 0) -> bool:
+        """Whether axes that do not take what is near, but in steps, take it with all others of their size.
 
-        Then they are refused for being alone, not for what a size is divided by.
+        Then they are refused for being alone, not for what a size is divided by. ``x.view(rows, -1, 8)`` takes twice
+        the rows as well, as rows that are twice as long.
         """
         size = self.size(axes[0])
         alike = [axis for axis in self.candidates() if self.size(axis) == size]
-        return set(axes) < set(alike) and bool(self._two_sizes(alike, 1))
+        together = self._two_sizes(alike, 1) if set(axes) < set(alike) else []
+        return any(not step or (other - size) % step for other in together)
 
     def stepped(self, group: Group, beyond: int) -> Group | None:
         """The same group in steps that lead beyond a size that is refused; ``None`` if there are none.

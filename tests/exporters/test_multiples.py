@@ -77,6 +77,19 @@ def test_linked_axes_share_a_step_and_others_stay_free():
     assert limits == ["a_dim1 % 4 == 0", "a_dim2 % 2 == 0"]
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+def test_rows_that_are_read_as_longer_ones_are_no_step(rows):
+    """Twice as many of the first are taken as rows that are twice as long, whatever the second has."""
+
+    def function(memory, queries):
+        keys = (memory + np.zeros(4)).reshape(len(queries), -1, 4)
+        return np.einsum("bqc,bkc->bqk", queries + np.zeros(4), keys)
+
+    shapes, limits, _ = found(function, (rows, 9, 4), (rows, 5, 4))
+    assert shapes[0][0] == shapes[1][0] == "batch"
+    assert limits == []
+
+
 def test_what_follows_from_a_size_in_steps():
     def function(image, rows):
         if len(image) % 4:

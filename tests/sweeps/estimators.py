@@ -48,7 +48,7 @@ class Estimator(Subject):
     def feeds(self, exported: ep.Model, at: int) -> dict[str, np.ndarray]:
         return as_feeds(exported, self.calls[at])
 
-    def is_excused(self, feeds: Arrays, wanted: Arrays, found: Arrays) -> bool:
+    def is_excused(self, at: int, feeds: Arrays, wanted: Arrays, found: Arrays) -> bool:
         """Where rows are cast to float32 and multiplied, BLAS sums in the order of its own choice, in each library."""
         return self._is_single and all(
             array.dtype.kind == "f"

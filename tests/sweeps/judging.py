@@ -64,7 +64,7 @@ class Subject(abc.ABC):
 
         return sensitivity(compute, feeds, wanted)
 
-    def is_excused(self, feeds: Arrays, wanted: Arrays, found: Arrays) -> bool:
+    def is_excused(self, at: int, feeds: Arrays, wanted: Arrays, found: Arrays) -> bool:
         """Whether results that differ are no worse than the framework's."""
         return False
 
@@ -154,4 +154,4 @@ def _problems(subject: Subject, at: int, feeds: Arrays, wanted: Arrays, found: A
     comparison = compare(wanted, found, scales=scales)
     if not comparison.ok:
         comparison = compare(wanted, found, scales=scales, noise=subject.noise(at, feeds, wanted))
-    return () if comparison.ok or subject.is_excused(feeds, wanted, found) else comparison.problems
+    return () if comparison.ok or subject.is_excused(at, feeds, wanted, found) else comparison.problems

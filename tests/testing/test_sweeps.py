@@ -105,7 +105,7 @@ def test_every_verdict_is_given_where_it_is_due(
 
 def test_results_are_excused_only_where_the_subject_says_so() -> None:
     class Lenient(Toy):
-        def is_excused(self, feeds: Arrays, wanted: Arrays, found: Arrays) -> bool:
+        def is_excused(self, at: int, feeds: Arrays, wanted: Arrays, found: Arrays) -> bool:
             """Not more than a hundredth away."""
             return all(np.abs(found[name] - wanted[name]).max() < 1e-2 for name in wanted)
 

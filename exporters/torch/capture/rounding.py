@@ -1,7 +1,8 @@
 """Sizes rounded to multiples, written so that torch sees what divides them.
 
 torch (2.13) does not see that 4 divides ``length + (4 - length % 4) % 4``, or ``length - length % 4``: what such a size
-is split into then gets sizes that nothing can be said about. Here both become multiples of a quotient.
+is split into then gets sizes that nothing can be said about. Here both become multiples of a quotient. Nor does it see
+that what is left of a padded size, once as much is cut off, is that size.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 }
 """Of whole numbers, which sizes of torch (2.13) lack, or for which they become fixed."""
 
-_OPERATIONS = ("add", "sub", "mod", "ceil", "floor", "trunc")
+_OPERATIONS = ("add", "sub", "mod", "ceil", "floor", "trunc", "sym_min")
 
 
 @contextlib.contextmanager
@@ -92,6 +93,8 @@ def multiple(term: Any) -> Any:
         return _whole(term)
     if isinstance(term, (size_functions.CeilToInt, *_FLOORS)):
         return _quotient(term)
+    if isinstance(term, size_functions.Min):
+        return _cut_off(term)
     return None
 
 
@@ -116,6 +119,17 @@ def _whole(total: Any) -> Any:
         other = sympy.expand(total.xreplace({remainder: whole}))
         if len(sympy.Add.make_args(other)) < len(total.args):
             return other
+    return None
+
+
+def _cut_off(least: Any) -> Any:
+    """``min(x, (x + 3) // 4 * 4)``: what is left of a size that was padded to a multiple is that size."""
+    for padded in least.args:
+        step, whole = padded.as_coeff_Mul()
+        if isinstance(whole, size_functions.FloorDiv) and step.is_Integer and whole.args[1] == step > 0:
+            number = whole.args[0] - step + 1
+            if number in least.args:
+                return least.func(*(each for each in least.args if each != padded))
     return None
 
 

@@ -111,7 +111,9 @@ class Eager(Callee):
                 self._state.restore()
 
     def _raw(self, args: Any, kwargs: Any) -> Any:
-        return call(self._stepper or self.module, args, kwargs, MODEL_ERRORS)
+        """What is called; parts that are compiled run as they were written, or each new size would be compiled."""
+        with torch.compiler.set_stance("force_eager"):
+            return call(self._stepper or self.module, args, kwargs, MODEL_ERRORS)
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:

@@ -9,7 +9,26 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.upstream import statically_known_true
+
 aten = torch.ops.aten
+
+
+def contiguous(input: torch.Tensor, *, memory_format: torch.memory_format = torch.contiguous_format) -> torch.Tensor:
+    """A copy, where it depends on a size whether one is needed: torch (2.13) would let the sample's size decide.
+
+    ``x[:, :width].contiguous()`` is ``x`` itself where it has no more than ``width`` columns. A graph has no memory
+    that could tell.
+    """
+    sizes: Sequence[Any] = (*input.shape, *input.stride())
+    if memory_format is not torch.contiguous_format or all(isinstance(size, int) for size in sizes):
+        return input.contiguous(memory_format=memory_format)
+    step: Any = 1
+    for size, stride in zip(reversed(input.shape), reversed(input.stride()), strict=True):
+        if not (statically_known_true(size == 1) or statically_known_true(stride == step)):
+            return input.clone(memory_format=memory_format)
+        step = step * torch.sym_max(size, 1)  # as torch makes the strides of a new tensor
+    return input.contiguous()
 
 
 def copy(input: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> Any:
@@ -84,3 +103,4 @@ DECOMPOSITIONS = {
     aten.pixel_unshuffle.default: pixel_unshuffle,
     aten.pad.default: pad,
 }
+REPLACEMENTS = {torch.Tensor.contiguous: contiguous}

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from onnxscript import opset18
 
+from entrepot.exporters.functions.transforms import transformed
+
 aten = torch.ops.aten
 op: Any = opset18  # what torch.onnx (2.13) writes graphs in
 
@@ -28,15 +30,18 @@ torch.library.register_fake("entrepot::fourier", _shape, lib=_library)
 
 
 def translate_fourier(pairs: Any, dim: int, normalization: int, forward: bool) -> Any:
-    """DFT, which divides by the size on the way back; torch divides by 1, its root, or all of it, on either way."""
-    axes = op.Constant(value_ints=[0])  # onnxruntime takes the first axis for that of a batch
-    found = op.Squeeze(op.DFT(op.Unsqueeze(pairs, axes), axis=dim + 1, inverse=int(not forward)), axes)
+    """Of conjugates on the way back; torch divides by 1, the size's root, or all of it, on either way."""
+    rank = len(pairs.shape)
+    order = [*(axis for axis in range(rank) if axis not in (dim, rank - 1)), dim, rank - 1]
+    back = [order.index(axis) for axis in range(rank)]
     size = op.CastLike(op.Shape(pairs, start=dim, end=dim + 1), pairs)
-    if normalization == 1:
-        size = op.Sqrt(size)
-    if forward:
-        return op.Div(found, size) if normalization else found
-    return found if normalization == 2 else op.Mul(found, size)
+    conjugate = op.CastLike(op.Constant(value_floats=[1.0, -1.0]), pairs)
+    given = pairs if forward else op.Mul(pairs, conjugate)
+    found = op.Transpose(transformed(op.Transpose(given, perm=order)), perm=back)
+    found = found if forward else op.Mul(found, conjugate)
+    if normalization == 0:
+        return found
+    return op.Div(found, op.Sqrt(size) if normalization == 1 else size)
 
 
 TRANSLATIONS = {torch.ops.entrepot.fourier.default: translate_fourier}

@@ -13,6 +13,7 @@ import torch
 
 from entrepot.exporters.torch.translations.pair import REAL, Pair, bilinear, pair_of, real_kind
 from entrepot.exporters.torch.translations.pair_functions import FUNCTIONS
+from entrepot.exporters.torch.translations.waves import along, is_product, waves
 from entrepot.exporters.torch.upstream import pytree
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -96,16 +97,21 @@ def spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided: 
     """
     if len(dim) > 1:
         return _transformed(spectrum(x, dim[-1:], normalization, onesided, exact=False), dim[:-1], normalization, True)
-    found = torch.view_as_real(aten._fft_r2c(x, dim, normalization, onesided))  # noqa: SLF001 - what rfft becomes
-    if not exact:
-        return Pair(found.select(-1, 0), found.select(-1, 1))
     axis = dim[0] % x.dim()
     size: Any = x.shape[axis]
+    if is_product(size):
+        cosines, sines = waves(size, size // 2 + 1 if onesided else size, normalization, x)
+        re, im = along(x, axis, cosines), -along(x, axis, sines)
+    else:
+        found = torch.view_as_real(aten._fft_r2c(x, dim, normalization, onesided))  # noqa: SLF001 - what rfft becomes
+        re, im = found.select(-1, 0), found.select(-1, 1)
+    if not exact:
+        return Pair(re, im)
     place = torch.arange(size // 2 + 1 if onesided else size)
     # what is real is exactly so in torch, on which angles depend
     real = (place == 0) | (2 * place == _counted(size))
     real = real.reshape([-1 if each == axis else 1 for each in range(x.dim())])
-    return Pair(found.select(-1, 0), found.select(-1, 1).masked_fill(real, 0.0))
+    return Pair(re, im.masked_fill(real, 0.0))
 
 
 def _counted(size: Any) -> torch.Tensor:
@@ -114,9 +120,18 @@ def _counted(size: Any) -> torch.Tensor:
 
 
 def _transformed(z: Pair, dim: Sequence[int], normalization: int, forward: bool) -> Pair:
+    axes = [axis % z.re.dim() for axis in dim]
+    for axis in filter(lambda axis: is_product(z.re.shape[axis]), axes):
+        cosines, sines = waves(z.re.shape[axis], z.re.shape[axis], normalization, z.re)
+        sines = -sines if forward else sines
+        re = along(z.re, axis, cosines) - along(z.im, axis, sines)
+        z = Pair(re, along(z.re, axis, sines) + along(z.im, axis, cosines))
+    left = [axis for axis in axes if not is_product(z.re.shape[axis])]
+    if not left:
+        return z
     whole = torch.stack([z.re, z.im], -1)
-    for axis in dim:
-        whole = torch.ops.entrepot.fourier(whole, axis % z.re.dim(), normalization, forward)
+    for axis in left:
+        whole = torch.ops.entrepot.fourier(whole, axis, normalization, forward)
     return Pair(whole.select(-1, 0), whole.select(-1, 1))
 
 
@@ -284,6 +299,7 @@ _RULES: dict[Any, Callable[..., Any]] = {
     aten.linear: _linear,
     aten.einsum: _einsum,
     aten.convolution: _convolution,
+    aten._fft_c2c: _transformed,  # noqa: SLF001 - what fft of complex numbers becomes
     aten._fft_c2r: _signal,  # noqa: SLF001 - what irfft becomes
     aten._fft_r2c: spectrum,  # noqa: SLF001 - what rfft becomes
     aten.add: _add,

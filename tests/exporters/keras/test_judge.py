@@ -39,4 +39,4 @@ def test_results_are_excused_only_if_keras_is_as_far_off(
 ) -> None:
     subject = Keras(case())
     feeds, wanted = {"x": subject.calls[0][0]}, {"y": answers(subject.model, subject.calls[0])[0]}
-    assert subject.is_excused(feeds, wanted, {"y": change(wanted["y"])}) == excused
+    assert subject.is_excused(0, feeds, wanted, {"y": change(wanted["y"])}) == excused

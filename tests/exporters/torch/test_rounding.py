@@ -122,6 +122,36 @@ def test_windows_of_an_image_are_one_graph():
     assert "If" not in {node.op_type for node in model.ir.graph}
 
 
+def test_what_is_cut_off_a_padded_size_is_the_size():
+    other = sympy.Symbol("other", integer=True)
+    padded = 4 * size_functions.FloorDiv(L + 3, 4)
+    assert multiple(size_functions.Min(L, padded)) == L
+    assert multiple(size_functions.Min(L, padded, other)) == size_functions.Min(L, other)
+    for less in (4 * size_functions.FloorDiv(L + 2, 4), 3 * size_functions.FloorDiv(L + 3, 4), other):
+        assert multiple(size_functions.Min(L, less)) is None
+
+
+class Cropped(nn.Module):
+    """Where nothing was padded, what is cut off is the whole, and lies in its memory one element after the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.proj = nn.Linear(3, 4)
+
+    def forward(self, x):
+        height, width = x.shape[1:3]
+        x = nn.functional.pad(x, (0, 0, 0, -width % 7, 0, -height % 7))
+        return self.proj(x).cumsum(1)[:, :height, :width].contiguous()
+
+
+def test_a_copy_is_in_the_graph_where_a_size_decides_whether_it_is_needed():
+    model = ep.export(Cropped().eval(), torch.randn(2, 16, 16, 3), progress=False)
+    batch, height, width, _ = model.inputs[0].shape
+    assert all(isinstance(size, str) for size in (batch, height, width))
+    assert model.outputs[0].shape == (batch, height, width, 4)
+    assert "captured" not in str(model)  # in parts, or otherwise than as it is
+
+
 class CutWhereNeeded(nn.Module):
     """A size after a branch is the smaller of two, which torch writes with a function that programs may not call."""
 

@@ -123,6 +123,25 @@ def test_they_are_exported_like_any_module(name: str) -> None:
     np.testing.assert_allclose(found, module(X).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
+def test_what_is_compiled_is_not_compiled_again_for_each_size() -> None:
+    compiled = list[torch.fx.GraphModule]()
+
+    def backend(graph: torch.fx.GraphModule, tensors: Any) -> Any:
+        compiled.append(graph)
+        return graph.forward
+
+    class Halves(nn.Module):
+        @torch.compile(backend=backend)
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x / 2
+
+    module = nn.Sequential(nn.Linear(4, 3), Halves())
+    module[0].compile(backend=backend)
+    model = ep.export(torch.compile(module, backend=backend).eval(), X, progress=False)  # type: ignore[attr-defined]
+    assert isinstance(model.inputs[0].shape[0], str)
+    assert not compiled
+
+
 @pytest.mark.parametrize("name", COMPUTED)
 def test_weights_that_are_computed_from_others_are_computed_once(name: str) -> None:
     torch.manual_seed(0)

@@ -1,0 +1,41 @@
+"""Fourier transforms of few elements as products with waves, where their number is known and no power of two.
+
+There onnxruntime's DFT (1.31) is less exact; ``exporters/functions/transforms.py`` has the figures, and the same for
+numbers that are known when the graph runs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+_MOST = 768
+"""Beyond it, a product takes longer."""
+
+
+def is_product(size: Any) -> bool:
+    """Whether a transform of so many elements is better made as a product."""
+    return isinstance(size, int) and 1 < size <= _MOST and size & (size - 1) > 0
+
+
+def waves(size: int, count: int, normalization: int, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What each element adds to each of the first ``count`` results: cosines and sines, from angles below a whole turn.
+
+    Args:
+        size: The number of elements.
+        count: The number of results.
+        normalization: By what torch divides: 0 for nothing, 1 for the root of the size, 2 for the size.
+        like: Has the dtype.
+    """
+    place = torch.arange(size)
+    turns = (place.unsqueeze(-1) * place[:count] % size).to(like.dtype) * (2 * math.pi / size)
+    by = (1.0, math.sqrt(size), float(size))[normalization]
+    cosines, sines = turns.cos(), turns.sin()
+    return (cosines, sines) if by == 1.0 else (cosines / by, sines / by)
+
+
+def along(x: torch.Tensor, axis: int, wave: torch.Tensor) -> torch.Tensor:
+    """The product along one axis."""
+    return (x.transpose(axis, -1) @ wave).transpose(axis, -1)
