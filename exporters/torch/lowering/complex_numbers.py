@@ -17,7 +17,7 @@ import torch
 
 from entrepot.exporters.torch.lowering.decomposing import name_results, note_value
 from entrepot.exporters.torch.lowering.schemas import is_composite
-from entrepot.exporters.torch.lowering.spectra import is_of_spectrum, shows_angles
+from entrepot.exporters.torch.lowering.spectra import is_of_spectrum, is_transform, shows_angles
 from entrepot.exporters.torch.translations.pair import Pair, is_complex
 from entrepot.exporters.torch.translations.pairs import rule_for, spectrum
 from entrepot.exporters.torch.upstream import OpOverload, get_decompositions, make_fx, pytree
@@ -51,6 +51,7 @@ class _Splitter:
         self.decompositions = decompositions
         self.pairs: dict[Any, Any] = {}
         self.sizes: dict[Any, Pair] = {}
+        self.spectra: set[Any] = set()
         self.first = next(node for node in graph.nodes if node.op != "placeholder")
 
     def visit(self, node: torch.fx.Node) -> None:
@@ -80,7 +81,7 @@ class _Splitter:
                 self._settle(node, self.pairs[source][index])
             return
         pair = self.pairs.get(node.args[0]) if node.target is aten.abs.default else None
-        if isinstance(pair, Pair) and is_of_spectrum(pair.re):
+        if isinstance(pair, Pair) and is_of_spectrum(pair.re, self.spectra):
             size = self._inserted(node, _size, _parts(pair))
             self.sizes[size] = pair
             self._settle(node, size)
@@ -103,7 +104,10 @@ class _Splitter:
             args, kwargs = pytree.tree_unflatten([each(values) for each in build], spec)
             return rule(*args, **kwargs)
 
-        self._settle(node, self._inserted(node, traced, operands))
+        result = self._inserted(node, traced, operands)
+        if is_transform(node) and isinstance(result, Pair):
+            self.spectra |= {result.re, result.im}
+        self._settle(node, result)
 
     def _take_apart(self, node: torch.fx.Node, parts: Callable[..., Any], leaves: Sequence[Any], spec: Any) -> None:
         """Put in its place what torch makes an operator of; it was kept whole to be translated for real numbers."""

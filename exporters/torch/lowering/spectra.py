@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -28,11 +29,16 @@ _MOVES = {
 }  # fmt: skip
 
 
-def is_of_spectrum(node: Any) -> bool:
-    """Whether a node only moves parts of the numbers that a transform of a signal returns."""
-    while node.target in _MOVES:
+def is_transform(node: torch.fx.Node) -> bool:
+    """Whether a node turns a signal into a spectrum, or back."""
+    return node.target in _TRANSFORMS
+
+
+def is_of_spectrum(node: Any, made: Collection[Any]) -> bool:
+    """Whether a node only moves numbers that a transform returns, as it is, or as what was ``made`` of it."""
+    while node.target in _MOVES and node not in made:
         node = node.args[0]
-    return node.target in _TRANSFORMS or node.target is torch.ops.entrepot.fourier.default
+    return node in made or is_transform(node)
 
 
 def shows_angles(node: torch.fx.Node) -> bool:

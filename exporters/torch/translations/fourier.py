@@ -30,7 +30,26 @@ torch.library.register_fake("entrepot::fourier", _shape, lib=_library)
 
 
 def translate_fourier(pairs: Any, dim: int, normalization: int, forward: bool) -> Any:
-    """Of conjugates on the way back; torch divides by 1, the size's root, or all of it, on either way."""
+    """A DFT, or what is more exact where the size varies; torch divides by 1, its root, or all of it, on either way."""
+    if isinstance(pairs.shape[dim], int):
+        return _of_known_size(pairs, dim, normalization, forward)
+    return _of_any_size(pairs, dim, normalization, forward)
+
+
+def _of_known_size(pairs: Any, dim: int, normalization: int, forward: bool) -> Any:
+    """A DFT, which divides by the size on the way back."""
+    axes = op.Constant(value_ints=[0])  # onnxruntime takes the first axis for that of a batch
+    found = op.Squeeze(op.DFT(op.Unsqueeze(pairs, axes), axis=dim + 1, inverse=int(not forward)), axes)
+    size = op.CastLike(op.Shape(pairs, start=dim, end=dim + 1), pairs)
+    if normalization == 1:
+        size = op.Sqrt(size)
+    if forward:
+        return op.Div(found, size) if normalization else found
+    return found if normalization == 2 else op.Mul(found, size)
+
+
+def _of_any_size(pairs: Any, dim: int, normalization: int, forward: bool) -> Any:
+    """The transform of conjugates on the way back."""
     rank = len(pairs.shape)
     order = [*(axis for axis in range(rank) if axis not in (dim, rank - 1)), dim, rank - 1]
     back = [order.index(axis) for axis in range(rank)]

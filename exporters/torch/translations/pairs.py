@@ -101,7 +101,7 @@ def spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided: 
     size: Any = x.shape[axis]
     if is_product(size):
         cosines, sines = waves(size, size // 2 + 1 if onesided else size, normalization, x)
-        re, im = along(x, axis, cosines), -along(x, axis, sines)
+        re, im = along(x, axis, cosines), along(x, axis, -sines)
     else:
         found = torch.view_as_real(aten._fft_r2c(x, dim, normalization, onesided))  # noqa: SLF001 - what rfft becomes
         re, im = found.select(-1, 0), found.select(-1, 1)
