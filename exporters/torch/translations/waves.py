@@ -37,5 +37,5 @@ def waves(size: int, count: int, normalization: int, like: torch.Tensor) -> tupl
 
 
 def along(x: torch.Tensor, axis: int, wave: torch.Tensor) -> torch.Tensor:
-    """The product along one axis, for which torch repeats the waves unless what they are multiplied with is contiguous."""
+    """The product along one axis; torch would repeat the waves for what is not contiguous."""
     return (x.transpose(axis, -1).contiguous() @ wave).transpose(axis, -1)
