@@ -19,7 +19,8 @@ from entrepot.exporters.torch.lowering.decomposing import name_results, note_val
 from entrepot.exporters.torch.lowering.schemas import is_composite
 from entrepot.exporters.torch.lowering.spectra import is_of_spectrum, is_transform, shows_angles
 from entrepot.exporters.torch.translations.pair import Pair, is_complex
-from entrepot.exporters.torch.translations.pairs import rule_for, spectrum
+from entrepot.exporters.torch.translations.pairs import rule_for, spectra_of_frames, spectrum
+from entrepot.exporters.torch.translations.waves import is_product
 from entrepot.exporters.torch.upstream import OpOverload, get_decompositions, make_fx, pytree
 
 aten = torch.ops.aten
@@ -89,6 +90,8 @@ class _Splitter:
         rule = rule_for(node.target)
         if node.target is aten._fft_r2c.default and not shows_angles(node):  # noqa: SLF001 - what rfft becomes
             rule = functools.partial(spectrum, exact=False)
+        if node.target is aten.stft.default and is_product(node.args[1]) and _is_plain(node):
+            rule = functools.partial(spectra_of_frames, exact=shows_angles(node))
         leaves, spec = pytree.tree_flatten((node.args, node.kwargs))
         if rule is None:
             parts = _parts_of(node.target)
@@ -201,6 +204,13 @@ def _parts_of(operator: Any) -> Callable[..., Any] | None:
 def _split(value: torch.Tensor) -> Pair:
     real = torch.view_as_real(value)
     return Pair(real.select(-1, 0), real.select(-1, 1))
+
+
+def _is_plain(node: torch.fx.Node) -> bool:
+    """Whether an ``stft`` is of real numbers, in frames as long as the transform."""
+    aligned = node.kwargs.get("align_to_window") or node.args[8:] == (True,)
+    given = [each.meta["val"] for each in (*node.args, *node.kwargs.values()) if isinstance(each, torch.fx.Node)]
+    return not aligned and not _holds_complex(given)
 
 
 def _squared(node: torch.fx.Node) -> Any:

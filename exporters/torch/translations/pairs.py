@@ -114,6 +114,31 @@ def spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided: 
     return Pair(re, im.masked_fill(real, 0.0))
 
 
+def spectra_of_frames(
+    x: torch.Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: torch.Tensor | None = None,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+    *,
+    exact: bool = True,
+) -> Pair:
+    """``stft`` of real numbers, frame by frame: the operator of onnxruntime (1.31) is as coarse as its DFT."""
+    frames = x.unfold(-1, n_fft, n_fft // 4 if hop_length is None else hop_length)
+    if window is not None:
+        missing = n_fft - window.shape[0]
+        frames = frames * torch.nn.functional.pad(window, (missing // 2, missing - missing // 2))
+    elif win_length is not None and win_length < n_fft:
+        missing = n_fft - win_length
+        frames = frames * torch.nn.functional.pad(x.new_ones(win_length), (missing // 2, missing - missing // 2))
+    found = spectrum(frames, [-1], int(normalized), onesided is not False, exact=exact)
+    return Pair(found.re.transpose(-1, -2), found.im.transpose(-1, -2))
+
+
 def _counted(size: Any) -> torch.Tensor:
     """A size as a tensor: torch.onnx (2.13) cannot promote it where it is compared as a number."""
     return torch.full((), size, dtype=torch.int64)

@@ -61,3 +61,33 @@ def test_a_known_size_is_transformed_exactly() -> None:
 )
 def test_powers_of_two_and_many_elements_are_left_to_the_operator(size: int, product: bool) -> None:
     assert is_product(size) == product
+
+
+class Frames(nn.Module):
+    """The spectra of frames, by ``torch.stft``."""
+
+    def __init__(self, window: int | None, **how: object) -> None:
+        super().__init__()
+        self.how = how
+        self.register_buffer("window", None if window is None else torch.hann_window(window))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = torch.stft(x, window=self.window, return_complex=True, **self.how)
+        return torch.view_as_real(found), found.abs()
+
+
+@pytest.mark.parametrize(
+    ("window", "how"),
+    [
+        (400, {"n_fft": 400, "hop_length": 160}),
+        (30, {"n_fft": 50, "win_length": 30, "center": False}),
+        (None, {"n_fft": 60, "win_length": 31, "normalized": True, "onesided": False}),
+    ],
+)
+def test_spectra_of_frames_are_exact(window: int | None, how: dict[str, object]) -> None:
+    module = Frames(window, **how).eval()
+    torch.manual_seed(0)
+    model = ep.export(module, torch.randn(2, 1200), progress=False)
+    assert "STFT" not in {node.op_type for node in model.ir.graph.all_nodes()}
+    for rows, length in ((1, 500), (3, 1999)):
+        _check(model, module, torch.sin(torch.arange(float(length)) * 0.3).repeat(rows, 1))
