@@ -129,12 +129,11 @@ def spectra_of_frames(
 ) -> Pair:
     """``stft`` of real numbers, frame by frame: the operator of onnxruntime (1.31) is as coarse as its DFT."""
     frames = x.unfold(-1, n_fft, n_fft // 4 if hop_length is None else hop_length)
-    if window is not None:
-        missing = n_fft - window.shape[0]
-        frames = frames * torch.nn.functional.pad(window, (missing // 2, missing - missing // 2))
-    elif win_length is not None and win_length < n_fft:
-        missing = n_fft - win_length
-        frames = frames * torch.nn.functional.pad(x.new_ones(win_length), (missing // 2, missing - missing // 2))
+    width = win_length or n_fft
+    if window is not None or width < n_fft:
+        taper = x.new_ones(width) if window is None else window
+        missing = n_fft - taper.shape[0]
+        frames = frames * torch.nn.functional.pad(taper, (missing // 2, missing - missing // 2))
     found = spectrum(frames, [-1], int(normalized), onesided is not False, exact=exact)
     return Pair(found.re.transpose(-1, -2), found.im.transpose(-1, -2))
 
