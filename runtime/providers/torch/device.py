@@ -13,6 +13,7 @@ from entrepot.runtime.arrays import as_array
 from entrepot.runtime.device import Array
 from entrepot.runtime.providers.torch.accelerator import Accelerator
 from entrepot.runtime.providers.torch.dtypes import NUMPY, array_of_tensor, tensor_of
+from entrepot.runtime.providers.torch.uploads import kept_upload
 
 
 class TorchDevice:
@@ -82,6 +83,9 @@ class TorchDevice:
                 return from_dlpack(value).to(self._device)
             except (BufferError, RuntimeError, TypeError, ValueError):
                 value = as_array(value)
+        kept = kept_upload(value, self._device)
+        if kept is not None:
+            return kept
         tensor = tensor_of(value)
         return tensor if self._accelerator is None else self._accelerator.upload(tensor)
 

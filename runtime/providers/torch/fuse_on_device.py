@@ -62,9 +62,11 @@ def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
 
 
 def _without_nan(y: Tensor, v: Tensor) -> Tensor:
-    """Rows whose weights are all NaN as if these were zero: zero times the values, of which some may not be finite."""
-    lost = torch.isnan(y).all(-1, keepdim=True)
-    return torch.where(lost, torch.matmul(v.new_zeros(1, v.shape[-2]), v), y)
+    """Rows whose weights are all NaN as if these were zero: zero times the values, of which some may not be finite.
+
+    Where values are what makes a result NaN, so they do times zero. Their mean, unlike their sum, stays in range.
+    """
+    return torch.where(torch.isnan(y), v.mean(-2, keepdim=True) * 0, y)
 
 
 def _with_nan(y: Tensor, mask: Tensor) -> Tensor:

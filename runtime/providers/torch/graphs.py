@@ -29,8 +29,8 @@ def reason_against(steps: Iterable[Step]) -> str:
     for step in steps:
         if step.domain == COPIES and step.op_type == "ToHost":
             return f"{step.where}: the host reads what the device computes"
-        if step.domain == COPIES and step.op_type == "ToDevice":
-            return f"{step.where}: the host computes what the device reads"
+        if step.domain == COPIES:
+            continue  # what the host computes without that follows from shapes and its own feeds: from the signature
         if step.is_a(*_COUNTED):
             return f"{step.where}: how much it makes depends on the data"
         if step.traits.random and step.domain != FUSED:
@@ -122,7 +122,7 @@ class Graphs:
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """The part's outputs."""
-        signature = None if self._reason else _signature(inputs)
+        signature = None if self._reason else signature_of(inputs)
         if signature is None:
             return self._run(*inputs)
         known = self._runs.pop(signature, None) or _Seen()
@@ -171,7 +171,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return isinstance(one, Tensor) and one.data_ptr() == other.data_ptr()
 
 
-def _signature(inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+def signature_of(inputs: Sequence[Any]) -> tuple[Any, ...] | None:
     """Equal for runs that do the same work; ``None`` for sequences and optionals."""
     parts: list[Any] = []
     for each in inputs:

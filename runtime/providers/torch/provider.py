@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.device import Array, Placed
 from entrepot.runtime.dividing.coverage import reason_against
 from entrepot.runtime.planning import fuse
-from entrepot.runtime.planning.plan import Block
+from entrepot.runtime.planning.plan import Block, Step
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.provider import CpuProvider
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
@@ -102,12 +102,11 @@ class TorchProvider:
         """
         if self.leaves_small_parts and is_small(part, self._setting.type_of):
             return self._compiled_for_numpy(part)
-        compiled = compile_part(part, self._setting, self._target)
-        run = self.made_faster(compiled.run)
+        compiled = self.made_faster(compile_part(part, self._setting, self._target))
         if self._accelerator is None:
-            return replace(compiled, run=without_gradients(run))
-        graphs = self._captured(compiled, exact(run, self._accelerator))
-        return replace(compiled, run=without_gradients(graphs), remark=graphs.remark)
+            return replace(compiled, run=without_gradients(compiled.run))
+        graphs = self._captured(compiled, exact(compiled.run, self._accelerator))
+        return replace(compiled, run=without_gradients(graphs), remark=both(compiled.remark, graphs.remark))
 
     def _compiled_for_numpy(self, part: ir.GraphView) -> Compiled:
         compiled = CpuProvider(self._setting).compile(part)
@@ -118,16 +117,15 @@ class TorchProvider:
             made_on_host=frozenset(range(len(part.outputs))),
         )
 
-    def made_faster(self, run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+    def made_faster(self, compiled: Compiled) -> Compiled:
         """The part as it will be called: as it is."""
-        return run
+        return compiled
 
     def _captured(self, compiled: Compiled, run: Callable[..., tuple[Any, ...]]) -> Graphs:
         from entrepot.runtime.providers.torch import graphs
 
         assert self._accelerator is not None
-        steps = {} if compiled.emitted is None else dict.fromkeys(compiled.emitted.lines.values())
-        self._graphs.append(graphs.Graphs(run, self._accelerator, graphs.reason_against(steps)))
+        self._graphs.append(graphs.Graphs(run, self._accelerator, graphs.reason_against(steps_of(compiled))))
         return self._graphs[-1]
 
     def memory(self) -> int:
@@ -213,17 +211,21 @@ class MpsProvider(TorchProvider):
 
 
 class _Compiled(TorchProvider):
-    """With the source compiled by torch once more, into kernels of its own."""
+    """With the operators of a part compiled by torch once more, into kernels of its own."""
 
     backend = "inductor"
     leaves_small_parts = False
 
-    def made_faster(self, run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-        """The part by ``torch.compile``, anew for shapes that it did not see."""
-        import torch
+    def finish(self, block: Block) -> None:
+        """Steps stay apart: the compiler joins them, and finds memory for them."""
 
-        compiled: Callable[..., tuple[Any, ...]] = torch.compile(run, backend=self.backend)
-        return compiled
+    def made_faster(self, compiled: Compiled) -> Compiled:
+        """The part by ``torch.compile``, anew for shapes that it did not see."""
+        from entrepot.runtime.providers.torch.compiled import CompiledByShapes
+        from entrepot.runtime.providers.torch.graphs import reason_against
+
+        made = CompiledByShapes(compiled.run, self.backend, reason_against(steps_of(compiled)))
+        return replace(compiled, run=made, remark=made.remark)
 
 
 class CompiledTorchProvider(_Compiled):
@@ -231,11 +233,25 @@ class CompiledTorchProvider(_Compiled):
 
     name = "torch:compile"
 
+    def rules(self) -> fuse.Rules:
+        """What is an operator of ONNX by itself; weights are not packed, which the compiler does not see through."""
+        return fuse.RULES
+
 
 class CompiledCudaProvider(_Compiled, CudaProvider):
     """On a device of CUDA or ROCm."""
 
     name = "torch:cuda:compile"
+
+
+def steps_of(compiled: Compiled) -> Iterable[Step]:
+    """The steps of a part that was emitted."""
+    return {} if compiled.emitted is None else dict.fromkeys(compiled.emitted.lines.values())
+
+
+def both(one: Callable[[], str], other: Callable[[], str]) -> Callable[[], str]:
+    """Two remarks as one."""
+    return lambda: "; ".join(filter(None, (one(), other())))
 
 
 def in_place(block: Block) -> None:

@@ -55,7 +55,11 @@ _CURRENT: ContextVar[Uploads | None] = ContextVar("uploads", default=None)
 
 def uploaded(array: np.ndarray[Any, Any], device: torch.device) -> Tensor:
     """A tensor on a device with the values of an array."""
+    kept = kept_upload(array, device)
+    return tensor_of(array).to(device) if kept is None else kept
+
+
+def kept_upload(array: np.ndarray[Any, Any], device: torch.device) -> Tensor | None:
+    """The same, if a part runs that keeps what it took there and the array is small."""
     uploads = None if torch.compiler.is_compiling() else _CURRENT.get()
-    if uploads is None or array.nbytes > _LARGEST:
-        return tensor_of(array).to(device)
-    return uploads.of(array, device)
+    return None if uploads is None or array.nbytes > _LARGEST else uploads.of(array, device)

@@ -127,6 +127,22 @@ def test_the_plan_says_why_work_is_not_captured(
     assert "not captured" in str(session.plan())
 
 
+SIZED = """g (float[N, 3] x) => (float[N, 3] y) <int64 first = {0}> {
+    s = Shape(x)  n = Gather(s, first)  f = Cast<to = 1>(n)  y = Mul(x, f) }"""
+
+
+def test_sizes_that_the_device_reads_belong_to_what_is_captured(happened: list[str]) -> None:
+    session = ep.Session(model(SIZED), providers=["far"])
+    happened.clear()
+    for seed in range(5):
+        for rows in (2, 3):
+            x = f32(rows, 3, seed=seed)
+            np.testing.assert_array_equal(session.run({"x": x})["y"], x * np.float32(rows))
+    assert happened.count("capture") == 2
+    assert happened.count("upload") == 2 * 5  # of what is fed alone
+    assert "not captured" not in str(session.plan())
+
+
 FUSED = """g (float[1, 2, 4, 4] x) => (float[1, 3, 4, 4] y) <float[3, 2, 1, 1] w = {1, 2, 3, 4, 5, 6}> {
     c = Conv(x, w)  y = Relu(c) }"""
 
@@ -412,14 +428,3 @@ def test_a_provider_whose_device_torch_cannot_use_is_an_error(monkeypatch: pytes
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ep.MissingDependencyError, match="it finds none"):
         CudaProvider.accelerator(object.__new__(CudaProvider))
-
-
-def test_torch_compiles_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    from entrepot.runtime.providers.torch.provider import CompiledTorchProvider
-
-    monkeypatch.setattr(CompiledTorchProvider, "backend", "eager")  # all but the C++ compiler
-    session = ep.Session(model(ADDED), providers=["torch:compile"])
-    feeds = {"x": f32(2, 3), "z": f32(3)}
-    expected = feeds["x"] * np.array([1, 2, 3], np.float32) + feeds["z"]
-    np.testing.assert_array_equal(session.run(feeds)["y"], expected)
-    assert session.providers == ("torch:compile",)

@@ -207,6 +207,23 @@ def test_attention_with_rows_that_see_no_key(kind: str, mask: str, end: str) -> 
 
 
 @pytest.mark.parametrize("kind", EPS)
+def test_attention_of_numbers_that_are_not_finite(kind: str) -> None:
+    """Weights that are NaN count as zero, and zero times a value that is not finite is NaN."""
+    numbers = {"half": np.array(0.5, NUMPY[kind]), "zero": np.array(0, NUMPY[kind])}
+    made = model(ATTENTION.replace("MASK", MASKS["added"]).replace("END", ENDS["guarded"]), kind, **numbers)
+    shapes = {"q": (2, 3, 4, 8), "k": (2, 3, 5, 8), "v": (2, 3, 5, 6), "m": (2, 1, 4, 5)}
+    feeds = {name: drawn(kind, *shape, seed=len(name)) for name, shape in shapes.items()}
+    feeds["m"][0, 0, 2] = -np.inf
+    feeds["q"][0, :, 1, 3] = np.nan
+    feeds["v"][0, 0, 2, :3] = np.nan, np.inf, -np.inf
+    feeds["v"][0, 1, :, :2] = np.nan, np.finfo(NUMPY[kind]).max / 4 if kind == "float16" else 1
+    got = check(made, feeds, kind, 16 if kind != "float16" else 1 << 17, fused="Softmax")
+    assert np.isnan(got[0, 0, 1:3, :3].astype(float)).all()
+    assert not got[0, 0, 1:3, 3:].any()
+    assert not got[0, 1, 1:3, 1].any()
+
+
+@pytest.mark.parametrize("kind", EPS)
 def test_gelu_in_narrow_types_too_whose_constants_are_rounded(kind: str) -> None:
     text = """g (KIND[N, 4] x) => (KIND[N, 4] y) {
         d = Div(x, r)  e = Erf(d)  p = Add(e, one)  h = Mul(x, p)  y = Mul(h, half) }"""
