@@ -49,7 +49,7 @@ def find(graph: Neighbours, softmax: Step, *, masked: bool = False) -> Found | N
     product = before[0]
     query, first = _scaled(graph, product.inputs[0], product)
     key, second = _scaled(graph, product.inputs[1], product)
-    plain = _untransposed(graph, key, second[0] if second else product)
+    plain = untransposed(graph, key, second[0] if second else product)
     value = after[-1].inputs[1]
     inputs = [query, key if plain is None else plain[-1], value]
     if any(each is None or len(_shape(each)) != 4 for each in inputs):
@@ -112,8 +112,14 @@ def _number(steps: list[Step]) -> float:
     return next((float(each.item()) for each in constants if isinstance(each, np.ndarray) and each.size == 1), 1.0)
 
 
-def _untransposed(graph: Neighbours, key: Value | None, reader: Step) -> tuple[list[Step], Value] | None:
-    """What comes before the key's last axes are swapped: by Transpose, or by Reshape, Transpose and Reshape."""
+def untransposed(graph: Neighbours, key: Value | None, reader: Step) -> tuple[list[Step], Value] | None:
+    """The steps that swap the key's last axes, and what it is before: Transpose, or Reshape, Transpose and Reshape.
+
+    Args:
+        graph: Where the steps are.
+        key: With the axes swapped.
+        reader: The step that alone reads it.
+    """
     last = _alone(graph, key, reader)
     if last is None:
         return None
@@ -132,14 +138,12 @@ def _untransposed(graph: Neighbours, key: Value | None, reader: Step) -> tuple[l
 
 
 def _only_swaps(source: Value, flat: Value | None, swapped: Value | None) -> bool:
-    """Whether shapes, all of them known, say that rows are flattened and heads come back."""
+    """Whether shapes say that heads are put into one axis and come back, and the last two axes stay till then."""
     shape, rows, after = _shape(source), _shape(flat), _shape(swapped)
-    if len(shape) != 4 or not all(isinstance(dim, int) for dim in (*shape, *rows, *after)):
+    if len(shape) != 4 or len(rows) != 3 or None in (*shape, *rows[1:], *after):
         return False
     batch, heads, length, size = shape
-    assert isinstance(batch, int)
-    assert isinstance(heads, int)
-    return rows == (batch * heads, length, size) and after == (batch, heads, size, length)
+    return rows[1:] == (length, size) and after == (batch, heads, size, length)
 
 
 def _alone(graph: Neighbours, value: Value | None, reader: Step) -> Step | None:

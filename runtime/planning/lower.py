@@ -25,6 +25,7 @@ from entrepot.runtime.planning.contributed import spelled_out
 from entrepot.runtime.planning.fold import Growth, fold
 from entrepot.runtime.planning.order import in_order
 from entrepot.runtime.planning.plan import Block, Step, Value
+from entrepot.runtime.planning.size_flow import SizeFlow
 from entrepot.runtime.planning.type_flow import set_sizes, set_types, subgraph_input_types
 from entrepot.runtime.planning.well_typed import check_types
 
@@ -90,6 +91,7 @@ class Lowering:
         self._limits = limits or Limits()
         self._unsupported: dict[str, EntrepotError] = {}
         self._count = 0
+        self._sizes = SizeFlow()
         self.settled: dict[ir.Node, str] = {}
 
     def lower(
@@ -166,6 +168,7 @@ class Lowering:
             return
         check_attributes(step)
         set_types(step)
+        self._sizes.follow(step)
         check_types(step)
         if not step.traits.control_flow and not self._known(step.key):
             self._body(node, step, frame, block)

@@ -31,14 +31,24 @@ def subgraph_input_types(step: Step, count: int) -> list[Type | None]:
 
 
 def set_types(step: Step) -> None:
-    """Declared types stay; the schema's inference fills in the others, and shapes that a file leaves out."""
+    """Declared types stay; the schema's inference fills in the others, and shapes and sizes that a file leaves out."""
     if all(value is None or _is_full(value.type) for value in step.outputs):
         return
     for value, known in zip(step.outputs, _found(step), strict=False):
-        if value is not None and (
-            value.type is None or (known is not None and value.type == replace(known, shape=None))
-        ):
-            value.type = known
+        if value is not None:
+            value.type = completed(value.type, known)
+
+
+def completed(stated: Type | None, found: Type | None) -> Type | None:
+    """What is stated of a value, with a shape or sizes that are only found."""
+    if stated is None or found is None or stated.shape == found.shape:
+        return found if stated is None else stated
+    if found.shape is None or replace(stated, shape=None) != replace(found, shape=None):
+        return stated
+    if stated.shape is None or len(stated.shape) != len(found.shape):
+        return found if stated.shape is None else stated
+    pairs = zip(stated.shape, found.shape, strict=True)
+    return replace(stated, shape=tuple(other if one is None else one for one, other in pairs))
 
 
 def set_sizes(body: Block) -> None:
@@ -66,7 +76,7 @@ def _found(step: Step) -> list[Type | None]:
 
 def _is_full(known: Type | None) -> bool:
     """Whether inference has nothing to add: converters of element types state those alone."""
-    return known is not None and (known.kind != "tensor" or known.shape is not None)
+    return known is not None and (known.kind != "tensor" or (known.shape is not None and None not in known.shape))
 
 
 def _infer(step: Step) -> list[Type | None]:

@@ -40,27 +40,20 @@ def _fuse_attention(kept: Kept, graph: Neighbours, softmax: Step) -> None:
         ending, mask = _zeroed(graph, softmax, mask)
     if not ending:
         return
-    keys = graph.maker(steps[0].inputs[1])
-    if keys is None or not keys.is_a("Transpose") or graph.only_reader(keys) is not steps[0]:
-        return
     if len(ending) == 1 and not _is_finite(graph, mask):
         return
     heads = [steps[0].inputs[0], steps[0].inputs[1], ending[-1].inputs[1]]
     if not _fits(mask, softmax.inputs[0]) or not _float(softmax) or not _alike(heads):
         return
-    heads[1] = _untransposed(keys)
-    if heads[1] is None:
+    query, factor, gone = _scaled(kept, graph, steps[0], 0)
+    key, other, before = _scaled(kept, graph, steps[0], 1)
+    swaps, key = _untransposed(graph, key, before[0] if before else steps[0])
+    if key is None:
         return
-    gone = [] if heads[1] is keys.outputs[0] else [keys]
-    scaled = alone(graph, heads[0], steps[0])
-    if scaled is not None and scaled.is_a("Mul") and (factor := _factor(kept, scaled)) is not None:
-        query = next((value for value in scaled.inputs if value is not None and value.constant is None), None)
-        if _rank(query) == rank:
-            scale, heads[0] = scale * factor, query
-            gone.append(scaled)
+    gone = [*gone, *swaps, *before]
     attention = replace(
-        ending[-1], key=OpKey(LAYERS, "Attention", 1), inputs=[*heads, *([] if mask is None else [mask])],
-        attributes={"scale": scale},
+        ending[-1], key=OpKey(LAYERS, "Attention", 1), inputs=[query, key, heads[2], *([] if mask is None else [mask])],
+        attributes={"scale": scale * factor * other},
     )  # fmt: skip
     graph.replace([*gone, *steps, softmax, *ending], attention)
 
@@ -145,6 +138,17 @@ def _scores(kept: Kept, graph: Neighbours, softmax: Step) -> tuple[list[Step], V
     return ([made, *steps], mask, scale) if made is not None and made.is_a("MatMul") else None
 
 
+def _scaled(kept: Kept, graph: Neighbours, product: Step, at: int) -> tuple[Value | None, float, list[Step]]:
+    """An operand before it is multiplied by a number, the number, and the step that does so."""
+    step = alone(graph, product.inputs[at], product)
+    factor = _factor(kept, step) if step is not None and step.is_a("Mul") else None
+    if step is not None and factor is not None:
+        plain = next((value for value in step.inputs if value is not None and value.constant is None), None)
+        if _rank(plain) == _rank(product.inputs[at]):
+            return plain, factor, [step]
+    return product.inputs[at], 1.0, []
+
+
 def _factor(kept: Kept, step: Step) -> float | None:
     """What a step multiplies by, if that is a constant number and no weight."""
     if any(value is not None and value.constant is not None and kept(value) for value in step.inputs):
@@ -188,17 +192,26 @@ def _is_scores(graph: Neighbours, value: Value | None, reader: Step) -> bool:
     return made.is_a("Mul", "Div") and number(made) is not None
 
 
-def _untransposed(keys: Step) -> Value | None:
-    """Keys before their last two axes changed places; a permutation that does more does the rest from now on."""
+def _untransposed(graph: Neighbours, key: Value | None, reader: Step) -> tuple[list[Step], Value | None]:
+    """Keys before their last two axes changed places, and the steps that this takes away.
+
+    A permutation that does more does the rest from now on.
+    """
+    found = attention_pattern.untransposed(graph, key, reader)
+    if found is not None:
+        return found
+    keys = alone(graph, key, reader)
+    if keys is None or not keys.is_a("Transpose"):
+        return [], None
     perm, made = keys.attributes.get("perm"), keys.outputs[0]
     if perm is None or made is None or len(perm) < 3:
-        return None
+        return [], None
     left = [*perm[:-2], perm[-1], perm[-2]]
     if left == sorted(left):
-        return keys.inputs[0]
+        return [keys], keys.inputs[0]
     shape = None if made.type is None or made.type.shape is None else made.type.shape
     if made.type is None or shape is None:
-        return None
+        return [], None
     keys.attributes = {**keys.attributes, "perm": tuple(left)}
     made.type = replace(made.type, shape=(*shape[:-2], shape[-1], shape[-2]))
-    return made
+    return [], made

@@ -52,6 +52,29 @@ def test_it_is_one_kernel_and_right(keys: str, mask: str, end: str) -> None:
     assert ("fused" in how) == (mask == "none" or end == "guarded")
 
 
+OPEN = """<ir_version: 10, opset_import: ["": 18]>
+g (float[B, 3, N, 8] q, float[B, 3, M, 8] k, float[B, 3, M, 6] v, float[B, 1, N, M] m) => (float[B, 3, N, 6] y)
+<float zero = {0}, float half = {0.5}, int64[1] minus = {-1}, int64[1] low = {-2}, int64[1] first = {0},
+ int64[1] far = {9223372036854775807}, float[?, ?, ?, ?] t, float[?, ?, ?] f> {
+    s = Shape(k)  size = Slice(s, minus, far)  length = Slice(s, low, minus)  outer = Slice(s, first, low)
+    rows = Concat<axis = 0>(minus, length, size)  heads = Concat<axis = 0>(outer, size, LAST)
+    f = Reshape(k, rows)  h = Transpose<perm = [0, 2, 1]>(f)  t = Reshape(h, heads)  a = Mul(q, half)  b = Mul(t, half)
+    c = MatMul(a, b)  e = Add(c, m)  p = Softmax<axis = -1>(e)  n = IsNaN(p)  z = Where(n, zero, p)  y = MatMul(z, v) }"""
+
+
+@pytest.mark.parametrize(("last", "known"), [("length", True), ("minus", False)])
+def test_sizes_that_the_graph_computes(last: str, known: bool) -> None:
+    model = onnx.parser.parse_model(OPEN.replace("LAST", last))
+    session = ep.Session(model, providers=["torch"])
+    for batch, queries, keys in ((16, 4, 5), (17, 6, 1)):
+        feeds = _feeds({"q": (batch, 3, queries, 8), "k": (batch, 3, keys, 8), "v": (batch, 3, keys, 6),
+                        "m": (batch, 1, queries, keys)})  # fmt: skip
+        feeds["m"][0, 0, 2] = -np.inf
+        _agree(model, feeds)
+    assert ("fused" in {row.op_type: row.how for row in session.plan().placements}["Softmax"]) == known
+    assert (ep.to_torch(model).source().count("F.scaled_dot_product_attention(") == 1) == known
+
+
 @pytest.mark.parametrize("operand", ["q", "k", "m"])
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 @pytest.mark.parametrize("end", ENDS)
