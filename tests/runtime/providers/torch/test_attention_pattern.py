@@ -59,7 +59,8 @@ g (float[B, 3, N, 8] q, float[B, 3, M, 8] k, float[B, 3, M, 6] v, float[B, 1, N,
     s = Shape(k)  size = Slice(s, minus, far)  length = Slice(s, low, minus)  outer = Slice(s, first, low)
     rows = Concat<axis = 0>(minus, length, size)  heads = Concat<axis = 0>(outer, size, LAST)
     f = Reshape(k, rows)  h = Transpose<perm = [0, 2, 1]>(f)  t = Reshape(h, heads)  a = Mul(q, half)  b = Mul(t, half)
-    c = MatMul(a, b)  e = Add(c, m)  p = Softmax<axis = -1>(e)  n = IsNaN(p)  z = Where(n, zero, p)  y = MatMul(z, v) }"""
+    c = MatMul(a, b)  e = Add(c, m)  p = Softmax<axis = -1>(e)  n = IsNaN(p)  z = Where(n, zero, p)
+    y = MatMul(z, v) }"""
 
 
 @pytest.mark.parametrize(("last", "known"), [("length", True), ("minus", False)])
