@@ -176,7 +176,9 @@ def signature_of(inputs: Sequence[Any]) -> tuple[Any, ...] | None:
     parts: list[Any] = []
     for each in inputs:
         if isinstance(each, Tensor):
-            parts.append((tuple(each.shape), each.dtype, each.stride()))
+            # along an axis of one element, the stride is whatever the caller's array was cut from
+            strides = tuple(stride for size, stride in zip(each.shape, each.stride(), strict=True) if size > 1)
+            parts.append((tuple(each.shape), each.dtype, strides))
         elif isinstance(each, np.ndarray) and each.dtype.kind != "O":
             parts.append((each.shape, each.dtype.str, each.tobytes()))  # its values decide what is done
         else:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,10 +24,17 @@ def claim(shape: Sequence[int], itemsize: int = 8) -> None:
         room.claim(shape, itemsize)
 
 
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape of arrays of these shapes together; torch's own function takes six times as long as NumPy's."""
+    if torch.compiler.is_compiling() or not all(type(size) is int for shape in shapes for size in shape):
+        return tuple(torch.broadcast_shapes(*shapes))
+    return np.broadcast_shapes(*map(tuple, shapes))
+
+
 def claim_product(x: Tensor, y: Tensor) -> None:
     """Make sure that there is room for a matrix product, which may be far larger than its operands."""
     if x.ndim > 1 and y.ndim > 1:
-        claim((*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]), x.element_size())
+        claim((*broadcast(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]), x.element_size())
 
 
 def expand_dims(x: Tensor, axis: int | tuple[int, ...]) -> Tensor:
@@ -121,9 +129,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """One element per index, along one axis; the other axes broadcast."""
     axis = axis % x.ndim
     places = from_front(indices, x.shape[axis])
-    common = torch.broadcast_shapes(
-        *(tuple(1 if n == axis else size for n, size in enumerate(each.shape)) for each in (x, places))
-    )
+    common = broadcast(*(tuple(1 if n == axis else size for n, size in enumerate(each.shape)) for each in (x, places)))
     x = x.expand([x.shape[axis] if n == axis else size for n, size in enumerate(common)])
     places = places.expand([places.shape[axis] if n == axis else size for n, size in enumerate(common)])
     return _gather(x, axis, places)
@@ -133,7 +139,7 @@ def index(x: Tensor, indices: Sequence[Tensor]) -> Tensor:
     """``x[i, j, ...]`` with one integer array per leading axis, broadcast together."""
     if not indices:
         return x
-    places = torch.broadcast_shapes(*(each.shape for each in indices))
+    places = broadcast(*(each.shape for each in indices))
     claim((*places, *x.shape[len(indices) :]), x.element_size())
     chosen = [from_front(each, size) for each, size in zip(indices, x.shape, strict=False)]
     if places:
@@ -145,7 +151,7 @@ def scatter(x: Tensor, indices: Sequence[Tensor], updates: Tensor, reduction: st
     """A copy of ``x`` with ``updates`` at these places; of two writes to one place the last one stays."""
     depth = len(indices)
     lead, rest = x.shape[:depth], x.shape[depth:]
-    places = torch.broadcast_shapes(*(each.shape for each in indices)) if indices else ()
+    places = broadcast(*(each.shape for each in indices)) if indices else ()
     flat = _flat_places(indices, lead, places, x.device)
     rows = x.reshape(math.prod(lead), math.prod(rest))
     new = updates.expand((*places, *rest)).reshape(math.prod(places), math.prod(rest))

@@ -104,6 +104,17 @@ def test_every_choice_of_shapes_is_captured_by_itself(happened: list[str]) -> No
     assert happened.count("capture") == 2
 
 
+def test_what_an_array_of_one_row_was_cut_from_makes_no_difference(happened: list[str]) -> None:
+    session = ep.Session(
+        model("g (float[N, M] x, float[N, K] z) => (float[N, 3] y) { y = MatMul(x, z) }"), providers=["far"]
+    )
+    whole = f32(1, 8)
+    for length in (1, 2, 3, 4, 5):
+        feeds = {"x": whole[:, :length][:, -1:], "z": f32(1, 3, seed=length)}
+        np.testing.assert_array_equal(session.run(feeds)["y"], feeds["x"].T @ feeds["z"])
+    assert happened.count("replay") == 3
+
+
 @pytest.mark.parametrize(
     ("text", "feeds", "reason"),
     [
