@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from entrepot.runtime.dividing.copies import COPIES
 from entrepot.runtime.planning.plan import FUSED, Step
@@ -44,19 +45,32 @@ class _Seen:
 
     Attributes:
         runs: How often it came.
-        last: What came last; held, so that no other tensor takes its memory.
+        last: Where what came last lies.
         steady: Which inputs came in the same memory each time.
     """
 
     runs: int = 0
-    last: Sequence[Any] = ()
+    last: Sequence[_Place | None] = ()
     steady: Sequence[bool] = ()
 
     def note(self, inputs: Sequence[Any]) -> None:
         before = self.steady or [True] * len(inputs)
+        places = [_Place(each) if isinstance(each, Tensor) else None for each in inputs]
         if self.runs:
-            self.steady = [was and _is_same(*pair) for was, *pair in zip(before, self.last, inputs, strict=True)]
-        self.runs, self.last = self.runs + 1, inputs
+            pairs = zip(before, self.last, places, strict=True)
+            self.steady = [was and last is not None and last.is_still(now) for was, last, now in pairs]
+        self.runs, self.last = self.runs + 1, places
+
+
+class _Place:
+    """Where a tensor lies, without keeping it there: what is fed once, such as a cache that grows, is let go."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.address, self._storage = tensor.data_ptr(), StorageWeakRef(tensor.untyped_storage())
+
+    def is_still(self, other: _Place | None) -> bool:
+        """Whether another tensor of the same shape is that memory, which nobody gave back in between."""
+        return other is not None and self.address == other.address and not self._storage.expired()
 
 
 @dataclass

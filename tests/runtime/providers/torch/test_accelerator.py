@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 import entrepot as ep
 from entrepot.runtime import providers
@@ -113,6 +114,17 @@ def test_what_an_array_of_one_row_was_cut_from_makes_no_difference(happened: lis
         feeds = {"x": whole[:, :length][:, -1:], "z": f32(1, 3, seed=length)}
         np.testing.assert_array_equal(session.run(feeds)["y"], feeds["x"].T @ feeds["z"])
     assert happened.count("replay") == 3
+
+
+def test_what_was_fed_is_let_go(happened: list[str]) -> None:
+    session = ep.Session(model(ADDED), providers=["far"])
+    z = torch.ones(3)
+    for _ in range(2):
+        x = torch.ones(2, 3)
+        session.run({"x": x, "z": z})
+        fed = StorageWeakRef(x.untyped_storage())
+        del x
+        assert fed.expired()
 
 
 @pytest.mark.parametrize(
