@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -65,8 +65,13 @@ class Device(Protocol):
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """A NumPy array of the same values; waits until they are computed."""
 
-    def copy(self, array: Array) -> Array:
-        """The same values in memory of their own."""
+    def own(self, arrays: Sequence[Any], fed: Sequence[Any]) -> list[Any]:
+        """Arrays that belong to whoever gets them: copies of those that lie in a constant's memory, or in what was fed.
+
+        Args:
+            arrays: Arrays of this device, or sequences of them; anything else stays as it is.
+            fed: What the caller has the memory of already.
+        """
 
     def synchronize(self) -> None:
         """Wait until all work that was queued is done."""
@@ -103,9 +108,9 @@ class Host:
         """The array itself; a scalar of NumPy as one of rank 0."""
         return array_of(array)
 
-    def copy(self, array: Array) -> Array:
-        """The same values in memory of their own."""
-        return np.array(array)
+    def own(self, arrays: Sequence[Any], fed: Sequence[Any]) -> list[Any]:
+        """The arrays: whoever hands NumPy arrays over sees to that."""
+        return list(arrays)
 
     def synchronize(self) -> None:
         """Nothing is queued."""

@@ -205,6 +205,12 @@ class Flow:
             if target is HOST and near:
                 found[value] = slots[near[0]]
             elif value not in found:
-                found[value] = self._moved(slots[home], self._homes[value], target)
-        fed = {id(feed) for feed in feeds} if target is not HOST else set()
-        return [target.copy(found[value]) if id(found[value]) in fed else found[value] for value in self._wanted]
+                found[value] = self._moved(_writable(slots[home]), self._homes[value], target)
+        return target.own([found[value] for value in self._wanted], feeds)
+
+
+def _writable(value: Any) -> Any:
+    """A result; what is read-only is a constant's memory, which a device that shares the host's would hand over."""
+    if isinstance(value, list):
+        return [_writable(member) for member in value]
+    return value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value

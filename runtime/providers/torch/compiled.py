@@ -63,7 +63,7 @@ class CompiledByShapes:
         write_down = make_fx(of_tensors, tracing_mode="fake", _allow_non_fake_inputs=True)
         try:
             with torch.inference_mode(mode=False), torch.no_grad():
-                graph = write_down(*[inputs[at] for at in at_tensors])
+                graph = write_down(*[_plain_strides(inputs[at]) for at in at_tensors])
         except (NotImplementedError, RuntimeError) as error:
             self._reasons.append((str(error) or type(error).__name__).splitlines()[0])
             return self._plain
@@ -74,7 +74,7 @@ class CompiledByShapes:
         known = [None if isinstance(each, Tensor) else each for each in results]
 
         def run(*inputs: Any) -> tuple[Any, ...]:
-            made = iter(compiled(*[inputs[at] for at in at_tensors]))
+            made = iter(compiled(*[_plain_strides(inputs[at]) for at in at_tensors]))
             return tuple(next(made) if each is None else each.copy() for each in known)
 
         return run
@@ -85,3 +85,8 @@ class CompiledByShapes:
         if len(self._runs) == _MOST:
             reasons.append(f"compiled for the first {_MOST} choices of shapes, others run step by step")
         return "; ".join(reasons)
+
+
+def _plain_strides(tensor: Tensor) -> Tensor:
+    """The same tensor; along axes of one element with the stride that torch gives a new one, on which it compiles."""
+    return tensor.view(tensor.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,10 +92,9 @@ class TorchDevice:
 
     def keep(self, constant: Array) -> Array:
         """The tensor itself, noted as a constant: no result may share memory with it."""
-        storage = constant.untyped_storage()
-        if storage.data_ptr() not in self._constants:
-            self._constants.add(storage.data_ptr())
-            self.constant_bytes += storage.nbytes()
+        if _memory(constant) not in self._constants:
+            self._constants.add(_memory(constant))
+            self.constant_bytes += constant.untyped_storage().nbytes()
         return constant
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
@@ -102,14 +102,54 @@ class TorchDevice:
         if self._accelerator is not None:
             with self._accelerator.telling():
                 return array_of_tensor(array.cpu().contiguous())
-        shared = array.untyped_storage().data_ptr() in self._constants
-        return array_of_tensor(array.clone() if shared else array.contiguous())
+        return array_of_tensor(array.clone() if _memory(array) in self._constants else array.contiguous())
 
-    def copy(self, array: Array) -> Array:
-        """The same values in memory of their own."""
-        return array.clone()
+    def own(self, arrays: Sequence[Any], fed: Sequence[Any]) -> list[Any]:
+        """Tensors that belong to whoever gets them: copies of those in the memory of a constant or of what was fed."""
+        others = [_span(tensor) for tensor in _tensors(fed)]
+
+        def is_shared(tensor: Tensor) -> bool:
+            start, end = _span(tensor)
+            return start in self._constants or any(start < stop and begin < end for begin, stop in others)
+
+        def own(value: Any) -> Any:
+            if isinstance(value, list):
+                return [own(member) for member in value]
+            if not isinstance(value, Tensor):
+                return value
+            return value.clone() if is_shared(value) else _with_history(value)
+
+        return [own(value) for value in arrays]
 
     def synchronize(self) -> None:
         """Wait until all work that was queued is done."""
         if self._accelerator is not None:
             self._accelerator.synchronize()
+
+
+def _with_history(tensor: Tensor) -> Tensor:
+    """The same tensor as one that may be written to and take part in gradients, which those of inference may not."""
+    if not tensor.is_inference() or torch.is_inference_mode_enabled():
+        return tensor
+    place = tensor.storage_offset(), tensor.shape, tensor.stride()
+    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage(), *place)
+
+
+def _memory(tensor: Tensor) -> int:
+    """Where the memory begins that a tensor has, or has a part of."""
+    return tensor.untyped_storage().data_ptr()
+
+
+def _span(tensor: Tensor) -> tuple[int, int]:
+    """Where that memory begins, and where it ends; of NumPy's memory, a tensor of a part of an array has that part."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors among values, members of sequences included."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _tensors(value)
+        elif isinstance(value, Tensor):
+            yield value

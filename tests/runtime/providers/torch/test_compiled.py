@@ -59,6 +59,14 @@ def test_one_graph_for_each_choice_of_shapes(seen: list[torch.fx.GraphModule]) -
     assert "not compiled" not in str(session.plan())
 
 
+def test_what_an_array_of_one_row_was_cut_from_makes_no_difference(seen: list[torch.fx.GraphModule]) -> None:
+    made = model("g (float[1, M] x) => (float[M, 1] y) { t = Transpose(x)  y = Neg(t) }")
+    session = ep.Session(made, providers=["torch:compile"])
+    for length in (2, 3, 4):
+        same(made, session, {"x": x(1, 8)[:, :length][:, -2:]})
+    assert len(seen) == 1
+
+
 def test_more_shapes_than_are_compiled_run_step_by_step(
     seen: list[torch.fx.GraphModule], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ import torch
 
 import entrepot as ep
 from entrepot.runtime.providers.torch import heap
+from entrepot.runtime.providers.torch.provider import CompiledTorchProvider
 
 HEAD = '<ir_version: 10, opset_import: ["": 18]>\n'
 CHAIN = """g (float[64, 128] x, float[64, 128] z) => (float[64, 128] y, float[64, 128] t) {
@@ -57,6 +58,43 @@ def test_a_result_that_is_a_constant_belongs_to_the_caller() -> None:
         result = session.run(feeds)[name]
         result += 1
         np.testing.assert_array_equal(session.run(feeds)[name], [1, 2])
+
+
+OWNED = """g (float[A, B] x) =>
+  (float[A, B] fed, float[B, A] turned, float[A, C] cut, float[2] constant, float[2] piece,
+  seq(float[A, B]) both, float[A, B] made) <float[4] w = {1, 2, 3, 4}, int64[1] one = {1}, int64[1] three = {3}> {
+    fed = Identity(x)  turned = Transpose(x)  cut = Slice(x, one, three, one)  piece = Slice(w, one, three)
+    n = Shape<start = 0, end = 1>(x)  m = Sub(n, n)  two = Sub(three, one)  constant = Slice(w, m, two)
+    made = Neg(x)  both = SequenceConstruct(x, made) }"""
+
+
+@pytest.mark.parametrize("rows", [2, 2000])  # NumPy's kernels take few numbers, torch's many
+@pytest.mark.parametrize("provider", ["torch", "torch:compile"])
+def test_results_as_tensors_belong_to_the_caller_too(provider: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CompiledTorchProvider, "backend", "eager")
+    declared = f"float[{rows}, 40] x"
+    session = ep.Session(model(OWNED.replace("float[A, B] x", declared, 1)), providers=[provider])
+    x = torch.from_numpy(f32(rows, 40))
+    kept = x.clone()
+    for _ in range(2):
+        results = session.run({"x": x})
+        tensors = [*(each for name, each in results.items() if name != "both"), *results["both"]]
+        assert [tensor[0].reshape(-1)[0].item() for tensor in tensors[3:5]] == [1, 2]
+        for tensor in tensors:
+            tensor.mul_(2).add_(1)
+        torch.testing.assert_close(x, kept, rtol=0, atol=0)
+
+
+def test_gradients_flow_past_results_as_tensors() -> None:
+    """As where a session is the teacher of a module in training."""
+    session = ep.Session(model("g (float[N, 3] x) => (float[N, 3] y, float[N, 3] z) { y = Relu(x)  z = Identity(x) }"),
+                         providers=["torch"])  # fmt: skip
+    x, weight = torch.randn(2, 3), torch.ones(3, requires_grad=True)
+    results = session.run({"x": x})
+    loss = sum((weight * result).sum() for result in results.values())
+    assert isinstance(loss, torch.Tensor)
+    loss.backward()
+    torch.testing.assert_close(weight.grad, (x.relu() + x).sum(0))
 
 
 def test_a_result_that_was_fed_is_a_copy() -> None:
