@@ -161,7 +161,9 @@ def _held(spec: InputSpec, feed: Any, device: Device) -> Any:
         raise InputError(f"a sequence is fed as a list, not as {type(feed).__name__}", value=spec.name)
     if known is not None and known.numpy not in (None, device.dtype(feed)):
         raise InputError(
-            f"expected {known.numpy}, got {device.dtype(feed)} with shape {device.shape(feed)}", value=spec.name
+            f"expected {known.numpy}, got {device.dtype(feed)} with shape {device.shape(feed)}",
+            value=spec.name,
+            hint=f"convert it to {known.numpy} if that is what you mean",
         )
     return feed
 
@@ -197,7 +199,8 @@ def _array(spec: InputSpec, dtype: np.dtype[Any] | None, feed: Any) -> np.ndarra
     raise InputError(
         f"expected {dtype}, got {array.dtype} with shape {array.shape}",
         value=spec.name,
-        hint=f"convert it with .astype({dtype.name!r}) if that is what you mean",
+        hint=f"convert it {f'with .astype({dtype.name!r})' if hasattr(feed, 'astype') else f'to {dtype}'} "
+        "if that is what you mean",
     )
 
 
