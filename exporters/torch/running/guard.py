@@ -20,6 +20,7 @@ from entrepot.exporters.torch.running.kept_weights import WeightKeeper
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
 from entrepot.exporters.torch.running.stepping import Place
+from entrepot.exporters.torch.running.systems import solved_systems
 from entrepot.exporters.torch.upstream import writes
 from entrepot.ir.errors import ConversionError
 
@@ -129,7 +130,7 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
             part.training and training
         )  # not part.eval(): an overridden train() may do more, such as merging weights
     off = contextlib.nullcontext() if training else observers_off(module)
-    with torch.no_grad(), off, padding_as_in_inference(module), bags_checked():
+    with torch.no_grad(), off, padding_as_in_inference(module), bags_checked(), solved_systems(module):
         state = ModuleState(module)
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.
