@@ -11,6 +11,7 @@ import torch
 
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
+from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.environment import expression, hint, known
 from entrepot.exporters.torch.rewriting.links import piled
 from entrepot.exporters.torch.rewriting.lists import Grown, Tracked, Trailing
@@ -202,6 +203,8 @@ def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) ->
 
 def item(target: Any, index: Any) -> Any:
     """``target[rows, i]`` and ``items[i]``; beside tensors, torch would take a size that varies for a constant."""
+    if (part := chosen_part(target, index)) is not None:
+        return part
     if isinstance(target, list | tuple) and isinstance(index, torch.SymInt):
         return _one_of(target, index)
     if isinstance(target, Trailing) and not (isinstance(index, int) and index == -1):

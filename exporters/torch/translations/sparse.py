@@ -125,7 +125,7 @@ def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **how: Any) -
 def to_sparse(input: torch.Tensor, *how: Any, **more: Any) -> Any:
     """The elements of a matrix that are not zero."""
     if how or more or input.dim() != 2:
-        return torch.Tensor.to_sparse(input, *how, **more)  # type: ignore[no-untyped-call]
+        return torch.Tensor.to_sparse(input, *how, **more)
     at = input.nonzero().T
     return Matrix(at, input[at[0], at[1]], input.shape)
 
