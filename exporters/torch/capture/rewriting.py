@@ -12,9 +12,9 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch.overrides import TorchFunctionMode
 
 from entrepot.exporters.torch.lowering.custom import python_of, qualified_name, registered
+from entrepot.exporters.torch.rewriting.environment import hint
 from entrepot.exporters.torch.translations import replacements
 from entrepot.exporters.torch.translations.attention import scaled_dot_product_attention
-from entrepot.exporters.torch.upstream import free_unbacked_symbols
 
 _REPLACEMENTS: dict[Any, Callable[..., Any]] = (
     replacements()
@@ -51,7 +51,7 @@ def decided_flags() -> Iterator[None]:
 
 
 def _depends_on_data(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and any(free_unbacked_symbols(size) for size in value.shape)
+    return isinstance(value, torch.Tensor) and any(hint(size) is None for size in value.shape)
 
 
 def _decided(value: Any) -> Any:
