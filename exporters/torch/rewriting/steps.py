@@ -26,6 +26,7 @@ from entrepot.exporters.torch.upstream import FakeTensor
 __all__ = [
     "UNDEFINED",
     "State",
+    "alike",
     "branch",
     "callee",
     "check",
@@ -342,6 +343,15 @@ def same(value: Any, truth: bool, holds: bool) -> Any:
     if isinstance(value, torch.SymBool) or _is_truth(value):
         return value if truth is holds else negated(value)
     return (value is truth) is holds
+
+
+def alike(one: Any, other: Any, holds: bool) -> Any:
+    """``x.shape == y.shape``, or ``!=``: Python would ask size by size, and take the answers of the sample."""
+    shapes = isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other)
+    if not shapes:
+        return one == other if holds else one != other
+    found = both(*(functools.partial(operator.eq, *pair) for pair in zip(one, other, strict=True)))
+    return found if holds else negated(found)
 
 
 def _is_truth(value: Any) -> bool:
