@@ -27,7 +27,7 @@ from entrepot.exporters.transformers.signature import generates, roles_of
 from entrepot.exporters.transformers.tensor_scatter import with_tensor_scatter
 from entrepot.exporters.transformers.trials import Trials
 from entrepot.exporters.transformers.two_parts import called_in_steps
-from entrepot.exporters.transformers.upstream import is_pretrained, solved_systems, versions, whole_windows
+from entrepot.exporters.transformers.upstream import is_pretrained, versions, whole_windows
 from entrepot.exporters.transformers.verify import check_reached, compared, verified
 from entrepot.exporters.ways import FAILURES
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
@@ -66,7 +66,7 @@ class Wishes:
 def exported(model: torch.nn.Module, samples: Any, wishes: Wishes, options: Options) -> Package:
     """See ``export_transformer``."""
     roles = roles_of(model, wishes.roles)
-    with _evaluating(model), solved_systems(model):
+    with _evaluating(model):
         decodes = generates(model, roles, wishes.task)
         options.tell("finding out how it is called")
         given = sample_of(model, roles, samples, generates=decodes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -43,33 +42,6 @@ def whole_windows() -> Iterator[None]:
         yield
     finally:
         kinds.update(before)
-
-
-@contextlib.contextmanager
-def solved_systems(model: torch.nn.Module) -> Iterator[None]:
-    """Let models solve triangular systems in an export as they do without one: our graphs have a counterpart.
-
-    For exporters that have none, transformers spells the solution out, which takes hundreds of operators for a layer.
-    """
-    modules = [sys.modules.get(name) for name in {type(part).__module__ for part in model.modules()}]
-    spelt_out = [vars(each) for each in modules if each is not None and _spells_out_systems(vars(each))]
-    before = [names[_EXPORTING] for names in spelt_out]
-    for names in spelt_out:
-        names[_EXPORTING] = lambda: False
-    try:
-        yield
-    finally:
-        for names, function in zip(spelt_out, before, strict=True):
-            names[_EXPORTING] = function
-
-
-_EXPORTING = "is_torchdynamo_exporting"
-
-
-def _spells_out_systems(names: Mapping[str, Any]) -> bool:
-    """Whether a function solves a triangular system only where nothing is exported."""
-    functions = (inspect.unwrap(each) for each in names.values() if inspect.isfunction(each))
-    return any({_EXPORTING, "solve_triangular"} <= {*each.__code__.co_names} for each in functions)
 
 
 def is_pretrained(model: torch.nn.Module) -> bool:

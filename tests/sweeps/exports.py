@@ -54,7 +54,10 @@ class OfModule(Subject):
         return {names[place] if place < len(names) else f"argument {place}": array for place, array in given}
 
     def answers_to(self, feeds: Arrays, at: int) -> list[np.ndarray]:
-        return _eager(self._case, at, iter([torch.from_numpy(np.array(array)) for array in feeds.values()]))
+        module, calls = self._case.build()
+        given = [torch.from_numpy(np.array(array)) for array in feeds.values()]
+        fed = [id(tensor) for tensor in tensors(bound(module, calls[at]))]  # a call may name its inputs in any order
+        return _eager(self._case, at, iter([given[fed.index(id(tensor))] for tensor in tensors(calls[at])]))
 
     def noise(self, at: int, feeds: Arrays, wanted: Arrays) -> dict[str, float]:
         """The larger of what rounded inputs change, and of how far off the module is itself."""

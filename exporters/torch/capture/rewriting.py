@@ -12,7 +12,9 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch.overrides import TorchFunctionMode
 
 from entrepot.exporters.torch.lowering.custom import python_of, qualified_name, registered
+from entrepot.exporters.torch.rewriting.environment import hint
 from entrepot.exporters.torch.translations import replacements
+from entrepot.exporters.torch.translations.attention import scaled_dot_product_attention
 
 _REPLACEMENTS: dict[Any, Callable[..., Any]] = (
     replacements()
@@ -34,14 +36,22 @@ def _counterpart(func: Any) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def decided_flags() -> Iterator[None]:
-    """Inside, attention takes ``is_causal=x.shape[1] > 1``: its arguments are read before any mode is asked (2.13)."""
-    attention = F.scaled_dot_product_attention
+    """Inside, attention takes ``is_causal=x.shape[1] > 1``: its arguments are read before any mode is asked (2.13).
+
+    Nor does torch choose a kernel for sizes that depend on data, as its own layers ask it to.
+    """
+    plain = F.scaled_dot_product_attention
 
     def decided(*args: Any, **kwargs: Any) -> Any:
+        attention = scaled_dot_product_attention if any(map(_depends_on_data, (*args, *kwargs.values()))) else plain
         return attention(*map(_decided, args), **{name: _decided(value) for name, value in kwargs.items()})
 
     with mock.patch.object(F, "scaled_dot_product_attention", decided):
         yield
+
+
+def _depends_on_data(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and any(hint(size) is None for size in value.shape)
 
 
 def _decided(value: Any) -> Any:

@@ -21,6 +21,7 @@ from entrepot.exporters.torch.upstream import SymNode, size_functions, with_form
 
 _REMAINDERS = (size_functions.Mod, size_functions.PythonMod)
 _FLOORS = (size_functions.FloorToInt, size_functions.TruncToInt)
+_ROOT = size_functions.OpaqueUnaryFn_sqrt
 _METHODS: dict[str, Callable[..., Any]] = {
     "__divmod__": lambda size, by: (size // by, size % by),
     "__rdivmod__": lambda size, number: (number // size, number % size),
@@ -133,9 +134,20 @@ def _cut_off(least: Any) -> Any:
     return None
 
 
+def _whole_root(square: Any) -> Any:
+    """``int(math.sqrt((x // 4) * (x // 4)))``, as of the tokens of a square picture, is ``x // 4``."""
+    number = square.args[0] if isinstance(square, size_functions.ToFloat) else square
+    parts = number.as_powers_dict()
+    if number.is_Integer or any(power % 2 or not base.is_nonnegative for base, power in parts.items()):
+        return None
+    return sympy.Mul(*(base ** (power // 2) for base, power in parts.items()))
+
+
 def _quotient(rounded: Any) -> Any:
-    """``math.ceil(x / 4)`` and ``int(x / 4)``, in whole numbers."""
+    """``math.ceil(x / 4)`` and ``int(x / 4)``, in whole numbers; what a root of a square is."""
     (ratio,) = rounded.args
+    if isinstance(ratio, _ROOT):
+        return _whole_root(ratio.args[0])
     if not isinstance(ratio, size_functions.IntTrueDiv):
         return None
     number, step = ratio.args

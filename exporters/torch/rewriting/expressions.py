@@ -46,9 +46,11 @@ class Expressions(ast.NodeTransformer):
         return _step("power", node.left, node.right) if isinstance(node.op, ast.Pow) else node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """``a is True``."""
+        """``a is True``, ``x.shape == y.shape``."""
         self.generic_visit(node)
         match node:
+            case ast.Compare(left, [ast.Eq() | ast.NotEq() as how], [right]) if _is_shape(left) or _is_shape(right):
+                return _step("alike", left, right, ast.Constant(isinstance(how, ast.Eq)))
             case ast.Compare(left, [ast.Is() | ast.IsNot() as how], [ast.Constant(bool() as truth)]):
                 return _step("same", left, ast.Constant(truth), ast.Constant(isinstance(how, ast.Is)))
         return node
@@ -121,6 +123,18 @@ class Expressions(ast.NodeTransformer):
 
 
 _ITEMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp)
+
+
+def _is_shape(node: ast.expr) -> bool:
+    """Whether it reads as the shape of a tensor, or as some sizes of it."""
+    match node:
+        case ast.Attribute(_, "shape"):
+            return True
+        case ast.Call(ast.Call(_, [ast.Attribute(_, "size")]), []):  # its callee is a step by now
+            return True
+        case ast.Subscript(value, ast.Slice()):
+            return _is_shape(value)
+    return False
 
 
 def _plain(index: ast.expr) -> ast.expr:

@@ -11,6 +11,7 @@ import torch
 
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
+from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.environment import expression, hint, known
 from entrepot.exporters.torch.rewriting.links import piled
 from entrepot.exporters.torch.rewriting.lists import Grown, Tracked, Trailing
@@ -25,6 +26,7 @@ from entrepot.exporters.torch.upstream import FakeTensor
 __all__ = [
     "UNDEFINED",
     "State",
+    "alike",
     "branch",
     "callee",
     "check",
@@ -202,6 +204,8 @@ def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) ->
 
 def item(target: Any, index: Any) -> Any:
     """``target[rows, i]`` and ``items[i]``; beside tensors, torch would take a size that varies for a constant."""
+    if (part := chosen_part(target, index)) is not None:
+        return part
     if isinstance(target, list | tuple) and isinstance(index, torch.SymInt):
         return _one_of(target, index)
     if isinstance(target, Trailing) and not (isinstance(index, int) and index == -1):
@@ -339,6 +343,15 @@ def same(value: Any, truth: bool, holds: bool) -> Any:
     if isinstance(value, torch.SymBool) or _is_truth(value):
         return value if truth is holds else negated(value)
     return (value is truth) is holds
+
+
+def alike(one: Any, other: Any, holds: bool) -> Any:
+    """``x.shape == y.shape``, or ``!=``: Python would ask size by size, and take the answers of the sample."""
+    shapes = isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other)
+    if not shapes:
+        return one == other if holds else one != other
+    found = both(*(functools.partial(operator.eq, *pair) for pair in zip(one, other, strict=True)))
+    return found if holds else negated(found)
 
 
 def _is_truth(value: Any) -> bool:

@@ -31,6 +31,10 @@ from entrepot.ir.errors import ConversionError, InputError
 _SEEDS = 32  # tried on a module that draws random numbers, to catch one that only drops a layer now and then
 
 
+# torch (2.13) writes beyond the memory of a matrix whose indices are too large for the size that is tried
+_bounded = torch.sparse.check_sparse_tensor_invariants
+
+
 def refusal(cause: BaseException) -> Refusal:
     """What a module raised, with the user's line."""
     return Refusal(cause, user_line(traceback.extract_tb(cause.__traceback__)))
@@ -94,7 +98,7 @@ class Eager(Callee):
         _seed(seed)
         before = random_state()
         try:
-            with quiet(), _default_type(self._kind), self._counted(), self._as_required():
+            with quiet(), _default_type(self._kind), _bounded(), self._counted(), self._as_required():
                 return (
                     flatten(self._raw(args, kwargs), numbers=self.numbers, arrays=TORCH),
                     args,

@@ -19,7 +19,9 @@ from entrepot.exporters.torch.running.contents import contents, put_back, same_m
 from entrepot.exporters.torch.running.kept_weights import WeightKeeper
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
+from entrepot.exporters.torch.running.skipped_masks import skipped_masks
 from entrepot.exporters.torch.running.stepping import Place
+from entrepot.exporters.torch.running.systems import solved_systems
 from entrepot.exporters.torch.upstream import writes
 from entrepot.ir.errors import ConversionError
 
@@ -129,7 +131,7 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
             part.training and training
         )  # not part.eval(): an overridden train() may do more, such as merging weights
     off = contextlib.nullcontext() if training else observers_off(module)
-    with torch.no_grad(), off, padding_as_in_inference(module), bags_checked():
+    with torch.no_grad(), off, padding_as_in_inference(module), bags_checked(), _as_without_an_export(module):
         state = ModuleState(module)
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.
@@ -142,6 +144,13 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
             finally:
                 for part, mode in modes:
                     part.training = mode
+
+
+@contextlib.contextmanager
+def _as_without_an_export(module: torch.nn.Module) -> Iterator[None]:
+    """Inside, what transformers does otherwise in an export, it does as without one."""
+    with solved_systems(module), skipped_masks(module):
+        yield
 
 
 @contextlib.contextmanager

@@ -195,6 +195,28 @@ def dense_batch_of_graphs():
     )
 
 
+class AcrossGraphs(nn.Module):
+    """Attention among the nodes of each graph, by torch's own layer, and back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense, self.layer = Padded(), nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True)
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        rows, mask = self.dense(x, batch)
+        return self.layer(rows, src_key_padding_mask=~mask)[mask]
+
+
+@case("x.0", "batch.0")
+def attention_in_dense_batches():
+    return (
+        AcrossGraphs(),
+        (randn(6, 4), torch.tensor([0, 0, 0, 1, 1, 1])),
+        (randn(9, 4), torch.tensor([0, 0, 1, 1, 1, 1, 2, 2, 2])),
+        (randn(1, 4), torch.tensor([0])),
+    )
+
+
 class VirtualNode(nn.Module):
     """Edges are extended by loops and a virtual node; degrees by bincount."""
 

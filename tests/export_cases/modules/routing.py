@@ -254,3 +254,30 @@ class Slots(nn.Module):
 @case("x.0", "x.1")
 def slot_attention():
     return Slots(), (randn(2, 7, 6),), (randn(4, 10, 6),)
+
+
+class OnlyThoseHit(nn.Module):
+    """A loop over the experts that any token chose, each taken from the list by a tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = nn.Linear(6, 4, bias=False)
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(6, 10), nn.GELU(), nn.Linear(10, 6)) for _ in range(4))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        batch, length, width = x.shape
+        flat = x.view(-1, width)
+        weights, chosen = torch.topk(self.gate(flat).softmax(-1), 2, dim=-1)
+        weights = weights / weights.sum(-1, keepdim=True)
+        mask = F.one_hot(chosen, num_classes=4).permute(2, 1, 0)
+        out = torch.zeros_like(flat)
+        for hit in torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero():
+            expert = self.experts[hit]
+            place, token = torch.where(mask[hit].squeeze(0))
+            out.index_add_(0, token, expert(flat[token]) * weights[token, place, None])
+        return out.view(batch, length, width), mask.sum((1, 2))
+
+
+@case("x.0", "x.1")
+def experts_taken_by_a_tensor():
+    return OnlyThoseHit(), (randn(2, 5, 6),), (randn(3, 1, 6),), (randn(1, 1, 6),)

@@ -1,12 +1,15 @@
 import random
+import sys
 import warnings
 from collections import OrderedDict
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import entrepot as ep
 from entrepot.exporters.torch.running.guard import quiet, untouched
 from entrepot.ir.errors import ConversionError
 
@@ -96,3 +99,35 @@ def test_attributes_that_refuse_to_be_changed_or_copied_stay_as_they_are():
     with untouched(module):
         module(torch.ones(1, 2))
     assert module.config == {"width": 2}
+
+
+MODULE = """
+import torch
+def is_torchdynamo_exporting():
+    return torch.compiler.is_exporting()
+def solved(a, b):
+    if not is_torchdynamo_exporting():
+        return torch.linalg.solve_triangular(a, b, upper=False)
+    x = torch.zeros_like(b)
+    for row in range(a.shape[-1]):
+        x[row] = (b[row] - a[row, :row] @ x[:row]) / a[row, row]
+    return x
+class Solving(torch.nn.Module):
+    def forward(self, a, b):
+        return solved(a, b)
+"""
+
+
+def test_systems_are_solved_in_an_export_as_without_one(monkeypatch):
+    module = ModuleType("solving")
+    monkeypatch.setitem(sys.modules, "solving", module)
+    exec(MODULE, vars(module))
+    with untouched(module.Solving()):
+        assert not module.is_torchdynamo_exporting()
+    with pytest.raises(ValueError, match="in the middle"), untouched(module.Solving()):
+        raise ValueError("in the middle")
+    with untouched(nn.Linear(1, 1)):
+        assert module.is_torchdynamo_exporting is module.solved.__globals__["is_torchdynamo_exporting"]
+    sample = torch.eye(6) * 2 + torch.ones(6, 6).tril(), torch.ones(6, 2)
+    model = ep.export(module.Solving(), sample, dynamic=False, verify=False, progress=False)
+    assert not any(node.op_type.startswith("Scatter") for node in model.ir.graph)

@@ -39,3 +39,17 @@ def test_an_order_is_excused_only_where_float64_has_another(
     wanted = dict(zip(names, subject.answers(0), strict=True))
     answer = dict(zip(names, [np.array([found], np.float32)], strict=True))
     assert subject.is_excused(0, subject.feeds(exported, 0), wanted, answer) == excused
+
+
+class Halved(nn.Module):
+    """Its call names the inputs in another order."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x.unsqueeze(-1) / 2 + y
+
+
+def test_what_rounding_changes_is_measured_with_each_input_in_its_place() -> None:
+    call = {"y": torch.ones(2, 3, 4), "x": torch.ones(2, 3)}
+    subject = OfModule(Case("halved", "modules", lambda: Built(Halved(), (call,))))
+    feeds = subject.feeds(subject.export(), 0)
+    assert np.array_equal(subject.answers_to(feeds, 0), subject.answers(0))

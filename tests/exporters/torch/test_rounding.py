@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import sympy
 import torch
@@ -37,6 +38,21 @@ def test_the_multiple_is_the_same_number(formula):
     found = multiple(formula)
     assert not found.atoms(Mod, PythonMod)
     assert all(found.subs(L, size) == formula.subs(L, size) for size in range(1, 50))
+
+
+Root = size_functions.OpaqueUnaryFn_sqrt
+FloorDiv, ToFloat = size_functions.FloorDiv, size_functions.ToFloat
+
+
+@pytest.mark.parametrize("inner", [L, FloorDiv(L, 16), (L + 1) * FloorDiv(L, 3)], ids=str)
+def test_the_root_of_a_square_is_the_size(inner):
+    assert multiple(Trunc(Root(ToFloat(inner**2)))) == inner
+    assert multiple(Trunc(Root(inner**4))) == inner**2
+
+
+@pytest.mark.parametrize("inner", [L, 2 * L**2, L**3, (L - 5) ** 2], ids=str)
+def test_other_roots_stay(inner):
+    assert multiple(Trunc(Root(ToFloat(inner)))) is None
 
 
 @pytest.mark.parametrize("formula", [Mod(L, 4), PythonMod(L - 7, 4), 4 - Mod(L, 4), L + 2 * Mod(L, 4), L + 1], ids=str)
@@ -193,3 +209,35 @@ class Squares(nn.Module):
 def test_a_question_without_a_word_fixes_its_axis(tmp_path):
     model = ep.export(Squares(), torch.randn(2, 9), progress=False)
     assert model.inputs[0].shape == ("batch", 9)
+
+
+class Fused(nn.Module):
+    """Tokens of a square picture made a map again, and maps of two levels joined, one of them resized if it differs."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 6, 4, 4)
+        self.smooth, self.halve = nn.Conv2d(6, 6, 3, padding=1), nn.Conv2d(6, 6, 3, 2, 1)
+
+    def forward(self, x):
+        tokens = self.patches(x).flatten(2).transpose(1, 2)
+        batch, count, width = tokens.shape
+        side = int(count**0.5)
+        fine = self.smooth(tokens.reshape(batch, side, side, width).permute(0, 3, 1, 2))
+        coarse = nn.functional.interpolate(self.halve(fine), scale_factor=2.0, mode="bilinear")
+        if coarse.shape != fine.shape:
+            fine = nn.functional.interpolate(fine, size=(coarse.shape[2], coarse.shape[3]), mode="bilinear")
+        return fine + coarse, torch.ones(2) if fine.size()[2:] == x.shape[2:] else torch.zeros(2)
+
+
+def test_shapes_that_are_alike_at_some_sizes_only_are_compared_in_the_graph():
+    module = Fused().eval()
+    model = ep.export(module, torch.randn(2, 3, 16, 16), progress=False)
+    assert model.inputs[0].shape == ("batch", 3, "height", "height")
+    session = ep.Session(model, providers=["onnxruntime"])
+    for side in (16, 12, 20, 33, 36):
+        given = torch.randn(1, 3, side, side)
+        with torch.no_grad():
+            expected = module(given)
+        for found, wanted in zip(session.run({"x": given.numpy()}).values(), expected, strict=True):
+            np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-4, atol=1e-5)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import torch
 
 import entrepot as ep
 from entrepot.exporters.transformers import export, verify
-from entrepot.exporters.transformers.upstream import solved_systems
 from entrepot.exporters.transformers.verify import Case, compared
 from entrepot.runtime.generation.manifest import Manifest, State
 from entrepot.runtime.generation.package import Package
@@ -125,33 +123,6 @@ def test_a_loop_in_the_graph_is_held_to_that_on_the_host(same: bool) -> None:
     else:
         with pytest.raises(ep.VerificationError, match=r"generates \[\[1, 2, 4\]\], expected \[\[1, 2, 3\]\]"):
             compared(whole, host, given, 1)
-
-
-MODULE = """
-import torch
-def is_torchdynamo_exporting():
-    return True
-def solved(a, b):
-    return torch.linalg.solve_triangular(a, b, upper=False) if not is_torchdynamo_exporting() else a @ b
-class Solving(torch.nn.Module):
-    pass
-"""
-
-
-def test_systems_are_solved_in_an_export_as_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("solving")
-    monkeypatch.setitem(sys.modules, "solving", module)
-    exec(MODULE, vars(module))
-    a, b = torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.ones(2, 1)
-    spelt_out, solved = a @ b, torch.tensor([[0.5], [0.5]])
-    assert torch.equal(module.solved(a, b), spelt_out)
-    with solved_systems(module.Solving()):
-        assert torch.equal(module.solved(a, b), solved)
-    with pytest.raises(ValueError, match="in the middle"), solved_systems(module.Solving()):
-        raise ValueError("in the middle")
-    assert torch.equal(module.solved(a, b), spelt_out)
-    with solved_systems(torch.nn.Linear(1, 1)):
-        assert torch.equal(module.solved(a, b), spelt_out)
 
 
 class Summing(torch.nn.Module):
