@@ -17,6 +17,7 @@ from entrepot.exporters.torch.capture.moving import modules_stay
 from entrepot.exporters.torch.capture.orders import orders_of_the_sample
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.rounding import remainders_by_nothing, rounded_sizes
+from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.capture.sparing import sparing
 from entrepot.exporters.torch.capture.watching import Watch
@@ -31,7 +32,6 @@ from entrepot.exporters.torch.running.spotting import user_line
 from entrepot.exporters.torch.translations.packing import padded_recurrences
 from entrepot.exporters.torch.upstream import (
     SizeNotes,
-    capture_settings,
     custom_operator,
     export_with,
     has_transforms,
