@@ -13,6 +13,7 @@ from entrepot.exporters.torch.upstream import (
     guarding_hint_or_throw,
     has_guarding_hint,
     meta_registrations,
+    overlap_of,
     shape_inference,
     shape_rules,
     size_settings,
@@ -27,6 +28,10 @@ def capture_settings() -> Iterator[None]:
     """Inside, contiguity checks make no conditions of sizes, as in torch.onnx (2.13): they ask whether these are 1.
 
     What is broadcast in the sample is broadcast all the same. torch sees to that, but for one function of its own.
+
+    Of what is written to, torch (2.13) asks whether elements of it are in one place, and for that whether sizes are 2
+    or more. Such conditions would decide branches of the module later on; one on how many pieces a length has, even
+    those on short lengths. Here it is asked of the sample.
 
     Nor does torch remember what operators return for tensors without values: where sizes are symbols, it takes longer
     to look a result up than to compute it again (whole exports by up to a third).
@@ -46,6 +51,7 @@ def capture_settings() -> Iterator[None]:
 
     with (
         mock.patch.object(meta_registrations, "_exec_fft", laid_out),
+        mock.patch.object(torch, overlap_of.__name__, _overlap),
         mock.patch.object(shape_inference, "infer_size", _broadcast(shape_inference.infer_size)),
         mock.patch.dict(shape_rules, {torch.ops.aten.grid_sampler_2d.default: _sampled}),
         size_settings.patch(backed_size_oblivious=True),  # type: ignore[attr-defined]
@@ -70,6 +76,17 @@ def _broadcast(infer: Callable[[_Shape, _Shape], _Shape]) -> Callable[[_Shape, _
         return infer(one, other)
 
     return inferred
+
+
+def _overlap(tensor: torch.Tensor) -> int:
+    """1 if several elements are in one place, as far as the sample tells, 2 if that is not known."""
+    sizes: Sequence[Any] = tensor.shape
+    if all(type(size) is int for size in sizes):
+        return int(overlap_of(tensor))
+    repeated = (
+        size for size, stride in zip(sizes, tensor.stride(), strict=True) if type(stride) is int and stride == 0
+    )
+    return 1 if any(has_guarding_hint(size) and guarding_hint_or_throw(size) > 1 for size in repeated) else 2
 
 
 def _sampled(source: torch.Tensor, grid: torch.Tensor, *_: Any) -> torch.Tensor:

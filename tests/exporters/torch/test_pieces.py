@@ -49,6 +49,24 @@ def test_pieces_of_different_sizes_are_put_together(module, tmp_path):
     check(module, tmp_path, (torch.randn(10, 8),), [(torch.randn(rows, width),) for rows, width in ((5, 7), (12, 13))])
 
 
+class Written(nn.Module):
+    """Each piece is written into a tensor with gaps; what follows asks for lengths below those of two pieces."""
+
+    def forward(self, x):
+        count = (x.shape[1] + 3) // 4
+        pieces = nn.functional.pad(x, (0, count * 4 - x.shape[1])).view(x.shape[0], count, 4)
+        made = x.new_zeros(x.shape[0], count, 5)[..., :4]
+        for i in range(count):
+            made[:, i] = pieces[:, i] * 2
+        last = nn.functional.pad(x, (3 - x.shape[1], 0)) if x.shape[1] < 3 else x
+        return made.sum((1, 2)), last[:, -3:]
+
+
+def test_what_is_written_into_asks_nothing_of_sizes(tmp_path):
+    lengths = (1, 2, 4, 9)
+    check(Written(), tmp_path, (torch.randn(2, 5),), [(torch.randn(3, length),) for length in lengths])
+
+
 class Split(nn.Module):
     def forward(self, x, lengths):
         return torch.stack([part.amax(0) for part in x.split(lengths.tolist())])

@@ -451,3 +451,13 @@ def test_shapes_that_are_broadcast_are_inferred_by_one_function_for_sums_and_pro
     with capture_settings():
         assert upstream.shape_inference.infer_size is not infer
     assert upstream.shape_inference.infer_size is infer
+
+
+def test_what_is_written_into_is_asked_whether_its_elements_are_in_one_place() -> None:
+    """In ``capture_settings``: torch asks sizes for it; see ``test_pieces.py``."""
+    repeated, apart = torch.zeros(3).expand(2, 3), torch.zeros(2, 6)[:, ::2]
+    assert (upstream.overlap_of(repeated), upstream.overlap_of(apart)) == (1, 2)
+    with capture_settings():
+        assert torch._debug_has_internal_overlap is not upstream.overlap_of
+        assert torch._debug_has_internal_overlap(repeated) == 1
+    assert torch._debug_has_internal_overlap is upstream.overlap_of
