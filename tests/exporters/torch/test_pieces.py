@@ -44,7 +44,24 @@ class While(nn.Module):
         return x + torch.cat(found)
 
 
-@pytest.mark.parametrize("module", [Appended(), Listed(), After(), While()], ids=lambda m: type(m).__name__)
+class Windows(nn.Module):
+    """Where pieces begin and end is a list of pairs, made before they are taken; another one goes along with it."""
+
+    def forward(self, x):
+        inner, outer = [(0, 1)], [(0, x.shape[0])]
+        for start in range(1, x.shape[0], 4):
+            inner.append((start, min(x.shape[0], start + 4)))
+            outer.append((start - 1, start + 5))
+        found = []
+        for (start, end), (first, last) in zip(inner, outer, strict=True):
+            found.append(x[start:end] - x[first:last].mean(0))
+        return torch.cat(found)
+
+
+PIECES = [Appended(), Listed(), After(), While(), Windows()]
+
+
+@pytest.mark.parametrize("module", PIECES, ids=lambda m: type(m).__name__)
 def test_pieces_of_different_sizes_are_put_together(module, tmp_path):
     check(module, tmp_path, (torch.randn(10, 8),), [(torch.randn(rows, width),) for rows, width in ((5, 7), (12, 13))])
 
