@@ -108,21 +108,12 @@ class _Loop:
         """A result with what a list is given each time."""
         leaf = outcome.leaves[after]
         sizes = list(leaf.shape) if isinstance(leaf, torch.Tensor) else []
-        known = self._known(outcome)
+        known = self.part.symbols(self.env) - outcome.aside.private
         changing = [at for at, size in enumerate(sizes) if not expression(size).free_symbols <= known]
         if changing:
             raise uneven(links.lists[after], leaf, changing)
         count = None if self.going is not None or self.items is None else self.items.length
         return results.add(type_of(leaf), [count, *sizes])
-
-    def _known(self, outcome: Outcome) -> set[Any]:
-        """The symbols of sizes that are the same each time: those of inputs, and those that come from before the loop.
-
-        What the body reads of tensors, such as where a piece begins and ends, is not among them.
-        """
-        sizes = [size for leaf in self.leaves for size in (leaf.shape if isinstance(leaf, torch.Tensor) else (leaf,))]
-        given = {symbol for size in sizes if isinstance(size, torch.SymInt) for symbol in expression(size).free_symbols}
-        return (given | {*self.env.backed_var_to_val}) - outcome.aside.private
 
     def _noted(self, inputs: Inputs, run: Any, weights: set[str]) -> Body:
         """The body, which is told how often it has run, then the length, if there is one, and all other numbers."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.messages import is_about_values
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.environment import expression, hint, known
@@ -297,14 +298,24 @@ def _closed(then: Any, otherwise: Any) -> State:
 
 def check(test: Callable[[], Any], message: Callable[[], Any], line: int) -> None:
     """``assert``; one that is about the values of tensors, or sizes that these decide, is left out."""
-    found = settled(test())
+    found = _asserted(test)
     decided_by_values = isinstance(found, torch.SymBool) and hint(found) is None
     if decided_by_values:
         torch._check(found)  # noqa: SLF001 - what is asserted may be relied upon
-    if decided_by_values or isinstance(found, torch.Tensor):
+    if found is None or decided_by_values or isinstance(found, torch.Tensor):
         LEFT_OUT[State(test, message, (), frozenset()).place(line)] = None  # type: ignore[arg-type]
     elif not found:
         raise AssertionError(message())
+
+
+def _asserted(test: Callable[[], Any]) -> Any:
+    """A settled condition; ``None`` where Python itself asks for values on the way, as it compares lists of sizes."""
+    try:
+        return settled(test())
+    except RuntimeError as error:
+        if not is_about_values(str(error)):
+            raise
+    return None
 
 
 def both(*parts: Callable[[], Any]) -> Any:
