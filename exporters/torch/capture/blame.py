@@ -26,6 +26,7 @@ from entrepot.exporters.torch.messages import is_about_sizes, is_about_transform
 from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.rewriting.reading import named_weights
 from entrepot.exporters.torch.rewriting.stored import forget_stores, stores_begun
+from entrepot.exporters.torch.rewriting.substitution import substitutions_solved
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
@@ -169,6 +170,7 @@ def export_flat(
             held_values(flat),
             named_weights(flat),
             stores_begun(flat),
+            substitutions_solved(flat),
             capture_settings(),
         ):
             stack.enter_context(flag)
