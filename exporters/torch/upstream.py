@@ -31,6 +31,7 @@ from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OperatorBase, OpOverload, OpOverloadPacket
+from torch._subclasses import fake_impls as shape_inference
 from torch._subclasses.fake_impls import op_implementations_dict as fake_rules
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.ao.nn import quantized
@@ -49,6 +50,8 @@ from torch.fx.experimental.symbolic_shapes import (
     ShapeEnv,
     StatelessSymbolicContext,
     free_unbacked_symbols,
+    guarding_hint_or_throw,
+    has_guarding_hint,
     statically_known_true,
 )
 from torch.jit import TracerWarning  # type: ignore[attr-defined]
@@ -80,14 +83,15 @@ __all__ = [
     "FrontendError", "InsertTypePromotion", "ONNXRegistry", "OpOverload", "OpOverloadPacket", "ShapeEnv",
     "SpectralNorm", "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor", "TracerWarning",
     "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor", "aten_softplus",
-    "call_op", "capture_settings", "composites_known", "conditions_told", "convert_version",
-    "create_onnx_friendly_decomposition_table", "disable_proxy_modes_tracing", "enable_python_dispatcher",
-    "export_with", "fake_rules", "flat_weights", "forget_dispatch", "get_decompositions",
-    "get_onnx_implemented_overloads", "get_type_promotion_rule", "int8_product", "integer_product", "is_natural",
-    "is_operator", "is_uncounted", "know_functions_of_sizes", "make_fx", "node_making", "node_meanings",
-    "notes_while_captured", "pack_padded", "pad_packed", "pad_rows", "pytree", "quantized_decomposed",
-    "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "size_functions", "split_composites",
-    "statically_known_true", "sym_log2", "to_onnx_program", "with_composites", "with_formula", "without_modes",
+    "call_op", "composites_known", "conditions_told", "convert_version", "create_onnx_friendly_decomposition_table",
+    "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "fake_rules", "flat_weights",
+    "forget_dispatch", "get_decompositions", "get_onnx_implemented_overloads", "get_type_promotion_rule",
+    "guarding_hint_or_throw", "has_guarding_hint", "int8_product", "integer_product", "is_natural", "is_operator",
+    "is_uncounted", "know_functions_of_sizes", "make_fx", "meta_registrations", "node_making", "node_meanings",
+    "notes_while_captured", "overlap_of", "pack_padded", "pad_packed", "pad_rows", "pytree", "quantized_decomposed",
+    "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "shape_inference", "shape_rules",
+    "size_functions", "size_settings", "split_composites", "statically_known_true", "sym_log2", "tensor_settings",
+    "to_onnx_program", "with_composites", "with_formula", "without_modes",
 ]  # fmt: skip
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls
@@ -100,6 +104,8 @@ pack_padded: Any = torch._pack_padded_sequence  # noqa: SLF001 - what torch.nn.u
 """Padded rows, sorted by their lengths, to the rows of all steps and how many there are at each."""
 pad_packed: Any = torch._pad_packed_sequence  # noqa: SLF001 - what torch.nn.utils.rnn.pad_packed_sequence calls
 """The way back."""
+overlap_of: Any = torch._debug_has_internal_overlap  # noqa: SLF001 - what every copy into a tensor asks
+"""1 for a tensor of which several elements are in one place."""
 pad_rows: Any = torch._C._nn.pad_sequence  # noqa: SLF001 - what torch.nn.utils.rnn.pad_sequence calls
 """Rows of several lengths as one tensor."""
 
@@ -129,42 +135,6 @@ def is_operator(target: object) -> bool:
 
 CHECK_OF_TENSORS = torch._check_tensor_all_with.__code__  # noqa: SLF001
 """What asks for the truth of a tensor as a symbol, and does not branch on it."""
-
-
-@contextlib.contextmanager
-def capture_settings() -> Iterator[None]:
-    """Inside, contiguity checks make no conditions of sizes, as in torch.onnx (2.13): they ask whether these are 1.
-
-    Nor does torch remember what operators return for tensors without values: where sizes are symbols, it takes longer
-    to look a result up than to compute it again (whole exports by up to a third).
-
-    And Fourier transforms of tensors without values are laid out plainly: torch (2.13) resizes them in place, which it
-    refuses where sizes are symbols.
-
-    What is sampled on a grid is laid out, too, instead of being computed as torch's decomposition does (2.13), in about
-    a hundred operators for each.
-    """
-    lay_out: Any = meta_registrations._exec_fft  # noqa: SLF001
-
-    def laid_out(out: torch.Tensor, source: torch.Tensor, sizes: Sequence[Any], dim: Any, *, forward: bool) -> Any:
-        if source.device.type == "cuda":  # others look at what becomes of ``out``
-            return lay_out(out, source, sizes, dim, forward=forward)
-        return out.new_empty(sizes)
-
-    with (
-        mock.patch.object(meta_registrations, "_exec_fft", laid_out),
-        mock.patch.dict(shape_rules, {torch.ops.aten.grid_sampler_2d.default: _sampled}),
-        size_settings.patch(backed_size_oblivious=True),  # type: ignore[attr-defined]
-        tensor_settings.patch(fake_tensor_cache_enabled=False),
-    ):
-        yield
-
-
-def _sampled(source: torch.Tensor, grid: torch.Tensor, *_: Any) -> torch.Tensor:
-    """What sampling a picture [n, channels, height, width] at places [n, h, w, 2] gives: [n, channels, h, w]."""
-    torch._check(source.shape[0] == grid.shape[0])  # noqa: SLF001 - documented
-    torch._check(grid.shape[3] == 2)  # noqa: SLF001
-    return source.new_empty((*source.shape[:2], *grid.shape[1:3]))
 
 
 @contextlib.contextmanager

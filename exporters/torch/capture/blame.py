@@ -17,6 +17,7 @@ from entrepot.exporters.torch.capture.moving import modules_stay
 from entrepot.exporters.torch.capture.orders import orders_of_the_sample
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.rounding import remainders_by_nothing, rounded_sizes
+from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.capture.sparing import sparing
 from entrepot.exporters.torch.capture.watching import Watch
@@ -25,13 +26,13 @@ from entrepot.exporters.torch.messages import is_about_sizes, is_about_transform
 from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.rewriting.reading import named_weights
 from entrepot.exporters.torch.rewriting.stored import forget_stores, stores_begun
+from entrepot.exporters.torch.rewriting.substitution import substitutions_solved
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
 from entrepot.exporters.torch.translations.packing import padded_recurrences
 from entrepot.exporters.torch.upstream import (
     SizeNotes,
-    capture_settings,
     custom_operator,
     export_with,
     has_transforms,
@@ -169,6 +170,7 @@ def export_flat(
             held_values(flat),
             named_weights(flat),
             stores_begun(flat),
+            substitutions_solved(flat),
             capture_settings(),
         ):
             stack.enter_context(flag)

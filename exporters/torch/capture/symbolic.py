@@ -10,13 +10,13 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 
+from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.upstream import (
     ConstantSource,
     DimDynamic,
     FakeTensorMode,
     ShapeEnv,
     StatelessSymbolicContext,
-    capture_settings,
     enable_python_dispatcher,
 )
 

@@ -10,6 +10,7 @@ import onnx_ir
 import torch
 
 from entrepot.exporters.torch.capture.rounding import remainders_by_nothing
+from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.lowering.decomposing import decomposed
@@ -22,7 +23,6 @@ from entrepot.exporters.torch.translations import decompositions, translations
 from entrepot.exporters.torch.upstream import (
     FakeTensor,
     ONNXRegistry,
-    capture_settings,
     convert_version,
     create_onnx_friendly_decomposition_table,
     get_onnx_implemented_overloads,

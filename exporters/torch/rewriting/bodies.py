@@ -64,9 +64,10 @@ def capture_body(
     for index, operand in enumerate(body.tensors):
         shape = []
         for axis, (size, sample) in enumerate(zip(operand.shape, operand.sample, strict=True)):
-            value = _size(size, sample, known, unknown)
+            needed = None if isinstance(size, int) or size is None else value_of(size, body.needed)
+            value = _size(size, sample, known, unknown) if needed is None else needed
             shape.append(value)
-            if not isinstance(size, int):
+            if not isinstance(size, int) and needed is None:
                 dims[index, axis] = torch.export.Dim.AUTO
                 keys[index, axis] = size
         shapes.append((shape, operand.dtype))

@@ -15,7 +15,18 @@ from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, by_extreme, by_remainder, sizes_where, unified
 from entrepot.exporters.torch.rewriting.stored import followed
-from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Rest, Undefined, UnlikeError, gather, paired
+from entrepot.exporters.torch.rewriting.trees import (
+    UNDEFINED,
+    Fork,
+    Place,
+    Rest,
+    Undefined,
+    UnlikeError,
+    gather,
+    moved,
+    paired,
+    places,
+)
 
 _ARMS = (True, False)
 
@@ -49,8 +60,8 @@ class _Branch:
 
     def emit(self, place: str) -> Any:
         outcomes = [self._tried(part, holds) for part, holds in zip(self.parts, _ARMS, strict=True)]
-        trees, pairs = self._alike(*map(self._mattering, outcomes))
-        merged = [self._merged(outcomes, first.index, second.index) for first, second in pairs]
+        trees, pairs = self._alike(outcomes)
+        merged = [self._merged(outcomes, first.index, second.index) for first, second, _ in pairs]
         inputs = Inputs(self.leaves)
         bodies = [
             self._body(
@@ -58,8 +69,8 @@ class _Branch:
                 inputs,
                 outcome,
                 [
-                    (pair[number].index, result)
-                    for pair, (result, _) in zip(pairs, merged, strict=True)
+                    ((first, second)[number].index, result)
+                    for (first, second, _), (result, _) in zip(pairs, merged, strict=True)
                     if result is not None
                 ],
                 holds,
@@ -68,9 +79,9 @@ class _Branch:
         ]
         flow = Flow(bodies, self.results.templates, place)
         made = emit(flow, [as_tensor(self.test), *inputs.tensors], inputs.ints, self.results.sizes)
-        leaves = list(outcomes[0].leaves)
-        for (first, _), (result, value) in zip(pairs, merged, strict=True):
-            leaves[first.index] = value if result is None else self._outside(outcomes, first.index, made[result], value)
+        leaves = [*outcomes[0].leaves, *outcomes[1].leaves]
+        for (first, _, target), (result, value) in zip(pairs, merged, strict=True):
+            leaves[target] = value if result is None else self._outside(outcomes, first.index, made[result], value)
         owners = outcomes[0].copies
         returned, values = gather(trees, leaves, owners=owners)
         if not self.returns:
@@ -97,19 +108,37 @@ class _Branch:
         """The part of the structure that is of use afterwards."""
         return Fork((), (), (outcome.tree.parts[0], Rest(()))) if self.returns else outcome.tree
 
-    def _alike(self, first: Fork, second: Fork) -> tuple[Fork, list[tuple[Any, Any]]]:
-        """The structure after both arms, and its places; a variable that they make different things of has no value."""
+    def _alike(self, outcomes: Sequence[Outcome]) -> tuple[Fork, list[tuple[Place, Place, int]]]:
+        """The structure after both arms, its places in them, and among the leaves of the first and those of the second.
+
+        A variable that they make different things of has no value. One that a single arm sets is what that makes of it.
+        """
+        first, second = map(self._mattering, outcomes)
         if self.returns:
-            return first, list(paired(first, second))
-        parts, pairs = [], []
+            return first, [(one, other, one.index) for one, other in paired(first, second)]
+        parts: list[Any] = []
+        pairs: list[tuple[Place, Place, int]] = []
         for one, other in zip(first.parts[1].parts, second.parts[1].parts, strict=True):
-            try:
-                pairs += list(paired(one, other))
+            if self._is_unset(outcomes[0], one) and isinstance(other, Fork):
+                tree = moved(other, count := len(outcomes[0].leaves))
+                parts.append(tree)
+                pairs += [(one, place, count + place.index) for place in places(other)]
+            elif self._is_unset(outcomes[1], other) and isinstance(one, Fork):
                 parts.append(one)
-            except UnlikeError:
-                parts.append(Rest(UNDEFINED))
+                pairs += [(place, other, place.index) for place in places(one)]
+            else:
+                try:
+                    pairs += [(a, b, a.index) for a, b in paired(one, other)]
+                    parts.append(one)
+                except UnlikeError:
+                    parts.append(Rest(UNDEFINED))
         values = dataclasses.replace(first.parts[1], parts=tuple(parts))
         return dataclasses.replace(first, parts=(Rest(None), values)), pairs
+
+    @staticmethod
+    def _is_unset(outcome: Outcome, tree: Any) -> bool:
+        """Whether a variable has no value after an arm."""
+        return isinstance(tree, Place) and isinstance(outcome.leaves[tree.index], Undefined)
 
     def _merged(self, outcomes: Sequence[Outcome], first: int, second: int) -> tuple[int | None, Any]:
         """The number of a result with a leaf like it, or ``None`` with a leaf that is the same in both arms."""
@@ -148,9 +177,11 @@ class _Branch:
         return self.results.add(first.dtype, [as_in_sample(size) for size in sizes]), first
 
     def _size(self, a: Any, b: Any) -> Any:
-        """The size of an axis after both arms; ``None`` where nobody knows."""
+        """The size of an axis after both arms; a name where nobody knows, the same for all that are equal in either."""
         one = unified(self.condition, a, b, self.env.backed_var_to_val)
-        return by_extreme(self.condition, a, b, self.env) if one is None else one
+        one = by_extreme(self.condition, a, b, self.env) if one is None else one
+        known = one is not None and expression(one).free_symbols <= self.parts[0].symbols(self.env)
+        return one if known else f"{expression(a)}, {expression(b)}"
 
     def _body(self, part: Part, inputs: Inputs, outcome: Outcome, wanted: list[tuple[int, int]], holds: bool) -> Body:
         templates = self.results.templates
@@ -164,7 +195,14 @@ class _Branch:
             condition = self.condition, holds
             sizes = sizes_where(self.condition, self.env.backed_var_to_val, holds=holds) or {}
         return Body(
-            run, inputs.operands(), inputs.numbers(), inputs.samples(), sizes, condition, weights=outcome.weights
+            run,
+            inputs.operands(),
+            inputs.numbers(),
+            inputs.samples(),
+            sizes,
+            condition,
+            weights=outcome.weights,
+            needed=outcome.needed,
         )
 
     def _outside(self, outcomes: Sequence[Outcome], leaf: int, made: torch.Tensor, like: Any) -> Any:

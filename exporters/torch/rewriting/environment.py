@@ -10,7 +10,7 @@ import copy
 import itertools
 import math
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -97,6 +97,11 @@ class Aside:
         private = _PRIVATE.get(self.env, set())
         return [guard for guard in self.guards if not guard.expr.free_symbols & private]
 
+    def needed(self, symbols: Iterable[Any]) -> dict[Any, int]:
+        """What sizes that depend on data have to be for what has run so far: with others, it raises an error."""
+        found = ((each, self.env.replace(each)) for each in symbols if each not in self.env.backed_var_to_val)
+        return {each: int(number) for each, number in found if number.is_Integer}
+
     def adopt(self) -> None:
         """Put the conditions on the program."""
         self.env.guards.extend(self.conditions())
@@ -121,6 +126,7 @@ def aside(env: Any) -> Iterator[Aside]:
             env.deferred_runtime_asserts = asserts
             env.num_deferred_runtime_asserts = made
             env._update_version_counter()  # noqa: SLF001
+            env._replacements_version_counter += 1  # noqa: SLF001 - or sizes keep the formulas that they had inside
 
 
 def with_hints(env: Any, size: Any, values: Mapping[Any, int]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,8 @@ class Template:
 
     Attributes:
         dtype: Its element type.
-        shape: For each axis a number, ``(position,)`` of its size among those that the operator is given, or ``None``
-            where nobody knows.
+        shape: For each axis a number, ``(position,)`` of its size among those that the operator is given, ``None``
+            where nobody knows, or a name, where all that is known is which others are equal.
     """
 
     dtype: torch.dtype
@@ -57,6 +57,7 @@ class Body:
         condition: Where these are not those in the sample, what holds whenever the body runs.
         shifts: What is added to some of the numbers, by position among all that is given: no size is negative.
         weights: The names of those that it reads.
+        needed: Sizes outside that depend on data, and what they have to be: with others, it raises an error.
     """
 
     run: Callable[[Sequence[torch.Tensor], Sequence[Any]], list[Any]]
@@ -67,6 +68,7 @@ class Body:
     condition: Any = None
     shifts: dict[int, int] = field(default_factory=dict)
     weights: Collection[str] = ()
+    needed: Mapping[Any, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -109,14 +111,16 @@ def _run(tensors: Sequence[torch.Tensor], ints: Sequence[Any], sizes: Sequence[A
 
 
 def _shapes(tensors: Sequence[torch.Tensor], ints: Sequence[Any], sizes: Sequence[Any], key: str) -> list[torch.Tensor]:
-    made = []
+    made, named = [], dict[str, Any]()
     for template in FLOWS[key].outputs:
-        shape = [_size(size, sizes) for size in template.shape]
+        shape = [_size(size, sizes, named) for size in template.shape]
         made.append(torch.empty(shape, dtype=template.dtype))
     return made
 
 
-def _size(size: Any, sizes: Sequence[Any]) -> Any:
+def _size(size: Any, sizes: Sequence[Any], named: dict[str, Any]) -> Any:
+    if isinstance(size, str):
+        return named[size] if size in named else named.setdefault(size, _size(None, sizes, named))
     if size is None:
         return torch.library.get_ctx().new_dynamic_size()
     return sizes[size[0]] if isinstance(size, tuple) else size

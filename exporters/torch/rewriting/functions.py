@@ -18,6 +18,7 @@ from entrepot.exporters.torch.rewriting.lambdas import source_of_lambda
 from entrepot.exporters.torch.rewriting.matching import Matching
 from entrepot.exporters.torch.rewriting.scopes import STEPS, Names
 from entrepot.exporters.torch.rewriting.statements import Statements, undefined
+from entrepot.exporters.torch.rewriting.substitution import Substitution
 
 _ROOTS = frozenset({"torch", "numpy", "entrepot", "onnxscript", "onnx", "functorch", "sympy", "einops"})
 _WRITTEN: dict[types.CodeType, types.CodeType | None] = {}
@@ -52,6 +53,7 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
     free = [name for name in code.co_freevars if name != STEPS]
     _Unannotated().visit(tree)
     Matching().visit(tree)
+    Substitution().visit(tree)
     try:
         straighten(tree)
     except TooIntricateError:

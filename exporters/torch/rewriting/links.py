@@ -108,7 +108,7 @@ class Links:
             added = added[0].parts
         for part in added:
             if not isinstance(part, Place):
-                raise UnlikeError("a list is given something else than tensors and numbers, or lists of these")
+                raise UnlikeError("a list is given something else than tensors and numbers, or rows of these")
             self.rows.append(part.index)
             self.lists[part.index] = outside
 
@@ -145,7 +145,8 @@ class Links:
             columns.append(torch.cat([*first, leaves[part.index]]) if first else leaves[part.index])
         leaves += columns
         places = tuple(Place(len(leaves) - len(columns) + at) for at in range(len(columns)))
-        return Fork(Columns(*columns, numbers=numbers), (), places)
+        kind = tuple if isinstance(made.model, tuple) else list
+        return Fork(Columns(*columns, numbers=numbers, kind=kind), (), places)
 
 
 def _alike(before: Fork, after: Fork) -> bool:
@@ -155,6 +156,6 @@ def _alike(before: Fork, after: Fork) -> bool:
 
 
 def _is_row(item: Any) -> bool:
-    """Whether an item is a list of tensors and numbers."""
-    is_list = isinstance(item, Fork) and isinstance(item.model, list)
-    return is_list and bool(item.parts) and all(isinstance(part, Place) for part in item.parts)
+    """Whether an item is a list or a tuple of tensors and numbers."""
+    is_row = isinstance(item, Fork) and (isinstance(item.model, list) or type(item.model) is tuple)
+    return is_row and bool(item.parts) and all(isinstance(part, Place) for part in item.parts)

@@ -169,25 +169,26 @@ class Stacked(Parted):
 
 
 class Columns(Unfinished):
-    """A list of lists of one length that a loop has made: what they hold at each place, as one tensor.
+    """A list of lists or tuples of one length that a loop has made: what they hold at each place, as one tensor.
 
     Args:
         columns: These tensors.
         numbers: Which of them hold Python's numbers.
+        kind: What they are.
     """
 
-    def __init__(self, *columns: torch.Tensor, numbers: Sequence[bool]) -> None:
-        self.columns, self.numbers, self.length = columns, numbers, columns[0].shape[0]
+    def __init__(self, *columns: torch.Tensor, numbers: Sequence[bool], kind: type = list) -> None:
+        self.columns, self.numbers, self.kind, self.length = columns, numbers, kind, columns[0].shape[0]
 
     def parts(self) -> Sequence[Any]:
         return self.columns
 
     def joined(self, parts: Sequence[Any]) -> Columns:
-        return Columns(*parts, numbers=self.numbers)
+        return Columns(*parts, numbers=self.numbers, kind=self.kind)
 
-    def at(self, index: Any) -> list[Any]:
+    def at(self, index: Any) -> Any:
         rows = [column.select(0, index) for column in self.columns]
-        return [row.item() if number else row for row, number in zip(rows, self.numbers, strict=True)]
+        return self.kind(row.item() if number else row for row, number in zip(rows, self.numbers, strict=True))
 
 
 class Grown(Unfinished):

@@ -108,7 +108,8 @@ class _Loop:
         """A result with what a list is given each time."""
         leaf = outcome.leaves[after]
         sizes = list(leaf.shape) if isinstance(leaf, torch.Tensor) else []
-        changing = [at for at, size in enumerate(sizes) if expression(size).free_symbols & outcome.aside.private]
+        known = self.part.symbols(self.env) - outcome.aside.private
+        changing = [at for at, size in enumerate(sizes) if not expression(size).free_symbols <= known]
         if changing:
             raise uneven(links.lists[after], leaf, changing)
         count = None if self.going is not None or self.items is None else self.items.length

@@ -78,6 +78,7 @@ class Outcome:
         written: Leaves from before whose tensors were written to.
         aside: The conditions that were met.
         weights: The names of the weights that were read.
+        needed: Sizes that depend on data, and the numbers that they have to be there.
     """
 
     tree: Any
@@ -87,6 +88,7 @@ class Outcome:
     written: set[int]
     aside: Aside
     weights: set[str]
+    needed: Mapping[Any, int]
 
     def kept(self, leaf: Any) -> int | None:
         """Which leaf from before this one is."""
@@ -186,13 +188,24 @@ class Part:
             for name, before, value in zip(self.state.names, self.before, values, strict=True)
         )
 
+    def symbols(self, env: Any) -> set[Any]:
+        """The symbols in sizes that mean something outside as well: those of inputs, and of what the block is given.
+
+        A size that the block reads of tensors, such as where a piece begins and ends, has others.
+        """
+        return self._given() | {*env.backed_var_to_val}
+
+    def _given(self) -> set[Any]:
+        sizes = [size for leaf in self.leaves for size in (leaf.shape if isinstance(leaf, torch.Tensor) else (leaf,))]
+        return {symbol for size in sizes if isinstance(size, torch.SymInt) for symbol in expression(size).free_symbols}
+
     def try_on(self, leaves: Sequence[Any], aside: Aside) -> Outcome:
         """Run the block aside.
 
         Raises:
             StoresError: It stores something in modules that is not among them.
         """
-        copies: dict[int, Any] = {}
+        copies, given = dict[int, Any](), self._given()
         stored = stores_now() if self.state.stores else None
         counts = {at: writes(leaf) for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)}
         with Reader() as reader:
@@ -201,7 +214,7 @@ class Part:
             stored.restore()
             raise StoresError(changed)
         written = {at for at, count in counts.items() if writes(leaves[at]) != count}
-        return Outcome(tree, after, list(leaves), copies, written, aside, reader.names)
+        return Outcome(tree, after, list(leaves), copies, written, aside, reader.names, aside.needed(given))
 
 
 def stand_ins(leaves: Sequence[Any], aside: Aside, sizes: Mapping[Any, int]) -> list[Any]:

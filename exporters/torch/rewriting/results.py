@@ -25,12 +25,12 @@ class Results:
         self.sizes: list[Any] = []
 
     def add(self, dtype: torch.dtype, shape: Sequence[Any]) -> int:
-        """Another one; sizes are numbers, sizes of torch, or ``None`` where nobody knows."""
+        """Another one; sizes are numbers, sizes of torch, ``None`` where nobody knows, or names of unknown ones."""
         self.templates.append(Template(dtype, tuple(self._size(size) for size in shape)))
         return len(self.templates) - 1
 
     def _size(self, size: Any) -> Any:
-        if size is None or type(size) is int:
+        if size is None or type(size) in (int, str):
             return size
         self.sizes.append(size)
         return (len(self.sizes) - 1,)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.messages import is_about_values
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
@@ -20,6 +21,7 @@ from entrepot.exporters.torch.rewriting.part import State
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
+from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.trees import NUMBERS, UNDEFINED, UnlikeError
 from entrepot.exporters.torch.upstream import FakeTensor
 
@@ -44,6 +46,7 @@ __all__ = [
     "spread",
     "state",
     "store",
+    "substitute",
 ]
 
 
@@ -301,14 +304,24 @@ def _closed(then: Any, otherwise: Any) -> State:
 
 def check(test: Callable[[], Any], message: Callable[[], Any], line: int) -> None:
     """``assert``; one that is about the values of tensors, or sizes that these decide, is left out."""
-    found = settled(test())
+    found = _asserted(test)
     decided_by_values = isinstance(found, torch.SymBool) and hint(found) is None
     if decided_by_values:
         torch._check(found)  # noqa: SLF001 - what is asserted may be relied upon
-    if decided_by_values or isinstance(found, torch.Tensor):
+    if found is None or decided_by_values or isinstance(found, torch.Tensor):
         LEFT_OUT[State(test, message, (), frozenset()).place(line)] = None  # type: ignore[arg-type]
     elif not found:
         raise AssertionError(message())
+
+
+def _asserted(test: Callable[[], Any]) -> Any:
+    """A settled condition; ``None`` where Python itself asks for values on the way, as it compares lists of sizes."""
+    try:
+        return settled(test())
+    except RuntimeError as error:
+        if not is_about_values(str(error)):
+            raise
+    return None
 
 
 def both(*parts: Callable[[], Any]) -> Any:

@@ -157,6 +157,25 @@ def paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
             raise UnlikeError(f"{_described(first)} becomes {_described(second)}")
 
 
+def places(tree: Any) -> Iterator[Place]:
+    """The places of a tree."""
+    if isinstance(tree, Place):
+        yield tree
+    elif isinstance(tree, Fork):
+        for part in tree.parts:
+            yield from places(part)
+
+
+def moved(tree: Any, by: int) -> Any:
+    """A tree whose leaves are so many places further on."""
+    match tree:
+        case Place(index):
+            return Place(index + by)
+        case Fork(model, keys, parts):
+            return Fork(model, keys, tuple(moved(part, by) for part in parts))
+    return tree
+
+
 class UnlikeError(Exception):
     """Two structures differ."""
 

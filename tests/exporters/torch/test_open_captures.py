@@ -89,6 +89,20 @@ def test_conditions_that_hold_anyway_take_no_second_capture(captures):
     assert model.inputs[0].shape == ("batch", "x_dim1")
 
 
+class Biased(nn.Module):
+    """One row of a bias for all, cut as if there were more: how many it has left is a formula of two sizes."""
+
+    def forward(self, x, past, bias):
+        return x + bias[:, max(0, bias.shape[1] - x.shape[1] - past.shape[1]) :]
+
+
+def test_what_has_one_row_in_the_sample_is_broadcast_whatever_formula_that_is(captures):
+    lengths = {"x": {1: "length"}, "past": {1: "past"}}
+    model = ep.export(Biased(), (torch.randn(2, 5, 4), torch.randn(2, 6), torch.randn(2, 1, 4)), dynamic=lengths)
+    assert len(captures) == 1
+    assert [spec.shape for spec in model.inputs] == [(2, "length", 4), (2, "past"), (2, 1, 4)]
+
+
 def test_a_mask_of_ones_does_not_look_free(captures):
     sample = {"ids": torch.randint(9, (2, 5)), "mask": torch.ones(2, 5, dtype=torch.int64)}
     model = ep.export(Gated(), sample)

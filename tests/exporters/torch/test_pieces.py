@@ -44,9 +44,44 @@ class While(nn.Module):
         return x + torch.cat(found)
 
 
-@pytest.mark.parametrize("module", [Appended(), Listed(), After(), While()], ids=lambda m: type(m).__name__)
+class Windows(nn.Module):
+    """Where pieces begin and end is a list of pairs, made before they are taken; another one goes along with it."""
+
+    def forward(self, x):
+        inner, outer = [(0, 1)], [(0, x.shape[0])]
+        for start in range(1, x.shape[0], 4):
+            inner.append((start, min(x.shape[0], start + 4)))
+            outer.append((start - 1, start + 5))
+        found = []
+        for (start, end), (first, last) in zip(inner, outer, strict=True):
+            found.append(x[start:end] - x[first:last].mean(0))
+        return torch.cat(found)
+
+
+PIECES = [Appended(), Listed(), After(), While(), Windows()]
+
+
+@pytest.mark.parametrize("module", PIECES, ids=lambda m: type(m).__name__)
 def test_pieces_of_different_sizes_are_put_together(module, tmp_path):
     check(module, tmp_path, (torch.randn(10, 8),), [(torch.randn(rows, width),) for rows, width in ((5, 7), (12, 13))])
+
+
+class Written(nn.Module):
+    """Each piece is written into a tensor with gaps; what follows asks for lengths below those of two pieces."""
+
+    def forward(self, x):
+        count = (x.shape[1] + 3) // 4
+        pieces = nn.functional.pad(x, (0, count * 4 - x.shape[1])).view(x.shape[0], count, 4)
+        made = x.new_zeros(x.shape[0], count, 5)[..., :4]
+        for i in range(count):
+            made[:, i] = pieces[:, i] * 2
+        last = nn.functional.pad(x, (3 - x.shape[1], 0)) if x.shape[1] < 3 else x
+        return made.sum((1, 2)), last[:, -3:]
+
+
+def test_what_is_written_into_asks_nothing_of_sizes(tmp_path):
+    lengths = (1, 2, 4, 9)
+    check(Written(), tmp_path, (torch.randn(2, 5),), [(torch.randn(3, length),) for length in lengths])
 
 
 class Split(nn.Module):

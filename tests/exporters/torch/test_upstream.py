@@ -22,6 +22,7 @@ from entrepot.exporters.structure import flatten_named
 from entrepot.exporters.torch import messages, upstream
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.blame import DIM_SUFFIX
+from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.sources.script import translate_script
@@ -40,7 +41,6 @@ def imports(path: Path) -> list[tuple[str, str, str]]:
 TAKEN = imports(ROOM / "upstream.py")
 OWN = (
     "DimConstraints",
-    "shape_rules",
     "OPDEFS",
     "native",
     "size_functions",
@@ -48,10 +48,7 @@ OWN = (
     "_register_effectful_op",
     "_sympy_handlers",
     "free_unbacked_symbols",
-    "meta_registrations",
     "nn_transformer",
-    "size_settings",
-    "tensor_settings",
     "OperatorBase",
 )
 """What upstream.py uses itself, behind functions of its own."""
@@ -163,7 +160,7 @@ def test_the_capture_has_settings_for_sizes_of_one_and_for_remembered_results():
         return upstream.size_settings.backed_size_oblivious, upstream.FakeTensorMode().cache_enabled
 
     before = settings()
-    with upstream.capture_settings():
+    with capture_settings():
         assert settings() == (True, False)
     assert settings() == before == (False, True)
 
@@ -276,9 +273,9 @@ def test_conditions_are_told_while_a_capture_is_made():
 def test_what_is_sampled_on_a_grid_is_laid_out_as_torch_does(source):
     grid = torch.zeros(2, 6, 7, 2, dtype=source.dtype)
     made = torch.nn.functional.grid_sample(source, grid, align_corners=False)
-    with upstream.capture_settings():
+    with capture_settings():
         rule = upstream.shape_rules[torch.ops.aten.grid_sampler_2d.default]
-        assert rule.__module__ == upstream.__name__
+        assert rule.__module__ == capture_settings.__module__
         laid = rule(source, grid, 0, 0, False)
     assert (laid.shape, laid.stride(), laid.dtype) == (made.shape, made.stride(), made.dtype)
 
@@ -434,7 +431,7 @@ def test_fourier_transforms_of_tensors_without_values_are_laid_out_by_one_functi
     """In ``capture_settings``: torch resizes its result in place; see ``test_spectral_convolutions.py``."""
     lay_out = upstream.meta_registrations._exec_fft
     assert [*inspect.signature(lay_out).parameters] == ["out", "self", "out_sizes", "dim", "forward"]
-    with upstream.capture_settings():
+    with capture_settings():
         assert upstream.meta_registrations._exec_fft is not lay_out
         made = torch.fft.rfft2(torch.ones(2, 3, 8, 6, device="meta"))
     assert made.shape == torch.fft.rfft2(torch.ones(2, 3, 8, 6)).shape
@@ -445,3 +442,22 @@ def test_checks_of_tensors_read_truths_in_one_function() -> None:
     """In ``translations/truths.py``: its truths stay symbols."""
     assert "item" in upstream.CHECK_OF_TENSORS.co_names
     assert "_check_tensor_all_with" in torch._check_tensor_all.__code__.co_names
+
+
+def test_shapes_that_are_broadcast_are_inferred_by_one_function_for_sums_and_products() -> None:
+    """In ``capture_settings``: it takes no formula of sizes for 1; see ``test_open_captures.py``."""
+    infer = upstream.shape_inference.infer_size
+    assert infer([2, 1], [3]) == (2, 3)
+    with capture_settings():
+        assert upstream.shape_inference.infer_size is not infer
+    assert upstream.shape_inference.infer_size is infer
+
+
+def test_what_is_written_into_is_asked_whether_its_elements_are_in_one_place() -> None:
+    """In ``capture_settings``: torch asks sizes for it; see ``test_pieces.py``."""
+    repeated, apart = torch.zeros(3).expand(2, 3), torch.zeros(2, 6)[:, ::2]
+    assert (upstream.overlap_of(repeated), upstream.overlap_of(apart)) == (1, 2)
+    with capture_settings():
+        assert torch._debug_has_internal_overlap is not upstream.overlap_of
+        assert torch._debug_has_internal_overlap(repeated) == 1
+    assert torch._debug_has_internal_overlap is upstream.overlap_of
