@@ -22,6 +22,7 @@ from onnxscript.function_libs.torch_lib.ops.core import aten_pow_tensor_scalar, 
 from onnxscript.function_libs.torch_lib.ops.nn import aten_softplus
 from torch import _C as native  # noqa: N811
 from torch import _meta_registrations as meta_registrations
+from torch import _numpy as numpy_functions
 from torch._decomp import decomposition_table as shape_rules
 from torch._decomp import get_decompositions
 from torch._dispatch.python import enable_python_dispatcher
@@ -88,7 +89,8 @@ __all__ = [
     "forget_dispatch", "get_decompositions", "get_onnx_implemented_overloads", "get_type_promotion_rule",
     "guarding_hint_or_throw", "has_guarding_hint", "int8_product", "integer_product", "is_natural", "is_operator",
     "is_uncounted", "know_functions_of_sizes", "make_fx", "meta_registrations", "node_making", "node_meanings",
-    "notes_while_captured", "overlap_of", "pack_padded", "pad_packed", "pad_rows", "pytree", "quantized_decomposed",
+    "notes_while_captured", "numpy_in_torch", "overlap_of", "pack_padded", "pad_packed", "pad_rows", "pytree",
+    "quantized_decomposed",
     "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "shape_inference", "shape_rules",
     "size_functions", "size_settings", "split_composites", "statically_known_true", "sym_log2", "tensor_settings",
     "to_onnx_program", "with_composites", "with_formula", "without_modes",
@@ -104,6 +106,8 @@ pack_padded: Any = torch._pack_padded_sequence  # noqa: SLF001 - what torch.nn.u
 """Padded rows, sorted by their lengths, to the rows of all steps and how many there are at each."""
 pad_packed: Any = torch._pad_packed_sequence  # noqa: SLF001 - what torch.nn.utils.rnn.pad_packed_sequence calls
 """The way back."""
+numpy_in_torch: Any = numpy_functions
+"""NumPy's functions and arrays on tensors, as torch's compiler takes them."""
 overlap_of: Any = torch._debug_has_internal_overlap  # noqa: SLF001 - what every copy into a tensor asks
 """1 for a tensor of which several elements are in one place."""
 pad_rows: Any = torch._C._nn.pad_sequence  # noqa: SLF001 - what torch.nn.utils.rnn.pad_sequence calls

@@ -14,6 +14,7 @@ from entrepot.exporters.torch.capture.decided import decisions_followed
 from entrepot.exporters.torch.capture.flexible import flexible_attention
 from entrepot.exporters.torch.capture.held import held_values
 from entrepot.exporters.torch.capture.moving import modules_stay
+from entrepot.exporters.torch.capture.numpy_arrays import numpy_of_sizes
 from entrepot.exporters.torch.capture.orders import orders_of_the_sample
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.rounding import remainders_by_nothing, rounded_sizes
@@ -153,6 +154,7 @@ def export_flat(
         spec[index][axis] = dim
     upstream = masks_as_they_are(), unchecked_distributions(), unsolved_divisions()
     flags = (
+        numpy_of_sizes(),
         decided_flags(),
         flexible_attention(),
         remainders_by_nothing(),

@@ -14,6 +14,7 @@ import torch
 
 from entrepot.exporters.axes.groups import Axis, axis_word
 from entrepot.exporters.axes.relations import Relation
+from entrepot.exporters.torch.capture.numpy_arrays import numpy_of_sizes
 from entrepot.exporters.torch.capture.rewriting import Rewriting, decided_flags
 from entrepot.exporters.torch.capture.symbolic import symbolic_run
 from entrepot.exporters.torch.running.eager import Eager
@@ -36,7 +37,7 @@ def suggested_relations(
         tensors: What it takes.
         equal: Axes that are known to have one size.
     """
-    with quiet(), decided_flags(), masks_as_they_are(), padded_recurrences(), Rewriting():
+    with quiet(), numpy_of_sizes(), decided_flags(), masks_as_they_are(), padded_recurrences(), Rewriting():
         noted = symbolic_run(eager.follow, tensors, MODEL_ERRORS)
     axes = {symbol: axis for axis, symbol in noted.axes.items()}
     sizes = {symbol: tensors[index].shape[axis] for symbol, (index, axis) in axes.items()}

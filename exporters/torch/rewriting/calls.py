@@ -29,6 +29,7 @@ from entrepot.exporters.torch.rewriting.sequences import (
     Unfinished,
 )
 from entrepot.exporters.torch.translations.remembered import holds_sizes
+from entrepot.exporters.torch.upstream import numpy_in_torch
 
 _SIZES = (torch.SymInt, torch.SymFloat)
 _CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
@@ -101,6 +102,8 @@ def _int(plain: Any, value: Any = 0, *more: Any) -> Any:
         return value
     if isinstance(value, torch.SymFloat):
         return torch.sym_int(value)
+    if isinstance(value, numpy_in_torch.ndarray):
+        value = value.tensor
     if isinstance(value, torch.Tensor):
         whole = not (value.dtype.is_floating_point or value.dtype is torch.bool)
         return (value if whole else value.to(torch.int64)).item()
@@ -110,6 +113,8 @@ def _int(plain: Any, value: Any = 0, *more: Any) -> Any:
 def _float(plain: Any, value: Any = 0.0) -> Any:
     if isinstance(value, _SIZES):
         return torch.sym_float(value)
+    if isinstance(value, numpy_in_torch.ndarray):
+        value = value.tensor
     if isinstance(value, torch.Tensor):
         return (value.to(torch.int64) if value.dtype is torch.bool else value).item()
     return plain(value)

@@ -1,0 +1,115 @@
+"""NumPy in ``forward``: arrays of sizes that vary, or of tensors, are torch's arrays of the same meaning in a capture.
+
+``np.triu(np.ones((length, length)))`` would fix the length, since NumPy asks a size for its number. torch has NumPy's
+functions on tensors for its own compiler; here they are called for what NumPy itself cannot take.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from entrepot.exporters.torch.upstream import numpy_in_torch
+
+_Array = numpy_in_torch.ndarray
+_VARYING = (torch.SymInt, torch.SymFloat, _Array)
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class _Function:
+    """A function of NumPy, and torch's for arguments that NumPy cannot take in a capture; equal to the first."""
+
+    def __init__(self, plain: Callable[..., Any], ours: Callable[..., Any]) -> None:
+        self._plain, self._ours = plain, ours
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not any(map(_varies, (*args, *kwargs.values()))):
+            return self._plain(*args, **kwargs)
+        return self._ours(*map(_as_ours, args), **{name: _as_ours(value) for name, value in kwargs.items()})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain, name)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self._plain or other is self
+
+    def __hash__(self) -> int:
+        return hash(self._plain)
+
+
+class _AsTensors(TorchFunctionMode):
+    """Inside, torch's functions take these arrays, and ``tensor.numpy()`` makes one."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Make the call, or another one."""
+        if func is torch.Tensor.numpy and _varies(args[0]):
+            return _Array(args[0].detach())
+        return func(*map(_as_tensor, args), **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def numpy_of_sizes() -> Iterator[None]:
+    """Inside, NumPy's functions take sizes that vary, tensors without values, and the arrays that come of them."""
+    element_types = numpy_in_torch._dtypes  # noqa: SLF001 - has no other name
+    changes = [
+        (np, _functions()),
+        (torch, {"from_numpy": functools.partial(_from_numpy, torch.from_numpy)}),
+        (element_types, {"dtype": functools.partial(_element_type, element_types.dtype)}),
+    ]
+    before = [{name: vars(module)[name] for name in changed} for module, changed in changes]
+    _Array.__array_ufunc__ = None  # NumPy's own arrays leave sums with these to them
+    try:
+        for module, changed in changes:
+            vars(module).update(changed)
+        with _AsTensors():
+            yield
+    finally:
+        del _Array.__array_ufunc__
+        for (module, _), plain in zip(changes, before, strict=True):
+            vars(module).update(plain)
+
+
+@functools.cache
+def _functions() -> Mapping[str, _Function]:
+    """NumPy's functions that torch has, too."""
+    pairs = {name: (vars(np)[name], ours) for name, ours in vars(numpy_in_torch).items() if name in vars(np)}
+    return {
+        name: _Function(*pair)
+        for name, pair in pairs.items()
+        if all(callable(each) and not isinstance(each, type) for each in pair) and not name.startswith("_")
+    }
+
+
+def _from_numpy(plain: Callable[[Any], torch.Tensor], array: Any) -> torch.Tensor:
+    return array.tensor if isinstance(array, _Array) else plain(array)
+
+
+def _element_type(plain: Callable[[Any], Any], kind: Any) -> Any:
+    return plain(_as_ours(kind))
+
+
+def _varies(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_varies, value))
+    return isinstance(value, _VARYING) or (isinstance(value, torch.Tensor) and type(value) not in _PLAIN)
+
+
+def _as_ours(value: Any) -> Any:
+    """An argument for torch's functions, which know NumPy's element types by their names alone."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_as_ours, value))
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return np.dtype(value).name
+    return value
+
+
+def _as_tensor(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(map(_as_tensor, value))
+    return value.tensor if isinstance(value, _Array) else value

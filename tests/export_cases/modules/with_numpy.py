@@ -1,0 +1,57 @@
+"""Masks, tables and places that forward makes with NumPy, of its sizes and of its tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn, randn
+
+from tests.export_cases.case import case
+
+
+class SubsequentMask(nn.Module):
+    """Attention that sees what came before, by a mask of NumPy's, as older code has it."""
+
+    def __init__(self, width: int = 8) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        shape = (1, x.size(1), x.size(1))
+        mask = torch.from_numpy(np.triu(np.ones(shape), k=1).astype("uint8")) == 0
+        scores = self.query(x) @ self.key(x).transpose(-2, -1) / np.sqrt(x.size(-1))
+        return scores.masked_fill(mask == 0, -1e9).softmax(-1) @ self.value(x)
+
+
+@case("x.0", "x.1")
+def subsequent_mask():
+    return SubsequentMask(), (randn(2, 7, 8),), (randn(1, 12, 8),), (randn(3, 1, 8),)
+
+
+class TableOfSinusoids(nn.Module):
+    """Positions as sines and cosines, in a table that is as long as the sequence."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        places, axis = np.arange(x.shape[1])[:, np.newaxis], np.arange(x.shape[2])[np.newaxis, :]
+        angles = places / np.power(10000, (2 * (axis // 2)) / np.float32(x.shape[2]))
+        angles[:, 0::2], angles[:, 1::2] = np.sin(angles[:, 0::2]), np.cos(angles[:, 1::2])
+        return x + torch.from_numpy(angles[np.newaxis]).to(x)
+
+
+@case("x.0", "x.1")
+def table_of_sinusoids():
+    return TableOfSinusoids(), (randn(2, 7, 8),), (randn(1, 12, 8),)
+
+
+class SegmentsOfFrames(nn.Module):
+    """The mean of a fixed number of frames, evenly spaced, and no frame behind a row's own length."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        places = np.linspace(0, x.size(1) - 1, 4).round().astype(int)
+        seen = np.arange(x.size(1))[None, :] < lengths.cpu().numpy()[:, None]
+        return (x * torch.from_numpy(seen).unsqueeze(-1))[:, places].mean(1)
+
+
+@case("x.0", "x.1", "lengths.0")
+def segments_of_frames():
+    return SegmentsOfFrames(), (randn(2, 9, 5), torch.tensor([9, 4])), (randn(3, 12, 5), torch.tensor([1, 12, 5]))

@@ -1,0 +1,97 @@
+"""NumPy in forward: what it makes of sizes follows them, and NumPy itself is as it was afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.torch.capture.numpy_arrays import numpy_of_sizes
+
+
+class Subsequent(nn.Module):
+    """A mask of what comes later, as in *The Annotated Transformer*."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        shape = (1, x.size(1), x.size(1))
+        mask = torch.from_numpy(np.triu(np.ones(shape), k=1).astype("uint8")) == 0
+        return (x @ x.transpose(1, 2)).masked_fill(~mask, -1e9).softmax(-1)
+
+
+class OfType(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        lower = np.tril(np.ones((x.size(1), x.size(1)), dtype=np.float64)).astype(np.float32)
+        return x.transpose(1, 2) @ torch.from_numpy(lower * np.arange(1, 2, dtype=np.float32))
+
+
+class Sinusoids(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        places, axis = np.arange(x.shape[1])[:, np.newaxis], np.arange(6)[np.newaxis, :]
+        angles = places / np.power(10000, (2 * (axis // 2)) / np.float32(6))
+        angles[:, 0::2], angles[:, 1::2] = np.sin(angles[:, 0::2]), np.cos(angles[:, 1::2])
+        return x + torch.tensor(angles, dtype=x.dtype)
+
+
+class Chosen(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[:, np.linspace(0, x.size(1) - 1, 4).astype(int)]
+
+
+class Coordinates(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows, columns = np.meshgrid(np.linspace(-1, 1, x.shape[1]), np.linspace(0, 1, x.shape[2]), indexing="ij")
+        return x + torch.as_tensor(np.stack([rows, columns]).sum(0)).to(x)
+
+
+class Numbers(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.reshape(x.shape[0], int(np.prod(x.shape[1:]))) / np.sqrt(x.shape[1]) + np.float32(2)
+
+
+MODULES = [Subsequent(), OfType(), Sinusoids(), Chosen(), Coordinates(), Numbers()]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: type(module).__name__)
+def test_arrays_follow_sizes(module: nn.Module) -> None:
+    exported = ep.export(module, torch.randn(2, 7, 6), progress=False)
+    assert not isinstance(exported.inputs[0].shape[1], int)
+    session = ep.Session(exported)
+    for rows, length in ((1, 4), (3, 12)):
+        x = torch.randn(rows, length, 6)
+        torch.testing.assert_close(torch.from_numpy(session.run({"x": x})[exported.outputs[0].name]), module(x))
+
+
+class Lengths(nn.Module):
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        counts = lengths.cpu().numpy()
+        seen = torch.from_numpy(np.arange(x.shape[1])[None] < counts[:, None])
+        return x * seen[..., None], x[:, : int(counts.max())] * float(counts.max())
+
+
+def test_arrays_of_tensors() -> None:
+    module = Lengths()
+    exported = ep.export(module, (torch.randn(3, 9, 2), torch.tensor([2, 9, 4])), progress=False)
+    x, lengths = torch.randn(2, 6, 2), torch.tensor([1, 5])
+    found = ep.Session(exported).run({"x": x, "lengths": lengths})
+    for got, wanted in zip(found.values(), module(x, lengths), strict=True):
+        torch.testing.assert_close(torch.from_numpy(got), wanted)
+
+
+def test_numpy_is_itself_for_others_and_afterwards() -> None:
+    before = dict(vars(np))
+
+    def fail() -> None:
+        with numpy_of_sizes():
+            assert np.sin is not before["sin"]
+            assert np.sin == before["sin"]
+            assert np.add.reduce([1, 2]) == 3
+            assert type(np.ones(3)) is np.ndarray
+            assert type(np.asarray(torch.ones(3))) is np.ndarray  # as in another thread
+            raise ValueError("within")
+
+    with pytest.raises(ValueError, match="within"):
+        fail()
+    assert all(vars(np)[name] is value for name, value in before.items())
+    assert type(torch.from_numpy(np.ones(2))) is torch.Tensor
