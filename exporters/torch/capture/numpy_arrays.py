@@ -33,6 +33,13 @@ class _Function:
             return self._plain(*args, **kwargs)
         return self._ours(*map(_as_ours, args), **{name: _as_ours(value) for name, value in kwargs.items()})
 
+    def outer(self, one: Any, other: Any) -> Any:
+        """The function of every element of an array with every element of another, where it has that."""
+        if not _varies([one, other]):
+            return self._plain.outer(one, other)  # type: ignore[attr-defined]
+        one, other = numpy_in_torch.asarray(one), numpy_in_torch.asarray(other)
+        return self._ours(one.reshape((*one.shape, *[1] * other.ndim)), other)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plain, name)
 
@@ -73,6 +80,20 @@ def numpy_of_sizes() -> Iterator[None]:
         del _Array.__array_ufunc__
         for (module, _), plain in zip(changes, before, strict=True):
             vars(module).update(plain)
+
+
+def following(function: Any) -> Any:
+    """A function of NumPy's that was imported by its name, as those that are found in NumPy are inside."""
+    name = getattr(function, "__name__", "")
+    known = _functions().get(name) if isinstance(name, str) else None
+    return known if known is not None and known == function else function
+
+
+def element(array: np.ndarray[Any, Any], index: Any) -> Any:
+    """``array[index]``, whose indices or bounds may vary."""
+    parts = index if isinstance(index, tuple) else (index,)
+    bounds = [[each.start, each.stop, each.step] if isinstance(each, slice) else each for each in parts]
+    return numpy_in_torch.asarray(array)[index] if _varies(bounds) else array[index]
 
 
 @functools.cache

@@ -93,7 +93,7 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        """``x[rows, i]`` and ``items[i]``."""
+        """``x[rows, i]``, ``items[i]`` and ``x[:n]``."""
         self.generic_visit(node)
         match node:
             case ast.Subscript(value, ast.Tuple(parts) as index, ast.Load()):
@@ -101,6 +101,8 @@ class Expressions(ast.NodeTransformer):
                     return ast.copy_location(_step("item", value, _plain(index)), node)
             case ast.Subscript(value, index, ast.Load()) if isinstance(index, _ITEMS):
                 return ast.copy_location(_step("item", value, index), node)
+        if isinstance(node.ctx, ast.Load) and _has_bounds(node.slice) and not _is_shape(node):
+            return ast.copy_location(_step("cut", node.value, _plain(node.slice)), node)
         return node
 
     def visit_List(self, node: ast.List) -> Any:
@@ -123,6 +125,13 @@ class Expressions(ast.NodeTransformer):
 
 
 _ITEMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp)
+
+
+def _has_bounds(index: ast.expr) -> bool:
+    """Whether an index says from where or to where, in a way that may vary."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    bounds = [each for part in parts if isinstance(part, ast.Slice) for each in (part.lower, part.upper)]
+    return not all(each is None or isinstance(each, ast.Constant) for each in bounds)
 
 
 def _is_shape(node: ast.expr) -> bool:

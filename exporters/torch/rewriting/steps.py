@@ -7,8 +7,10 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
+from entrepot.exporters.torch.capture.numpy_arrays import element
 from entrepot.exporters.torch.messages import is_about_values
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
@@ -33,6 +35,7 @@ __all__ = [
     "callee",
     "check",
     "choose",
+    "cut",
     "each",
     "either",
     "item",
@@ -211,9 +214,16 @@ def item(target: Any, index: Any) -> Any:
         return part
     if isinstance(target, list | tuple) and isinstance(index, torch.SymInt):
         return _one_of(target, index)
+    if isinstance(target, np.ndarray):
+        return element(target, index)
     if isinstance(target, Trailing) and not (isinstance(index, int) and index == -1):
         raise piled(target)
     return target[_beside_tensors(index)] if isinstance(target, torch.Tensor) else target[index]
+
+
+def cut(target: Any, bounds: Any) -> Any:
+    """``target[:n]``, also of NumPy's arrays, which would take a size that varies for a constant."""
+    return element(target, bounds) if isinstance(target, np.ndarray) else target[bounds]
 
 
 def _one_of(items: Sequence[Any], index: Any) -> Any:

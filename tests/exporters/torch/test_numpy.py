@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from numpy import triu
 from torch import nn
 
 import entrepot as ep
@@ -45,12 +46,31 @@ class Coordinates(nn.Module):
         return x + torch.as_tensor(np.stack([rows, columns]).sum(0)).to(x)
 
 
+class ByName(nn.Module):
+    """With a function that was imported by its name, and one of all pairs."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        band = np.abs(np.subtract.outer(np.arange(x.size(1)), np.arange(x.size(1)))) <= 2
+        return x.transpose(1, 2) @ torch.from_numpy(triu(band).astype("float32"))
+
+
+class Table(nn.Module):
+    """A table of NumPy's that is cut to the length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = np.arange(64 * 6, dtype=np.float32).reshape(64, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.from_numpy(self.table[: x.size(1)]) * torch.from_numpy(self.table[None, 1 : x.size(1) + 1, :6])
+
+
 class Numbers(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.reshape(x.shape[0], int(np.prod(x.shape[1:]))) / np.sqrt(x.shape[1]) + np.float32(2)
 
 
-MODULES = [Subsequent(), OfType(), Sinusoids(), Chosen(), Coordinates(), Numbers()]
+MODULES = [Subsequent(), OfType(), Sinusoids(), Chosen(), Coordinates(), ByName(), Table(), Numbers()]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: type(module).__name__)
