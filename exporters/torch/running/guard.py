@@ -149,7 +149,7 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
 @contextlib.contextmanager
 def _as_without_an_export(module: torch.nn.Module) -> Iterator[None]:
     """Inside, what transformers does otherwise in an export, it does as without one."""
-    with solved_systems(module), skipped_masks(module):
+    with solved_systems(module), skipped_masks():
         yield
 
 

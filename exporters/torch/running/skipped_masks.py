@@ -1,8 +1,8 @@
-"""Causal masks that transformers (5.23) leaves out, for layers that let every token see all others without one.
+"""Causal masks that transformers (5.23) leaves out, for attention that sees everything without one.
 
-It leaves a mask out where no token is padded, since its kernels need none then, but never in a capture. For layers that
-say they are not causal, as those of some models of pictures and text, this is another result: with padding they see
-what came before, and without it everything. A mask that would have been left out allows everything here.
+It leaves a mask out where no token is padded, since its kernels need none then, but never in a capture. For attention
+that is not causal by itself, as in some models of pictures and text, this is another result: with padding it sees what
+came before, and without it everything. Here a mask that would have been left out allows such attention everything.
 """
 
 from __future__ import annotations
@@ -14,52 +14,73 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 _KERNEL = "sdpa"  # the others are given their masks always
 
 
 @contextlib.contextmanager
-def skipped_masks(module: torch.nn.Module) -> Iterator[None]:
-    """Inside, layers that are not causal see everything where their mask is left out, in captures as well."""
-    library = sys.modules.get("transformers.masking_utils")
-    kinds = {
-        causal: {
-            type(part.config)
-            for part in module.modules()
-            if getattr(part, "is_causal", None) is causal and hasattr(part, "config")
-        }
-        for causal in (True, False)
-    }
-    seeing = kinds[False] - kinds[True]
-    if library is None or not seeing:
+def skipped_masks() -> Iterator[None]:
+    """Inside, attention that is not causal sees everything where its mask is left out, in captures as well."""
+    masks, attention = (sys.modules.get(f"transformers.{name}") for name in ("masking_utils", "modeling_utils"))
+    if masks is None or attention is None:
         yield
         return
-    table = library.ALL_MASK_ATTENTION_FUNCTIONS._global_mapping  # noqa: SLF001
-    plain = table[_KERNEL]
-    table[_KERNEL] = _allowing(plain, library.prepare_padding_mask, seeing)
+    left_out = _LeftOut(masks.prepare_padding_mask)
+    tables = [masks.ALL_MASK_ATTENTION_FUNCTIONS, attention.ALL_ATTENTION_FUNCTIONS]
+    changed = [(table._global_mapping, table._global_mapping[_KERNEL]) for table in tables]  # noqa: SLF001
+    for (table, plain), change in zip(changed, (left_out.noting, left_out.allowing), strict=True):
+        table[_KERNEL] = change(plain)
     try:
         yield
     finally:
-        table[_KERNEL] = plain
+        for table, plain in changed:
+            table[_KERNEL] = plain
 
 
-def _allowing(plain: Callable[..., Any], padding_of: Callable[..., Any], seeing: set[type]) -> Callable[..., Any]:
-    @functools.wraps(plain)
-    def mask_of(
-        *args: Any,
-        config: Any = None,
-        allow_is_causal_skip: bool = True,
-        **how: Any,
-    ) -> Any:
-        mask = plain(*args, config=config, allow_is_causal_skip=allow_is_causal_skip, **how)
-        if mask is None or args or not allow_is_causal_skip or type(config) not in seeing:
+class _LeftOut:
+    """Masks that may be left out, with the truth that they are.
+
+    Args:
+        padding_of: Says which keys are no padding.
+    """
+
+    def __init__(self, padding_of: Callable[..., Any]) -> None:
+        self._padding_of = padding_of
+        self._known = WeakTensorKeyDictionary()
+
+    def noting(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """The function that makes a mask: where that may be left out, which keys decide it is noted."""
+
+        @functools.wraps(plain)
+        def mask_of(*args: Any, allow_is_causal_skip: bool = True, **how: Any) -> Any:
+            mask = plain(*args, allow_is_causal_skip=allow_is_causal_skip, **how)
+            if mask is None or args or not allow_is_causal_skip:
+                return mask
+            queries, keys, window = how["q_length"], how["kv_length"], how.get("local_size")
+            if queries in (keys, 1) and (window is None or keys < window):
+                self._known[mask] = self._padding_of(how.get("attention_mask"), keys, how.get("kv_offset", 0))
             return mask
-        queries, keys, window = how["q_length"], how["kv_length"], how.get("local_size")
-        if window is not None and keys >= window:
+
+        return mask_of
+
+    def allowing(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """The function that attends: without causality of its own, a mask that would be left out allows everything."""
+
+        @functools.wraps(plain)
+        def attend(module: Any, query: Any, key: Any, value: Any, mask: Any = None, *args: Any, **how: Any) -> Any:
+            mask = how.pop("attention_mask", mask)
+            causal = how.get("is_causal")
+            if not (getattr(module, "is_causal", True) if causal is None else causal):
+                mask = self._opened(mask)
+            return plain(module, query, key, value, mask, *args, **how)
+
+        return attend
+
+    def _opened(self, mask: Any) -> Any:
+        if not isinstance(mask, torch.Tensor) or mask not in self._known:
             return mask
-        padding = padding_of(how.get("attention_mask"), keys, how.get("kv_offset", 0))
-        if queries not in (keys, 1):
-            return mask
+        if type(mask) is torch.Tensor and not torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+            return mask  # a call with values has left it out already
+        padding = self._known[mask]
         return None if padding is None else mask | padding.all()
-
-    return mask_of
