@@ -86,6 +86,7 @@ def _nobody(report: Report) -> str:
 def _cases(source: Source, model: Model, sample: Feeds, edges: Sequence[tuple[str, int]]) -> list[Case]:
     planned = plan_cases(model, sample, sparing=is_large(model))
     cases = [_untied(case, sample) for case in (*planned, *_small_cases(model, sample, edges))]
+    cases += _full_masks(sample)
     if may_not_end(model.ir):  # nor may the source: a sum of nothing never grows
         counted = getattr(source, "counts_turns", True)
         return cases if counted else [*cases[:1], *(case for case in cases[1:] if not _is_empty(case))]
@@ -109,6 +110,18 @@ def _small_cases(model: Model, sample: Feeds, edges: Sequence[tuple[str, int]]) 
     rng = np.random.default_rng(0)
     for symbol, size in edges:
         yield from sized_cases(model, sample, {symbol: size}, rng)
+
+
+def _full_masks(sample: Feeds) -> list[Case]:
+    """The sample without gaps in what may be masks: sources that skip a mask of ones do something else then."""
+    ones = {name: np.ones_like(value) for name, value in sample.items() if _may_be_mask(value)}
+    return [Case("masks of ones", {**sample, **ones})] if ones else []
+
+
+def _may_be_mask(value: Any) -> bool:
+    if not isinstance(value, np.ndarray) or value.ndim < 2 or value.dtype.kind not in "biu":
+        return False
+    return bool(((value == 0) | (value == 1)).all() and (value == 0).any() and (value == 1).any())
 
 
 def _untied(case: Case, sample: Feeds) -> Case:

@@ -168,3 +168,19 @@ def test_gates_that_do_not_close_entirely_are_noted():
     assert verdicts == {"cpu": "differs", "onnxruntime": "noted"}
     asked = verify(Torch(), model, [edge], providers=("onnxruntime",))
     assert [run.verdict for run in asked.runs] == ["differs"]
+
+
+class SkipsMask(nn.Module):
+    """Does something else where a mask hides nothing, but not while it is exported, as attention in transformers."""
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if not torch.compiler.is_exporting() and bool(mask.all()):
+            return x.flip(1)
+        return x * mask
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool])
+def test_masks_without_gaps_are_tried_too(dtype: torch.dtype) -> None:
+    mask = torch.tensor([[0, 1, 1], [1, 1, 1]]).to(dtype)
+    with pytest.raises(ep.VerificationError, match="masks of ones"):
+        ep.export(SkipsMask(), (torch.randn(2, 3), mask), progress=False)
