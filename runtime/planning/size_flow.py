@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
+import onnx_ir as ir
 
 from entrepot.ir.typing.plain import Type
 from entrepot.runtime.planning.plan import Step, Value
@@ -21,6 +22,10 @@ _MOST = 16
 """Elements of a vector that may be a shape."""
 
 
+_EXACT = frozenset({ir.DataType.INT32, ir.DataType.INT64, ir.DataType.DOUBLE})
+"""Element types that hold every size."""
+
+
 class SizeFlow:
     """What is known of the integers that steps make of shapes; steps are shown in the order that they run in."""
 
@@ -29,11 +34,11 @@ class SizeFlow:
 
     def follow(self, step: Step) -> None:
         """Note the sizes that a step makes, or state those of what it reshapes where its type leaves them open."""
-        if step.domain or len(step.outputs) != 1 or (made := step.outputs[0]) is None:
+        if step.domain or len(step.outputs) != 1 or (made := step.outputs[0]) is None or not step.inputs:
             return
         if step.op_type == "Reshape":
             made.type = completed(made.type, self._reshaped(step, made.type))
-        found = _RULES[step.op_type](self, step) if step.op_type in _RULES else None
+        found = self._made(step)
         if found is not None and len(found) <= _MOST:
             self._sizes[made] = found
 
@@ -46,7 +51,7 @@ class SizeFlow:
 
     def _reshaped(self, step: Step, known: Type | None) -> Type | None:
         """What a Reshape makes, with its shape: what stands for the rest is found where all other names cancel."""
-        target, given = self.of(step.inputs[1]), _shape(step.inputs[0])
+        target, given = self.of(_second(step)), _shape(step.inputs[0])
         if target is None or known is None:
             return known
         keeps = not step.attributes.get("allowzero", 0)
@@ -57,13 +62,25 @@ class SizeFlow:
         sizes = tuple(size if isinstance(size, str) or (size or 0) > 0 else None for size in shape)
         return replace(known, shape=sizes)
 
-    def _shape_of(self, step: Step) -> Sizes | None:
-        shape = _shape(step.inputs[0])
-        start, end = step.attributes.get("start", 0), step.attributes.get("end")
-        return None if shape is None else shape[start:end]
+    def _made(self, step: Step) -> Sizes | None:
+        match step.op_type:
+            case "Shape":
+                shape = _shape(step.inputs[0])
+                return None if shape is None else shape[step.attributes.get("start", 0) : step.attributes.get("end")]
+            case "Gather":
+                return self._gathered(step)
+            case "Slice":
+                return self._sliced(step)
+            case "Concat":
+                return self._joined(step)
+            case "Cast" | "Identity" | "Squeeze" | "Unsqueeze" if (
+                step.attributes.get("to", ir.DataType.INT64) in _EXACT
+            ):
+                return self.of(step.inputs[0])
+        return None
 
     def _gathered(self, step: Step) -> Sizes | None:
-        sizes, places = self.of(step.inputs[0]), step.inputs[1]
+        sizes, places = self.of(step.inputs[0]), _second(step)
         if sizes is None or places is None or not isinstance(places.constant, np.ndarray) or places.constant.ndim > 1:
             return None
         chosen = places.constant.reshape(-1).tolist()
@@ -82,20 +99,9 @@ class SizeFlow:
         parts = [self.of(each) or _unknown(each) for each in step.inputs]
         return None if None in parts else tuple(size for part in parts for size in part or ())
 
-    def _same(self, step: Step) -> Sizes | None:
-        return self.of(step.inputs[0])
 
-
-_RULES: dict[str, Callable[[SizeFlow, Step], Sizes | None]] = {
-    "Shape": SizeFlow._shape_of,  # noqa: SLF001 - of this class
-    "Gather": SizeFlow._gathered,  # noqa: SLF001
-    "Slice": SizeFlow._sliced,  # noqa: SLF001
-    "Concat": SizeFlow._joined,  # noqa: SLF001
-    "Cast": SizeFlow._same,  # noqa: SLF001
-    "Identity": SizeFlow._same,  # noqa: SLF001
-    "Squeeze": SizeFlow._same,  # noqa: SLF001
-    "Unsqueeze": SizeFlow._same,  # noqa: SLF001
-}
+def _second(step: Step) -> Value | None:
+    return step.inputs[1] if len(step.inputs) > 1 else None
 
 
 def _shape(value: Value | None) -> Sizes | None:

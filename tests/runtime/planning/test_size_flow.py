@@ -28,6 +28,8 @@ CASES = {
                        (4, "S", None)),
     "cast and back": ("c = Cast<to = 6>(l)  d = Cast<to = 7>(c)  t = Concat<axis = 0>(minus, d)  y = Reshape(x, t)",
                       (None, "S")),
+    "cast to what holds few sizes": ("c = Cast<to = 2>(l)  d = Cast<to = 7>(c)  t = Concat<axis = 0>(minus, d)"
+                                     "  y = Reshape(x, t)", (None, None)),
     "what is fed": ("t = Concat<axis = 0>(k, b, minus)  y = Reshape(z, t)", (None, "B", None)),
     "kept by zero": ("y = Reshape(x, as_is)", ("B", 4, "S", 8)),
     "kept by a zero among others": ("t = Concat<axis = 0>(zero, minus, l)  y = Reshape(x, t)", ("B", 32, "S")),
