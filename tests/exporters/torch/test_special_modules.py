@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -187,6 +188,8 @@ LIBRARY.define("shift(Tensor x, float by) -> Tensor")
 LIBRARY.impl("shift", lambda x, by: x + by, "CompositeImplicitAutograd")
 LIBRARY.define("numpy(Tensor x) -> Tensor")
 LIBRARY.impl("numpy", lambda x: torch.from_numpy(np.sinh(x.numpy())), "CPU")
+LIBRARY.define("python(Tensor x) -> Tensor")
+LIBRARY.impl("python", lambda x: torch.tensor(list(map(math.sinh, x.view(-1).tolist()))).view(x.shape), "CPU")
 
 
 @pytest.mark.parametrize(
@@ -195,6 +198,7 @@ LIBRARY.impl("numpy", lambda x: torch.from_numpy(np.sinh(x.numpy())), "CPU")
         (lambda self, x: torch.ops.special_modules.scale(x), ["Mul"]),
         (lambda self, x: torch.ops.special_modules.scale(x, 3.0, down=True), ["Div"]),
         (lambda self, x: torch.ops.special_modules.shift(x, by=1.5), ["Add"]),
+        (lambda self, x: torch.ops.special_modules.numpy(x), ["Sinh"]),
     ],
 )
 def test_operators_of_a_library_are_followed_into_their_kernels(function: Any, nodes: list[str]) -> None:
@@ -204,8 +208,10 @@ def test_operators_of_a_library_are_followed_into_their_kernels(function: Any, n
 
 
 def test_a_kernel_that_leaves_torch_is_named_with_what_to_do() -> None:
-    with pytest.raises(ep.UnsupportedOpError, match=r"special_modules::numpy cannot be followed.*register_translation"):
-        ep.export(Of(lambda self, x: torch.ops.special_modules.numpy(x)), X)
+    with pytest.raises(
+        ep.UnsupportedOpError, match=r"special_modules::python cannot be followed.*register_translation"
+    ):
+        ep.export(Of(lambda self, x: torch.ops.special_modules.python(x)), X)
 
 
 def test_fake_quantisation_is_exported_with_the_ranges_that_it_has() -> None:
