@@ -49,6 +49,7 @@ OWN = (
     "_sympy_handlers",
     "free_unbacked_symbols",
     "nn_transformer",
+    "numpy_functions",
     "OperatorBase",
 )
 """What upstream.py uses itself, behind functions of its own."""
