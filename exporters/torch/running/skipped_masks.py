@@ -39,7 +39,7 @@ def skipped_masks() -> Iterator[None]:
 
 
 class _LeftOut:
-    """Masks that may be left out, with the truth that they are.
+    """Masks that may be left out, with what they were made of.
 
     Args:
         padding_of: Says which keys are no padding.
@@ -50,16 +50,13 @@ class _LeftOut:
         self._known = WeakTensorKeyDictionary()
 
     def noting(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """The function that makes a mask: where that may be left out, which keys decide it is noted."""
+        """The function that makes a mask: of those that may be left out, it is noted what they were made of."""
 
         @functools.wraps(plain)
         def mask_of(*args: Any, allow_is_causal_skip: bool = True, **how: Any) -> Any:
             mask = plain(*args, allow_is_causal_skip=allow_is_causal_skip, **how)
-            if mask is None or args or not allow_is_causal_skip:
-                return mask
-            queries, keys, window = how["q_length"], how["kv_length"], how.get("local_size")
-            if queries in (keys, 1) and (window is None or keys < window):
-                self._known[mask] = self._padding_of(how.get("attention_mask"), keys, how.get("kv_offset", 0))
+            if mask is not None and not args and allow_is_causal_skip:
+                self._known[mask] = how
             return mask
 
         return mask_of
@@ -78,9 +75,14 @@ class _LeftOut:
         return attend
 
     def _opened(self, mask: Any) -> Any:
+        """The mask for attention without causality; only here is anything asked of sizes, which would fix them."""
         if not isinstance(mask, torch.Tensor) or mask not in self._known:
             return mask
         if type(mask) is torch.Tensor and not torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
             return mask  # a call with values has left it out already
-        padding = self._known[mask]
+        how = self._known[mask]
+        queries, keys, window = how["q_length"], how["kv_length"], how.get("local_size")
+        if queries not in (keys, 1) or (window is not None and keys >= window):
+            return mask
+        padding = self._padding_of(how.get("attention_mask"), keys, how.get("kv_offset", 0))
         return None if padding is None else mask | padding.all()
