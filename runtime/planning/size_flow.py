@@ -21,7 +21,6 @@ Sizes: TypeAlias = tuple[int | str | None, ...]
 _MOST = 16
 """Elements of a vector that may be a shape."""
 
-
 _EXACT = frozenset({ir.DataType.INT32, ir.DataType.INT64, ir.DataType.DOUBLE})
 """Element types that hold every size."""
 
